@@ -217,6 +217,17 @@ def test_every_other_block_of_an_outsider_has_left(
             tb.Launch(22, 320, 16, cluster=2, priority=-1),
             tb.Launch(40, 160, 16, cluster=2),
         ]),
+        (gpu(5, "h200", gpcs=((0, 1, 2),)), [1, 2], [
+            tb.Launch(4, 32, 48, 7_011, cluster=2),
+            tb.Launch(20, 96, 48, 25_237, cluster=2),
+            tb.Launch(14, 32, 168, 37_888, cluster=2),
+        ]),
+        (gpu(7, "h200", gpcs=((0, 1, 2, 3),)), [1], [
+            launch(
+                2, shared_memory=150 * KB, carveout=100, partition=tb.Partition((1, 5))
+            ),
+            launch(5, shared_memory=100 * KB, carveout=100, cluster=5),
+        ]),
         (gpu(2, registers="pooled", shared_memory="circular"), [2], [
             launch(carveout=0),
             launch(3, carveout=75),
@@ -240,6 +251,8 @@ def test_every_other_block_of_an_outsider_has_left(
         "a partition leaves a GPC too few SMs",
         "another policy fills SM after SM",
         "clusters take single SMs",
+        "a cluster takes a TPC of one SM and half of another one",
+        "a TPC of one SM is the rest of a cluster",
         "SMs share a configuration",
     ],
 )  # fmt: skip
