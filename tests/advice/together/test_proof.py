@@ -51,6 +51,23 @@ def test_launch_that_waits_once_an_outsider_has_left(
     assert (found.safe, found.stranded) == (False, last)
 
 
+@pytest.mark.parametrize("sms", [2, 3])
+def test_blocks_that_wait_take_other_sms_than_blocks_that_come_later(sms: int) -> None:
+    """They take all SMs that the outsider leaves; those that come then take two of each."""
+    last = tb.Partition((sms - 1,))
+    others = tb.Partition(tuple(range(sms - 1)))
+    launches = [
+        tb.Launch(1, 512, 56, carveout=100, partition=last),
+        tb.Launch(sms - 1, 1024, 40, carveout=100, partition=others),
+        tb.Launch(sms, 512, 56, 100 * KB, carveout=100),
+        tb.Launch(1, 32, 16, 130 * KB, carveout=100, priority=-1),
+    ]
+    found = tb.coresident(
+        launches, gpu(sms, "h200"), groups=[[0, 3]], after=[(0, 1), (1, 2), (1, 3)], fixes=False
+    )
+    assert (found.safe, found.stranded) == (False, 3)
+
+
 def test_clusters_seek_idle_sms_that_have_less_room() -> None:
     """An outsider left them idle. Where it stays, all SMs have as much room."""
     outsider = launch(4, carveout=100, partition=tb.Partition((2, 3, 4, 5)))
@@ -81,6 +98,35 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
         [configures, uneven, last], spec, groups=[[2]], after=[(0, 1)], fixes=False
     )
     assert (found.safe, found.stranded) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("spec", "launches"),
+    [
+        (gpu(2, "h200", lowest_gap_first=False), [
+            launch(shared_memory=1 * KB, carveout=100, partition=FIRST),
+            launch(8, shared_memory=18_944, carveout=100),
+            launch(2, shared_memory=14 * KB, carveout=100),
+            launch(2, shared_memory=132 * KB, carveout=100),
+        ]),
+        (gpu(2, "h200"), [
+            launch(8, 2, 64, shared_memory=15 * KB, carveout=100, partition=FIRST),
+            launch(8, 2, 64, shared_memory=15 * KB, carveout=100, partition=SECOND),
+            launch(7, 1, 64, shared_memory=15 * KB, carveout=100),
+            launch(6, 4, 64, carveout=100),
+        ]),
+    ],
+    ids=[
+        "and left gaps in the shared memory of an SM, to which more came then",
+        "and left the others in one half of an SM, to which more came then",
+    ],
+)  # fmt: skip
+def test_every_other_block_of_an_outsider_has_left(
+    spec: tb.DeviceSpec, launches: list[tb.Launch]
+) -> None:
+    order = [(0, 1), (1, 2), (2, 3)]
+    found = tb.coresident(launches, spec, groups=[[0, 2, 3]], after=order, fixes=False)
+    assert (found.safe, found.stranded) == (False, 3)
 
 
 @pytest.mark.parametrize(
@@ -146,6 +192,47 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
             tb.Launch(6, 32, 168, 5_995, carveout=100, cluster=6),
             tb.Launch(8, 512, 64, 5_166, carveout=100, priority=-1),
         ]),
+        (gpu(2, "h200"), [3], [
+            launch(shared_memory=120 * KB, carveout=100, partition=FIRST),
+            launch(shared_memory=120 * KB, carveout=100, partition=FIRST),
+            launch(3, shared_memory=100 * KB, carveout=100),
+            launch(carveout=100, partition=SECOND),
+        ]),
+        (gpu(2, "h200"), [0, 1], [launch(8, cluster=2), launch(10, cluster=2)]),
+        (gpu(8, "h200", gpcs=((0, 1), (2, 3))), [1], [
+            launch(
+                2, shared_memory=200 * KB, carveout=100, partition=tb.Partition((4, 6))
+            ),
+            launch(
+                3, shared_memory=100 * KB, carveout=100, cluster=3, priority=-1,
+                partition=tb.Partition((0, 1, 4, 5, 6, 7)),
+            ),
+        ]),
+        (gpu(4, "h200", policy="first_fit"), [1], [
+            tb.Launch(6, 384, 40),
+            tb.Launch(44, 128, 24, carveout=100),
+        ]),
+        (gpu(8, "h200", gpcs=((0, 1), (2, 3)), clusters_take_whole_tpcs=False), [1, 2], [
+            tb.Launch(1, 96, 16),
+            tb.Launch(22, 320, 16, cluster=2, priority=-1),
+            tb.Launch(40, 160, 16, cluster=2),
+        ]),
+        (gpu(5, "h200", gpcs=((0, 1, 2),)), [1, 2], [
+            tb.Launch(4, 32, 48, 7_011, cluster=2),
+            tb.Launch(20, 96, 48, 25_237, cluster=2),
+            tb.Launch(14, 32, 168, 37_888, cluster=2),
+        ]),
+        (gpu(7, "h200", gpcs=((0, 1, 2, 3),)), [1], [
+            launch(
+                2, shared_memory=150 * KB, carveout=100, partition=tb.Partition((1, 5))
+            ),
+            launch(5, shared_memory=100 * KB, carveout=100, cluster=5),
+        ]),
+        (gpu(2, registers="pooled", shared_memory="circular"), [2], [
+            launch(carveout=0),
+            launch(3, carveout=75),
+            launch(2, shared_memory=25_777, carveout=50),
+        ]),
     ],
     ids=[
         "those that come later do not tell how many fit before them",
@@ -159,6 +246,14 @@ def test_sm_that_became_idle_has_less_room_than_before() -> None:
         "an SM has room for no more than is sure",
         "a preferred SM takes a block only if it has room",
         "a cluster takes TPCs that are not the same",
+        "who is held up holds up others",
+        "an SM has fewer slots for blocks of clusters",
+        "a partition leaves a GPC too few SMs",
+        "another policy fills SM after SM",
+        "clusters take single SMs",
+        "a cluster takes a TPC of one SM and half of another one",
+        "a TPC of one SM is the rest of a cluster",
+        "SMs share a configuration",
     ],
 )  # fmt: skip
 def test_group_is_stranded(

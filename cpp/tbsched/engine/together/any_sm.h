@@ -27,11 +27,10 @@ class AnySm {
   // Whether an SM of a kind, with these blocks, can be without room for one more of a launch. An
   // idle one has room: whatever comes configures it.
   bool may_be_full(const Multiset& blocks, const SmKind& kind, size_t launch) const;
-  // Whether a block of a resident launch is among these.
-  bool some_stayed(const Multiset& blocks) const;
-  bool may_leave(const size_t launch) const { return may_leave_[launch]; }
 
  private:
+  // Whether a block of a resident launch is among these.
+  bool some_stayed(const Multiset& blocks) const;
   template <typename Value>
   int64_t total(const Multiset& blocks, const Value& value) const;
   bool slots_may_be_full(const Multiset& blocks, const Demand& demand) const;

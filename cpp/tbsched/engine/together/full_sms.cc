@@ -58,12 +58,11 @@ class FullSets {
   }
 
   // Where nobody else has come, no SM has less room than it had: what leaves takes none. Who came
-  // and left has moved the turn of the processing blocks, unless the SM was idle after that.
+  // and left has moved the turn of the processing blocks; but had it stayed, there would be no more
+  // room, and that is looked at, too.
   bool is_known_to_have_room() const {
     for (size_t other = 0; other < blocks_.size(); ++other) {
-      if (other == launch_ || resident_.is_there[other]) continue;
-      if (blocks_[other] > 0) return false;
-      if (kind_.most[other] > 0 && sm_.may_leave(other) && sm_.some_stayed(blocks_)) return false;
+      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
     }
     return blocks_[launch_] < kind_.room;
   }
