@@ -43,6 +43,7 @@ from tbsched.show.text.tables import render, table_of
 SEED = 20
 WARM_UP = 10**9  # the number of its first sequence, which no other campaign draws
 START = 3.0  # seconds in which a process starts
+START_REHEARSED = 0.5
 WRONG = "contiguous-shared-memory"  # an ablation that 4 of 1,000 sequences show on an H200
 WIDTH = 140
 
@@ -66,14 +67,16 @@ class Scale:
         rows: what was measured, as it was: one a campaign.
     """
 
-    def __init__(self, spec: tb.DeviceSpec, wrong: tb.DeviceSpec, count: int, out: Path) -> None:
-        self.spec, self.wrong, self.count, self.out = spec, wrong, count, out
+    def __init__(
+        self, spec: tb.DeviceSpec, wrong: tb.DeviceSpec, count: int, out: Path, start: float = START
+    ) -> None:
+        self.spec, self.wrong, self.count, self.out, self.start = spec, wrong, count, out, start
         self.rows: list[dict[str, Any]] = []
 
     def all_of(self, who: str, workers: Workers | None) -> None:
         """Every campaign, after a short one in which processes start and kernels are loaded."""
         if workers is not None:  # while one sleeps, the others start
-            wait([workers.submit(time.sleep, START) for _ in range(len(workers))])
+            wait([workers.submit(time.sleep, self.start) for _ in range(len(workers))])
         self._campaign(workers, self.spec, self.count // 4, begin=WARM_UP)
         narrow = SequenceOptions()
         self.row(who, "default", self._campaign(workers, self.spec, self.count))
@@ -188,7 +191,8 @@ def main() -> int:
         else:
             spec = tb.device(arguments.device)
             wrong = tb.device(f"{arguments.device}-{WRONG}")
-        scale = Scale(spec, wrong, arguments.count, arguments.out)
+        start = START_REHEARSED if arguments.rehearse else START
+        scale = Scale(spec, wrong, arguments.count, arguments.out, start)
         measure(scale, 2 if arguments.rehearse else gpus(), 0.2 if arguments.rehearse else 0.5)
     differing = scale.differing()
     text = table(scale.rows) + "\n\n"
