@@ -25,7 +25,8 @@ class Ratio:
 
     Attributes:
         value: the median.
-        low, high: between what it lies with 95 % confidence; too few ratios: 0 and infinity.
+        low: it lies above with 95 % confidence; too few ratios: 0.
+        high: and below; too few ratios: infinity.
 
     Example:
         >>> tb.sm.Ratio.of([1.1, 1.2, 1.3, 1.2, 1.1, 1.2, 1.2])
