@@ -42,6 +42,11 @@ class Finding:
     rivals: tuple[Any, ...] = ()
     probe: str = ""
 
+    @property
+    def name(self) -> str:
+        """The value's field of a device, such as ``blocks_per_sm``."""
+        return self.path.rpartition(".")[2]
+
 
 def told(path: str, value: Any, because: str) -> Finding:
     """A value that the observations leave no other one for."""
@@ -77,7 +82,7 @@ class Found(Mapping[str, Any]):
 
     def add(self, finding: Finding) -> None:
         """Takes the place of what was found for the same value."""
-        self._findings[finding.path.rpartition(".")[2]] = finding
+        self._findings[finding.name] = finding
 
     @property
     def findings(self) -> tuple[Finding, ...]:

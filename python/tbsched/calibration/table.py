@@ -99,7 +99,7 @@ def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
     if open_ones:
         because = f"; it rests on {', '.join(open_ones)}, not told"
         findings = [replace(f, kind=ASSUMED, because=f.because + because) for f in findings]
-        found.forget(finding.path.rpartition(".")[2] for finding in findings)
+        found.forget(finding.name for finding in findings)
     for finding in findings:
         found.add(finding)
     return findings

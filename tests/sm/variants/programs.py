@@ -11,7 +11,7 @@ from sm.variants.machine import Pair
 from tbsched.sm.characterization.toolkit import Instruction, Place
 from tbsched.sm.characterization.words import NO_SCOREBOARD, Control
 from tbsched.sm.rewriting.blocks import blocks_of
-from tbsched.sm.rewriting.dependences import compiled
+from tbsched.sm.rewriting.dependences import compiled, edges
 from tbsched.sm.rewriting.effects import Listing, Step
 from tbsched.sm.rewriting.orders import Order, reordered
 
@@ -29,7 +29,8 @@ def moved(listed: Listing, order: Order, seed: int = 0) -> Written:
     shown = compiled(blocks)
     found: Written = []
     for block in blocks:
-        steps = reordered(block, shown, order, seed) if block.movable else None
+        needed = edges(block, shown)
+        steps = reordered(block, shown, needed, order, seed) if block.movable else None
         found += [(block.first + k, c) for k, c in steps or plain(block.steps)]
     return found
 

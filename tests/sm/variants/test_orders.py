@@ -14,7 +14,7 @@ from sm.variants.programs import Written, latency, moved, plain, programs
 from tbsched.sm.characterization.toolkit import Instruction
 from tbsched.sm.characterization.words import Control
 from tbsched.sm.rewriting.blocks import blocks_of
-from tbsched.sm.rewriting.dependences import compiled
+from tbsched.sm.rewriting.dependences import compiled, edges
 from tbsched.sm.rewriting.effects import Listing, Step
 from tbsched.sm.rewriting.orders import Order, reordered
 
@@ -75,7 +75,8 @@ CODE = tuple(Instruction("NOP", (), "", None, 0) for _ in range(20))
 
 def order_of(steps: Sequence[Step], order: Order) -> list[int]:
     (block,) = blocks_of(Listing(tuple(steps), CODE[: len(steps)], frozenset()))
-    found = reordered(block, compiled([block]), order)
+    shown = compiled([block])
+    found = reordered(block, shown, edges(block, shown), order)
     return list(range(len(steps))) if found is None else [k for k, _ in found]
 
 

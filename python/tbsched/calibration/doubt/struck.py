@@ -52,10 +52,9 @@ def strike_out(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
         left = [values for values in group if _fits(spec, values, others, evidence)]
         found.leave(left)
         for finding in _told(left, len(evidence)):
-            name = finding.path.rpartition(".")[2]
-            if not found.is_told(name) and name not in found.partial:
+            if not found.is_told(finding.name) and finding.name not in found.partial:
                 found.add(finding)
-                found.eliminated.add(name)
+                found.eliminated.add(finding.name)
 
 
 def _fits(
@@ -70,12 +69,11 @@ def _changes(spec: DeviceSpec, found: Found) -> Iterator[Values]:
     yield from islice(choices(found.left_together), 1, _MOST)
     grouped = {name for group in found.left_together for name in group[0]}
     for finding in found.findings:
-        name = finding.path.rpartition(".")[2]
-        if finding.kind == TOLD or name in grouped:
+        if finding.kind == TOLD or finding.name in grouped:
             continue
         for value in islice(other_values(spec, finding.path), _MOST_LEFT):
             for values in islice(choices(found.left_together), _MOST_BESIDE):
-                yield {**values, name: value}
+                yield {**values, finding.name: value}
 
 
 def _explains(spec: DeviceSpec, values: Values, evidence: Evidence) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from tbsched import views
+from tbsched import storage, views
 from tbsched.cli.console import show, show_json
 from tbsched.cli.options import AsJson, DeviceName, GpuIndex
 from tbsched.sm.characterization import OPCODES, load_characterization
@@ -149,13 +149,16 @@ def variants(
         draws=draws,
     )
     table = views.data(found)
+    files = {}
     for row, variant in zip(table["variants"], found, strict=True):
         row["file"] = f"{variant.name.replace(', ', '-').replace(' ', '-')}.cubin"
+        files[row["file"]] = variant.cubin
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
-        for row, variant in zip(table["variants"], found, strict=True):
-            (output / row["file"]).write_bytes(variant.cubin)
-        (output / "variants.json").write_text(json.dumps(table, indent=2) + "\n", "utf-8")
+        files["variants.json"] = f"{json.dumps(table, indent=2)}\n".encode()
+        for name, content in files.items():
+            with storage.replacing(output / name) as file:
+                file.write(content)
     if as_json:
         show_json(table)
     else:

@@ -60,6 +60,11 @@ class Instruction:
     target: int | None
     word: int
 
+    @property
+    def base(self) -> str:
+        """Its opcode without modifiers."""
+        return self.opcode.split(".")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Touched:

@@ -125,7 +125,7 @@ def blocks_of(listing: Listing) -> list[Block]:
     parts = [steps[a:b] for a, b in zip(starts, ends, strict=True)]
     unknown = {
         k for k, start in enumerate(starts)
-        if wild and (start in listing.labels or _base(steps[start - 1]) == "CALL")
+        if wild and (start in listing.labels or listing.code[start - 1].base == "CALL")
     }  # fmt: skip
     entries: dict[int, Entry] = {0: Entry()} | dict.fromkeys(unknown, UNKNOWN)
     work = [0, *unknown]
@@ -149,15 +149,12 @@ def _followers(listing: Listing, last: int, number: Mapping[int, int]) -> list[i
     code = listing.code[last]
     guarded = bool(code.guard) or (code.opcode == "BRA" and len(code.operands) > 1)
     found = [] if code.target is None else [code.target]
-    if guarded or code.opcode.split(".")[0] not in ("BRA", "EXIT", "RET", "JMP", "BRX"):
+    if guarded or code.base not in ("BRA", "EXIT", "RET", "JMP", "BRX"):
         found.append(last + 1)
     return [number[at] for at in found if at in number]
 
 
 def _leads_anywhere(listing: Listing, at: int) -> bool:
     """Whether a step goes to where its operands do not say."""
-    return _base(listing.steps[at]) in _INDIRECT and listing.code[at].target is None
-
-
-def _base(step: Step) -> str:
-    return step.opcode.split(".")[0]
+    code = listing.code[at]
+    return code.base in _INDIRECT and code.target is None

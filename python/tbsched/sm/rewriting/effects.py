@@ -155,7 +155,7 @@ def step_of(each: Instruction, touched: Touched, fixed: bool = False) -> Step:
         touched: registers, as ``nvdisasm -lrm`` says.
         fixed: whether something else in the cubin knows its place.
     """
-    base = each.opcode.split(".")[0]
+    base = each.base
     text = " ".join((each.guard, *each.operands))
     named = {(kind, int(number)) for kind, number in _NAMED.findall(text)}
     guard = frozenset((kind, int(number)) for kind, number in _NAMED.findall(each.guard))

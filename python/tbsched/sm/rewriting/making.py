@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Sequence as ListOf
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -15,7 +16,7 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.sm.code.reading import cubin_of
 from tbsched.sm.rewriting.blocks import Block, blocks_of
 from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
-from tbsched.sm.rewriting.dependences import Compiled, compiled
+from tbsched.sm.rewriting.dependences import Compiled, Edges, compiled, edges
 from tbsched.sm.rewriting.effects import Listing, listing
 from tbsched.sm.rewriting.orders import Order, reordered
 from tbsched.views import Shown
@@ -171,20 +172,27 @@ def _codes(
     found = [("", cubin, 0)]
     blocks = blocks_of(listed)
     shown = compiled(blocks)
+    needed = [edges(block, shown) if block.movable and wanted else {} for block in blocks]
     for order, seed in wanted:
-        code, moved = _in_order(cubin, kernel, blocks, shown, order, seed)
+        code, moved = _in_order(cubin, kernel, blocks, shown, needed, order, seed)
         if all(code != known for _, known, _ in found):
             found.append((f"{order} {seed}" if order is Order.RANDOM else order, code, moved))
     return found
 
 
 def _in_order(
-    cubin: bytes, kernel: str, blocks: list[Block], shown: Compiled, order: Order, seed: int
+    cubin: bytes,
+    kernel: str,
+    blocks: list[Block],
+    shown: Compiled,
+    needed: ListOf[Edges],
+    order: Order,
+    seed: int,
 ) -> tuple[bytes, int]:
     """The cubin with the instructions in another order, and how many moved."""
     written: list[Written] = []
-    for block in blocks:
-        steps = reordered(block, shown, order, seed) if block.movable else None
+    for block, own in zip(blocks, needed, strict=True):
+        steps = reordered(block, shown, own, order, seed) if block.movable else None
         if steps is None:
             steps = [(k, step.control) for k, step in enumerate(block.steps)]
         written += [(block.first + k, control) for k, control in steps]

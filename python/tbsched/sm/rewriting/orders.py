@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from tbsched.sm.characterization.words import MOST_STALL, Control
 from tbsched.sm.rewriting.blocks import Block
-from tbsched.sm.rewriting.dependences import BEFORE, Compiled, Edges, edges
+from tbsched.sm.rewriting.dependences import BEFORE, Compiled, Edges
 from tbsched.sm.rewriting.effects import Step
 
 # Clocks until a result is there that a scoreboard tells of; it only guides the order.
@@ -31,14 +31,13 @@ Rank = Callable[[int, int, int, int], tuple[float, ...]]
 
 
 def reordered(
-    block: Block, shown: Compiled, order: Order, seed: int = 0
+    block: Block, shown: Compiled, needed: Edges, order: Order, seed: int = 0
 ) -> list[tuple[int, Control]] | None:
     """Another order of a block's steps: their numbers, and how each is issued.
 
-    None: there is none, or none was found.
+    ``needed`` are its edges. None: there is none, or none was found.
     """
     steps = block.steps
-    needed = edges(block, shown)
     found = _listed(block, shown, needed, order, seed)
     if found is None or list(found) == list(range(len(steps))):
         return None

@@ -120,7 +120,7 @@ def checked(
 ) -> list[Finding]:
     """Told only if a device with these latencies shows the times that were measured."""
     lab.quantities += quantities
-    values = {finding.path.rpartition(".")[2]: finding.value for finding in findings}
+    values = {finding.name: finding.value for finding in findings}
     spec = with_values(draft(found), **values)
     if all(each.explained_by(spec) for each in quantities):
         return findings

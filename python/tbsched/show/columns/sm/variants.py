@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.show.data.sm.variants import OF_VARIANT
 from tbsched.sm.rewriting import Search, Variants
 
-_OF_VARIANT = ("name", "kernel", "registers", "order", "moved", "resident")
 _OF_TIMING = ("median", "mean", "least", "spread", "dropped")
 
 
 def variants_columns(found: Variants) -> dict[str, Any]:
     """A row per variant."""
-    return {name: [getattr(each, name) for each in found] for name in _OF_VARIANT}
+    return {name: [getattr(each, name) for each in found] for name in OF_VARIANT}
 
 
 def search_columns(found: Search) -> dict[str, Any]:

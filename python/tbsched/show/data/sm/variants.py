@@ -8,6 +8,8 @@ from typing import Any
 
 from tbsched.sm.rewriting import Ratio, Search, Variant, Variants
 
+OF_VARIANT = ("name", "kernel", "registers", "order", "moved", "resident")
+
 
 def variants_data(found: Variants) -> dict[str, Any]:
     """The kernel, and an object for each variant."""
@@ -33,8 +35,7 @@ def search_data(found: Search) -> dict[str, Any]:
 
 
 def _variant(found: Variant) -> dict[str, Any]:
-    names = ("name", "kernel", "registers", "order", "moved", "resident")
-    return {name: getattr(found, name) for name in names}
+    return {name: getattr(found, name) for name in OF_VARIANT}
 
 
 def _ratio(found: Ratio) -> dict[str, float | None]:
