@@ -70,7 +70,9 @@ void bind_device(py::module_& module) {
       [](const py::object& spec, const int32_t min_sms, const std::optional<int32_t> groups,
          const bool ignore_coscheduling, const bool max_cluster) {
         Split split = split_sms(spec_of(spec), {min_sms, groups, ignore_coscheduling, max_cluster});
-        return py::make_tuple(std::move(split.groups), std::move(split.rest));
+        std::vector<std::vector<int32_t>> found;
+        for (SplitGroup& group : split.groups) found.push_back(std::move(group.sms));
+        return py::make_tuple(std::move(found), std::move(split.rest));
       },
       py::arg("spec"), py::arg("min_sms"), py::arg("groups"), py::arg("ignore_coscheduling"),
       py::arg("max_cluster"), "The SMs of each group of a green context split, and of the rest.");

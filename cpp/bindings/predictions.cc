@@ -199,6 +199,13 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
   return result;
 }
 
+std::vector<int32_t> allowed_at_once_in_python(const Model& model, const Numbers& cells,
+                                               const Bounds& bounds, const py::tuple& partitions) {
+  const EventTable table = event_table(cells, bounds, partitions);
+  const py::gil_scoped_release unlocked;
+  return allowed_at_once(model, table);
+}
+
 std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers& cells,
                                                const Bounds& bounds, const py::tuple& partitions,
                                                const std::vector<InitialState>& states,
@@ -326,6 +333,10 @@ void bind_predictions(py::module_& module) {
       py::arg("bounds"), py::arg("partitions"), py::arg("state"), py::arg("threads"),
       "For each sequence of a table of events the SMs of all blocks, and how many events: up "
       "to and with the first launch that is not placed whole; and what refused its blocks.");
+  module.def("allowed_at_once", &allowed_at_once_in_python, py::arg("model"), py::arg("cells"),
+             py::arg("bounds"), py::arg("partitions"),
+             "Of a table of launches, one in each sequence: how many blocks of each the driver "
+             "would allow a cooperative launch.");
   module.def("matching_states", &matching_states_in_python, py::arg("model"), py::arg("cells"),
              py::arg("bounds"), py::arg("partitions"), py::arg("states"), py::arg("smid"),
              py::arg("threads"),

@@ -30,6 +30,12 @@ class Model:
 class Sequence:
     def __init__(self, events: _Iterable[_Event]) -> None: ...
 
+def allowed_at_once(
+    model: Model,
+    cells: npt.NDArray[np.int32],
+    bounds: npt.NDArray[np.int64],
+    partitions: tuple[_Partition, ...],
+) -> list[int]: ...
 def capacities(
     model: Model, sequence: Sequence, state: InitialState
 ) -> list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]: ...

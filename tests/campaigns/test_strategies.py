@@ -11,14 +11,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
-import numpy as np
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
 
 from helpers import examples, gpu, run_python
 from tbsched.campaigns.space.draws import Draws
-from tbsched.campaigns.space.limits import placed_alone
+from tbsched.campaigns.space.limits import most_at_once
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.predict import predict
@@ -188,21 +187,18 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     # Refuses clusters that do not fit, and cooperative launches that never will.
     predict_until_refused(table, spec, spec.policy, spec.initial_states()[0], threads=1)
     rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
-    alone = placed_alone([spec], rows, table.partitions)
+    alone = most_at_once([spec], rows, table.partitions)
     blocks, cluster, partition, together = (
         rows[:, FIELDS.index(name)] for name in ("blocks", "cluster", "partition", "cooperative")
     )
-    assert (alone[together == 1] == blocks[together == 1]).all()
+    assert (blocks[together == 1] <= alone[together == 1]).all()
+    assert (blocks[together == 1] == alone[together == 1]).mean() > 0.1
     inside = partition >= 0
     # A sixth of the launches, with every number of blocks and all that fits.
     assert 0.1 < inside.mean() < 0.25
     assert {*partition[inside]} == {*range(len(table.partitions))}
     assert {*cluster[inside]} >= {1, 2, 4, 8}
     assert (blocks[inside] > alone[inside]).any()
-    more = rows[together == 1] + np.where(
-        np.array(FIELDS) == "blocks", cluster[together == 1, None], 0
-    )
-    assert (placed_alone([spec], more, table.partitions) == blocks[together == 1]).any()
 
 
 def test_partitions_overlap_and_are_those_that_a_driver_can_give() -> None:

@@ -29,6 +29,7 @@ RETURNS = {
         "npt.NDArray[np.int32] | None]\n]"
     ),
     "predict_many": "list[Any]",
+    "allowed_at_once": "list[int]",
     "predict_processes": "tuple[list[Any], _Ints, _Longs, _Longs]",
     "predict_as_recorded": "list[Any]",
     "outcomes": "list[tuple[list[Any], int]]",

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tbsched/engine/at_once.h"
 #include "tbsched/engine/launch_check.h"
-#include "tbsched/hardware/gpu/filled.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -28,7 +28,7 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   }
   const int32_t group = groups_.of(launch, model_.device());
   if (group != kWholeGpu) demand.partition = groups_[group].partition();
-  if (launch.cooperative) check_cooperative(demand, launch.blocks, index);
+  if (launch.cooperative) check_cooperative(launch, demand, index);
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
@@ -287,37 +287,17 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
 // Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no.
 bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
   if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
-  return fitting(state.demand, state.blocks, gpu_) == state.blocks;
+  return fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
 }
 
-// How many blocks of a launch a GPU would take now.
-int32_t BlockScheduler::fitting(const Demand& demand, const int32_t blocks,
-                                const GpuState& now) const {
-  if (room_falls_by_one(now.spec())) {
-    const std::vector<int32_t> by_sm = filled(now, demand);
-    return std::min(blocks, std::accumulate(by_sm.begin(), by_sm.end(), 0));
-  }
-  GpuState gpu(now);
-  const int64_t most = int64_t{gpu.spec().sms} * demand.blocks_per_sm;
-  std::vector<int32_t> sms(static_cast<size_t>(std::min<int64_t>(blocks, most)));
-  Rooms rooms(model_.device());
-  std::vector<Footprint> footprints;
-  const Commit commit(gpu, demand, false, footprints);
-  const auto policy = model_.start(model_.states().front());
-  return static_cast<int32_t>(policy->place(demand, gpu, rooms, commit, sms));
-}
-
-void BlockScheduler::check_cooperative(const Demand& demand, const int32_t blocks,
+void BlockScheduler::check_cooperative(const Launch& launch, const Demand& demand,
                                        const int32_t index) const {
-  // The driver counts with the least shared memory that the carveout allows.
-  Demand counted = demand;
-  counted.configuration.maximum = counted.configuration.target = demand.configuration.minimum;
-  const int32_t fit = fitting(counted, blocks, GpuState(model_.device()));
-  if (fit == blocks) return;
+  const int32_t allowed = allowed_at_once(model_, launch, demand);
+  if (allowed >= launch.blocks) return;
   const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";
   refuse(index, "cooperative: all blocks must be resident at once, and " + where +
-                    gpu_.spec().name + " holds " + std::to_string(fit) + "; got " +
-                    std::to_string(blocks));
+                    gpu_.spec().name + " holds " + std::to_string(allowed) + "; got " +
+                    std::to_string(launch.blocks));
 }
 
 // As many as wait, or as the GPU holds at most.

@@ -122,9 +122,8 @@ class BlockScheduler {
   }
   [[noreturn]] void refuse_unknown(int32_t launch) const;
   [[noreturn]] void refuse_footprint(int32_t launch) const;
-  void check_cooperative(const Demand& demand, int32_t blocks, int32_t index) const;
+  void check_cooperative(const Launch& launch, const Demand& demand, int32_t index) const;
   bool has_room_for_all(const LaunchState& state) const;
-  int32_t fitting(const Demand& demand, int32_t blocks, const GpuState& now) const;
   Place place_of(int32_t launch) const;
   int32_t first_to_grow();
   Cause go_through_line(const Pass& pass);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/hardware/gpu/partitions.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -23,18 +24,35 @@ void check_partition(const Partition& partition, const int32_t index, const Devi
   }
 }
 
-// What the driver lets clusters have. Of the groups of a split it takes no more than the split
-// promises, whatever their SMs are; for other partitions it looks at the SMs.
-int32_t largest_cluster(const Partition* const partition, const Device& device) {
-  const Mechanisms& mechanisms = device.spec.mechanisms;
-  const int32_t largest = largest_cluster(device.cluster_domains, mechanisms, [&](int32_t sm) {
-    return partition == nullptr || std::ranges::binary_search(partition->sms, sm);
-  });
-  if (partition == nullptr || !partition->group || !partition->split) return largest;
-  const SplitRequest& split = *partition->split;
-  if (split.max_cluster) return largest;
-  const DeviceSpec& spec = device.spec;
-  return std::min(largest, split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms);
+template <typename MayUse>
+int32_t largest_in(const Device& device, const MayUse& may_use) {
+  return largest_cluster(device.cluster_domains, device.spec.mechanisms, may_use);
+}
+
+// The driver lets a cluster be in one part of a partition alone.
+int32_t largest_in_a_part(const Partition& partition, const Device& device) {
+  int32_t largest = 1;
+  for (const SmSet& part : parts_of(partition, device.spec)) {
+    const auto is_inside = [&](const int32_t sm) { return part.has(sm); };
+    largest = std::max(largest, largest_in(device, is_inside));
+  }
+  return largest;
+}
+
+// Every group of a split has a part of so many SMs. So most launches are allowed at once.
+int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
+  return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
+}
+
+// How many blocks of a cluster the driver allows, or as many as this one has.
+int32_t largest_allowed(const Launch& launch, const Device& device) {
+  if (!launch.partition) return largest_in(device, [](int32_t) { return true; });
+  const Partition& partition = *launch.partition;
+  const int32_t largest = largest_in(
+      device, [&](const int32_t sm) { return std::ranges::binary_search(partition.sms, sm); });
+  if (launch.cluster > largest || !partition.split || !partition.group) return largest;
+  if (launch.cluster <= promised(*partition.split, device.spec)) return largest;
+  return largest_in_a_part(partition, device);
 }
 
 void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
@@ -47,7 +65,7 @@ void check_cluster(const Launch& launch, const int32_t index, const Model& model
                       "' places single blocks only" + got);
   }
   const Device& device = model.device();
-  const int32_t largest = largest_cluster(launch.partition.get(), device);
+  const int32_t largest = largest_allowed(launch, device);
   if (launch.cluster <= largest) return;
   const std::string where = launch.partition ? "this partition of " : "an idle ";
   refuse(index, "cluster: " + where + device.spec.name + " takes up to " + std::to_string(largest) +

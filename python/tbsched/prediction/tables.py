@@ -40,6 +40,16 @@ def predict_until_refused(
     return table.first_events(events), [smid for smid, _, _ in found], limiters
 
 
+def allowed_at_once(table: EventTable, spec: DeviceSpec) -> list[int]:
+    """Of launches, one in each sequence: how many blocks of each could be a cooperative launch.
+
+    Raises:
+        ValueError: the device refuses a launch.
+    """
+    model = prepared(spec, spec.policy)[0]
+    return _core.allowed_at_once(model, table.cells, table.bounds, table.partitions)
+
+
 def matching_states(
     table: EventTable,
     smids: SequenceOf[Int32Array],

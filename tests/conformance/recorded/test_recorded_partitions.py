@@ -75,6 +75,13 @@ def test_clusters_are_refused_where_the_driver_refuses_them(row: dict[str, Any])
 
 
 @both
+def test_large_clusters_in_groups_of_small_pieces_are_placed_as_everywhere(gpu: str) -> None:
+    traces = list(load_traces(FOLDER / f"parts-{gpu}.jsonl.xz"))
+    assert len(traces) == 80
+    assert Recording.of(traces).unexplained() == []
+
+
+@both
 def test_clusters_use_the_tpcs_of_no_gpc_in_partitions_alone(gpu: str) -> None:
     recording = Recording.of(load_traces(FOLDER.with_name("ways") / f"clusters-{gpu}.jsonl.xz"))
     in_partitions = [name for name in recording.ids if not name.startswith("whole_")]

@@ -2,11 +2,15 @@
 
 #include <stdexcept>
 #include <utility>
+#include <variant>
 
+#include "tbsched/engine/at_once.h"
 #include "tbsched/engine/bulk/matching_state.h"
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/bulk/places.h"
 #include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/launch_check.h"
+#include "tbsched/engine/sm_groups.h"
 #include "tbsched/program/trace.h"
 
 namespace tbsched {
@@ -34,6 +38,21 @@ std::vector<UntilRefused> predict_until_refused(const Model& model, const EventT
   std::vector<UntilRefused> found(table.sequences());
   for_each_sequence(found.size(), threads, [&](const size_t k) {
     found[k] = predict_until_refused(model, table.sequence(k), state);
+  });
+  return found;
+}
+
+std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table) {
+  std::vector<int32_t> found(table.sequences());
+  SmGroups groups;
+  for_each_sequence(found.size(), 1, [&](const size_t k) {
+    const Sequence sequence = table.sequence(k);
+    const auto& launch = std::get<Launch>(sequence.at(0));
+    check(launch, 0, model);
+    Demand demand = demand_of(launch, model.device());
+    const int32_t group = groups.of(launch, model.device());
+    if (group != kWholeGpu) demand.partition = groups[group].partition();
+    found[k] = allowed_at_once(model, launch, demand);
   });
   return found;
 }

@@ -23,6 +23,10 @@ struct UntilRefused {
 std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
                                                 InitialState state, int32_t threads);
 
+// Of each launch of sequences of one launch, how many of its blocks the driver would allow if it is
+// cooperative. Throws as above.
+std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table);
+
 // For each sequence the first of `states` that puts every block where it was seen, or -1. `seen` is
 // of each sequence; throws std::invalid_argument else, and as above.
 std::vector<int32_t> matching_states(const Model& model, const EventTable& table,

@@ -13,31 +13,40 @@ namespace {
 
 using Tpcs = std::vector<int32_t>;
 
+// TPCs that are next to each other in a GPC, the first of them at `first`.
+struct Piece {
+  size_t gpc;
+  size_t first;
+  Tpcs tpcs;
+};
+
 // The TPCs that nobody has yet: of each GPC, then each singleton by itself.
-std::vector<Tpcs> all_tpcs(const DeviceSpec& spec) {
-  std::vector<Tpcs> left(spec.gpcs.begin(), spec.gpcs.end());
+std::vector<Piece> all_tpcs(const DeviceSpec& spec) {
+  std::vector<Piece> left;
   std::vector<bool> in_gpc(ceil_div(spec.sms, spec.sms_per_tpc));
-  for (const Tpcs& gpc : left) {
+  for (const Tpcs& gpc : spec.gpcs) {
+    left.push_back({left.size(), 0, gpc});
     for (const int32_t tpc : gpc) in_gpc[tpc] = true;
   }
   for (size_t tpc = 0; tpc < in_gpc.size(); ++tpc) {
-    if (!in_gpc[tpc]) left.push_back({static_cast<int32_t>(tpc)});
+    if (!in_gpc[tpc]) left.push_back({left.size(), 0, {static_cast<int32_t>(tpc)}});
   }
   return left;
 }
 
-// Where pieces of so many TPCs begin, row by row.
-struct Piece {
-  size_t gpc;
-  size_t first;
-};
-std::vector<Piece> pieces_of(const std::vector<Tpcs>& left, const size_t size) {
+Piece taken(const Piece& whole, const size_t from, const size_t size) {
+  const auto begin = whole.tpcs.begin() + static_cast<std::ptrdiff_t>(from);
+  return {whole.gpc, whole.first + from, {begin, begin + static_cast<std::ptrdiff_t>(size)}};
+}
+
+// Row by row, what is left in pieces of so many TPCs.
+std::vector<Piece> pieces_of(const std::vector<Piece>& left, const size_t size) {
   std::vector<Piece> pieces;
-  for (size_t first = 0, found = 1; found > 0; first += size) {
+  for (size_t from = 0, found = 1; found > 0; from += size) {
     found = 0;
-    for (size_t gpc = 0; gpc < left.size(); ++gpc) {
-      if (left[gpc].size() < first + size) continue;
-      pieces.push_back({gpc, first});
+    for (const Piece& gpc : left) {
+      if (gpc.tpcs.size() < from + size) continue;
+      pieces.push_back(taken(gpc, from, size));
       ++found;
     }
   }
@@ -45,33 +54,59 @@ std::vector<Piece> pieces_of(const std::vector<Tpcs>& left, const size_t size) {
 }
 
 // Deals pieces of `size` in whole rounds; groups lack `lacking` TPCs each. Returns how many then.
-size_t deal(std::vector<Tpcs>& left, std::vector<Tpcs>& groups, const size_t size,
+size_t deal(std::vector<Piece>& left, std::vector<std::vector<Piece>>& groups, const size_t size,
             const size_t lacking) {
-  const std::vector<Piece> pieces = pieces_of(left, size);
+  std::vector<Piece> pieces = pieces_of(left, size);
   const size_t rounds = std::min(pieces.size() / groups.size(), lacking / size);
-  std::vector<size_t> dealt(left.size());  // of each GPC, from its first
   for (size_t k = 0; k < rounds * groups.size(); ++k) {
-    const auto begin = left[pieces[k].gpc].begin() + static_cast<std::ptrdiff_t>(pieces[k].first);
-    Tpcs& group = groups[k % groups.size()];
-    group.insert(group.end(), begin, begin + static_cast<std::ptrdiff_t>(size));
-    dealt[pieces[k].gpc] += size;
-  }
-  for (size_t gpc = 0; gpc < left.size(); ++gpc) {
-    left[gpc].erase(left[gpc].begin(), left[gpc].begin() + static_cast<std::ptrdiff_t>(dealt[gpc]));
+    Piece& from = left[pieces[k].gpc];
+    from = taken(from, size, from.tpcs.size() - size);
+    groups[k % groups.size()].push_back(std::move(pieces[k]));
   }
   return lacking - rounds * size;
 }
 
-std::vector<int32_t> sms_of(Tpcs tpcs, const DeviceSpec& spec) {
-  std::ranges::sort(tpcs);
+std::vector<int32_t> sms_of(const std::vector<Piece>& pieces, const DeviceSpec& spec) {
   std::vector<int32_t> sms;
-  for (const int32_t tpc : tpcs) {
-    const int32_t first = tpc * spec.sms_per_tpc;
-    for (int32_t sm = first; sm < std::min(first + spec.sms_per_tpc, spec.sms); ++sm) {
-      sms.push_back(sm);
+  for (const Piece& piece : pieces) {
+    for (const int32_t tpc : piece.tpcs) {
+      const int32_t first = tpc * spec.sms_per_tpc;
+      for (int32_t sm = first; sm < std::min(first + spec.sms_per_tpc, spec.sms); ++sm) {
+        sms.push_back(sm);
+      }
     }
   }
+  std::ranges::sort(sms);
   return sms;
+}
+
+SmSet set_of(const std::vector<int32_t>& sms) {
+  SmSet set;
+  for (const int32_t sm : sms) set.add(sm);
+  return set;
+}
+
+SplitGroup group_of(std::vector<Piece> pieces, const DeviceSpec& spec) {
+  SplitGroup group{.sms = sms_of(pieces, spec), .parts = {}};
+  if (std::cmp_equal(group.sms.size(), spec.sms)) {
+    group.parts.push_back(set_of(group.sms));
+    return group;
+  }
+  std::ranges::sort(pieces, {},
+                    [](const Piece& piece) { return std::pair(piece.gpc, piece.first); });
+  bool may_grow = false;  // the last part, which is not the first piece of its row
+  for (size_t k = 0; k < pieces.size(); ++k) {
+    const SmSet sms = set_of(sms_of({pieces[k]}, spec));
+    const bool follows = k > 0 && pieces[k].gpc == pieces[k - 1].gpc &&
+                         pieces[k].first == pieces[k - 1].first + pieces[k - 1].tpcs.size();
+    if (follows && may_grow) {
+      group.parts.back().add(sms);
+    } else {
+      group.parts.push_back(sms);
+    }
+    may_grow = follows;
+  }
+  return group;
 }
 
 void check(const DeviceSpec& spec, const SplitRequest& request) {
@@ -98,25 +133,37 @@ Split split_sms(const DeviceSpec& spec, const SplitRequest& request) {
   check(spec, request);
   const int32_t unit = request.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
   const int32_t sms = std::min(std::max(unit, round_up(request.min_sms, unit)), spec.sms);
-  std::vector<Tpcs> left = all_tpcs(spec);
+  std::vector<Piece> left = all_tpcs(spec);
 
   size_t size = unit / spec.sms_per_tpc;
   // At least one piece of each group is coscheduled.
   const auto pieces = static_cast<int32_t>(pieces_of(left, size).size());
   const int32_t most = std::min(spec.sms / sms, pieces);
-  std::vector<Tpcs> groups(std::min(request.groups.value_or(most), most));
+  std::vector<std::vector<Piece>> groups(std::min(request.groups.value_or(most), most));
   if (request.max_cluster) {
     for (const Tpcs& gpc : spec.gpcs) size = std::max(size, gpc.size());
   }
   size_t lacking = sms / spec.sms_per_tpc;
   for (; size > 0 && !groups.empty(); --size) lacking = deal(left, groups, size, lacking);
 
-  Split split;
-  for (Tpcs& group : groups) split.groups.push_back(sms_of(std::move(group), spec));
-  Tpcs rest;
-  for (const Tpcs& gpc : left) rest.insert(rest.end(), gpc.begin(), gpc.end());
-  split.rest = sms_of(std::move(rest), spec);
+  Split split{.groups = {}, .rest = sms_of(left, spec)};
+  for (std::vector<Piece>& pieces : groups) {
+    split.groups.push_back(group_of(std::move(pieces), spec));
+  }
   return split;
+}
+
+std::vector<SmSet> parts_of(const Partition& partition, const DeviceSpec& spec) {
+  const bool is_known = partition.split && partition.group && !spec.gpcs.empty() &&
+                        spec.coscheduled_sms > 0 && partition.split->min_sms <= spec.sms;
+  if (is_known) {
+    const Split split = split_sms(spec, *partition.split);
+    if (std::cmp_less(*partition.group, split.groups.size())) {
+      const SplitGroup& group = split.groups[*partition.group];
+      if (group.sms == partition.sms) return group.parts;
+    }
+  }
+  return {set_of(partition.sms)};
 }
 
 }  // namespace tbsched

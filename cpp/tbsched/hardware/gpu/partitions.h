@@ -4,24 +4,36 @@
 // have and then ever smaller, and only as long as there is a piece for every group. Pieces come row
 // by row: the first of each GPC, then the second; TPCs of no GPC ("singletons") come after the
 // GPCs. Source: traces partitions/h100, partitions/h200.
+//
+// The driver lets a cluster be in one part of a group alone. Pieces that are next to each other in
+// a GPC are two parts: the first piece, and all others. Source: traces partitions/clusters-h100,
+// partitions/clusters-h200.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/sm_set.h"
 #include "tbsched/program/partition.h"
 
 namespace tbsched {
 
-// SMs, ascending.
+struct SplitGroup {
+  std::vector<int32_t> sms;  // ascending
+  std::vector<SmSet> parts;
+};
+
 struct Split {
-  std::vector<std::vector<int32_t>> groups;
-  std::vector<int32_t> rest;
+  std::vector<SplitGroup> groups;
+  std::vector<int32_t> rest;  // SMs, ascending
 };
 
 // Throws std::invalid_argument where the driver refuses, and for a device of which the GPCs or the
 // SMs that are coscheduled are not known.
 Split split_sms(const DeviceSpec& spec, const SplitRequest& request);
+
+// The parts of a partition; one where they are not known, and of what a split leaves over.
+std::vector<SmSet> parts_of(const Partition& partition, const DeviceSpec& spec);
 
 }  // namespace tbsched

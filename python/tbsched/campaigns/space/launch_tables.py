@@ -17,10 +17,10 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.campaigns.space.limits import largest_clusters, placed_alone
+from tbsched.campaigns.space.limits import largest_clusters, most_at_once
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.program.arrays import Int32Array, Int64Array
+from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, RELEASE, EventTable
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -33,8 +33,8 @@ WARP = 32
 # Fields that the options name the values of, in the order of their bytes.
 _REST = ("carveout", "local_memory", "cluster", "priority", "partition", "cooperative")
 _VARYING = ("registers", "shared_memory", *_REST)
-BLOCKS, CARVEOUT, CLUSTER, PRIORITY, PARTITION, COOPERATIVE = map(
-    FIELDS.index, ("blocks", "carveout", "cluster", "priority", "partition", "cooperative")
+BLOCKS, CLUSTER, PRIORITY, PARTITION, COOPERATIVE = map(
+    FIELDS.index, ("blocks", "cluster", "priority", "partition", "cooperative")
 )
 _AT_ONCE = 2  # fields, where not all vary
 # Which resident launches are released before a launch, the latest being 0. Half of the bytes: none.
@@ -276,25 +276,11 @@ class LaunchTables:
         many = (cluster > 1) | (rows[:, BLOCKS] > sms)
         together = np.flatnonzero(many & (rows[:, COOPERATIVE] != 0))
         if together.size:
-            most = self._most_at_once(rows[together], sms[together])
-            rows[together, BLOCKS] = np.where(most > 0, most, rows[together, BLOCKS])
+            most = most_at_once(self.holders, rows[together], self.partitions)
+            fewer = np.minimum(rows[together, BLOCKS], most)
+            rows[together, BLOCKS] = np.where(most > 0, fewer, rows[together, BLOCKS])
             rows[together, COOPERATIVE] = most > 0
         return rows
-
-    def _most_at_once(self, rows: Int32Array, sms: Int32Array) -> Int64Array:
-        """Blocks of each launch that the driver surely lets run at once; 0: nobody knows.
-
-        It counts with the least shared memory that the carveout allows, and packs clusters in a way
-        of its own; so where it may count less than what is placed, far fewer are drawn.
-        """
-        placed = placed_alone(self.holders, rows, self.partitions)
-        cluster, carveout = rows[:, CLUSTER], rows[:, CARVEOUT]
-        single: Int64Array = np.where(
-            (carveout < 0) | (carveout == 100), placed, np.minimum(placed, sms)
-        )
-        clusters = np.minimum(placed, sms) // 2 // cluster
-        most: Int64Array = np.where(cluster == 1, single, clusters * cluster)
-        return most
 
 
 def _array(values: Iterable[int]) -> Int32Array:

@@ -9,9 +9,9 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.prediction.tables import predict_until_refused
+from tbsched.prediction.tables import allowed_at_once
 from tbsched.program.arrays import Int32Array, Int64Array
-from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
+from tbsched.program.event_table import LAUNCH, EventTable
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
 
@@ -39,24 +39,17 @@ def largest_clusters(
     return [largest(partition) for partition in partitions]
 
 
-def placed_alone(
+def most_at_once(
     specs: SequenceOf[DeviceSpec], rows: Int32Array, partitions: tuple[Partition, ...]
 ) -> Int64Array:
-    """How many blocks of each launch the empty GPU, or its empty partition, places.
+    """How many blocks of each launch the driver allows if it is cooperative.
 
     Args:
-        specs: the devices; what all of them place counts.
+        specs: the devices; what all of them allow counts.
         rows: int32 (launches, 10), of each the :data:`FIELDS`.
         partitions: that they have by number.
     """
     cells = np.insert(rows, 0, LAUNCH, axis=1)
-    cells[:, 1 + FIELDS.index("cooperative")] = 0
     table = EventTable(cells, np.arange(len(cells) + 1), partitions)
-
-    def placed(spec: DeviceSpec) -> list[int]:
-        state = spec.initial_states()[0]
-        _, smids, _ = predict_until_refused(table, spec, spec.policy, state, threads=1)
-        return [int(np.count_nonzero(smid >= 0)) for smid in smids]
-
-    fewest: Int64Array = np.min([placed(spec) for spec in specs], axis=0)
+    fewest: Int64Array = np.min([allowed_at_once(table, spec) for spec in specs], axis=0)
     return fewest

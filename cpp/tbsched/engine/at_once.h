@@ -1,0 +1,21 @@
+// How many blocks of a launch can be on a GPU at once.
+#pragma once
+
+#include <cstdint>
+
+#include "tbsched/hardware/gpu/gpu_state.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+// Of so many blocks those that a GPU would take now.
+int32_t fitting(const Model& model, const Demand& demand, int32_t blocks, const GpuState& now);
+
+// Of a cooperative launch, as the driver counts: with the least shared memory that the carveout
+// allows, and the clusters of each part of a partition by itself. Source: traces
+// partitions/clusters-h100, partitions/clusters-h200.
+int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand);
+
+}  // namespace tbsched
