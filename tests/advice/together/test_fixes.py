@@ -11,7 +11,7 @@ import pytest
 import tbsched as tb
 from advice.together.puzzles import COMMUNICATION, GEMM, LARGE, SCHEDULERS, SMALL, WORKERS
 from helpers import KB
-from tbsched.advice.together.fixes.fix import Unsafe, fixed
+from tbsched.advice.together.fixes.fix import Unproved, fixed
 from tbsched.advice.together.fixes.table import KINDS
 from tbsched.advice.together.problem import Problem, decided, proved
 
@@ -32,6 +32,19 @@ def test_each_fix_is_safe_when_it_is_asked_again(launches: tuple[tb.Launch, ...]
         )
         assert again.safe is True, fix
         assert (fix.launches, fix.after, fix.device) != (tuple(launches), (), None)
+
+
+def test_group_that_is_not_known_to_be_safe_has_fixes() -> None:
+    outsider = tb.Launch(112, 384, 64, cluster=8)
+    launches = [outsider, tb.Launch(106, 256, 96), tb.Launch(96, 1024, 16, cluster=16)]
+    found = tb.coresident(launches, "h200", groups=[[1, 2]], plays=1000)
+    assert found.safe is None
+    assert {"order", "grid"} <= {fix.kind for fix in found.fixes}
+    for fix in found.fixes:
+        again = tb.coresident(fix.launches, "h200", groups=fix.groups, after=fix.after)
+        assert again.safe is True, fix.text
+    assert str(found.fixes[0].text) in str(found)
+    assert found.fixes[0].text in tb.show.to_html(found)
 
 
 def test_what_the_puzzles_need() -> None:
@@ -91,7 +104,7 @@ def test_known_witness_changes_no_answer(
     problem = Problem(tb.device("h200"), "hopper", launches, (group,), plays=2000)
     stranding = decided(problem).stranding
     assert stranding is not None
-    unsafe = Unsafe(problem, stranding)
+    unsafe = Unproved(problem, stranding)
     for kind in KINDS:
         for fix in itertools.islice(kind(unsafe), 30):
             changed = fixed(problem, fix)

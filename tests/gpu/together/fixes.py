@@ -3,11 +3,11 @@
     fixes.py --out DIR [--seed N] [--count N] [--seconds S] [--device h200] [--processes N]
              [--outsiders]
 
-The witness of an unsafe group must hang, from its latent state. A safe group, and an unsafe one
-after each fix, must meet in every order of arrival. Of a safe group with an outsider, some sets of
-its blocks leave, too. With ``--outsiders`` all groups have one, and safe ones run first. Writes
-``fixes.json``: how many of each kind ran, and all that was otherwise. Exit status 1 if something
-was.
+The witness of an unsafe group must hang, from its latent state. A safe group, and any other one
+after each fix, must meet in every order of arrival. Where it is safe, or was not known to be, some
+sets of blocks of an outsider leave, too. With ``--outsiders`` all groups have one; safe ones run
+first, then those that are not known. Writes ``fixes.json``: how many of each kind ran, and all that
+was otherwise. Exit status 1 if something was.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu
 
 SHOWN = 20  # runs in the report
+VERDICTS = (True, None, False)
 
 
 class Run(NamedTuple):
@@ -94,7 +95,7 @@ def main() -> int:
     asked = time.monotonic()
     pairs = list(zip(groups, answers, strict=True))
     if arguments.outsiders:
-        pairs.sort(key=lambda pair: pair[1].safe is not True)
+        pairs.sort(key=lambda pair: VERDICTS.index(pair[1].safe))
     with Gpu(0) as gpu:
         for group, found in pairs:
             count(score, found)
@@ -124,8 +125,9 @@ def answer(group: Group, spec: DeviceSpec) -> tb.Coresidency:
 
 def count(score: Score, found: tb.Coresidency) -> None:
     score.answers[{True: "safe", False: "not safe", None: "not known"}[found.safe]] += 1
-    if found.safe is False:
+    if not found.safe:
         score.answers["without a fix"] += not found.fixes
+    if found.safe is False:
         score.answers["witness with durations"] += found.issue_times is not None
         score.answers["from another state than the first"] += found.state != tb.InitialState()
 
@@ -134,30 +136,38 @@ def runs_of(group: Group, found: tb.Coresidency) -> Iterator[Run]:
     """The witness and each fix in all orders; or all orders of a safe group."""
     name = f"g{group.number}"
     if found.safe:
-        for order in orders_of(len(group.launches), ()):
-            sequence = tb.Sequence([group.launches[k] for k in order])
-            yield Run(f"{name}-{order}", "safe", sequence, numbered(found.groups, order), False)
-        yield from runs_with_leaving(name, group)
-    if found.witness is None:
-        return
-    yield Run(
-        f"{name}-witness", "witness", found.witness, numbered(found.groups, found.order), True,
-        found.state, found.issue_times,
-    )  # fmt: skip
+        unchanged = tb.Fix("safe", "", found.launches, found.after, found.groups)
+        yield from runs_that_meet(name, unchanged, group)
+    if found.witness is not None:
+        yield Run(
+            f"{name}-witness", "witness", found.witness, numbered(found.groups, found.order), True,
+            found.state, found.issue_times,
+        )  # fmt: skip
     for fix in found.fixes:
-        for order in orders_of(len(fix.launches), fix.after):
-            sequence = tb.Sequence([fix.launches[k] for k in order])
-            groups = numbered(fix.groups, order)
-            yield Run(f"{name}-{order} {fix.text}", fix.kind, sequence, groups, False)
+        yield from runs_that_meet(name, fix, group if found.safe is None else None)
 
 
-def runs_with_leaving(name: str, group: Group) -> Iterator[Run]:
-    """Each order of a safe group; some blocks of the outsider leave before a launch after it."""
-    if group.outside is None:
-        return
+def runs_that_meet(name: str, fix: tb.Fix, group: Group | None) -> Iterator[Run]:
+    """All orders; and if it is said whose blocks may leave, with some that leave in between."""
+    orders = list(orders_of(len(fix.launches), fix.after))
+    for order in orders:
+        sequence = tb.Sequence([fix.launches[k] for k in order])
+        yield Run(
+            f"{name}-{order} {fix.text}", fix.kind, sequence, numbered(fix.groups, order), False
+        )
+    if group is not None and group.outside is not None:
+        changed = replace(group, launches=fix.launches)
+        yield from runs_with_leaving(name, fix.kind, changed, orders)
+
+
+def runs_with_leaving(
+    name: str, what: str, group: Group, orders: list[tuple[int, ...]]
+) -> Iterator[Run]:
+    """Some blocks of the outsider leave before a launch after it."""
+    assert group.outside is not None
     rng = random.Random(name)
     blocks = range(group.launches[group.outside].blocks)
-    for order in group.orders():
+    for order in orders:
         place = order.index(group.outside)
         if place == len(order) - 1:
             continue
@@ -173,8 +183,8 @@ def runs_with_leaving(name: str, group: Group) -> Iterator[Run]:
             launches[place] = replace(launches[place], duration=durations)
             times = tuple(STEP * k for k in range(len(order)))
             yield Run(
-                f"{name}-{order} {kind}", kind, tb.Sequence(launches), group.meeting(order),
-                False, None, times,
+                f"{name}-{order} {kind}", f"{what}, {kind}", tb.Sequence(launches),
+                group.meeting(order), False, None, times,
             )  # fmt: skip
 
 

@@ -69,8 +69,9 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
     }
     return sets;
   }
-  for (const size_t some : {size_t{1}, count / 2}) {
-    sets.emplace_back(there.begin(), there.begin() + static_cast<std::ptrdiff_t>(some));
+  sets.push_back({there.front()});
+  for (size_t part = 1; part < 8; ++part) {
+    sets.emplace_back(there.begin() + static_cast<std::ptrdiff_t>(count * part / 8), there.end());
   }
   return sets;
 }

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.budget import MAX_PLAYS, PLAYS
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
 from tbsched.advice.together.given import (
     Groups,
@@ -59,7 +59,8 @@ class Coresidency(Shown):
         cause: what they wait for, a word as in ``Placement.limiter``.
         behind: the launch that holds them up, where it is one.
         limits: of each class of SMs, what refuses one block more of that launch.
-        fixes: of each kind of change the least that makes the launches safe, a :class:`Fix` each.
+        fixes: of each kind of change the least that is proved to make the launches safe, a
+            :class:`Fix` each; also where it is not known whether they are.
         plays: how many predictions the search took.
 
     Example:
@@ -123,7 +124,7 @@ def coresident(
         device, policy: as for :func:`tbsched.predict`.
         groups: of each group the numbers of its launches, from 0; None is one group of all.
         after: pairs (a, b): the program launches b only when all blocks of a have started.
-        fixes: whether to look for changes that make an unsafe set safe.
+        fixes: whether to look for changes that make the launches safe, unless they are.
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
         plays: after so many predictions the search gives up; for a fix of more than six launches,
@@ -159,16 +160,17 @@ def coresident(
     found = decided(problem)
     asked = (info, given, problem.groups, problem.after, found.safe)
     stranding = found.stranding
+    changes = fixes_of(Unproved(problem, stranding)) if wants_fixes and not found.safe else ()
     if stranding is None:
         return Coresidency(
-            *asked, argument(problem, found, 0), found.proof, found.full_sms, plays=found.plays
-        )
+            *asked, argument(problem, found, 0), found.proof, found.full_sms, fixes=changes,
+            plays=found.plays,
+        )  # fmt: skip
     waiting, limits = left_waiting(spec, policy, stranding)
     return Coresidency(
         *asked, argument(problem, found, waiting), found.proof, (), stranding.sequence,
         stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
-        stranding.cause, stranding.behind, limits,
-        fixes_of(Unsafe(problem, stranding)) if wants_fixes else (), found.plays,
+        stranding.cause, stranding.behind, limits, changes, found.plays,
     )  # fmt: skip
 
 

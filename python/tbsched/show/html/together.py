@@ -85,7 +85,7 @@ def capacities_html(found: Capacities) -> str:
 
 
 def coresidency_html(found: Coresidency) -> str:
-    """The answer with its reason; if it is no, what strands a block, and what to change."""
+    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
     parts = [legend_html(found.launches)]
     if found.witness is not None:
         rows = [*rows_of(found.witness)]
@@ -101,8 +101,8 @@ def coresidency_html(found: Coresidency) -> str:
             others = "blocks of the other launches"
             parts += _map_html(found.device, found.limits, own, others)
             parts.append(table_html(table, limits_words(found), more))
-        if found.fixes:
-            parts.append(table_html(fixes_table(found), fixes_words(found)))
-        else:
-            parts.append(note_html(fixes_words(found)))
+    if found.fixes:
+        parts.append(table_html(fixes_table(found), fixes_words(found)))
+    elif not found.safe:
+        parts.append(note_html(fixes_words(found)))
     return card(coresidency_short(found), *parts)

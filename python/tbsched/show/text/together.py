@@ -122,7 +122,7 @@ def coresidency_short(found: Coresidency) -> str:
 
 
 def coresidency_text(found: Coresidency) -> str:
-    """The answer with its reason; if it is no, what strands a block, and what to change."""
+    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
     lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
     if found.witness is not None:
         table, more = limits_table(found.limits, found.device)
@@ -130,6 +130,7 @@ def coresidency_text(found: Coresidency) -> str:
         if found.limits:
             lines += ["", f"{limits_words(found)}:"]
             lines += [render(table), *([more] if more else [])]
+    if not found.safe:
         lines += ["", fixes_words(found)]
         if found.fixes:
             lines.append(render(fixes_table(found)))

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
 from tbsched.hardware.spec import DeviceSpec
 
 
-def carveout(unsafe: Unsafe) -> Iterator[Fix]:
+def carveout(unproved: Unproved) -> Iterator[Fix]:
     """Another one for one launch, then one for all; the least shared memory first."""
-    launches = unsafe.problem.launches
+    launches = unproved.problem.launches
     everyone = list(range(len(launches)))
     for numbers in (*([number] for number in everyone), everyone):
-        for value in carveouts_of(unsafe.problem.spec):
+        for value in carveouts_of(unproved.problem.spec):
             changes = {number: replace(launches[number], carveout=value) for number in numbers}
             if all(launches[number] == one for number, one in changes.items()):
                 continue
             who = called(launches, numbers[0]) if len(numbers) == 1 else "every kernel"
-            yield unsafe.changed("carveout", f"a carveout of {value} % for {who}", changes)
+            yield unproved.changed("carveout", f"a carveout of {value} % for {who}", changes)
 
 
 def carveouts_of(spec: DeviceSpec) -> list[int]:

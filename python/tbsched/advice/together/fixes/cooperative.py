@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
 
 
-def cooperative(unsafe: Unsafe) -> Iterator[Fix]:
+def cooperative(unproved: Unproved) -> Iterator[Fix]:
     """Each launch of a group, then all of them."""
-    problem = unsafe.problem
+    problem = unproved.problem
     launches = problem.launches
     others = [number for number in problem.members if not launches[number].cooperative]
     for numbers in (*([number] for number in others), others):
@@ -19,4 +19,4 @@ def cooperative(unsafe: Unsafe) -> Iterator[Fix]:
             who = called(launches, numbers[0]) if len(numbers) == 1 else "every kernel of a group"
             changes = {number: replace(launches[number], cooperative=True) for number in numbers}
             text = f"launch {who} with cudaLaunchCooperativeKernel"
-            yield unsafe.changed("cooperative", text, changes)
+            yield unproved.changed("cooperative", text, changes)

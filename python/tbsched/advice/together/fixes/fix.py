@@ -39,11 +39,11 @@ class Fix:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsafe:
-    """A problem that is not safe, and how a block is stranded."""
+class Unproved:
+    """A problem that is not proved to be safe, and how a block is stranded, if that is known."""
 
     problem: Problem
-    stranding: Stranding
+    stranding: Stranding | None
 
     def changed(self, kind: str, text: str, changes: dict[int, Launch]) -> Fix:
         """A fix with other launches in the place of some."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tbsched.advice.together.budget import largest
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called, with_blocks
 
 
-def grid(unsafe: Unsafe) -> Iterator[Fix]:
+def grid(unproved: Unproved) -> Iterator[Fix]:
     """Fewer blocks for one launch: for that which loses the smallest part of them."""
-    problem = unsafe.problem
+    problem = unproved.problem
     found = []
     for number, launch in enumerate(problem.launches):
-        blocks = largest(problem, number, launch.blocks - launch.cluster, unsafe.solved_by)
+        blocks = largest(problem, number, launch.blocks - launch.cluster, unproved.solved_by)
         if blocks:
             found.append((blocks / launch.blocks, number, blocks))
     if found:
@@ -22,4 +22,4 @@ def grid(unsafe: Unsafe) -> Iterator[Fix]:
         launch = problem.launches[number]
         name = called(problem.launches, number)
         text = f"at most {blocks} blocks for {name}, not {launch.blocks}"
-        yield unsafe.changed("grid", text, {number: with_blocks(launch, blocks)})
+        yield unproved.changed("grid", text, {number: with_blocks(launch, blocks)})

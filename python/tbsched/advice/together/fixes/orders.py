@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import Pairs, called, is_order, listed
 from tbsched.advice.together.problem import Problem, Stranding, decided
 from tbsched.program.sequence import Launch
@@ -19,16 +19,16 @@ _SIZES: tuple[Callable[[Launch], int], ...] = (
 )
 
 
-def order(unsafe: Unsafe) -> Iterator[Fix]:
+def order(unproved: Unproved) -> Iterator[Fix]:
     """One launch after another one; then as many as the witnesses ask for; then all in order.
 
     What others wait for is of a group: a launch that may never come holds nobody up.
     """
-    problem = unsafe.problem
+    problem = unproved.problem
     for pair in itertools.product(problem.members, range(len(problem.launches))):
         yield from _fix(problem, [pair])
     found: list[tuple[int, int]] = []
-    stranding: Stranding | None = unsafe.stranding
+    stranding: Stranding | None = unproved.stranding
     while stranding is not None and (new := _asked_for(stranding, (*problem.after, *found))):
         found += new
         if not is_order([*problem.after, *found], len(problem.launches)):
@@ -38,8 +38,8 @@ def order(unsafe: Unsafe) -> Iterator[Fix]:
         stranding = decided(replace(ordered, plays=min(_PLAYS, problem.plays))).stranding
     for size in _SIZES:
         pairs = _in_order(problem, size)
-        if _holds(unsafe, pairs):
-            yield from _fix(problem, _needed(unsafe, pairs))
+        if _holds(unproved, pairs):
+            yield from _fix(problem, _needed(unproved, pairs))
 
 
 def _asked_for(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
@@ -56,19 +56,19 @@ def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int
     return [*itertools.pairwise(members), *((members[-1], other) for other in others)]
 
 
-def _holds(unsafe: Unsafe, pairs: Iterable[tuple[int, int]]) -> bool:
-    problem = unsafe.problem
+def _holds(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
+    problem = unproved.problem
     after = (*problem.after, *pairs)
     if not is_order(after, len(problem.launches)):
         return False
-    return unsafe.solved_by(replace(problem, after=after))
+    return unproved.solved_by(replace(problem, after=after))
 
 
-def _needed(unsafe: Unsafe, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """The pairs without those that it is safe without."""
     for pair in list(pairs):
         others = [each for each in pairs if each != pair]
-        if _holds(unsafe, others):
+        if _holds(unproved, others):
             pairs = others
     return pairs
 

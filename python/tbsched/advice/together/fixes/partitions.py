@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.partition import Partition
 
 
-def partition(unsafe: Unsafe) -> Iterator[Fix]:
+def partition(unproved: Unproved) -> Iterator[Fix]:
     """One launch in a part of the SMs, the others in the rest; the smallest part first."""
-    problem = unsafe.problem
+    problem = unproved.problem
     launches = problem.launches
     if len(launches) < 2 or any(one.partition is not None for one in launches):
         return
@@ -28,7 +28,7 @@ def partition(unsafe: Unsafe) -> Iterator[Fix]:
             text = f"keep {name} on {len(part)} SMs and the others on the other {len(rest)}"
             text += " (green contexts)"
             if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
-                yield unsafe.changed("partition", text, changes)
+                yield unproved.changed("partition", text, changes)
 
 
 def _splits(spec: DeviceSpec) -> Iterator[tuple[Partition, Partition]]:

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.together.fixes.fix import Fix, Unsafe
+from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called, listed
 from tbsched.program.sequence import LEGACY_STREAM, Launch
 
 
-def streams(unsafe: Unsafe) -> Iterator[Fix]:
+def streams(unproved: Unproved) -> Iterator[Fix]:
     """A stream of its own for the launch that waits, for each, then for all of them."""
-    launches = unsafe.problem.launches
+    launches = unproved.problem.launches
     often = Counter(one.stream for one in launches)
     shared = [
         number
@@ -27,7 +27,7 @@ def streams(unsafe: Unsafe) -> Iterator[Fix]:
             legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
             kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
             changes = {number: _alone(launches[number]) for number in numbers}
-            yield unsafe.changed("streams", f"launch {names} in {kind}", changes)
+            yield unproved.changed("streams", f"launch {names} in {kind}", changes)
 
 
 def _alone(launch: Launch) -> Launch:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tbsched.advice.together.above import MOST_IN_ALL_ORDERS
 from tbsched.advice.together.fixes.carveouts import carveout
 from tbsched.advice.together.fixes.cooperative import cooperative
-from tbsched.advice.together.fixes.fix import Fix, Unsafe, fixed
+from tbsched.advice.together.fixes.fix import Fix, Unproved, fixed
 from tbsched.advice.together.fixes.grids import grid
 from tbsched.advice.together.fixes.loading import loading
 from tbsched.advice.together.fixes.orders import order
@@ -19,7 +19,7 @@ from tbsched.advice.together.fixes.streams import streams
 from tbsched.progress import bar
 
 # What each yields is tried in turn; the first that holds is the fix of its kind.
-KINDS: tuple[Callable[[Unsafe], Iterator[Fix]], ...] = (
+KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
 
@@ -28,25 +28,25 @@ KINDS: tuple[Callable[[Unsafe], Iterator[Fix]], ...] = (
 _SHARE = 10
 
 
-def fixes_of(unsafe: Unsafe) -> tuple[Fix, ...]:
+def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
     """Of each kind the least change that the search proves safe."""
-    problem = unsafe.problem
+    problem = unproved.problem
     if len(problem.launches) > MOST_IN_ALL_ORDERS:
         fewer = replace(problem, plays=problem.plays // _SHARE)
-        unsafe = replace(unsafe, problem=fewer)
+        unproved = replace(unproved, problem=fewer)
     found = []
     with bar("looking for changes", len(KINDS)) as advance:
         for number, kind in enumerate(KINDS):
-            for fix in kind(unsafe):
+            for fix in kind(unproved):
                 advance(number)
-                if _holds(unsafe, fix):
+                if _holds(unproved, fix):
                     found.append(fix)
                     break
     return tuple(found)
 
 
-def _holds(unsafe: Unsafe, fix: Fix) -> bool:
+def _holds(unproved: Unproved, fix: Fix) -> bool:
     try:
-        return unsafe.solved_by(fixed(unsafe.problem, fix))
+        return unproved.solved_by(fixed(unproved.problem, fix))
     except ValueError:  # the device refuses a launch of it
         return False
