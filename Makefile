@@ -49,9 +49,10 @@ demo: $(VENV)/.installed
 	$(BIN)/tbsched show tests/traces/h200-timed/programs.jsonl.xz --number 292 --view compared \
 	  --device h200 --output build/demo.png
 
-# The tests start Python a hundred times: what it compiles is kept, whatever the environment says.
+# The tests start Python a hundred times: what it compiles is kept, whatever the environment says, and
+# NumPy starts no threads, which nothing here uses and which spin while they wait.
 test: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
 
 # The tests, with the oldest versions of libraries that pyproject.toml allows. They may warn of each other.
 floors:

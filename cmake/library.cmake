@@ -12,7 +12,7 @@ target_sources(tbsched PUBLIC FILE_SET HEADERS BASE_DIRS cpp FILES ${headers})
 target_compile_features(tbsched PUBLIC cxx_std_20)
 set_target_properties(tbsched PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
 # Most of the time goes into the standard library's headers: a third of it where files share them.
-set_target_properties(tbsched PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 12)
+set_target_properties(tbsched PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
 # Nobody replaces a function of this library, so that its functions may be inlined in each other.
 target_compile_options(tbsched PRIVATE -fno-semantic-interposition)
 target_compile_options(tbsched PRIVATE -Wall -Wextra -Wconversion -Wno-sign-conversion)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,11 @@ from gpu.script import FAKE_DRIVER, cuda_include, shared_library
 from helpers import Fake
 from once import made_once
 from tbsched.launcher.observe import Gpu
+
+
+def pytest_collection_finish() -> None:
+    """All that is there by now stays to the end: no garbage collection goes through it again."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -15,7 +15,7 @@ from tbsched.campaigns.judge import Judge
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import DRAWN
 from tbsched.cli.options import Drawn
-from tbsched.hardware.catalogue import device, unablated
+from tbsched.hardware.catalogue import ablations, device, shows_in, unablated
 from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.sequence import Launch, Release, Sequence
@@ -51,6 +51,27 @@ def test_a_default_campaign_draws_every_kind_that_the_device_has() -> None:
     assert any(launch.cooperative and launch.cluster > 1 for launch in drawn)
     other = SequenceOptions.everything(device(RIGHT))
     assert (other.clusters, other.partitions, other.priorities) == ((1,), (None,), (0, -1))
+
+
+@pytest.mark.parametrize("base", ["h200", "rtx3090"])
+def test_what_shows_in_some_launches_alone_shows_in_no_others(base: str) -> None:
+    """Campaigns do not ask about it there."""
+    spec = device(base)
+    everything, start = SequenceOptions.everything(spec), spec.initial_states()[0]
+    options = {
+        "cluster": everything.without(["clusters"]),
+        "partition": everything.without(["partitions"]),
+        "duration": everything,  # a table has none
+    }
+    for way, others in options.items():
+        table = next(Draws(spec, others, seed=1).tables()).part(0, 100).event_table()
+        right = predict_until_refused(table, spec, spec.policy, start, 1)[1]
+        needing = [name for name in ablations() if way in shows_in(name)]
+        assert needing
+        for name in needing:
+            other = device(f"{base}-{name}")
+            found = predict_until_refused(table, other, spec.policy, start, 1)[1]
+            assert all(map(np.array_equal, right, found)), name
 
 
 def test_fields_of_the_options_can_be_left_out() -> None:

@@ -15,16 +15,12 @@ from typing import Any
 
 import tbsched as tb
 from tbsched.campaigns import ModelGpu
-from tbsched.hardware.catalogue import ablations
+from tbsched.hardware.catalogue import ablations, shows_in
 from tbsched.launcher.observe import Gpu
 from tbsched.traces.oracle import Oracle
 
 # Only timed sequences show them, and a default campaign draws none.
-TIMED = {
-    "no-graph-branches", "no-graph-copies", "joins-turn-nothing", "no-copy-engines",
-    "no-copy-kernels", "copy-channel-per-stream", "no-copy-wake", "all-queues-watched",
-    "both-ways-as-alone", "practised-hosts", "writes-delay-no-round",
-}  # fmt: skip
+TIMED = {name for name in ablations() if "duration" in shows_in(name)}
 
 
 def caught(oracle: Oracle, predictor: str, seconds: float, seed: int) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -137,19 +137,20 @@ FILES = {
 }
 
 
-def imports_of(tree: ast.Module) -> set[Import]:
+@functools.cache
+def imports_of(module: str) -> set[Import]:
     """Every import, in functions and under TYPE_CHECKING too."""
-
-    def inside(outer: Iterable[ast.AST]) -> set[int]:
-        return {id(node) for each in outer for node in ast.walk(each)}
-
-    nodes = list(ast.walk(tree))
-    functions = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    late = inside(node for node in nodes if isinstance(node, functions))
-    conditions = [node for node in nodes if isinstance(node, ast.If)]
-    typed = inside(node for node in conditions if ast.unparse(node.test) == "TYPE_CHECKING")
+    if module not in FILES:
+        return set()
+    functions = ast.FunctionDef | ast.AsyncFunctionDef
     found = set()
-    for node in nodes:
+    ahead: list[tuple[ast.AST, bool, bool]]
+    ahead = [(ast.parse(FILES[module].read_text("utf-8")), False, False)]
+    while ahead:
+        node, late, typed = ahead.pop()
+        late = late or isinstance(node, functions)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name):
+            typed = typed or node.test.id == "TYPE_CHECKING"
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -157,12 +158,13 @@ def imports_of(tree: ast.Module) -> set[Import]:
             assert node.level == 0, "imports are absolute"
             inner = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [name if name in FILES else str(node.module) for name in inner]
-        found |= {Import(name, id(node) in late, id(node) in typed) for name in names}
+        found |= {Import(name, late, typed) for name in names}
+        # No expression imports anything.
+        parts = (each for each in ast.iter_child_nodes(node) if not isinstance(each, ast.expr))
+        ahead += [(each, late, typed) for each in parts]
     return found
 
 
-TREES = {name: ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
-IMPORTS = {name: imports_of(tree) for name, tree in TREES.items()}
 PARTS = sorted(FILES.keys() - {"tbsched"})  # the package itself names all that is public
 
 
@@ -175,7 +177,7 @@ def room_of(module: str) -> str:
 @pytest.mark.parametrize("room", sorted(MAY_IMPORT))
 def test_modules_import_only_downwards(room: str) -> None:
     for module in PARTS:
-        for found in IMPORTS[module] if room_of(module) == room else ():
+        for found in imports_of(module) if room_of(module) == room else ():
             if found.name.startswith("tbsched"):
                 assert found.name in FILES, f"{module}: {found.name} is no module"
                 assert found.name != "tbsched", f"{module}: a module of its own is meant"
@@ -190,7 +192,8 @@ def test_rooms_form_no_circle() -> None:
 
 def test_modules_form_no_circle() -> None:
     graph = {
-        module: {found.name for found in IMPORTS[module] if found.name in FILES} for module in FILES
+        module: {found.name for found in imports_of(module) if found.name in FILES}
+        for module in FILES
     }
     try:
         graphlib.TopologicalSorter(graph).prepare()
@@ -207,14 +210,14 @@ def loaded_with(module: str) -> set[str]:
         name = name if name in FILES else name.split(".")[0]
         if name not in found:
             found.add(name)
-            loads = [x for x in IMPORTS.get(name, set()) if not x.late and not x.typed]
+            loads = [x for x in imports_of(name) if not x.late and not x.typed]
             ahead += [each.name for each in loads]
     return found
 
 
 def put_off(module: str, library: str) -> set[str]:
     """What a module imports late for the sake of a library."""
-    late = {found.name for found in IMPORTS[module] if found.late}
+    late = {found.name for found in imports_of(module) if found.late}
     return {name for name in late if library in loaded_with(name)}
 
 
@@ -225,7 +228,7 @@ def modules_in(room: str) -> list[str]:
 def test_only_what_may_be_missing_is_imported_late() -> None:
     for module in PARTS:
         allowed = [put_off(module, each) for where, each in LATE if module in modules_in(where)]
-        late = {found.name for found in IMPORTS[module] if found.late}
+        late = {found.name for found in imports_of(module) if found.late}
         assert late == set().union(*allowed), module
 
 
@@ -240,10 +243,12 @@ def test_nothing_public_needs_an_extra_before_it_is_used(module: str) -> None:
 
 
 def test_modules_are_looked_up_by_name_in_four_places() -> None:
+    texts = {module: path.read_text("utf-8") for module, path in FILES.items()}
     found = {
         module
-        for module, tree in TREES.items()
-        for node in ast.walk(tree)
+        for module, text in texts.items()
+        if "import_module" in text or "__import__" in text
+        for node in ast.walk(ast.parse(text))
         if (isinstance(node, ast.Name) and node.id in {"import_module", "__import__"})
         or (isinstance(node, ast.Attribute) and node.attr == "import_module")
     }

@@ -8,12 +8,12 @@ namespace tbsched::capture {
 namespace {
 
 // A function of the runtime calls one of the driver, with the same correlation number.
-constexpr std::array kDriver = {
+constexpr std::array kDriverCalls = {
     CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
     CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
-constexpr std::array kResources = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
-                                   CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
-                                   CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
+constexpr std::array kResourceEvents = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
+                                        CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
+                                        CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
 
 void take_attributes(const CUlaunchConfig& config, const uint32_t call,
                      const WithRecorder& with_recorder) {
@@ -85,8 +85,8 @@ void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscribe
       cupti.check(cupti.enable_callback(1, subscriber, domain, id), "cuptiEnableCallback");
     }
   };
-  enable(CUPTI_CB_DOMAIN_DRIVER_API, kDriver);
-  enable(CUPTI_CB_DOMAIN_RESOURCE, kResources);
+  enable(CUPTI_CB_DOMAIN_DRIVER_API, kDriverCalls);
+  enable(CUPTI_CB_DOMAIN_RESOURCE, kResourceEvents);
 }
 
 void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const CUpti_CallbackId id,

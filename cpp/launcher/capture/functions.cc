@@ -7,12 +7,12 @@ namespace tbsched::capture {
 namespace {
 
 // Beginnings of names: a function may have versions, and one for per-thread default streams.
-constexpr std::array<std::string_view, 12> kDriver = {
+constexpr std::array<std::string_view, 12> kDriverFunctions = {
     "cuLaunchKernel",     "cuLaunchCooperativeKernel", "cuGraphLaunch",
     "cuEventRecord",      "cuStreamWaitEvent",         "cuStreamSynchronize",
     "cuEventSynchronize", "cuCtxSynchronize",          "cuMemcpy",
     "cuMemset",           "cuStreamBeginCapture",      "cuStreamEndCapture"};
-constexpr std::array<std::string_view, 12> kRuntime = {
+constexpr std::array<std::string_view, 12> kRuntimeFunctions = {
     "cudaLaunchKernel",     "cudaLaunchCooperativeKernel", "cudaGraphLaunch",
     "cudaEventRecord",      "cudaStreamWaitEvent",         "cudaStreamSynchronize",
     "cudaEventSynchronize", "cudaDeviceSynchronize",       "cudaMemcpy",
@@ -41,7 +41,8 @@ void enable_recorded(const Cupti& cupti, const uint8_t on) {
 
 bool is_recorded(const std::string_view name) {
   const auto begins = [&](const std::string_view each) { return name.starts_with(each); };
-  return std::ranges::any_of(kDriver, begins) || std::ranges::any_of(kRuntime, begins);
+  return std::ranges::any_of(kDriverFunctions, begins) ||
+         std::ranges::any_of(kRuntimeFunctions, begins);
 }
 
 void record_calls(const Cupti& cupti, const bool from_the_beginning) {

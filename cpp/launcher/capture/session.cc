@@ -36,8 +36,8 @@ constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIV
                               CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
 constexpr std::array kHost = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 // Those that are there already are recorded too.
-constexpr std::array kResources = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
-                                   CUPTI_ACTIVITY_KIND_STREAM};
+constexpr std::array kActivities = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+                                    CUPTI_ACTIVITY_KIND_STREAM};
 
 // What CUPTI returned, to be read.
 struct Filled {
@@ -186,7 +186,7 @@ void Session::turn_on() {
                "cuptiActivityRegisterCallbacks");
   enable_callbacks(cupti_, subscription_->handle());
   cupti_.check(cupti_.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
-  for (const auto kind : kResources) {
+  for (const auto kind : kActivities) {
     cupti_.check(cupti_.enable_and_dump(kind), "cuptiActivityEnableAndDump");
   }
   for (const auto kind : kHost) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
@@ -196,7 +196,7 @@ void Session::turn_on() {
 
 void Session::turn_off() {
   for (const auto kind : kWork) cupti_.disable(kind);
-  for (const auto kind : kResources) cupti_.disable(kind);
+  for (const auto kind : kActivities) cupti_.disable(kind);
   subscription_.reset();
 }
 

@@ -107,6 +107,11 @@ def ablations() -> dict[str, str]:
     return {name: str(row["summary"]) for name, row in _ablation_rows().items()}
 
 
+def shows_in(ablation: str) -> frozenset[str]:
+    """What some launch of a sequence must have for it to show: ``cluster``, ``duration``, …"""
+    return frozenset(_ablation_rows()[ablation].get("shows_in", ()))
+
+
 def _names() -> list[str]:
     """Of the devices, and of their ablations."""
     bases = [*devices(), ATTACHED]
@@ -180,7 +185,8 @@ def _ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
 
 def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
     """The device without one mechanism, a name of :func:`ablations`."""
-    changes = {key: value for key, value in _ablation_rows()[ablation].items() if key != "summary"}
+    row = _ablation_rows()[ablation]
+    changes = {key: row[key] for key in row if key not in ("summary", "shows_in")}
     switches = changes.pop("mechanisms", {})
     if changes.get("sm_preference") == "even_then_odd":
         changes["sm_preference"] = even_then_odd(spec.sms)

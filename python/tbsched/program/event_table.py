@@ -74,3 +74,8 @@ class EventTable:
             np.concatenate([[0], sizes[which].cumsum()]),
             self.partitions,
         )
+
+    def part(self, begin: int, end: int) -> EventTable:
+        """The sequences from number ``begin`` up to ``end``."""
+        bounds = self.bounds[begin : end + 1]
+        return EventTable(self.cells[bounds[0] : bounds[-1]], bounds - bounds[0], self.partitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence as ListOf
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from tbsched.calibration.asking.predicted import table_of, until_refused
 from tbsched.campaigns.oracles import THREADS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_many
+from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.trace import Trace
 
@@ -52,13 +54,18 @@ def _shown(trace: Trace) -> tuple[Shown, ...]:
 
 def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
     events = table_of(sequences)
-    return [
-        [
-            tuple(np.bincount(smid[smid >= 0], minlength=spec.sms).tobytes() for smid in launches)
-            for launches in until_refused(spec, events, state)
-        ]
-        for spec in devices
-    ]
+    return [_blocks(until_refused(spec, events, state), spec.sms) for spec in devices]
+
+
+def _blocks(placed: ListOf[ListOf[Int32Array]], sms: int) -> Answers:
+    """Blocks of each SM, of each launch of each sequence."""
+    smids = [smid for launches in placed for smid in launches]
+    sm = np.concatenate(smids)
+    launch = np.repeat(np.arange(len(smids)), [len(smid) for smid in smids])
+    there = sm >= 0
+    counts = np.bincount(launch[there] * sms + sm[there], minlength=len(smids) * sms)
+    shown = iter([row.tobytes() for row in counts.reshape(-1, sms)])
+    return [tuple(itertools.islice(shown, len(launches))) for launches in placed]
 
 
 def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import collections
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from tbsched.hardware.catalogue import ablated, ablations
+from tbsched.hardware.catalogue import ablated, ablations, shows_in
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -26,6 +26,8 @@ ENOUGH = 5
 # Every table is asked about them at first, then one of so many: else a mechanism that nothing can
 # show would cost a prediction of every sequence, to the end.
 TABLES_AT_FIRST, LATER_EVERY = 64, 4
+# A table is looked at in parts, each so many times the one before: a few sequences decide most.
+FIRST_PART, LARGER = 8, 4
 # The fields that make a launch more than blocks on a GPU, of which few launches have one.
 _WAYS = (
     "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",
@@ -89,25 +91,37 @@ class Covering:
         """Counts what :func:`predict_until_refused` predicted."""
         self.found.refused.update(limiter for limiter in limiters if limiter)
         rows = table.cells[table.cells[:, 0] == LAUNCH, 1:]
-        for name, usual in _USUAL_CELLS.items():
-            launches = int(np.count_nonzero(rows[:, FIELDS.index(name)] != usual))
-            if launches:
-                self.found.ways[name] += launches
+        unusual = {
+            name: int(np.count_nonzero(rows[:, FIELDS.index(name)] != usual))
+            for name, usual in _USUAL_CELLS.items()
+        }
+        ways = {name: launches for name, launches in unusual.items() if launches}
+        self.found.ways.update(ways)
         self._tables += 1
         if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
             return
-        for name, other in self._undecided():
+        for name, other in self._undecided(ways.keys()):
             if name in self._of_what_waits:  # a sequence of a table ends where a launch first waits
                 continue
+            self._count(name, self._decided(table, smids, other, ENOUGH - self.found.decided[name]))
+
+    def _decided(
+        self, table: EventTable, smids: list[Int32Array], other: DeviceSpec, most: int
+    ) -> int:
+        """How many sequences of a table another device places otherwise, up to ``most``."""
+        found, begin, end = 0, 0, FIRST_PART
+        while begin < len(table) and found < most:
+            part = table.part(begin, end)
             try:
                 _, others, _ = predict_until_refused(
-                    table, other, self._policy, self._state, self._threads
+                    part, other, self._policy, self._state, self._threads
                 )
             except ValueError:  # without the mechanism a launch can never run
-                self._count(name, 1)
-                continue
-            pairs = zip(smids, others, strict=True)
-            self._count(name, sum(not np.array_equal(a, b) for a, b in pairs))
+                return found + 1
+            pairs = zip(smids[begin:end], others, strict=True)
+            found += sum(not np.array_equal(a, b) for a, b in pairs)
+            begin, end = end, end * LARGER
+        return found
 
     def look_at(self, prediction: Trace, state: InitialState) -> None:
         """Counts one prediction, with all that comes behind a launch that was not placed whole.
@@ -117,14 +131,17 @@ class Covering:
             state: what it starts from.
         """
         self.found.refused.update(each.limiter for each in prediction if each.limiter)
+        ways = {"duration"} if prediction.sequence.timed else set()
         for event in prediction.sequence:
             for launch in event.launches:
-                self.found.ways.update(told(launch).keys() & _WAYS)
+                own = told(launch).keys() & _WAYS
+                self.found.ways.update(own)
+                ways |= own
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
             elif isinstance(event, Copy | Memset):
                 self.found.ways[transfer_key(event)] += 1
-        for name, other in self._undecided():
+        for name, other in self._undecided(ways):
             try:
                 trace = predict(prediction.sequence, other, self._policy, state)
             except ValueError:
@@ -133,9 +150,14 @@ class Covering:
             pairs = zip(prediction, trace, strict=True)
             self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
 
-    def _undecided(self) -> list[tuple[str, DeviceSpec]]:
+    def _undecided(self, ways: Set[str]) -> list[tuple[str, DeviceSpec]]:
+        """The ablations that are still looked for, where they may show."""
         decided = self.found.decided
-        return [(name, other) for name, other in self._without.items() if decided[name] < ENOUGH]
+        return [
+            (name, other)
+            for name, other in self._without.items()
+            if decided[name] < ENOUGH and shows_in(name) <= ways
+        ]
 
     def _count(self, name: str, sequences: int) -> None:
         self.found.decided[name] = min(ENOUGH, self.found.decided[name] + sequences)
