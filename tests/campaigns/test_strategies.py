@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import get_args
 
+import numpy as np
 import pytest
 from hypothesis import find, given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from tbsched.hardware.partitions import split_sms
 from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.duration import Drawn
-from tbsched.program.event_table import FIELDS, LAUNCH
+from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.sequence import (
     LEGACY_STREAM,
@@ -191,7 +192,11 @@ def test_what_is_drawn_in_partitions_and_cooperatively_fits_them() -> None:
     blocks, cluster, partition, together = (
         rows[:, FIELDS.index(name)] for name in ("blocks", "cluster", "partition", "cooperative")
     )
-    assert (blocks[together == 1] <= alone[together == 1]).all()
+    first = np.flatnonzero(table.cells[:, 0] == LAUNCH)[together == 1]
+    cells = table.cells[first]
+    each = EventTable(cells, np.arange(len(cells) + 1), table.partitions)
+    _, smids, _ = predict_until_refused(each, spec, spec.policy, spec.initial_states()[0], 1)
+    assert all((smid >= 0).all() for smid in smids)
     assert (blocks[together == 1] == alone[together == 1]).mean() > 0.1
     inside = partition >= 0
     # A sixth of the launches, with every number of blocks and all that fits.

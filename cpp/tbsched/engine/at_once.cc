@@ -27,21 +27,23 @@ int32_t fitting(const Model& model, const Demand& demand, const int32_t blocks,
   return static_cast<int32_t>(policy->place(demand, gpu, rooms, commit, sms));
 }
 
-int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand) {
+int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand,
+                        const int32_t enough) {
   const DeviceSpec& spec = model.device().spec;
-  const int32_t most = spec.sms * spec.blocks_per_sm / launch.cluster * launch.cluster;
   const GpuState idle(model.device());
   Demand counted = demand;
   counted.configuration.maximum = counted.configuration.target = demand.configuration.minimum;
-  if (!launch.partition || launch.cluster <= spec.sms_per_tpc) {
-    return fitting(model, counted, most, idle);
-  }
+  const int32_t in_all = fitting(model, counted, enough, idle);
+  if (!launch.partition || launch.cluster <= spec.sms_per_tpc) return in_all;
+  const auto parts = parts_of(*launch.partition, spec);
+  if (!parts || parts->size() == 1) return in_all;
   int32_t allowed = 0;
-  for (const SmSet& part : parts_of(*launch.partition, spec)) {
+  for (const SmSet& part : *parts) {
+    if (allowed >= in_all) break;
     counted.partition = &part;
-    allowed += fitting(model, counted, most, idle);
+    allowed += fitting(model, counted, in_all, idle);
   }
-  return allowed;
+  return std::min(allowed, in_all);
 }
 
 }  // namespace tbsched

@@ -14,8 +14,9 @@ namespace tbsched {
 int32_t fitting(const Model& model, const Demand& demand, int32_t blocks, const GpuState& now);
 
 // Of a cooperative launch, as the driver counts: with the least shared memory that the carveout
-// allows, and the clusters of each part of a partition by itself. Source: traces
-// partitions/clusters-h100, partitions/clusters-h200.
-int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand);
+// allows, and the clusters of each part of a partition by itself. All of them, if they are fewer
+// than `enough`. Source: traces partitions/cooperative-h100, partitions/cooperative-h200.
+int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand,
+                        int32_t enough);
 
 }  // namespace tbsched

@@ -292,7 +292,7 @@ bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
 
 void BlockScheduler::check_cooperative(const Launch& launch, const Demand& demand,
                                        const int32_t index) const {
-  const int32_t allowed = allowed_at_once(model_, launch, demand);
+  const int32_t allowed = allowed_at_once(model_, launch, demand, launch.blocks);
   if (allowed >= launch.blocks) return;
   const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";
   refuse(index, "cooperative: all blocks must be resident at once, and " + where +

@@ -29,30 +29,32 @@ int32_t largest_in(const Device& device, const MayUse& may_use) {
   return largest_cluster(device.cluster_domains, device.spec.mechanisms, may_use);
 }
 
+// Every group of a split has a part of so many SMs.
+int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
+  return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
+}
+
 // The driver lets a cluster be in one part of a partition alone.
-int32_t largest_in_a_part(const Partition& partition, const Device& device) {
+int32_t largest_in_partition(const Partition& partition, const int32_t wanted,
+                             const Device& device) {
+  const int32_t in_all = largest_in(
+      device, [&](const int32_t sm) { return std::ranges::binary_search(partition.sms, sm); });
+  if (!partition.split || !partition.group) return in_all;
+  const int32_t sure = std::min(in_all, promised(*partition.split, device.spec));
+  if (wanted <= sure) return sure;
+  const auto parts = parts_of(partition, device.spec);
+  if (!parts) return partition.split->max_cluster ? in_all : sure;
   int32_t largest = 1;
-  for (const SmSet& part : parts_of(partition, device.spec)) {
+  for (const SmSet& part : *parts) {
     const auto is_inside = [&](const int32_t sm) { return part.has(sm); };
     largest = std::max(largest, largest_in(device, is_inside));
   }
   return largest;
 }
 
-// Every group of a split has a part of so many SMs. So most launches are allowed at once.
-int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
-  return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
-}
-
-// How many blocks of a cluster the driver allows, or as many as this one has.
-int32_t largest_allowed(const Launch& launch, const Device& device) {
-  if (!launch.partition) return largest_in(device, [](int32_t) { return true; });
-  const Partition& partition = *launch.partition;
-  const int32_t largest = largest_in(
-      device, [&](const int32_t sm) { return std::ranges::binary_search(partition.sms, sm); });
-  if (launch.cluster > largest || !partition.split || !partition.group) return largest;
-  if (launch.cluster <= promised(*partition.split, device.spec)) return largest;
-  return largest_in_a_part(partition, device);
+int32_t largest_cluster(const Launch& launch, const Device& device) {
+  if (launch.partition) return largest_in_partition(*launch.partition, launch.cluster, device);
+  return largest_in(device, [](int32_t) { return true; });
 }
 
 void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
@@ -65,7 +67,7 @@ void check_cluster(const Launch& launch, const int32_t index, const Model& model
                       "' places single blocks only" + got);
   }
   const Device& device = model.device();
-  const int32_t largest = largest_allowed(launch, device);
+  const int32_t largest = largest_cluster(launch, device);
   if (launch.cluster <= largest) return;
   const std::string where = launch.partition ? "this partition of " : "an idle ";
   refuse(index, "cluster: " + where + device.spec.name + " takes up to " + std::to_string(largest) +

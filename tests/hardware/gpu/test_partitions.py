@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import lzma
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,8 +85,13 @@ def cooperative_launches(board: str) -> Iterator[tuple[tb.Launch, int]]:
         yield tb.Launch(row["cluster"], partition=partition, cooperative=True, **row), allowed
 
 
-@pytest.mark.parametrize(("board", "rows"), [("h200", 15_760), ("h100", 28_718)])
-def test_as_many_blocks_are_allowed_at_once_as_the_driver_allows(board: str, rows: int) -> None:
+@pytest.mark.parametrize(
+    ("board", "rows", "too_few"),
+    [("h200", 15_760, {3: 6, 4: 4}), ("h100", 28_718, {3: 4, 4: 6})],
+)
+def test_as_many_blocks_are_allowed_at_once_as_the_driver_allows(
+    board: str, rows: int, too_few: dict[int, int]
+) -> None:
     spec = tb.device(board)
     found = [*cooperative_launches(board)]
     assert len(found) == rows
@@ -104,7 +110,7 @@ def test_as_many_blocks_are_allowed_at_once_as_the_driver_allows(board: str, row
         launch for (launch, allowed), count in zip(some, counted, strict=True) if count != allowed
     ]
     assert all(one.partition and one.partition.split == HALVES for one in wrong)
-    assert {one.cluster for one in wrong} == {3, 4}
+    assert Counter(one.cluster for one in wrong) == too_few
     for launch, allowed in found[::9]:
         if allowed == 0:
             with pytest.raises(ValueError, match=r"takes up to|holds|one block is more than"):
@@ -121,9 +127,38 @@ def test_a_cluster_is_in_one_part_of_a_partition() -> None:
         groups, _ = tb.split_sms("h200", sms, groups=1, ignore_coscheduling=True)
         launch = tb.Launch(largest, 32, 32, cluster=largest, partition=groups[0])
         assert tb.predict(tb.Sequence([launch]), "h200")[0].placed == largest
-        more = dataclasses.replace(launch, blocks=largest + 1, cluster=largest + 1)
-        with pytest.raises(ValueError, match=f"takes up to {largest} blocks"):
-            tb.predict(tb.Sequence([more]), "h200")
+        for more in range(largest + 1, 17):
+            larger = dataclasses.replace(launch, blocks=more, cluster=more)
+            with pytest.raises(ValueError, match=f"takes up to {largest} blocks; got {more}"):
+                tb.predict(tb.Sequence([larger]), "h200")
+
+
+def test_partition_that_no_driver_makes_of_the_device_has_the_clusters_of_its_split() -> None:
+    groups, _ = tb.split_sms("h200", 40, groups=1, ignore_coscheduling=True)
+    for split, largest in (
+        (tb.SmSplit(60, groups=1, ignore_coscheduling=True), 2),
+        (tb.SmSplit(60, groups=1), 4),
+        (tb.SmSplit(60, groups=1, ignore_coscheduling=True, max_cluster=True), 4),
+    ):
+        partition = tb.Partition(groups[0].sms, split=split, group=0)
+        for cluster in range(2, 8):
+            sequence = tb.Sequence(
+                [tb.Launch(cluster, 32, 32, cluster=cluster, partition=partition)]
+            )
+            if cluster <= largest:
+                assert tb.predict(sequence, "h200")[0].placed == cluster
+            else:
+                with pytest.raises(ValueError, match="takes up to"):
+                    tb.predict(sequence, "h200")
+
+
+def test_no_more_blocks_are_sure_than_the_driver_allows_at_once() -> None:
+    groups, _ = tb.split_sms("h200", 25)
+    launch = tb.Launch(3, 1024, 64, cluster=3, partition=groups[3], cooperative=True)
+    assert tb.capacity(launch, "h200").blocks == 24
+    assert tb.budget(launch, "h200") == 21
+    with pytest.raises(ValueError, match="holds 21; got 24"):
+        tb.predict(tb.Sequence([dataclasses.replace(launch, blocks=24)]), "h200")
 
 
 @settings(deadline=None, derandomize=True, max_examples=60)

@@ -52,7 +52,9 @@ std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table
     Demand demand = demand_of(launch, model.device());
     const int32_t group = groups.of(launch, model.device());
     if (group != kWholeGpu) demand.partition = groups[group].partition();
-    found[k] = allowed_at_once(model, launch, demand);
+    const DeviceSpec& spec = model.device().spec;
+    const int32_t most = spec.sms * spec.blocks_per_sm / launch.cluster * launch.cluster;
+    found[k] = allowed_at_once(model, launch, demand, most);
   });
   return found;
 }

@@ -15,8 +15,10 @@
 namespace tbsched {
 namespace {
 
-// Of an outsider with more blocks three sets leave: all, the first one, and the first half.
+// Of an outsider with more blocks these sets leave: all, the first one, and the first ones and the
+// others, cut in so many places. More of them strand hardly any more groups.
 constexpr size_t kMostToChoose = 8;
+constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
 
@@ -70,8 +72,11 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
     return sets;
   }
   sets.push_back({there.front()});
-  for (size_t part = 1; part < 8; ++part) {
-    sets.emplace_back(there.begin() + static_cast<std::ptrdiff_t>(count * part / 8), there.end());
+  const size_t cuts = std::min(kCuts, count);
+  for (size_t cut = 1; cut < cuts; ++cut) {
+    const auto middle = there.begin() + static_cast<std::ptrdiff_t>(count * cut / cuts);
+    sets.emplace_back(there.begin(), middle);
+    sets.emplace_back(middle, there.end());
   }
   return sets;
 }
@@ -102,19 +107,19 @@ class Search {
       events_.emplace_back(launches_[k]);
       only_gains_.push_back(only_gains(model.device(), demands[k]));
     }
-    outsiders_ = launches_.size() - group.size();
   }
 
   WitnessSearch run() {
     // Between two arrivals each outsider lets blocks leave at most once.
-    const size_t longest = launches_.size() + outsiders_ * (launches_.size() - 1);
+    const size_t outsiders = launches_.size() - group_.size();
+    const size_t longest = launches_.size() + outsiders * (launches_.size() - 1);
     for (size_t length = 1; length <= longest && !over(); ++length) {
-      // An idle GPU has as much room for one launch in every state.
-      const auto states = length == 1 ? model_.states().first(1) : model_.states();
-      for (size_t k = 0; k < states.size() && !over(); ++k) {
+      // An idle GPU has as much room for one launch in every state. In other states blocks of the
+      // same SMs have other numbers: so other sets of them leave, or all sets in another order.
+      const auto states = model_.states_that_choose();
+      for (size_t k = 0; k < (length == 1 ? 1 : states.size()) && !over(); ++k) {
         state_ = states[k];
-        state_chooses_ = k < model_.states_that_choose().size();
-        if (state_chooses_ || outsiders_ > 0) extend(length);
+        extend(length);
       }
     }
     return {std::move(found_), all_sets_ && !given_up(), plays_};
@@ -300,9 +305,6 @@ class Search {
   void play() {
     const bool some_leave = std::ranges::any_of(
         steps_, [&](const Step& step) { return !step.leaving.empty() && !all_leave(step); });
-    // It is as in a state before, where no block leaves before another, or in turn each set does.
-    const bool is_any_set = !some_leave || chosen_sets_ == 0;
-    if (is_any_set && !state_chooses_) return;
     interrupted_();
     ++plays_;
     Standing standing;
@@ -368,9 +370,7 @@ class Search {
   std::vector<bool> in_group_;                  // in that which is asked about
   std::vector<bool> strands_;                   // if they wait; see awaited_by
   std::vector<bool> only_gains_;                // see only_gains
-  size_t outsiders_ = 0;
-  InitialState state_{};        // in which the steps begin
-  bool state_chooses_ = false;  // see Model::states_that_choose
+  InitialState state_{};                        // in which the steps begin
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
   std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived

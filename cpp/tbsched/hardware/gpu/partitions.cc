@@ -153,17 +153,19 @@ Split split_sms(const DeviceSpec& spec, const SplitRequest& request) {
   return split;
 }
 
-std::vector<SmSet> parts_of(const Partition& partition, const DeviceSpec& spec) {
-  const bool is_known = partition.split && partition.group && !spec.gpcs.empty() &&
-                        spec.coscheduled_sms > 0 && partition.split->min_sms <= spec.sms;
-  if (is_known) {
-    const Split split = split_sms(spec, *partition.split);
-    if (std::cmp_less(*partition.group, split.groups.size())) {
-      const SplitGroup& group = split.groups[*partition.group];
-      if (group.sms == partition.sms) return group.parts;
-    }
+std::optional<std::vector<SmSet>> parts_of(const Partition& partition, const DeviceSpec& spec) {
+  if (!partition.split) return std::nullopt;
+  const SplitRequest& asked = *partition.split;
+  const bool is_refused = asked.ignore_coscheduling && asked.max_cluster;
+  if (is_refused || asked.min_sms > spec.sms || spec.gpcs.empty() || spec.coscheduled_sms == 0) {
+    return std::nullopt;
   }
-  return {set_of(partition.sms)};
+  if (!partition.group) return std::vector{set_of(partition.sms)};
+  Split split = split_sms(spec, asked);
+  if (std::cmp_greater_equal(*partition.group, split.groups.size())) return std::nullopt;
+  SplitGroup& group = split.groups[*partition.group];
+  if (group.sms != partition.sms) return std::nullopt;
+  return std::move(group.parts);
 }
 
 }  // namespace tbsched

@@ -6,11 +6,12 @@
 // GPCs. Source: traces partitions/h100, partitions/h200.
 //
 // The driver lets a cluster be in one part of a group alone. Pieces that are next to each other in
-// a GPC are two parts: the first piece, and all others. Source: traces partitions/clusters-h100,
-// partitions/clusters-h200.
+// a GPC are two parts: the first piece, and all others. Source: traces
+// partitions/cooperative-h100, partitions/cooperative-h200.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
@@ -33,7 +34,7 @@ struct Split {
 // SMs that are coscheduled are not known.
 Split split_sms(const DeviceSpec& spec, const SplitRequest& request);
 
-// The parts of a partition; one where they are not known, and of what a split leaves over.
-std::vector<SmSet> parts_of(const Partition& partition, const DeviceSpec& spec);
+// The parts of a partition; nothing where it is none that a driver makes of this device.
+std::optional<std::vector<SmSet>> parts_of(const Partition& partition, const DeviceSpec& spec);
 
 }  // namespace tbsched

@@ -57,7 +57,10 @@ def budget(
     most = capacity(launch, spec, policy=policy).blocks
     launches = (*others, with_blocks(launch, launch.cluster))
     problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
-    return largest(problem, len(others), most, proved)
+    found = largest(problem, len(others), most, proved)
+    if not found:
+        proved(problem)  # refuses what no grid is taken of
+    return found
 
 
 def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:
@@ -66,7 +69,10 @@ def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem]
 
     def safe(clusters: int) -> bool:
         one = with_blocks(launch, clusters * launch.cluster)
-        return proves(problem.with_launch(number, one))
+        try:
+            return proves(problem.with_launch(number, one))
+        except ValueError:  # more than the driver lets a cooperative launch have
+            return False
 
     low, high = 0, most // launch.cluster  # safe, or nothing; the most that may be
     while low < high:

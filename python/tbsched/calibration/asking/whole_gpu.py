@@ -60,7 +60,7 @@ def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: in
 def _blocks(placed: ListOf[ListOf[Int32Array]], sms: int) -> Answers:
     """Blocks of each SM, of each launch of each sequence."""
     smids = [smid for launches in placed for smid in launches]
-    sm = np.concatenate(smids)
+    sm = np.concatenate(smids) if smids else np.empty(0, np.int32)
     launch = np.repeat(np.arange(len(smids)), [len(smid) for smid in smids])
     there = sm >= 0
     counts = np.bincount(launch[there] * sms + sm[there], minlength=len(smids) * sms)

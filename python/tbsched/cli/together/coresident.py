@@ -44,7 +44,7 @@ def coresident(
         ),
     ] = None,
     fixes: Annotated[
-        bool, typer.Option(help="Look for changes that make an unsafe set safe.")
+        bool, typer.Option(help="Look for changes that make it safe, unless it is.")
     ] = True,
     device: OwnDeviceName = None,
     policy: PolicyName = None,

@@ -23,15 +23,15 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
 
-# Where there are too many launches to play all orders, each change gets this share of the plays:
-# there are many changes, and most are proved soon or never.
+# Where there are too many launches to play all orders, or no witness is known that most changes
+# would fail by, each change gets this share of the plays: most are proved soon or never.
 _SHARE = 10
 
 
 def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
     """Of each kind the least change that the search proves safe."""
     problem = unproved.problem
-    if len(problem.launches) > MOST_IN_ALL_ORDERS:
+    if len(problem.launches) > MOST_IN_ALL_ORDERS or unproved.stranding is None:
         fewer = replace(problem, plays=problem.plays // _SHARE)
         unproved = replace(unproved, problem=fewer)
     found = []
