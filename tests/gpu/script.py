@@ -21,6 +21,25 @@ def parse(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return arguments
 
 
+def parse_draw(
+    parser: argparse.ArgumentParser, what: str, count: int, seconds: float = 60
+) -> argparse.Namespace:
+    """:func:`parse` of a script that draws at random, runs, and compares with a model.
+
+    Args:
+        parser: has the options that only this script has.
+        what: is drawn.
+        count, seconds: unless the command line says otherwise.
+    """
+    parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--count", type=int, default=count, help=what)
+    parser.add_argument(
+        "--seconds", type=float, default=seconds, help="after which no more are run"
+    )
+    parser.add_argument("--device", default="h200", help="whose model predicts")
+    return parse(parser)
+
+
 def cuda_include() -> Path | None:
     """Where cuda.h is; None without a CUDA toolkit."""
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import subprocess
@@ -93,6 +94,18 @@ def test_the_room_beside_others_is_recorded(fake: Path, tmp_path: Path) -> None:
     traces = load_traces(tmp_path / "capacities.jsonl.xz")
     assert found["runs"] == len(traces) > 10
     assert found["runs"] + len(found["refused"]) == 20
+
+
+@pytest.mark.parametrize("which", [["--count", "40"], ["--every", "--seconds", "1"]])
+def test_cooperative_launches_are_asked_about(fake: Path, tmp_path: Path, which: list[str]) -> None:
+    done = started(fake, "together/cooperative.py", tmp_path, *which)
+    assert done.returncode == 1, done.stderr
+    found = json.loads((tmp_path / "cooperative.json").read_text("utf-8"))
+    with lzma.open(tmp_path / "cooperative.jsonl.xz", "rt") as file:
+        rows = [json.loads(line) for line in file]
+    assert sum(found["counts"].values()) == len(rows) > 0
+    assert all(row["allowed"] % row["cluster"] == 0 for row in rows)
+    assert [row for row in rows if row in found["wrong"]] == found["wrong"]
 
 
 def test_witnesses_and_fixes_are_run(fake: Path, tmp_path: Path) -> None:

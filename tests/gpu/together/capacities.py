@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from script import parse
+from script import parse_draw
 from together.groups import CARVEOUTS, fitting, random_kernel, random_places, with_blocks
 
 import tbsched as tb
@@ -35,11 +35,7 @@ MORE = 3  # clusters
 def main() -> int:
     """Records, and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the draw")
-    parser.add_argument("--count", type=int, default=1000, help="kernels")
-    parser.add_argument("--seconds", type=float, default=60, help="after which no more are run")
-    parser.add_argument("--device", default="h200", help="whose model predicts")
-    arguments = parse(parser)
+    arguments = parse_draw(parser, "kernels", 1000)
     spec = tb.device(arguments.device)
     drawn = list(random_rooms(arguments.seed, arguments.count, spec))
     expected = [trace[-1].placed for trace in tb.predict_many(drawn, spec)]

@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from script import parse
+from script import parse_draw
 from together.groups import CARVEOUTS, random_kernel
 
 import tbsched as tb
@@ -44,12 +44,8 @@ KERNELS = (tb.Launch(1, 1024, 64), tb.Launch(1, 32, 32))
 def main() -> int:
     """Asks, and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the draw")
-    parser.add_argument("--count", type=int, default=2000, help="random launches")
-    parser.add_argument("--seconds", type=float, default=60, help="after which no more are asked")
-    parser.add_argument("--device", default="h200", help="whose model answers")
     parser.add_argument("--every", action="store_true", help="all groups, not random launches")
-    arguments = parse(parser)
+    arguments = parse_draw(parser, "random launches", 2000)
     spec = tb.device(arguments.device)
     drawn = (
         random_launch(random.Random(f"{arguments.seed} {number}"), spec)

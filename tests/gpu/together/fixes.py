@@ -28,7 +28,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from script import parse
+from script import parse_draw
 from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
@@ -79,13 +79,9 @@ class Score:
 def main() -> int:
     """Asks, runs and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the draw")
-    parser.add_argument("--count", type=int, default=300, help="groups")
-    parser.add_argument("--seconds", type=float, default=60, help="after which no more are run")
-    parser.add_argument("--device", default="h200", help="whose model answers")
     parser.add_argument("--outsiders", action="store_true", help="only groups with an outsider")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that ask")
-    arguments = parse(parser)
+    arguments = parse_draw(parser, "groups", 300)
     spec = tb.device(arguments.device)
     score = Score()
     begin = time.monotonic()

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import numpy.typing as npt
-from script import parse
+from script import parse_draw
 from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
@@ -121,11 +121,7 @@ class Score:
 def main() -> int:
     """Records, and compares as it goes."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1, help="of the draw")
-    parser.add_argument("--count", type=int, default=300, help="groups")
-    parser.add_argument("--seconds", type=float, default=90, help="after which no more are run")
-    parser.add_argument("--device", default="h200", help="whose model predicts")
-    arguments = parse(parser)
+    arguments = parse_draw(parser, "groups", 300, 90)
     spec = tb.device(arguments.device)
     asked = draw(spec, arguments.seed, arguments.count)
     with Gpu(0) as gpu:
