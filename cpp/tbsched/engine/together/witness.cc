@@ -11,6 +11,7 @@
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/together/full_sms.h"
+#include "tbsched/engine/together/gpcs/each_gpc.h"
 
 namespace tbsched {
 namespace {
@@ -21,6 +22,9 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
+// GPC by GPC, and of a fix; each takes some milliseconds.
+constexpr int32_t kMostLooksByGpc = 1'000;
+constexpr int32_t kMostLooksOfFix = 100;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -98,7 +102,8 @@ class Search {
         in_group_(launches_.size()),
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
-        there_(launches_.size()) {
+        there_(launches_.size()),
+        looks_by_gpc_(question.only_to_prove ? kMostLooksOfFix : kMostLooksByGpc) {
     for (const std::vector<int32_t>& each : question.groups) {
       for (const int32_t launch : each) partners_[launch] = each;
     }
@@ -121,6 +126,7 @@ class Search {
         state_ = states[k];
         extend(length);
       }
+      play_doubtful(length);
     }
     return {std::move(found_), all_sets_ && !given_up(), plays_};
   }
@@ -280,10 +286,47 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    return proof.in_each_order(finds_room_next, [this] {
+    const auto goes_on = [this](int32_t& looks) {
       interrupted_();
-      return --looks_ >= 0;
-    });
+      return --looks >= 0;
+    };
+    Arrived arrived{order, {}};
+    for (const Standing::Launch& launch : standing.launches()) arrived.sms.push_back(launch.sms);
+    const std::function<bool()> looks_by_gpc = [&] { return goes_on(looks_by_gpc_); };
+    EachGpc each_gpc(model_, launches_, demands_, group_, arrived, looks_by_gpc);
+    const bool holds = proof.in_each_order(
+        finds_room_next, [&] { return goes_on(looks_); },
+        [&](const std::vector<int32_t>& coming, const int32_t launch) {
+          return standing.all_resident() && each_gpc.finds_room(coming, launch);
+        });
+    for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
+      doubtful_.push_back({state, steps_of(order, history)});
+    }
+    return holds;
+  }
+
+  static std::vector<Step> steps_of(const std::vector<int32_t>& order,
+                                    const std::vector<Arrival>& history) {
+    std::vector<Step> steps;
+    for (const int32_t launch : order) steps.push_back({launch});
+    for (const Arrival& arrival : history) {
+      for (size_t k = 0; k < order.size(); ++k) {
+        if (!arrival.leaving[k].empty()) steps.push_back({order[k], arrival.leaving[k]});
+      }
+      steps.push_back({arrival.launch});
+    }
+    return steps;
+  }
+
+  // What a proof could not rule out.
+  void play_doubtful(const size_t length) {
+    for (const Doubtful& doubtful : doubtful_) {
+      if (over() || doubtful.steps.size() != length) continue;
+      state_ = doubtful.state;
+      steps_ = doubtful.steps;
+      play();
+      steps_.clear();
+    }
   }
 
   std::vector<int32_t> arrivals() const {
@@ -379,7 +422,13 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
+  struct Doubtful {
+    InitialState state;
+    std::vector<Step> steps;
+  };
+  std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
+  int32_t looks_by_gpc_;
   std::optional<Stranding> found_;
 };
 
