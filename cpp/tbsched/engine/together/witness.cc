@@ -22,9 +22,9 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
-// GPC by GPC, and of a fix; each takes some milliseconds.
-constexpr int32_t kMostLooksByGpc = 1'000;
-constexpr int32_t kMostLooksOfFix = 100;
+// GPC by GPC: one or two seconds, and of each fix that is tried some hundredths.
+constexpr int64_t kMostEffort = 100'000'000;
+constexpr int64_t kMostEffortOfFix = 3'000'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -103,7 +103,7 @@ class Search {
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
         there_(launches_.size()),
-        looks_by_gpc_(question.only_to_prove ? kMostLooksOfFix : kMostLooksByGpc) {
+        effort_{question.only_to_prove ? kMostEffortOfFix : kMostEffort} {
     for (const std::vector<int32_t>& each : question.groups) {
       for (const int32_t launch : each) partners_[launch] = each;
     }
@@ -286,16 +286,15 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    const auto goes_on = [this](int32_t& looks) {
-      interrupted_();
-      return --looks >= 0;
-    };
     Arrived arrived{order, {}};
     for (const Standing::Launch& launch : standing.launches()) arrived.sms.push_back(launch.sms);
-    const std::function<bool()> looks_by_gpc = [&] { return goes_on(looks_by_gpc_); };
-    EachGpc each_gpc(model_, launches_, demands_, group_, arrived, looks_by_gpc);
+    EachGpc each_gpc(model_, launches_, demands_, group_, arrived, effort_, interrupted_);
     const bool holds = proof.in_each_order(
-        finds_room_next, [&] { return goes_on(looks_); },
+        finds_room_next,
+        [&] {
+          interrupted_();
+          return --looks_ >= 0;
+        },
         [&](const std::vector<int32_t>& coming, const int32_t launch) {
           return standing.all_resident() && each_gpc.finds_room(coming, launch);
         });
@@ -428,7 +427,7 @@ class Search {
   };
   std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
-  int32_t looks_by_gpc_;
+  Effort effort_;
   std::optional<Stranding> found_;
 };
 

@@ -66,8 +66,13 @@ struct Taking {
 class Finder {
  public:
   Finder(const Places& places, const Asked& asked, const Gpc& gpc,
-         const BlocksOfEach& most, const int32_t most_room)
-      : places_(places), asked_(asked), gpc_(gpc), most_(most), most_room_(most_room) {
+         const BlocksOfEach& most, const int32_t most_room, Effort& effort)
+      : places_(places),
+        asked_(asked),
+        gpc_(gpc),
+        most_(most),
+        most_room_(most_room),
+        effort_(effort) {
     const Way way = places.way(asked.last);
     parts_of_last_ = places.parts(asked.last);
     adds_up_ = way == Way::single || way == Way::balanced || parts_of_last_ == 1;
@@ -136,6 +141,7 @@ class Finder {
       Partials next;
       for (const auto& way : *shares) {
         const Share& share = way.first;
+        effort_.spend(std::ssize(states));
         const int32_t room = std::min<int32_t>(share.room, most_each);
         for (const auto& [state, best] : states) {
           Partial then = state;
@@ -254,6 +260,7 @@ class Finder {
   const Gpc& gpc_;
   const BlocksOfEach& most_;
   const int32_t most_room_;
+  Effort& effort_;
   int32_t parts_of_last_ = 1;
   bool adds_up_ = true;  // the room of SMs, or TPCs, for the last launch
   std::array<int32_t, kMostComing> most_missing_ = {};
@@ -273,8 +280,8 @@ Blocks packed(const BlocksOfEach& blocks) {
 }
 
 Columns columns(const Places& places, const Asked& asked, const Gpc& gpc,
-                const BlocksOfEach& most, const int32_t most_room) {
-  return Finder(places, asked, gpc, most, most_room).run();
+                const BlocksOfEach& most, const int32_t most_room, Effort& effort) {
+  return Finder(places, asked, gpc, most, most_room, effort).run();
 }
 
 }  // namespace tbsched

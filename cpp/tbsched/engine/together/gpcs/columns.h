@@ -42,6 +42,6 @@ using Columns = std::map<Blocks, Column>;
 // does not fit any of these is left out. More may be found than can be, but nothing is missed.
 // `most`: blocks of each launch. Throws TooManyWays.
 Columns columns(const Places& places, const Asked& asked, const Gpc& gpc,
-                const BlocksOfEach& most, int32_t most_room);
+                const BlocksOfEach& most, int32_t most_room, Effort& effort);
 
 }  // namespace tbsched

@@ -20,12 +20,13 @@ struct EachGpc::SmKey {
 
 EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
                  const std::vector<int32_t>& group, const Arrived& arrived,
-                 const std::function<bool()>& goes_on)
+                 Effort& effort, const std::function<void()>& interrupted)
     : device_(model.device()),
       launches_(launches),
       demands_(demands),
       arrived_(arrived),
-      goes_on_(goes_on),
+      effort_(effort),
+      interrupted_(interrupted),
       places_(model, demands),
       blocks_on_sm_(device_.spec.sms, std::vector<int32_t>(arrived.order.size())) {
   for (int32_t launch = 0; std::cmp_less(launch, launches.size()); ++launch) {
@@ -70,12 +71,12 @@ bool EachGpc::finds_room_with(const Gaps gaps) {
 
 // Wherever in its range the last place of each launch is.
 bool EachGpc::finds_room_in_ranges() {
-  if (!goes_on_()) return false;
+  interrupted_();
   choose_exact();
   try {
     if (is_proved()) return true;
   } catch (const TooManyWays&) {
-    if (asked_.is_one_place()) return false;
+    if (asked_.is_one_place() || effort_.left < 0) return false;
   }
   return !asked_.is_one_place() && finds_room_in_halves(widest());
 }
@@ -119,7 +120,7 @@ bool EachGpc::is_proved() {
   for (size_t domain = 0; domain < device_.cluster_domains.size(); ++domain) {
     parts.push_back(parts_of(device_.cluster_domains[domain], known_shares));
     const auto [at, is_new] = known.try_emplace(gpc_of(domain, parts.back()));
-    if (is_new) at->second = columns(places_, asked_, at->first, blocks, wanted);
+    if (is_new) at->second = columns(places_, asked_, at->first, blocks, wanted, effort_);
     gpcs.push_back(&at->second);
   }
   if (surely_fits(gpcs, blocks, wanted)) return true;
@@ -159,7 +160,7 @@ EachGpc::SmKey EachGpc::key_of(const int32_t sm, const ClusterDomain& domain) co
 
 // In which order the SMs of a TPC are does not matter.
 EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, const ClusterDomain& domain,
-                               KnownShares& known) const {
+                               KnownShares& known) {
   std::ranges::sort(sms, {}, [&](const int32_t sm) { return key_of(sm, domain); });
   std::vector<SmKey> keys;
   for (const int32_t sm : sms) keys.push_back(key_of(sm, domain));
@@ -167,13 +168,13 @@ EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, const ClusterDomain& do
   if (is_new) {
     std::vector<ShareOfSm> own;
     for (size_t k = 0; k < sms.size(); ++k) own.push_back({sms[k], &sms_[sms[k]], keys[k].takes});
-    at->second = shares(places_, asked_, own);
+    at->second = shares(places_, asked_, own, effort_);
   }
   return {&at->second, std::move(sms)};
 }
 
 std::vector<EachGpc::Part> EachGpc::parts_of(const ClusterDomain& domain,
-                                             KnownShares& known) const {
+                                             KnownShares& known) {
   std::vector<Part> parts;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     if (by_tpc()) {

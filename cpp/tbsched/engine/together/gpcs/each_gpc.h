@@ -35,10 +35,10 @@ struct Arrival {
 
 class EachGpc {
  public:
-  // All outlive it. It asks before each look whether to go on, and proves nothing if not.
+  // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
   EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
           const std::vector<int32_t>& group, const Arrived& arrived,
-          const std::function<bool()>& goes_on);
+          Effort& effort, const std::function<void()>& interrupted);
 
   // Whether the last launch surely finds room, if these come before it, one after the other, and
   // find room; whatever blocks of outsiders leave, and when.
@@ -64,9 +64,9 @@ class EachGpc {
   bool goes_to(int32_t launch, const ClusterDomain& domain) const;
   bool by_tpc() const;
   SmKey key_of(int32_t sm, const ClusterDomain& domain) const;
-  Part part_of(std::vector<int32_t> sms, const ClusterDomain& domain, KnownShares& known) const;
+  Part part_of(std::vector<int32_t> sms, const ClusterDomain& domain, KnownShares& known);
   Gpc gpc_of(size_t domain, const std::vector<Part>& parts) const;
-  std::vector<Part> parts_of(const ClusterDomain& domain, KnownShares& known) const;
+  std::vector<Part> parts_of(const ClusterDomain& domain, KnownShares& known);
   void doubt(const std::vector<std::vector<Part>>& parts,
              const std::vector<const Column*>& columns);
   void add(const Gone& gone, int32_t sm, std::vector<Arrival>& history) const;
@@ -75,7 +75,8 @@ class EachGpc {
   const std::vector<Launch>& launches_;
   const Demands& demands_;
   const Arrived& arrived_;
-  const std::function<bool()>& goes_on_;
+  Effort& effort_;
+  const std::function<void()>& interrupted_;
   const Places places_;
   std::vector<std::vector<int32_t>> blocks_on_sm_;  // of each that has arrived, by its place
   std::vector<OneSm> sms_;

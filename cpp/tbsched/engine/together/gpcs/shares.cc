@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kMostLeft = 5'000;
 constexpr size_t kMostTakings = 300'000;
+constexpr int64_t kLooksOfTaking = 10;
 
 // An SM after some blocks have left.
 struct Left {
@@ -19,8 +20,9 @@ struct Left {
 
 class Explorer {
  public:
-  Explorer(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms)
-      : places_(places), asked_(asked), sms_(sms) {}
+  Explorer(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms,
+           Effort& effort)
+      : places_(places), asked_(asked), sms_(sms), effort_(effort) {}
 
   Shares run() {
     std::vector<OneSm> states;
@@ -74,6 +76,7 @@ class Explorer {
         if (before * (alike.size() + 1) > kMostLeft) throw TooManyWays{};
         for (size_t k = 0; k < before; ++k) {
           Left next = found[k];
+          effort_.spend(kLooksOfTaking * std::ssize(alike));
           for (const int32_t number : alike) {
             next.sm.leave(launch, number);
             next.gone.emplace_back(launch, number);
@@ -93,6 +96,7 @@ class Explorer {
     std::erase_if(ways, [&](const Left& way) {
       std::vector<int32_t> rooms = {way.sm.idle() ? 1 : 0};
       OneSm state = way.sm;
+      effort_.spend(kLooksOfTaking);
       for (int32_t left = room(state, sm, stage); left >= 0; --left) {
         rooms.push_back(room(state, sm, stage + 1));
         if (left > 0) state.commit(asked_.coming[stage]);
@@ -215,7 +219,10 @@ class Explorer {
 
   void take(const size_t stage, const std::vector<OneSm>& states,
             const std::vector<int32_t>& taken) {
-    if (++looks_ > (asked_.is_one_place() ? kMostTakings : kMostTakings / 16)) throw TooManyWays{};
+    effort_.spend(kLooksOfTaking);
+    if (++takings_ > (asked_.is_one_place() ? kMostTakings : kMostTakings / 16)) {
+      throw TooManyWays{};
+    }
     std::vector<OneSm> next = states;
     int32_t sum = 0;
     for (size_t sm = 0; sm < next.size(); ++sm) {
@@ -240,16 +247,18 @@ class Explorer {
   const Places& places_;
   const Asked& asked_;
   const std::span<const ShareOfSm> sms_;
+  Effort& effort_;
   Share share_;
   std::vector<Gone> gone_;
   Shares found_;
-  size_t looks_ = 0;
+  size_t takings_ = 0;
 };
 
 }  // namespace
 
-Shares shares(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms) {
-  return Explorer(places, asked, sms).run();
+Shares shares(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms,
+              Effort& effort) {
+  return Explorer(places, asked, sms, effort).run();
 }
 
 }  // namespace tbsched

@@ -19,6 +19,16 @@ using BlocksOfEach = std::array<int16_t, kMostComing>;
 // There are too many ways to look at all.
 struct TooManyWays {};
 
+// How much may still be looked at, in about 100 ns each.
+struct Effort {
+  int64_t left;
+
+  void spend(const int64_t looks) {
+    left -= looks;
+    if (left < 0) throw TooManyWays{};
+  }
+};
+
 // Launches that come and find room, one after the other, and one that comes last.
 struct Asked {
   std::vector<int32_t> coming;
@@ -69,6 +79,7 @@ struct ShareOfSm {
 };
 
 // Of one SM, or of those of a TPC. Throws TooManyWays, GapsMatter.
-Shares shares(const Places& places, const Asked& asked, std::span<const ShareOfSm> sms);
+Shares shares(const Places& places, const Asked& asked, std::span<const ShareOfSm> sms,
+              Effort& effort);
 
 }  // namespace tbsched
