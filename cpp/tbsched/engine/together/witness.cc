@@ -296,12 +296,25 @@ class Search {
           return --looks_ >= 0;
         },
         [&](const std::vector<int32_t>& coming, const int32_t launch) {
-          return standing.all_resident() && each_gpc.finds_room(coming, launch);
+          return !may_come(order, coming, launch) ||
+                 (standing.all_resident() && each_gpc.finds_room(coming, launch));
         });
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
       doubtful_.push_back({state, steps_of(order, history)});
     }
     return holds;
+  }
+
+  // Whether the program may launch them in this order.
+  bool may_come(const std::vector<int32_t>& order, const std::vector<int32_t>& coming,
+                const int32_t last) const {
+    std::vector<int32_t> all = order;
+    all.insert(all.end(), coming.begin(), coming.end());
+    all.push_back(last);
+    return std::ranges::all_of(after_, [&](const auto& pair) {
+      const auto second = std::ranges::find(all, pair[1]);
+      return second == all.end() || std::find(all.begin(), second, pair[0]) != second;
+    });
   }
 
   static std::vector<Step> steps_of(const std::vector<int32_t>& order,

@@ -17,14 +17,15 @@ constexpr int32_t kAny = -1;
 // What has been taken of the first SMs, or TPCs, of a GPC.
 struct Partial {
   Blocks blocks = 0;
-  uint32_t missing = 0;  // of each launch, 8 bits each
+  uint32_t missing = 0;  // of each launch, 8 bits each: it is less than twice the largest cluster
   // Of the exact launch:
   int16_t taken = 0;
   int16_t at = 0;       // places at the last level, taken or not
   int16_t got = 0;      // of these
   int16_t skipped = 0;  // of these, though others behind got one
   int16_t most = 0;     // places before that level on one TPC
-  // Where a TPC crowds others, how many places so many clusters find.
+  // Where a TPC crowds others: sums of min(places, n) over TPCs. So many clusters fit if that is at
+  // least n times the TPCs of one.
   int16_t before_for_one_more = 0;
   int16_t all_for_one_more = 0;
   int16_t for_least_passes = 0;
@@ -55,9 +56,9 @@ using Partials = std::unordered_map<Partial, BestPartial, HashOfPartial>;
 // How the exact launch came to its blocks in this GPC. Its clusters took all places before the last
 // level. Then they took `at_level` places of that, in order.
 //
-// No TPC has two blocks per SM of one cluster, so with k clusters none takes more than k places,
-// though it may have more before the last level. Such a TPC, which crowds the others, is looked at
-// for each number of clusters; else the number does not matter.
+// A TPC has no more than one place of each cluster. So it may have more places before the last level
+// than clusters have come until then: it is in every cluster, keeps some of these places, and crowds
+// the others. Where there is one, each number of clusters is looked at; else that does not matter.
 struct Taking {
   int32_t at_level = 0;
   int32_t clusters = kAny;
@@ -220,8 +221,8 @@ class Finder {
     if (taking.clusters == kAny ? is_crowded : !is_crowded || clusters != taking.clusters) {
       return false;
     }
-    // TPCs that have more room take part in the first pass, and those in front of others may give
-    // their turn at the last level away. In the second pass they are the first.
+    // A TPC that has a place before the last level is in the first pass with that. So it may not get
+    // its place at the last level, though others behind it do. In the second pass it is the first.
     if (taking.at_level > 0 && state.skipped > 0 && !is_crowded) {
       if (rounds > 1 || state.skipped > parts_ - taking.at_level) return false;
     }

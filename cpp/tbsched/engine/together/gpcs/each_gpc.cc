@@ -1,6 +1,7 @@
 #include "tbsched/engine/together/gpcs/each_gpc.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -8,6 +9,11 @@
 #include "tbsched/hardware/gpu/clusters.h"
 
 namespace tbsched {
+namespace {
+
+constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that shares count
+
+}  // namespace
 
 // What matters of an SM.
 struct EachGpc::SmKey {
@@ -42,8 +48,11 @@ bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last)
     return std::ranges::find(arrived_.order, launch) != arrived_.order.end();
   };
   const auto has_places = [&](const int32_t launch) { return places_.way(launch) != Way::other; };
+  const auto is_counted = [&](const int32_t launch) { return launches_[launch].blocks <= kMostBlocks; };
   if (!std::ranges::all_of(asked_.leaving, has_arrived) || coming.size() > kMostComing ||
-      !std::ranges::all_of(coming, has_places) || !has_places(last)) {
+      !std::ranges::all_of(coming, has_places) || !has_places(last) ||
+      !std::ranges::all_of(coming, is_counted) ||
+      device_.spec.sms * device_.spec.blocks_per_sm > kMostBlocks) {
     return false;
   }
   asked_.coming = coming;

@@ -33,6 +33,7 @@ struct Arrival {
   int32_t launch;
 };
 
+// It holds where FullSmsProof does, see there.
 class EachGpc {
  public:
   // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
@@ -43,7 +44,7 @@ class EachGpc {
   // Whether the last launch surely finds room, if these come before it, one after the other, and
   // find room; whatever blocks of outsiders leave, and when.
   bool finds_room(const std::vector<int32_t>& coming, int32_t last);
-  // Of each launch that may not, a history in which it may wait.
+  // Of each launch that may not, a history in which it may wait: to know, that must be played.
   const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
 
  private:

@@ -9,12 +9,22 @@
 namespace tbsched {
 namespace {
 
+// Whether no SM that the launch may enter has more room for it than an idle one.
+bool idle_has_most_room(const Demand& demand, const Device& device) {
+  return demand.configuration.maximum == demand.configuration.target ||
+         idle_is_best(demand, device);
+}
+
 Way way_of(const Demand& demand, const Device& device) {
+  const Mechanisms& mechanisms = device.spec.mechanisms;
+  // It enters no SM that is configured.
+  if (mechanisms.shared_memory_configuration && demand.configuration.target == 0) return Way::other;
   if (demand.cluster == 1) return Way::single;
   if (is_balanced(demand, device.spec)) return Way::balanced;
-  // Only of idle SMs that have the most room is the order of levels that of room.
-  const bool has_order = demand.cluster == device.spec.sms_per_tpc || idle_is_best(demand, device);
-  return takes_whole_tpcs(demand, device.spec) && has_order ? Way::whole_tpcs : Way::other;
+  // Levels are sorted by room only if idle SMs come first and have the most.
+  const bool has_order =
+      mechanisms.clusters_seek_idle_sms && idle_has_most_room(demand, device);
+  return has_order && takes_whole_tpcs(demand, device.spec) ? Way::whole_tpcs : Way::other;
 }
 
 // At one level a domain has no more passes than SMs.

@@ -58,7 +58,8 @@ struct Gone {
 
 struct Share {
   BlocksOfEach blocks = {};   // of each that comes
-  BlocksOfEach missing = {};  // of clusters: places before its last level that it did not take
+  // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
+  BlocksOfEach missing = {};
   int16_t room = 0;           // for the last
   // Of the exact launch: places before the last level, at that level, and those that it took.
   int16_t before = 0;

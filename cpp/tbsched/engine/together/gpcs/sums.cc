@@ -82,7 +82,7 @@ bool surely_fits(const std::vector<const Columns*>& gpcs, const BlocksOfEach& bl
       excess[k] = -blocks[k];
     }
     for (const auto& [columns, count] : counts) {
-      if (columns->empty()) return true;
+      if (columns->empty()) return true;  // nothing of the kind can happen
       const Cheapest own = cheapest_of(*columns, prices);
       bound += count * own.cost;
       for (size_t k = 0; k < kMostComing; ++k) excess[k] += count * blocks_of(own.blocks, k);
