@@ -4,6 +4,7 @@ without it."""
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -85,6 +86,70 @@ def test_sets_of_blocks_whose_leaving_strands_others_are_found(
     last = trace[len(trace) - 1]
     assert last.start_ns is not None
     assert ((last.smid < 0) | (last.start_ns > 1e9)).any()
+
+
+ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))
+
+
+def test_order_that_the_program_rules_out_is_no_witness() -> None:
+    """Launch 2 would wait behind the outsider; but launch 1 comes before it."""
+    launches = [
+        tb.Launch(2, 512, 32, 13_640, carveout=100),
+        tb.Launch(4, 32, 64, 22_597, carveout=10, cluster=2),
+        tb.Launch(14, 64, 32, 17_541, carveout=100, cluster=2),
+    ]
+    after = [(0, 1), (0, 2), (1, 2)]
+    found = tb.coresident(launches, ONE_GPC, groups=[[1, 2]], after=after, fixes=False)
+    assert found.safe is True
+
+
+SMALL = gpu(4, "h200", gpcs=((0, 1),))
+BOTH = tb.Partition((0, 1))
+ORDER = [(0, 2), (1, 2), (2, 3)]
+OTHER_HARDWARE = {
+    "an SM in use may have more room than an idle one": (
+        {"explicit_carveout_is_upper_bound": False},
+        [
+            tb.Launch(3, 128, 16, 1000, carveout=100),
+            tb.Launch(1, 128, 16, 1000, carveout=100),
+            tb.Launch(2, 64, 16, 3000, cluster=2, carveout=0),
+            tb.Launch(4, 1024, 16, 60_000, carveout=100),
+        ],
+    ),
+    "clusters do not seek idle SMs": (
+        {"clusters_seek_idle_sms": False},
+        [
+            tb.Launch(2, 32, 16, 60_000, carveout=100, partition=BOTH),
+            tb.Launch(2, 960, 16, 0, carveout=100, partition=BOTH),
+            tb.Launch(2, 160, 16, 12_000, cluster=2, carveout=100),
+            tb.Launch(4, 256, 16, 160_000, carveout=100),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("mechanisms", "launches"), OTHER_HARDWARE.values(), ids=OTHER_HARDWARE)
+def test_clusters_whose_places_have_another_order(
+    mechanisms: dict[str, bool], launches: list[tb.Launch]
+) -> None:
+    """Launch 1 leaves before launch 2 comes, and launch 3 is stranded."""
+    spec = replace(SMALL, mechanisms=replace(SMALL.mechanisms, **mechanisms), provenance={})
+    found = tb.coresident(launches, spec, groups=[[0, 2, 3]], after=ORDER, fixes=False)
+    assert (found.safe, found.stranded) == (False, 3)
+
+
+def test_launch_of_more_blocks_than_are_counted() -> None:
+    sms = 1100
+    gpcs = tuple(tuple(range(k, k + 10)) for k in range(0, sms // 2, 10))
+    launches = [
+        tb.Launch(1, 32, 16, 1000, carveout=100),
+        tb.Launch(33_000, 32, 16),
+        tb.Launch(1, 32, 16, 180_000, carveout=100, partition=tb.Partition((0,))),
+    ]
+    found = tb.coresident(
+        launches, gpu(sms, "h200", gpcs=gpcs), groups=[[1, 2]], after=[(0, 1), (1, 2)], fixes=False
+    )
+    assert found.safe is False
 
 
 def random_case(rng: random.Random) -> Case | None:
