@@ -22,9 +22,9 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
-// GPC by GPC: one or two seconds, and of each fix that is tried some hundredths.
+// GPC by GPC: some hundredths of a second; and one or two seconds, where that does not decide.
+constexpr int64_t kLittleEffort = 3'000'000;
 constexpr int64_t kMostEffort = 100'000'000;
-constexpr int64_t kMostEffortOfFix = 3'000'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -88,7 +88,7 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const Demands& demands,
-         const std::vector<int32_t>& group, const int64_t most_plays,
+         const std::vector<int32_t>& group, const int64_t most_plays, const int64_t effort,
          const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
@@ -103,7 +103,7 @@ class Search {
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
         there_(launches_.size()),
-        effort_{question.only_to_prove ? kMostEffortOfFix : kMostEffort} {
+        effort_{effort} {
     for (const std::vector<int32_t>& each : question.groups) {
       for (const int32_t launch : each) partners_[launch] = each;
     }
@@ -128,7 +128,7 @@ class Search {
       }
       play_doubtful(length);
     }
-    return {std::move(found_), all_sets_ && !given_up(), plays_};
+    return {std::move(found_), all_sets_ && !given_up(), plays_, effort_.left < 0};
   }
 
  private:
@@ -449,7 +449,15 @@ class Search {
 WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  return Search(model, question, demands, group, most_plays, interrupted).run();
+  const auto search = [&](const int64_t plays, const int64_t effort) {
+    return Search(model, question, demands, group, plays, effort, interrupted).run();
+  };
+  WitnessSearch first = search(most_plays, kLittleEffort);
+  if (first.found || first.complete || !first.gave_up_looking || question.only_to_prove)
+    return first;
+  WitnessSearch second = search(most_plays, kMostEffort);
+  second.plays += first.plays;
+  return second;
 }
 
 }  // namespace tbsched

@@ -56,9 +56,10 @@ using Partials = std::unordered_map<Partial, BestPartial, HashOfPartial>;
 // How the exact launch came to its blocks in this GPC. Its clusters took all places before the last
 // level. Then they took `at_level` places of that, in order.
 //
-// A TPC has no more than one place of each cluster. So it may have more places before the last level
-// than clusters have come until then: it is in every cluster, keeps some of these places, and crowds
-// the others. Where there is one, each number of clusters is looked at; else that does not matter.
+// A TPC has no more than one place of each cluster. So it may have more places before the last
+// level than clusters have come until then: it is in every cluster, keeps some of these places, and
+// crowds the others. Where there is one, each number of clusters is looked at; else that does not
+// matter.
 struct Taking {
   int32_t at_level = 0;
   int32_t clusters = kAny;
@@ -66,8 +67,8 @@ struct Taking {
 
 class Finder {
  public:
-  Finder(const Places& places, const Asked& asked, const Gpc& gpc,
-         const BlocksOfEach& most, const int32_t most_room, Effort& effort)
+  Finder(const Places& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
+         const int32_t most_room, Effort& effort)
       : places_(places),
         asked_(asked),
         gpc_(gpc),
@@ -116,8 +117,8 @@ class Finder {
   // That are over when so many places of the last level are taken.
   int32_t passes(const int32_t at_level) const { return ceil_div(at_level, parts_); }
 
-  // A cluster of the last launch takes one place of each of some TPCs. So if no more than k fit, the
-  // TPCs have few places: with no more than k + 1 of each, too few for k + 1 clusters.
+  // A cluster of the last launch takes one place of each of some TPCs. So if no more than k fit,
+  // the TPCs have few places: with no more than k + 1 of each, too few for k + 1 clusters.
   void look(const Taking& taking) {
     if (!gpc_.takes_last) {
       look(taking, 0, 0);
@@ -208,8 +209,7 @@ class Finder {
     count(state.all_for_one_more, share.before + share.at, clusters + 1);
     count(state.for_least_passes, share.before, clusters - gpc_.least_passes + 1);
     count(state.for_most_passes, share.before, clusters - gpc_.most_passes);
-    return state.taken <= clusters * parts_ &&
-           state.before_for_one_more < (clusters + 1) * parts_;
+    return state.taken <= clusters * parts_ && state.before_for_one_more < (clusters + 1) * parts_;
   }
 
   bool may_end(const Partial& state, const Taking& taking) const {
@@ -221,8 +221,9 @@ class Finder {
     if (taking.clusters == kAny ? is_crowded : !is_crowded || clusters != taking.clusters) {
       return false;
     }
-    // A TPC that has a place before the last level is in the first pass with that. So it may not get
-    // its place at the last level, though others behind it do. In the second pass it is the first.
+    // A TPC that has a place before the last level is in the first pass with that. So it may not
+    // get its place at the last level, though others behind it do. In the second pass it is the
+    // first.
     if (taking.at_level > 0 && state.skipped > 0 && !is_crowded) {
       if (rounds > 1 || state.skipped > parts_ - taking.at_level) return false;
     }
@@ -232,9 +233,8 @@ class Finder {
       };
       if (!are_found(state.for_most_passes, clusters - gpc_.most_passes)) return false;
       // More clusters than those came before the last level, so that passes are left.
-      const bool may_go_on =
-          clusters < gpc_.least_passes ||
-          are_found(state.for_least_passes, clusters - gpc_.least_passes + 1);
+      const bool may_go_on = clusters < gpc_.least_passes ||
+                             are_found(state.for_least_passes, clusters - gpc_.least_passes + 1);
       return !may_go_on || !are_found(state.all_for_one_more, clusters + 1);
     }
     // Before the passes are over it stops only where no cluster fits any more.
@@ -280,8 +280,8 @@ Blocks packed(const BlocksOfEach& blocks) {
   return found;
 }
 
-Columns columns(const Places& places, const Asked& asked, const Gpc& gpc,
-                const BlocksOfEach& most, const int32_t most_room, Effort& effort) {
+Columns columns(const Places& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
+                const int32_t most_room, Effort& effort) {
   return Finder(places, asked, gpc, most, most_room, effort).run();
 }
 

@@ -25,8 +25,8 @@ struct EachGpc::SmKey {
 };
 
 EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
-                 const std::vector<int32_t>& group, const Arrived& arrived,
-                 Effort& effort, const std::function<void()>& interrupted)
+                 const std::vector<int32_t>& group, const Arrived& arrived, Effort& effort,
+                 const std::function<void()>& interrupted)
     : device_(model.device()),
       launches_(launches),
       demands_(demands),
@@ -48,7 +48,9 @@ bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last)
     return std::ranges::find(arrived_.order, launch) != arrived_.order.end();
   };
   const auto has_places = [&](const int32_t launch) { return places_.way(launch) != Way::other; };
-  const auto is_counted = [&](const int32_t launch) { return launches_[launch].blocks <= kMostBlocks; };
+  const auto is_counted = [&](const int32_t launch) {
+    return launches_[launch].blocks <= kMostBlocks;
+  };
   if (!std::ranges::all_of(asked_.leaving, has_arrived) || coming.size() > kMostComing ||
       !std::ranges::all_of(coming, has_places) || !has_places(last) ||
       !std::ranges::all_of(coming, is_counted) ||
@@ -182,8 +184,7 @@ EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, const ClusterDomain& do
   return {&at->second, std::move(sms)};
 }
 
-std::vector<EachGpc::Part> EachGpc::parts_of(const ClusterDomain& domain,
-                                             KnownShares& known) {
+std::vector<EachGpc::Part> EachGpc::parts_of(const ClusterDomain& domain, KnownShares& known) {
   std::vector<Part> parts;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     if (by_tpc()) {

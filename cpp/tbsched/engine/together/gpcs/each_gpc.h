@@ -38,8 +38,8 @@ class EachGpc {
  public:
   // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
   EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
-          const std::vector<int32_t>& group, const Arrived& arrived,
-          Effort& effort, const std::function<void()>& interrupted);
+          const std::vector<int32_t>& group, const Arrived& arrived, Effort& effort,
+          const std::function<void()>& interrupted);
 
   // Whether the last launch surely finds room, if these come before it, one after the other, and
   // find room; whatever blocks of outsiders leave, and when.

@@ -49,9 +49,8 @@ std::vector<std::vector<int32_t>> OneSm::alike(const int32_t launch) const {
 }
 
 void OneSm::leave(const int32_t launch, const int32_t number) {
-  const auto block = std::ranges::find_if(blocks_, [&](const Block& each) {
-    return each.launch == launch && each.number == number;
-  });
+  const auto block = std::ranges::find_if(
+      blocks_, [&](const Block& each) { return each.launch == launch && each.number == number; });
   state_.release(seen((*demands_)[launch]), block->footprint);
   taken_ -= (*demands_)[launch].shared_memory;
   ++left_;

@@ -22,8 +22,7 @@ Way way_of(const Demand& demand, const Device& device) {
   if (demand.cluster == 1) return Way::single;
   if (is_balanced(demand, device.spec)) return Way::balanced;
   // Levels are sorted by room only if idle SMs come first and have the most.
-  const bool has_order =
-      mechanisms.clusters_seek_idle_sms && idle_has_most_room(demand, device);
+  const bool has_order = mechanisms.clusters_seek_idle_sms && idle_has_most_room(demand, device);
   return has_order && takes_whole_tpcs(demand, device.spec) ? Way::whole_tpcs : Way::other;
 }
 

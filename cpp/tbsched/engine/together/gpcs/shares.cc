@@ -184,8 +184,7 @@ class Explorer {
     each_count(counts, {}, [&](const std::vector<int32_t>& taken) {
       int32_t missing = 0;
       for (size_t k = 0; k < taken.size(); ++k) {
-        missing += std::max(
-            0, places_.before_level(range.first, launch, own[k], false) - taken[k]);
+        missing += std::max(0, places_.before_level(range.first, launch, own[k], false) - taken[k]);
       }
       if (missing > most_missing) return;
       if (is_exact) note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));

@@ -42,9 +42,8 @@ struct Asked {
 
   // Then it is known what each launch takes of each SM, and more looks are worth it.
   bool is_one_place() const {
-    return std::ranges::all_of(places, [](const PlaceRange& range) {
-      return range.first == range.last;
-    });
+    return std::ranges::all_of(places,
+                               [](const PlaceRange& range) { return range.first == range.last; });
   }
 };
 
@@ -57,10 +56,10 @@ struct Gone {
 };
 
 struct Share {
-  BlocksOfEach blocks = {};   // of each that comes
+  BlocksOfEach blocks = {};  // of each that comes
   // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
   BlocksOfEach missing = {};
-  int16_t room = 0;           // for the last
+  int16_t room = 0;  // for the last
   // Of the exact launch: places before the last level, at that level, and those that it took.
   int16_t before = 0;
   int16_t at = 0;

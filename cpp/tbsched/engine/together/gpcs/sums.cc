@@ -66,9 +66,9 @@ Sums added(const Sums& sums, const Columns& columns, const BlocksOfEach& most,
 
 }  // namespace
 
-// Lagrangian duality. With any prices, what is cheapest in each GPC by itself costs no more than any
-// columns that add up; less the price of all blocks that is a bound of the room. Prices go up where
-// too much is bought, with the step of Polyak.
+// Lagrangian duality. With any prices, what is cheapest in each GPC by itself costs no more than
+// any columns that add up; less the price of all blocks that is a bound of the room. Prices go up
+// where too much is bought, with the step of Polyak.
 bool surely_fits(const std::vector<const Columns*>& gpcs, const BlocksOfEach& blocks,
                  const int32_t wanted) {
   std::map<const Columns*, int32_t> counts;
