@@ -35,9 +35,9 @@ def test_each_fix_is_safe_when_it_is_asked_again(launches: tuple[tb.Launch, ...]
 
 
 def test_group_that_is_not_known_to_be_safe_has_fixes() -> None:
-    outsider = tb.Launch(112, 384, 64, cluster=8)
-    launches = [outsider, tb.Launch(106, 256, 96), tb.Launch(96, 1024, 16, cluster=16)]
-    found = tb.coresident(launches, "h200", groups=[[1, 2]], plays=1000)
+    outsider = tb.Launch(104, 768, 16, 183_825, carveout=25, cluster=2)
+    launches = [outsider, tb.Launch(48, 640, 32, 52_060, carveout=50, cluster=4)]
+    found = tb.coresident(launches, "h200", groups=[[1]], plays=1000)
     assert found.safe is None
     assert {"order", "grid"} <= {fix.kind for fix in found.fixes}
     for fix in found.fixes:

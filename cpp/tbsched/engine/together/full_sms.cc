@@ -314,23 +314,28 @@ std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
 // What has come since, in an order.
 struct FullSmsProof::History {
   Coming coming;
+  std::vector<int32_t> order;  // of those that came
   std::vector<bool> arrived;
   std::vector<bool> placed;  // whole, as it came
   std::vector<bool> finds_room_next;
   std::function<bool()> goes_on;
+  FindsRoom otherwise;
 
   bool may_wait(const size_t launch) const { return arrived[launch] && !placed[launch]; }
 };
 
 bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
-                                 const std::function<bool()>& goes_on) const {
+                                 const std::function<bool()>& goes_on,
+                                 const FindsRoom& otherwise) const {
   if (!applies()) return false;
   History history{.coming = {.blocks = Multiset(launches_.size()),
                              .levels = std::vector<Level>(launches_.size())},
+                  .order = {},
                   .arrived = resident_.is_there,
                   .placed = resident_.is_there,
                   .finds_room_next = finds_room_next,
-                  .goes_on = goes_on};
+                  .goes_on = goes_on,
+                  .otherwise = otherwise};
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     if (resident_.waits[launch]) history = after(history, launch, false);
   }
@@ -349,6 +354,7 @@ bool FullSmsProof::is_safe_after(const History& history) const {
 FullSmsProof::History FullSmsProof::after(const History& history, const size_t launch,
                                           const bool finds_room) const {
   History next = history;
+  next.order.push_back(static_cast<int32_t>(launch));
   next.arrived[launch] = true;
   next.placed[launch] = finds_room;
   next.finds_room_next.assign(launches_.size(), false);
@@ -397,7 +403,11 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   Coming coming = history.coming;
   coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
   const auto held = held_before(launch, history);
-  return held && finds_room(launch, coming, *held, history.goes_on);
+  if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    if (history.may_wait(other)) return false;
+  }
+  return history.otherwise(history.order, static_cast<int32_t>(launch));
 }
 
 // Where that is not seen at once, one level after the other of those that came before is tried.

@@ -29,11 +29,14 @@ class FullSmsProof {
   // Of each launch that is to come, if each of them has fewer full SMs than it takes, in any order;
   // else nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
+  // What a launch is asked of which this proof does not see that it finds room: whether it does,
+  // after these have come and found room.
+  using FindsRoom = std::function<bool(const std::vector<int32_t>& coming, int32_t launch)>;
   // Whether no block waits for ever in each order by itself. Given are the launches that surely
-  // find room if they come next. It asks before each look for room whether to go on, and proves
+  // find room if they come next. It asks before each look for room whether to go on, and sees
   // nothing if not.
-  bool in_each_order(const std::vector<bool>& finds_room_next,
-                     const std::function<bool()>& goes_on) const;
+  bool in_each_order(const std::vector<bool>& finds_room_next, const std::function<bool()>& goes_on,
+                     const FindsRoom& otherwise) const;
 
  private:
   struct History;

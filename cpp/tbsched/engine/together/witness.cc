@@ -11,6 +11,7 @@
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/together/full_sms.h"
+#include "tbsched/engine/together/gpcs/each_gpc.h"
 
 namespace tbsched {
 namespace {
@@ -21,6 +22,9 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
+// GPC by GPC: some hundredths of a second; and one or two seconds, where that does not decide.
+constexpr int64_t kLittleEffort = 3'000'000;
+constexpr int64_t kMostEffort = 100'000'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -84,7 +88,7 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const Demands& demands,
-         const std::vector<int32_t>& group, const int64_t most_plays,
+         const std::vector<int32_t>& group, const int64_t most_plays, const int64_t effort,
          const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
@@ -98,7 +102,8 @@ class Search {
         in_group_(launches_.size()),
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
-        there_(launches_.size()) {
+        there_(launches_.size()),
+        effort_{effort} {
     for (const std::vector<int32_t>& each : question.groups) {
       for (const int32_t launch : each) partners_[launch] = each;
     }
@@ -121,8 +126,9 @@ class Search {
         state_ = states[k];
         extend(length);
       }
+      play_doubtful(length);
     }
-    return {std::move(found_), all_sets_ && !given_up(), plays_};
+    return {std::move(found_), all_sets_ && !given_up(), plays_, effort_.left < 0};
   }
 
  private:
@@ -280,10 +286,59 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    return proof.in_each_order(finds_room_next, [this] {
-      interrupted_();
-      return --looks_ >= 0;
+    Arrived arrived{order, {}};
+    for (const Standing::Launch& launch : standing.launches()) arrived.sms.push_back(launch.sms);
+    EachGpc each_gpc(model_, launches_, demands_, group_, arrived, effort_, interrupted_);
+    const bool holds = proof.in_each_order(
+        finds_room_next,
+        [&] {
+          interrupted_();
+          return --looks_ >= 0;
+        },
+        [&](const std::vector<int32_t>& coming, const int32_t launch) {
+          return !may_come(order, coming, launch) ||
+                 (standing.all_resident() && each_gpc.finds_room(coming, launch));
+        });
+    for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
+      doubtful_.push_back({state, steps_of(order, history)});
+    }
+    return holds;
+  }
+
+  // Whether the program may launch them in this order.
+  bool may_come(const std::vector<int32_t>& order, const std::vector<int32_t>& coming,
+                const int32_t last) const {
+    std::vector<int32_t> all = order;
+    all.insert(all.end(), coming.begin(), coming.end());
+    all.push_back(last);
+    return std::ranges::all_of(after_, [&](const auto& pair) {
+      const auto second = std::ranges::find(all, pair[1]);
+      return second == all.end() || std::find(all.begin(), second, pair[0]) != second;
     });
+  }
+
+  static std::vector<Step> steps_of(const std::vector<int32_t>& order,
+                                    const std::vector<Arrival>& history) {
+    std::vector<Step> steps;
+    for (const int32_t launch : order) steps.push_back({launch});
+    for (const Arrival& arrival : history) {
+      for (size_t k = 0; k < order.size(); ++k) {
+        if (!arrival.leaving[k].empty()) steps.push_back({order[k], arrival.leaving[k]});
+      }
+      steps.push_back({arrival.launch});
+    }
+    return steps;
+  }
+
+  // What a proof could not rule out.
+  void play_doubtful(const size_t length) {
+    for (const Doubtful& doubtful : doubtful_) {
+      if (over() || doubtful.steps.size() != length) continue;
+      state_ = doubtful.state;
+      steps_ = doubtful.steps;
+      play();
+      steps_.clear();
+    }
   }
 
   std::vector<int32_t> arrivals() const {
@@ -379,7 +434,13 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
+  struct Doubtful {
+    InitialState state;
+    std::vector<Step> steps;
+  };
+  std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
+  Effort effort_;
   std::optional<Stranding> found_;
 };
 
@@ -388,7 +449,15 @@ class Search {
 WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  return Search(model, question, demands, group, most_plays, interrupted).run();
+  const auto search = [&](const int64_t plays, const int64_t effort) {
+    return Search(model, question, demands, group, plays, effort, interrupted).run();
+  };
+  WitnessSearch first = search(most_plays, kLittleEffort);
+  if (first.found || first.complete || !first.gave_up_looking || question.only_to_prove)
+    return first;
+  WitnessSearch second = search(most_plays, kMostEffort);
+  second.plays += first.plays;
+  return second;
 }
 
 }  // namespace tbsched

@@ -25,6 +25,7 @@ struct WitnessSearch {
   std::optional<Stranding> found;
   bool complete = false;  // all was played: what was not found is not there
   int64_t plays = 0;
+  bool gave_up_looking = false;  // GPC by GPC
 };
 
 // What may be stranded only by what leaves is played with all sets of blocks that can leave. Of an

@@ -1,0 +1,88 @@
+// Whether a launch finds room, GPC by GPC; and if not, what may leave it too little.
+//
+// How far a launch has come in its order of places says what it has taken in a GPC, whatever is in
+// the others. So what blocks that leave do to later launches is looked at in each GPC by itself.
+// Only the sizes of the launches tie the GPCs together.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tbsched/engine/together/demands.h"
+#include "tbsched/engine/together/gpcs/columns.h"
+#include "tbsched/engine/together/gpcs/one_sm.h"
+#include "tbsched/engine/together/gpcs/places.h"
+#include "tbsched/engine/together/gpcs/shares.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+// Launches that are resident whole, in the order in which they came, and the SM of each block. No
+// block has left.
+struct Arrived {
+  std::vector<int32_t> order;
+  std::vector<std::vector<int32_t>> sms;
+};
+
+// A launch comes, just after these blocks have left: of each that has arrived, by its place.
+struct Arrival {
+  std::vector<std::vector<int32_t>> leaving;
+  int32_t launch;
+};
+
+// It holds where FullSmsProof does, see there.
+class EachGpc {
+ public:
+  // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
+  EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
+          const std::vector<int32_t>& group, const Arrived& arrived, Effort& effort,
+          const std::function<void()>& interrupted);
+
+  // Whether the last launch surely finds room, if these come before it, one after the other, and
+  // find room; whatever blocks of outsiders leave, and when.
+  bool finds_room(const std::vector<int32_t>& coming, int32_t last);
+  // Of each launch that may not, a history in which it may wait: to know, that must be played.
+  const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
+
+ private:
+  struct SmKey;
+  // The SMs of a share.
+  struct Part {
+    const Shares* shares;
+    std::vector<int32_t> sms;
+  };
+  using KnownShares = std::map<std::vector<SmKey>, Shares>;
+
+  bool finds_room_with(Gaps gaps);
+  bool finds_room_in_ranges();
+  bool finds_room_in_halves(size_t launch);
+  size_t widest() const;
+  bool is_proved();
+  void choose_exact();
+  bool goes_to(int32_t launch, const ClusterDomain& domain) const;
+  bool by_tpc() const;
+  SmKey key_of(int32_t sm, const ClusterDomain& domain) const;
+  Part part_of(std::vector<int32_t> sms, const ClusterDomain& domain, KnownShares& known);
+  Gpc gpc_of(size_t domain, const std::vector<Part>& parts) const;
+  std::vector<Part> parts_of(const ClusterDomain& domain, KnownShares& known);
+  void doubt(const std::vector<std::vector<Part>>& parts,
+             const std::vector<const Column*>& columns);
+  void add(const Gone& gone, int32_t sm, std::vector<Arrival>& history) const;
+
+  const Device& device_;
+  const std::vector<Launch>& launches_;
+  const Demands& demands_;
+  const Arrived& arrived_;
+  Effort& effort_;
+  const std::function<void()>& interrupted_;
+  const Places places_;
+  std::vector<std::vector<int32_t>> blocks_on_sm_;  // of each that has arrived, by its place
+  std::vector<OneSm> sms_;
+  Asked asked_;
+  std::vector<std::vector<Arrival>> doubtful_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,56 @@
+// An SM by itself: what blocks come and go, and for how many more it has room.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/footprint.h"
+#include "tbsched/hardware/sm/sm_state.h"
+
+namespace tbsched {
+
+// Where blocks have left, gaps in shared memory may have to be looked at one by one: then it
+// matters which of two blocks leaves that are alike in all else. That is rare, and takes long.
+enum class Gaps : uint8_t { counted, looked_at };
+// It does matter, and gaps were only counted.
+struct GapsMatter {};
+
+class OneSm {
+ public:
+  // The demands of all launches. Both outlive it.
+  OneSm(const Device& device, const std::vector<Demand>& demands, Gaps gaps);
+
+  bool idle() const { return blocks_.empty(); }
+  // Throws GapsMatter.
+  int32_t room(int32_t launch) const;
+  // One block, for which there is room.
+  void commit(int32_t launch);
+  // The blocks of a launch, those that are alike together. They are numbered as they came, from 0.
+  std::vector<std::vector<int32_t>> alike(int32_t launch) const;
+  void leave(int32_t launch, int32_t number);
+
+ private:
+  struct Block {
+    int32_t launch;
+    int32_t number;
+    Footprint footprint;
+  };
+  int32_t configured_for(const Demand& demand) const;
+  int32_t room_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
+  Demand seen(const Demand& demand) const;
+
+  const Device* device_;
+  const std::vector<Demand>* demands_;
+  Gaps gaps_;
+  SmState state_;  // where gaps are counted, without shared memory
+  std::vector<Block> blocks_;
+  std::vector<int32_t> came_;  // blocks of each launch
+  int32_t configured_ = 0;
+  int32_t taken_ = 0;  // bytes of shared memory
+  int32_t left_ = 0;   // blocks, since it was idle
+  uint32_t next_owner_ = 0;
+};
+
+}  // namespace tbsched

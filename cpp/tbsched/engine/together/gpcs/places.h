@@ -1,0 +1,68 @@
+// The places that a launch takes one after the other, on a policy that takes the SM with the most
+// room first. How far a launch has come in this order says what it has taken on each SM, whatever
+// the others have.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tbsched/engine/together/demands.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+// How blocks of a launch choose SMs. Of clusters a part of each is in a TPC, or on an SM.
+enum class Way : uint8_t { single, whole_tpcs, balanced, other };
+
+// A range of places, both ends included.
+struct PlaceRange {
+  int32_t first = 0;
+  int32_t last = 0;
+
+  bool operator==(const PlaceRange&) const = default;
+};
+
+// Places are sorted by level: for single blocks the room that the SM has, the most first, and of
+// SMs with as much the one that is preferred. For clusters idle TPCs are the first level; at each
+// level the domains get a cluster each, in turn, pass by pass.
+class Places {
+ public:
+  // Both outlive it.
+  Places(const Model& model, const Demands& demands);
+
+  Way way(const int32_t launch) const { return ways_[launch]; }
+  // The last place of all.
+  PlaceRange all(int32_t launch) const;
+  bool is_one_level(int32_t launch, const PlaceRange& range) const;
+  // SMs, or TPCs, that a cluster takes of its domain; 1 of single blocks.
+  int32_t parts(int32_t launch) const;
+
+  // Of single blocks, whether the SM comes no later than the one of this place, if it has as much
+  // room.
+  bool is_preferred(const int32_t place, const int32_t launch, const int32_t sm) const {
+    return device_.rank_of_sm[sm] <= place % width_[launch];
+  }
+  // How many places up to this one an SM has that has so much room.
+  int32_t up_to(int32_t place, int32_t launch, int32_t sm, int32_t room) const;
+  // Of an SM, or TPC: how many are at levels before that of the place, or up to it.
+  int32_t before_level(const int32_t place, const int32_t launch, const int32_t room,
+                       const bool idle) const {
+    return up_to_level(place / width_[launch] - 1, launch, room, idle);
+  }
+  int32_t through_level(const int32_t place, const int32_t launch, const int32_t room,
+                        const bool idle) const {
+    return up_to_level(place / width_[launch], launch, room, idle);
+  }
+  // How many passes of the last level a domain has taken part in.
+  int32_t passes(int32_t place, int32_t launch, size_t domain) const;
+
+ private:
+  int32_t up_to_level(int32_t level, int32_t launch, int32_t room, bool idle) const;
+
+  const Device& device_;
+  const Demands& demands_;
+  std::vector<Way> ways_;
+  std::vector<int32_t> width_;  // places at a level
+};
+
+}  // namespace tbsched

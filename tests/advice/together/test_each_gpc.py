@@ -1,0 +1,183 @@
+"""Groups that are decided GPC by GPC: by no other proof, and by no set of leaving blocks drawn
+without it."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+import tbsched as tb
+from advice.together.reference import Case, random_history, shortest
+from helpers import examples, gpu
+
+HISTORIES = 100  # random ones of each safe group
+
+# The outsider is the first launch. What comes between it and the last one:
+SAFE = {
+    "single blocks, before single blocks": (
+        tb.Launch(116, 512, 40, carveout=100),
+        tb.Launch(550, 96, 80, carveout=100),
+        tb.Launch(526, 192, 16, carveout=100),
+    ),
+    "clusters of a TPC": (
+        tb.Launch(128, 512, 48, cluster=8),
+        tb.Launch(48, 384, 64, cluster=2),
+        tb.Launch(112, 64, 40),
+    ),
+    "clusters of two TPCs, before larger ones": (
+        tb.Launch(380, 64, 16, carveout=100, cluster=2),
+        tb.Launch(200, 192, 96, 18_212, carveout=100, cluster=4),
+        tb.Launch(144, 384, 40, carveout=100, cluster=8),
+    ),
+    "clusters, where gaps in shared memory matter": (
+        tb.Launch(160, 384, 64, 40_540, carveout=100, cluster=4),
+        tb.Launch(108, 320, 40, carveout=100, cluster=4),
+        tb.Launch(100, 32, 128, 39_231, carveout=100, cluster=4, cooperative=True),
+    ),
+    "clusters of eight TPCs": (
+        tb.Launch(64, 1024, 24, carveout=50, cluster=8),
+        tb.Launch(96, 384, 64, cluster=8),
+        tb.Launch(80, 320, 64, carveout=50, cluster=16),
+    ),
+}
+UNSAFE = {
+    "clusters of a TPC": (
+        tb.Launch(490, 64, 64, carveout=100, cluster=2),
+        tb.Launch(560, 32, 80, carveout=100, cluster=2),
+        tb.Launch(4, 1024, 24, carveout=100, cluster=2),
+    ),
+    "clusters, where gaps in shared memory matter": (
+        tb.Launch(272, 128, 32, carveout=100, cluster=8),
+        tb.Launch(40, 384, 40, 80_807, carveout=100, cluster=8),
+        tb.Launch(224, 640, 32, carveout=100, cluster=8),
+    ),
+    "clusters of which several blocks are on an SM": (
+        tb.Launch(28, 256, 168, 16_645),
+        tb.Launch(48, 768, 48, 11_730, cluster=4),
+        tb.Launch(336, 192, 32, carveout=100, cluster=16, cooperative=True),
+    ),
+}
+
+
+@pytest.mark.parametrize("launches", SAFE.values(), ids=SAFE)
+def test_group_that_is_safe_whatever_leaves(launches: tuple[tb.Launch, ...]) -> None:
+    assert tb.coresident(launches, "h200", groups=[[1, 2]], fixes=False).safe is True
+    spec, rng = tb.device("h200"), random.Random(0)
+    for _ in range(HISTORIES):
+        history, strands = random_history(
+            Case(spec, spec.policy, launches, frozenset({1, 2})), rng
+        )
+        assert not strands, history.steps
+
+
+@pytest.mark.parametrize("launches", UNSAFE.values(), ids=UNSAFE)
+def test_sets_of_blocks_whose_leaving_strands_others_are_found(
+    launches: tuple[tb.Launch, ...],
+) -> None:
+    found = tb.coresident(launches, "h200", groups=[[1, 2]], fixes=False)
+    assert found.safe is False
+    assert found.issue_times is not None  # the outsider leaves in part
+    assert found.witness is not None
+    trace = tb.predict(
+        found.witness, "h200", initial_state=found.state, issue_times=found.issue_times
+    )
+    last = trace[len(trace) - 1]
+    assert last.start_ns is not None
+    assert ((last.smid < 0) | (last.start_ns > 1e9)).any()
+
+
+ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))
+
+
+def test_order_that_the_program_rules_out_is_no_witness() -> None:
+    """Launch 2 would wait behind the outsider; but launch 1 comes before it."""
+    launches = [
+        tb.Launch(2, 512, 32, 13_640, carveout=100),
+        tb.Launch(4, 32, 64, 22_597, carveout=10, cluster=2),
+        tb.Launch(14, 64, 32, 17_541, carveout=100, cluster=2),
+    ]
+    after = [(0, 1), (0, 2), (1, 2)]
+    found = tb.coresident(launches, ONE_GPC, groups=[[1, 2]], after=after, fixes=False)
+    assert found.safe is True
+
+
+SMALL = gpu(4, "h200", gpcs=((0, 1),))
+BOTH = tb.Partition((0, 1))
+ORDER = [(0, 2), (1, 2), (2, 3)]
+OTHER_HARDWARE = {
+    "an SM in use may have more room than an idle one": (
+        {"explicit_carveout_is_upper_bound": False},
+        [
+            tb.Launch(3, 128, 16, 1000, carveout=100),
+            tb.Launch(1, 128, 16, 1000, carveout=100),
+            tb.Launch(2, 64, 16, 3000, cluster=2, carveout=0),
+            tb.Launch(4, 1024, 16, 60_000, carveout=100),
+        ],
+    ),
+    "clusters do not seek idle SMs": (
+        {"clusters_seek_idle_sms": False},
+        [
+            tb.Launch(2, 32, 16, 60_000, carveout=100, partition=BOTH),
+            tb.Launch(2, 960, 16, 0, carveout=100, partition=BOTH),
+            tb.Launch(2, 160, 16, 12_000, cluster=2, carveout=100),
+            tb.Launch(4, 256, 16, 160_000, carveout=100),
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("mechanisms", "launches"), OTHER_HARDWARE.values(), ids=OTHER_HARDWARE)
+def test_clusters_whose_places_have_another_order(
+    mechanisms: dict[str, bool], launches: list[tb.Launch]
+) -> None:
+    """Launch 1 leaves before launch 2 comes, and launch 3 is stranded."""
+    spec = replace(SMALL, mechanisms=replace(SMALL.mechanisms, **mechanisms), provenance={})
+    found = tb.coresident(launches, spec, groups=[[0, 2, 3]], after=ORDER, fixes=False)
+    assert (found.safe, found.stranded) == (False, 3)
+
+
+def test_launch_of_more_blocks_than_are_counted() -> None:
+    sms = 1100
+    gpcs = tuple(tuple(range(k, k + 10)) for k in range(0, sms // 2, 10))
+    launches = [
+        tb.Launch(1, 32, 16, 1000, carveout=100),
+        tb.Launch(33_000, 32, 16),
+        tb.Launch(1, 32, 16, 180_000, carveout=100, partition=tb.Partition((0,))),
+    ]
+    found = tb.coresident(
+        launches, gpu(sms, "h200", gpcs=gpcs), groups=[[1, 2]], after=[(0, 1), (1, 2)], fixes=False
+    )
+    assert found.safe is False
+
+
+def random_case(rng: random.Random) -> Case | None:
+    """An outsider of few blocks, and two launches that fill a small GPU beside it."""
+    spec = gpu(8, "h200", gpcs=rng.choice([((0, 1, 2),), ((0, 1), (2,)), ((0, 1, 2, 3),)]))
+    launches = []
+    for number in range(3):
+        cluster = rng.choice([1, 1, 2, 4])
+        one = tb.Launch(
+            cluster, rng.choice([96, 192, 320, 512]), rng.choice([32, 48, 64, 96]),
+            rng.choice([0, 0, 20_000, 60_000]), carveout=100, cluster=cluster,
+        )  # fmt: skip
+        capacity = tb.capacity(one, spec).blocks // cluster
+        if capacity == 0:
+            return None
+        most = max(1, 4 // cluster) if number == 0 else capacity
+        blocks = cluster * max(1, min(most, round(capacity * rng.uniform(0.2, 0.6))))
+        launches.append(tb.Launch(
+            blocks, one.threads, one.registers, one.shared_memory, carveout=100, cluster=cluster
+        ))  # fmt: skip
+    return Case(spec, spec.policy, tuple(launches), frozenset({1, 2}))
+
+
+@pytest.mark.parametrize("seed", range(examples(40)))
+def test_small_gpus_agree_with_the_literal_reference(seed: int) -> None:
+    case = random_case(random.Random(seed))
+    if case is None:
+        pytest.skip("a cluster fits no GPC")
+    found = tb.coresident(case.launches, case.spec, groups=[[1, 2]], fixes=False)
+    expected = shortest(case)
+    assert found.safe is (expected is None)
