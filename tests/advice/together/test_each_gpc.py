@@ -66,9 +66,7 @@ def test_group_that_is_safe_whatever_leaves(launches: tuple[tb.Launch, ...]) -> 
     assert tb.coresident(launches, "h200", groups=[[1, 2]], fixes=False).safe is True
     spec, rng = tb.device("h200"), random.Random(0)
     for _ in range(HISTORIES):
-        history, strands = random_history(
-            Case(spec, spec.policy, launches, frozenset({1, 2})), rng
-        )
+        history, strands = random_history(Case(spec, spec.policy, launches, frozenset({1, 2})), rng)
         assert not strands, history.steps
 
 
