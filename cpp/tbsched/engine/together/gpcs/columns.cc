@@ -67,7 +67,7 @@ struct Taking {
 
 class Finder {
  public:
-  Finder(const Places& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
+  Finder(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
          const int32_t most_room, Effort& effort)
       : places_(places),
         asked_(asked),
@@ -256,7 +256,7 @@ class Finder {
     if (!is_new && room < at->second.room) at->second = {room, choices, best.choice};
   }
 
-  const Places& places_;
+  const LaunchPlaces& places_;
   const Asked& asked_;
   const Gpc& gpc_;
   const BlocksOfEach& most_;
@@ -280,8 +280,8 @@ Blocks packed(const BlocksOfEach& blocks) {
   return found;
 }
 
-Columns columns(const Places& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
-                const int32_t most_room, Effort& effort) {
+Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,
+                const BlocksOfEach& most, const int32_t most_room, Effort& effort) {
   return Finder(places, asked, gpc, most, most_room, effort).run();
 }
 

@@ -41,7 +41,7 @@ using Columns = std::map<Blocks, Column>;
 // Of all numbers of blocks that can be taken the least room, where that is below `most_room`; what
 // does not fit any of these is left out. More may be found than can be, but nothing is missed.
 // `most`: blocks of each launch. Throws TooManyWays.
-Columns columns(const Places& places, const Asked& asked, const Gpc& gpc, const BlocksOfEach& most,
-                int32_t most_room, Effort& effort);
+Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,
+                const BlocksOfEach& most, int32_t most_room, Effort& effort);
 
 }  // namespace tbsched

@@ -78,7 +78,7 @@ class EachGpc {
   const Arrived& arrived_;
   Effort& effort_;
   const std::function<void()>& interrupted_;
-  const Places places_;
+  const LaunchPlaces places_;
   std::vector<std::vector<int32_t>> blocks_on_sm_;  // of each that has arrived, by its place
   std::vector<OneSm> sms_;
   Asked asked_;

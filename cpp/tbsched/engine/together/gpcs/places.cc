@@ -35,7 +35,7 @@ int32_t most_passes(const Device& device) {
 
 }  // namespace
 
-Places::Places(const Model& model, const Demands& demands)
+LaunchPlaces::LaunchPlaces(const Model& model, const Demands& demands)
     : device_(model.device()), demands_(demands) {
   const auto domains = static_cast<int32_t>(device_.cluster_domains.size());
   for (const Demand& demand : demands.all()) {
@@ -44,29 +44,29 @@ Places::Places(const Model& model, const Demands& demands)
   }
 }
 
-PlaceRange Places::all(const int32_t launch) const {
+PlaceRange LaunchPlaces::all(const int32_t launch) const {
   const int32_t levels =
       demands_[launch].blocks_per_sm + (ways_[launch] == Way::whole_tpcs ? 1 : 0);
   return {0, levels * width_[launch] - 1};
 }
 
-bool Places::is_one_level(const int32_t launch, const PlaceRange& range) const {
+bool LaunchPlaces::is_one_level(const int32_t launch, const PlaceRange& range) const {
   return range.first / width_[launch] == range.last / width_[launch];
 }
 
-int32_t Places::parts(const int32_t launch) const {
+int32_t LaunchPlaces::parts(const int32_t launch) const {
   const int32_t cluster = demands_[launch].cluster;
   return ways_[launch] == Way::whole_tpcs ? cluster / device_.spec.sms_per_tpc : cluster;
 }
 
-int32_t Places::up_to(const int32_t place, const int32_t launch, const int32_t sm,
-                      const int32_t room) const {
+int32_t LaunchPlaces::up_to(const int32_t place, const int32_t launch, const int32_t sm,
+                            const int32_t room) const {
   const int32_t level = place / width_[launch];
   return up_to_level(is_preferred(place, launch, sm) ? level : level - 1, launch, room, false);
 }
 
-int32_t Places::up_to_level(const int32_t level, const int32_t launch, const int32_t room,
-                            const bool idle) const {
+int32_t LaunchPlaces::up_to_level(const int32_t level, const int32_t launch, const int32_t room,
+                                  const bool idle) const {
   const bool has_idle = ways_[launch] == Way::whole_tpcs;
   const int32_t least_room = demands_[launch].blocks_per_sm - level + (has_idle ? 1 : 0);
   const int32_t found = level < (has_idle ? 1 : 0) ? 0 : std::clamp(room - least_room + 1, 0, room);
@@ -74,7 +74,7 @@ int32_t Places::up_to_level(const int32_t level, const int32_t launch, const int
   return takes_idle ? std::max(found, std::min(room, 1)) : found;
 }
 
-int32_t Places::passes(const int32_t place, const int32_t launch, const size_t domain) const {
+int32_t LaunchPlaces::passes(const int32_t place, const int32_t launch, const size_t domain) const {
   const auto domains = static_cast<int32_t>(device_.cluster_domains.size());
   const int32_t in_level = place % width_[launch];
   return in_level / domains + (std::cmp_less_equal(domain, in_level % domains) ? 1 : 0);

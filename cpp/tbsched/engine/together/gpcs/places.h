@@ -22,13 +22,13 @@ struct PlaceRange {
   bool operator==(const PlaceRange&) const = default;
 };
 
-// Places are sorted by level: for single blocks the room that the SM has, the most first, and of
-// SMs with as much the one that is preferred. For clusters idle TPCs are the first level; at each
-// level the domains get a cluster each, in turn, pass by pass.
-class Places {
+// LaunchPlaces are sorted by level: for single blocks the room that the SM has, the most first, and
+// of SMs with as much the one that is preferred. For clusters idle TPCs are the first level; at
+// each level the domains get a cluster each, in turn, pass by pass.
+class LaunchPlaces {
  public:
   // Both outlive it.
-  Places(const Model& model, const Demands& demands);
+  LaunchPlaces(const Model& model, const Demands& demands);
 
   Way way(const int32_t launch) const { return ways_[launch]; }
   // The last place of all.

@@ -20,7 +20,7 @@ struct Left {
 
 class Explorer {
  public:
-  Explorer(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms,
+  Explorer(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
            Effort& effort)
       : places_(places), asked_(asked), sms_(sms), effort_(effort) {}
 
@@ -243,7 +243,7 @@ class Explorer {
     found_.try_emplace(share_, gone_);
   }
 
-  const Places& places_;
+  const LaunchPlaces& places_;
   const Asked& asked_;
   const std::span<const ShareOfSm> sms_;
   Effort& effort_;
@@ -255,7 +255,7 @@ class Explorer {
 
 }  // namespace
 
-Shares shares(const Places& places, const Asked& asked, const std::span<const ShareOfSm> sms,
+Shares shares(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
               Effort& effort) {
   return Explorer(places, asked, sms, effort).run();
 }

@@ -79,7 +79,7 @@ struct ShareOfSm {
 };
 
 // Of one SM, or of those of a TPC. Throws TooManyWays, GapsMatter.
-Shares shares(const Places& places, const Asked& asked, std::span<const ShareOfSm> sms,
+Shares shares(const LaunchPlaces& places, const Asked& asked, std::span<const ShareOfSm> sms,
               Effort& effort);
 
 }  // namespace tbsched
