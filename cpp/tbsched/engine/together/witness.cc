@@ -453,9 +453,9 @@ WitnessSearch strand(const Model& model, const TogetherQuestion& question, const
     return Search(model, question, demands, group, plays, effort, interrupted).run();
   };
   WitnessSearch first = search(most_plays, kLittleEffort);
-  if (first.found || first.complete || !first.gave_up_looking || question.only_to_prove)
-    return first;
-  WitnessSearch second = search(most_plays, kMostEffort);
+  const bool is_known = first.found || first.complete;
+  if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
+  WitnessSearch second = search(most_plays - first.plays, kMostEffort);
   second.plays += first.plays;
   return second;
 }
