@@ -3,14 +3,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tbsched/hardware/sm/shared_memory.h"
 #include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
 namespace {
-
-bool suits(const Demand& demand, const int32_t configured) {
-  return demand.configuration.minimum <= configured && configured <= demand.configuration.maximum;
-}
 
 // Values of a demand that add up.
 int32_t one(const Demand&) { return 1; }
@@ -60,7 +57,7 @@ bool AnySm::may_be_full(const Multiset& blocks, const SmKind& kind, const size_t
   const Demand& demand = demands_[launch];
   if (slots_may_be_full(blocks, demand) || warps_may_be_full(blocks, kind, launch)) return true;
   return exists_configuration(blocks, kind, [&](const int32_t configured) {
-    return !suits(demand, configured) ||
+    return !demand.configuration.suits(configured) ||
            memory_may_be_full(blocks, kind.in_all, launch, configured);
   });
 }
@@ -118,9 +115,8 @@ bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, cons
   const int64_t free = configured - total(blocks, memory);
   if (spec_.mechanisms.shared_memory == Layout::pooled) return free < size;
   const int64_t gaps = std::min(total(blocks, one), 1 + total_left(blocks, had, one));
-  const int32_t unit =
-      std::gcd(std::gcd(spec_.shared_memory_unit, spec_.shared_memory_reserve), configured);
-  return free <= gaps * (size - unit) && free - total_left(blocks, had, memory) < size;
+  return sure_pieces(spec_, demands_[launch].shared_memory, free, gaps, configured) == 0 &&
+         free - total_left(blocks, had, memory) < size;
 }
 
 // A launch that may have left, or is there, set it, and all that are there could enter.
@@ -164,7 +160,7 @@ bool AnySm::may_have_been_beside(const size_t gone, const Multiset& blocks,
 bool AnySm::can_enter(const Multiset& blocks, const int32_t configured) const {
   if (total(blocks, memory) > configured) return false;
   for (size_t k = 0; k < blocks.size(); ++k) {
-    if (blocks[k] > 0 && !suits(demands_[k], configured)) return false;
+    if (blocks[k] > 0 && !demands_[k].configuration.suits(configured)) return false;
   }
   return true;
 }

@@ -288,7 +288,7 @@ class Search {
     }
     Arrived arrived{order, {}};
     for (const Standing::Launch& launch : standing.launches()) arrived.sms.push_back(launch.sms);
-    EachGpc each_gpc(model_, launches_, demands_, group_, arrived, effort_, interrupted_);
+    EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, effort_, interrupted_);
     const bool holds = proof.in_each_order(
         finds_room_next,
         [&] {

@@ -12,7 +12,7 @@ int32_t SharedMemoryConfiguration::configured(const int32_t sm, const Demand& de
   if (!acts_) return largest_;
   const Unit& unit = units_[unit_of_sm_[sm]];
   if (unit.resident_blocks > 0) return unit.configured;
-  if (keeps(sm) && suits(unit, demand)) return unit.configured;
+  if (keeps(sm) && demand.configuration.suits(unit.configured)) return unit.configured;
   return demand.configuration.target;
 }
 

@@ -18,7 +18,7 @@ class SharedMemoryConfiguration {
   // The configuration that this SM would have for a block of this demand.
   int32_t configured(int32_t sm, const Demand& demand) const;
   bool admits(const int32_t sm, const Demand& demand) const {
-    return open(sm) || suits(units_[unit_of_sm_[sm]], demand);
+    return open(sm) || demand.configuration.suits(units_[unit_of_sm_[sm]].configured);
   }
   // The one that it has now; 0 where the next block decides.
   int32_t configured(int32_t sm) const;
@@ -47,10 +47,6 @@ class SharedMemoryConfiguration {
     int32_t configured = 0;
     int32_t resident_blocks = 0;
   };
-  static bool suits(const Unit& unit, const Demand& demand) {
-    return demand.configuration.minimum <= unit.configured &&
-           unit.configured <= demand.configuration.maximum;
-  }
   bool keeps_unit(const int32_t unit) const {
     return units_[unit].resident_blocks == 0 && left_[unit] == moment_;
   }

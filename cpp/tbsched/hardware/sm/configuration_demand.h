@@ -15,6 +15,10 @@ struct ConfigurationDemand {
   int32_t maximum = 0;
   int32_t target = 0;
 
+  // Whether a block may enter an SM that is configured to so many bytes.
+  bool suits(const int32_t configured) const {
+    return minimum <= configured && configured <= maximum;
+  }
   bool operator==(const ConfigurationDemand&) const = default;
 };
 

@@ -1,6 +1,8 @@
 #include "tbsched/hardware/sm/shared_memory.h"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace tbsched {
 
@@ -43,6 +45,14 @@ std::vector<Extent> SharedMemory::pieces_of(const DeviceSpec& spec, const uint32
   if (in_pieces()) return contiguous_->pieces_of(owner);
   if (owner != first_owner_) return {};
   return {{0, used_}};
+}
+
+int32_t sure_pieces(const DeviceSpec& spec, const int32_t bytes, const int64_t free,
+                    const int64_t gaps, const int32_t configured) {
+  const int32_t unit =
+      std::gcd(std::gcd(spec.shared_memory_unit, spec.shared_memory_reserve), configured);
+  const int64_t sure = std::max(int64_t{0}, free - gaps * (bytes - unit));
+  return static_cast<int32_t>((sure + bytes - 1) / bytes);
 }
 
 }  // namespace tbsched

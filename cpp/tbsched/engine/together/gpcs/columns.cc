@@ -82,6 +82,16 @@ class Finder {
       const Way own = places.way(asked.coming[k]);
       most_missing_[k] = own == Way::single ? 0 : places.parts(asked.coming[k]) - 1;
     }
+    for (const Shares* const shares : gpc.shares) {
+      Share most_of;
+      for (const auto& [share, how] : *shares) {
+        most_of.room = std::max(most_of.room, share.room);
+        most_of.at = std::max(most_of.at, share.at);
+        most_before_ = std::max<int32_t>(most_before_, share.before);
+      }
+      all_room_ += most_of.room;
+      all_at_ += most_of.at;
+    }
     if (asked.exact < 0) return;
     const int32_t exact = asked.coming[asked.exact];
     parts_ = places.parts(exact);
@@ -93,20 +103,10 @@ class Finder {
       look({});
       return std::move(found_);
     }
-    int32_t all_at = 0;
-    int32_t most_before = 0;
-    for (const Shares* const shares : gpc_.shares) {
-      int32_t at = 0;
-      for (const auto& [share, how] : *shares) {
-        at = std::max<int32_t>(at, share.at);
-        most_before = std::max<int32_t>(most_before, share.before);
-      }
-      all_at += at;
-    }
-    for (int32_t at = 0; at <= std::min(all_at, parts_ * gpc_.most_passes); ++at) {
+    for (int32_t at = 0; at <= std::min(all_at_, parts_ * gpc_.most_passes); ++at) {
       look({at, kAny});
       if (!in_tpcs_ || parts_ == 1) continue;
-      for (int32_t clusters = 0; clusters < most_before + passes(at); ++clusters) {
+      for (int32_t clusters = 0; clusters < most_before_ + passes(at); ++clusters) {
         look({at, clusters});
       }
     }
@@ -125,13 +125,7 @@ class Finder {
     } else if (adds_up_) {
       look(taking, 0, std::numeric_limits<int32_t>::max());
     } else {
-      int32_t all = 0;
-      for (const Shares* const shares : gpc_.shares) {
-        int32_t own = 0;
-        for (const auto& [share, how] : *shares) own = std::max<int32_t>(own, share.room);
-        all += own;
-      }
-      const int32_t most = std::min(most_room_ - 1, all / parts_of_last_);
+      const int32_t most = std::min(most_room_ - 1, all_room_ / parts_of_last_);
       for (int32_t fit = 0; fit <= most; ++fit) look(taking, fit, fit + 1);
     }
   }
@@ -147,7 +141,7 @@ class Finder {
         const int32_t room = std::min<int32_t>(share.room, most_each);
         for (const auto& [state, best] : states) {
           Partial then = state;
-          if (!add(share, taking, then) || !is_within(share, then)) continue;
+          if (!add_exact(share, taking, then) || !add(share, then)) continue;
           const int32_t sum = best.room + room;
           const auto [at, is_new] = next.try_emplace(then, BestPartial{sum, 0});
           if (!is_new && at->second.room <= sum) continue;
@@ -166,11 +160,11 @@ class Finder {
     }
   }
 
-  bool is_within(const Share& share, Partial& state) const {
+  // Of all launches. Returns whether they can have taken that.
+  bool add(const Share& share, Partial& state) const {
     state.blocks += packed(share.blocks);
+    if (!is_within(state.blocks, most_)) return false;
     for (size_t k = 0; k < asked_.coming.size(); ++k) {
-      const auto blocks = static_cast<int32_t>(state.blocks >> (16 * k) & 0xFFFFU);
-      if (blocks > most_[k]) return false;
       if (std::cmp_equal(k, asked_.exact) || most_missing_[k] == 0) continue;
       const auto missing = static_cast<int32_t>(state.missing >> (8 * k) & 0xFFU);
       if (missing + share.missing[k] > most_missing_[k]) return false;
@@ -180,7 +174,7 @@ class Finder {
   }
 
   // Of the exact launch. Returns whether it can have taken that.
-  bool add(const Share& share, const Taking& taking, Partial& state) const {
+  bool add_exact(const Share& share, const Taking& taking, Partial& state) const {
     if (asked_.exact < 0) return true;
     const bool is_short = taking.clusters != kAny && share.before >= taking.clusters;
     const int32_t before = is_short ? taking.clusters : share.before;
@@ -262,6 +256,9 @@ class Finder {
   const BlocksOfEach& most_;
   const int32_t most_room_;
   Effort& effort_;
+  int32_t all_room_ = 0;  // at most
+  int32_t all_at_ = 0;
+  int32_t most_before_ = 0;  // of one SM, or TPC
   int32_t parts_of_last_ = 1;
   bool adds_up_ = true;  // the room of SMs, or TPCs, for the last launch
   std::array<int32_t, kMostComing> most_missing_ = {};
@@ -278,6 +275,13 @@ Blocks packed(const BlocksOfEach& blocks) {
     found += static_cast<Blocks>(static_cast<uint16_t>(blocks[k])) << (16 * k);
   }
   return found;
+}
+
+bool is_within(const Blocks blocks, const BlocksOfEach& most) {
+  for (size_t k = 0; k < kMostComing; ++k) {
+    if (blocks_of(blocks, k) > most[k]) return false;
+  }
+  return true;
 }
 
 Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,

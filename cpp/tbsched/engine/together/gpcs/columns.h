@@ -25,6 +25,10 @@ struct Gpc {
 // Blocks of each launch that comes, 16 bits each.
 using Blocks = uint64_t;
 Blocks packed(const BlocksOfEach& blocks);
+bool is_within(Blocks blocks, const BlocksOfEach& most);
+inline int32_t blocks_of(const Blocks blocks, const size_t launch) {
+  return static_cast<int32_t>(blocks >> (16 * launch) & 0xFFFFU);
+}
 
 // One way to take so many blocks: the share of each SM, or TPC, from the last one back.
 struct Choice {

@@ -17,7 +17,7 @@ constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that sh
 
 // What matters of an SM.
 struct EachGpc::SmKey {
-  std::vector<int32_t> blocks;  // of each launch that has arrived
+  Multiset blocks;              // that are there
   std::vector<bool> takes;      // blocks of those that come
   std::vector<bool> is_before;  // the places where they may end, if as much room
 
@@ -25,33 +25,28 @@ struct EachGpc::SmKey {
 };
 
 EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
-                 const std::vector<int32_t>& group, const Arrived& arrived, Effort& effort,
-                 const std::function<void()>& interrupted)
+                 const std::vector<int32_t>& group, const Resident& resident,
+                 const Arrived& arrived, Effort& effort, const std::function<void()>& interrupted)
     : device_(model.device()),
       launches_(launches),
       demands_(demands),
+      resident_(resident),
       arrived_(arrived),
       effort_(effort),
       interrupted_(interrupted),
-      places_(model, demands),
-      blocks_on_sm_(device_.spec.sms, std::vector<int32_t>(arrived.order.size())) {
+      places_(model, demands) {
   for (int32_t launch = 0; std::cmp_less(launch, launches.size()); ++launch) {
     if (std::ranges::find(group, launch) == group.end()) asked_.leaving.push_back(launch);
-  }
-  for (size_t k = 0; k < arrived.order.size(); ++k) {
-    for (const int32_t sm : arrived.sms[k]) ++blocks_on_sm_[sm][k];
   }
 }
 
 bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last) {
-  const auto has_arrived = [&](const int32_t launch) {
-    return std::ranges::find(arrived_.order, launch) != arrived_.order.end();
-  };
+  const auto is_there = [&](const int32_t launch) { return resident_.is_there[launch]; };
   const auto has_places = [&](const int32_t launch) { return places_.way(launch) != Way::other; };
   const auto is_counted = [&](const int32_t launch) {
     return launches_[launch].blocks <= kMostBlocks;
   };
-  if (!std::ranges::all_of(asked_.leaving, has_arrived) || coming.size() > kMostComing ||
+  if (!std::ranges::all_of(asked_.leaving, is_there) || coming.size() > kMostComing ||
       !std::ranges::all_of(coming, has_places) || !has_places(last) ||
       !std::ranges::all_of(coming, is_counted) ||
       device_.spec.sms * device_.spec.blocks_per_sm > kMostBlocks) {
@@ -71,10 +66,10 @@ bool EachGpc::finds_room_with(const Gaps gaps) {
   asked_.places.clear();
   for (const int32_t launch : asked_.coming) asked_.places.push_back(places_.all(launch));
   sms_.clear();
-  for (const std::vector<int32_t>& blocks : blocks_on_sm_) {
+  for (const Multiset& blocks : resident_.on_sm) {
     OneSm& sm = sms_.emplace_back(device_, demands_.all(), gaps);
-    for (size_t k = 0; k < blocks.size(); ++k) {
-      for (int32_t block = 0; block < blocks[k]; ++block) sm.commit(arrived_.order[k]);
+    for (const int32_t launch : arrived_.order) {
+      for (int32_t block = 0; block < blocks[launch]; ++block) sm.commit(launch);
     }
   }
   return finds_room_in_ranges();
@@ -153,7 +148,7 @@ bool EachGpc::by_tpc() const {
 }
 
 EachGpc::SmKey EachGpc::key_of(const int32_t sm, const ClusterDomain& domain) const {
-  SmKey key{.blocks = blocks_on_sm_[sm], .takes = {}, .is_before = {}};
+  SmKey key{.blocks = resident_.on_sm[sm], .takes = {}, .is_before = {}};
   const auto takes = [&](const int32_t launch) {
     return goes_to(launch, domain) && demands_[launch].may_use(sm);
   };

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <optional>
 #include <vector>
 
 #include "tbsched/engine/together/demands.h"
@@ -16,12 +15,13 @@
 #include "tbsched/engine/together/gpcs/one_sm.h"
 #include "tbsched/engine/together/gpcs/places.h"
 #include "tbsched/engine/together/gpcs/shares.h"
+#include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/policy/model.h"
 
 namespace tbsched {
 
-// Launches that are resident whole, in the order in which they came, and the SM of each block. No
-// block has left.
+// The launches that are resident, all of them whole, in the order in which they came, and the SM of
+// each block. No block has left.
 struct Arrived {
   std::vector<int32_t> order;
   std::vector<std::vector<int32_t>> sms;
@@ -38,8 +38,8 @@ class EachGpc {
  public:
   // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
   EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
-          const std::vector<int32_t>& group, const Arrived& arrived, Effort& effort,
-          const std::function<void()>& interrupted);
+          const std::vector<int32_t>& group, const Resident& resident, const Arrived& arrived,
+          Effort& effort, const std::function<void()>& interrupted);
 
   // Whether the last launch surely finds room, if these come before it, one after the other, and
   // find room; whatever blocks of outsiders leave, and when.
@@ -75,11 +75,11 @@ class EachGpc {
   const Device& device_;
   const std::vector<Launch>& launches_;
   const Demands& demands_;
+  const Resident& resident_;
   const Arrived& arrived_;
   Effort& effort_;
   const std::function<void()>& interrupted_;
   const LaunchPlaces places_;
-  std::vector<std::vector<int32_t>> blocks_on_sm_;  // of each that has arrived, by its place
   std::vector<OneSm> sms_;
   Asked asked_;
   std::vector<std::vector<Arrival>> doubtful_;

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
-#include "tbsched/hardware/sm/units.h"
+#include "tbsched/hardware/sm/shared_memory.h"
 
 namespace tbsched {
 
@@ -63,26 +62,21 @@ int32_t OneSm::configured_for(const Demand& demand) const {
     return device_->spec.shared_memory_configurations.back();
   }
   if (idle()) return demand.configuration.target;
-  const ConfigurationDemand& own = demand.configuration;
-  return own.minimum <= configured_ && configured_ <= own.maximum ? configured_ : 0;
+  return demand.configuration.suits(configured_) ? configured_ : 0;
 }
 
-// Of `wanted` blocks. Each block that has left may have left a gap, and each gap may be too small
-// by one unit of memory.
+// Of `wanted` blocks. Each block that has left may have left a gap.
 int32_t OneSm::room_in_memory(const Demand& demand, const int32_t configured,
                               const int32_t wanted) const {
   const int32_t size = demand.shared_memory;
   if (size == 0) return wanted;
   const int32_t free = configured - taken_;
-  const DeviceSpec& spec = device_->spec;
-  if (left_ == 0 || idle() || spec.mechanisms.shared_memory == Layout::pooled) {
+  if (left_ == 0 || idle() || device_->spec.mechanisms.shared_memory == Layout::pooled) {
     return std::min(wanted, free / size);
   }
   if (free < size || wanted == 0) return 0;
   const int32_t gaps = std::min(static_cast<int32_t>(blocks_.size()), 1 + left_);
-  const int32_t unit =
-      std::gcd(std::gcd(spec.shared_memory_unit, spec.shared_memory_reserve), configured);
-  if (ceil_div(std::max(0, free - gaps * (size - unit)), size) < wanted) throw GapsMatter{};
+  if (sure_pieces(device_->spec, size, free, gaps, configured) < wanted) throw GapsMatter{};
   return wanted;
 }
 

@@ -18,8 +18,6 @@ enum class Way : uint8_t { single, whole_tpcs, balanced, other };
 struct PlaceRange {
   int32_t first = 0;
   int32_t last = 0;
-
-  bool operator==(const PlaceRange&) const = default;
 };
 
 // LaunchPlaces are sorted by level: for single blocks the room that the SM has, the most first, and

@@ -169,22 +169,22 @@ class Explorer {
     const int32_t launch = asked_.coming[stage];
     const PlaceRange& range = asked_.places[stage];
     const int32_t most_missing = places_.parts(launch) - 1;
-    const std::vector<int32_t> own = rooms(states, stage);
+    std::vector<int32_t> before_on;
     std::vector<PlaceRange> counts;
     int32_t before = 0;
     int32_t through = 0;
-    for (const int32_t room : own) {
-      const int32_t first = places_.before_level(range.first, launch, room, false);
-      counts.push_back({std::max(0, first - most_missing),
+    for (const int32_t room : rooms(states, stage)) {
+      before_on.push_back(places_.before_level(range.first, launch, room, false));
+      counts.push_back({std::max(0, before_on.back() - most_missing),
                         places_.through_level(range.last, launch, room, false)});
-      before += first;
+      before += before_on.back();
       through += counts.back().last;
     }
     const bool is_exact = std::cmp_equal(stage, asked_.exact);
     each_count(counts, {}, [&](const std::vector<int32_t>& taken) {
       int32_t missing = 0;
       for (size_t k = 0; k < taken.size(); ++k) {
-        missing += std::max(0, places_.before_level(range.first, launch, own[k], false) - taken[k]);
+        missing += std::max(0, before_on[k] - taken[k]);
       }
       if (missing > most_missing) return;
       if (is_exact) note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));

@@ -13,10 +13,6 @@ constexpr double kMargin = 1e-6;  // what rounding may add
 
 using Prices = std::array<double, kMostComing>;
 
-int32_t blocks_of(const Blocks blocks, const size_t launch) {
-  return static_cast<int32_t>(blocks >> (16 * launch) & 0xFFFFU);
-}
-
 struct Cheapest {
   double cost = std::numeric_limits<double>::infinity();
   Blocks blocks = 0;
@@ -31,13 +27,6 @@ Cheapest cheapest_of(const Columns& columns, const Prices& prices) {
     if (cost < found.cost) found = {cost, blocks};
   }
   return found;
-}
-
-bool is_within(const Blocks blocks, const BlocksOfEach& most) {
-  for (size_t k = 0; k < kMostComing; ++k) {
-    if (blocks_of(blocks, k) > most[k]) return false;
-  }
-  return true;
 }
 
 // So many blocks of the GPCs up to one, with the least room.
