@@ -12,6 +12,7 @@ import tbsched as tb
 from advice.together.reference import Case, random_history, shortest
 from helpers import examples, gpu
 
+FOREVER_NS = 1e9  # how long the blocks of a witness stay
 HISTORIES = 100  # random ones of each safe group
 
 # The outsider is the first launch. What comes between it and the last one:
@@ -42,6 +43,35 @@ SAFE = {
         tb.Launch(80, 320, 64, carveout=50, cluster=16),
     ),
 }
+# Of the outsider, the first launch, some blocks wait, and take the places of others that leave.
+WAITING_SAFE = {
+    "clusters fit no GPC of few SMs": (
+        tb.Launch(128, 64, 24, 198_932, carveout=0, cluster=16, priority=-1),
+        tb.Launch(4, 192, 48, 30_257, carveout=25, cluster=4, priority=-2),
+    ),
+    "clusters, before a cooperative launch": (
+        tb.Launch(128, 128, 48, 226_380, carveout=100, cluster=16),
+        tb.Launch(600, 128, 48, carveout=100, cluster=4, cooperative=True),
+    ),
+    "single blocks, where gaps in shared memory matter": (
+        tb.Launch(1504, 192, 32, 18_957, carveout=100),
+        tb.Launch(1, 32, 24, carveout=100, priority=-2),
+    ),
+    "it holds the SMs of its partition": (
+        tb.Launch(17, 320, 48, partition=tb.Partition((120, 121, 122, 123))),
+        tb.Launch(44, 768, 48, carveout=0, cluster=4),
+    ),
+}
+WAITING_UNSAFE = {
+    "clusters take what was left of a GPC": (
+        tb.Launch(280, 768, 24, 39_489, carveout=100, cluster=8, priority=-1),
+        tb.Launch(17, 768, 40, cooperative=True),
+    ),
+    "clusters of which several blocks are on an SM": (
+        tb.Launch(376, 640, 32, 29_031, carveout=100, cluster=4),
+        tb.Launch(50, 64, 168, 7_527, carveout=100, priority=-1),
+    ),
+}
 UNSAFE = {
     "clusters of a TPC": (
         tb.Launch(490, 64, 64, carveout=100, cluster=2),
@@ -68,6 +98,27 @@ def test_group_that_is_safe_whatever_leaves(launches: tuple[tb.Launch, ...]) -> 
     for _ in range(HISTORIES):
         history, strands = random_history(Case(spec, spec.policy, launches, frozenset({1, 2})), rng)
         assert not strands, history.steps
+
+
+@pytest.mark.parametrize("launches", WAITING_SAFE.values(), ids=WAITING_SAFE)
+def test_group_that_is_safe_whatever_waits(launches: tuple[tb.Launch, ...]) -> None:
+    assert tb.coresident(launches, "h200", groups=[[1]], fixes=False).safe is True
+    spec, rng = tb.device("h200"), random.Random(0)
+    for _ in range(HISTORIES):
+        history, strands = random_history(Case(spec, spec.policy, launches, frozenset({1})), rng)
+        assert not strands, history.steps
+
+
+@pytest.mark.parametrize("launches", WAITING_UNSAFE.values(), ids=WAITING_UNSAFE)
+def test_blocks_that_wait_and_enter_strand_others(launches: tuple[tb.Launch, ...]) -> None:
+    found = tb.coresident(launches, "h200", groups=[[1]], fixes=False)
+    assert found.safe is False
+    assert found.witness is not None
+    trace = tb.predict(
+        found.witness, "h200", initial_state=found.state, issue_times=found.issue_times
+    )
+    assert trace[1].start_ns is not None
+    assert found.waiting == (trace[1].start_ns >= FOREVER_NS).sum() > 0
 
 
 @pytest.mark.parametrize("launches", UNSAFE.values(), ids=UNSAFE)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/hardware/sm/shared_memory.h"
 #include "tbsched/hardware/sm/units.h"
 
@@ -20,7 +21,11 @@ int32_t memory(const Demand& demand) { return demand.shared_memory; }
 
 AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
              const std::vector<bool>& may_leave, const std::vector<bool>& is_there)
-    : spec_(spec), demands_(demands), may_leave_(may_leave), is_there_(is_there) {
+    : spec_(spec),
+      demands_(demands),
+      may_leave_(may_leave),
+      is_there_(is_there),
+      unit_(memory_unit(demands)) {
   for (const Demand& demand : demands) configurations_.insert(demand.configuration.target);
 }
 
@@ -115,7 +120,7 @@ bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, cons
   const int64_t free = configured - total(blocks, memory);
   if (spec_.mechanisms.shared_memory == Layout::pooled) return free < size;
   const int64_t gaps = std::min(total(blocks, one), 1 + total_left(blocks, had, one));
-  return sure_pieces(spec_, demands_[launch].shared_memory, free, gaps, configured) == 0 &&
+  return sure_pieces(demands_[launch].shared_memory, free, gaps, std::gcd(unit_, configured)) == 0 &&
          free - total_left(blocks, had, memory) < size;
 }
 

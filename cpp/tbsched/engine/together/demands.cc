@@ -1,6 +1,8 @@
 #include "tbsched/engine/together/demands.h"
 
 #include <algorithm>
+#include <iterator>
+#include <numeric>
 
 #include "tbsched/hardware/gpu/clusters.h"
 #include "tbsched/hardware/gpu/rooms.h"
@@ -18,16 +20,18 @@ bool packs_best(const Device& device, const Demand& demand) {
          spec.sms % spec.sms_per_tpc == 0;
 }
 
-std::vector<bool> usable(const Demand& demand, const SmSet* const sms, const Device& device) {
-  std::vector<bool> found(static_cast<size_t>(device.spec.sms), demand.cluster == 1);
+std::vector<bool> usable(const Demand& demand, const SmSet* const own, const Device& device) {
+  std::vector<bool> found(static_cast<size_t>(device.spec.sms));
   for (const ClusterDomain& domain : device.cluster_domains) {
-    if (demand.cluster == 1 || !takes_clusters(domain, demand, device.spec)) continue;
+    std::vector<int32_t> sms;
     for (const std::vector<int32_t>& tpc : domain.tpcs) {
-      for (const int32_t sm : tpc) found[static_cast<size_t>(sm)] = true;
+      std::ranges::copy_if(tpc, std::back_inserter(sms),
+                           [&](const int32_t sm) { return own == nullptr || own->has(sm); });
     }
-  }
-  for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
-    if (sms != nullptr && !sms->has(sm)) found[static_cast<size_t>(sm)] = false;
+    const bool is_taken =
+        demand.cluster == 1 || (takes_clusters(domain, demand, device.spec) &&
+                                std::ssize(sms) * demand.blocks_per_sm >= demand.cluster);
+    for (const int32_t sm : sms) found[static_cast<size_t>(sm)] = is_taken;
   }
   return found;
 }
@@ -47,6 +51,12 @@ Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
 
 int32_t usable_sms(const Demand& demand, const int32_t sms) {
   return demand.partition == nullptr ? sms : static_cast<int32_t>(demand.partition->size());
+}
+
+int32_t memory_unit(const std::vector<Demand>& demands) {
+  int32_t unit = 0;
+  for (const Demand& demand : demands) unit = std::gcd(unit, demand.shared_memory);
+  return unit;
 }
 
 int32_t room_when_idle(const Demand& demand, const Device& device) {

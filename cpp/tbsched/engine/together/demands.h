@@ -35,6 +35,8 @@ class Demands {
 };
 
 int32_t usable_sms(const Demand& demand, int32_t sms);
+// Of what the launches have of shared memory, and of its gaps, wherever they are; but at the end.
+int32_t memory_unit(const std::vector<Demand>& demands);
 // Of an SM that becomes idle: it is configured anew, not always for more blocks.
 int32_t room_when_idle(const Demand& demand, const Device& device);
 // Whether no SM has room for more of its blocks than an idle one.

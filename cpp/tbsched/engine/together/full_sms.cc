@@ -405,9 +405,27 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   const auto held = held_before(launch, history);
   if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
   for (size_t other = 0; other < launches_.size(); ++other) {
-    if (history.may_wait(other)) return false;
+    if (history.may_wait(other) && !resident_.waits[other]) return false;
   }
-  return history.otherwise(history.order, static_cast<int32_t>(launch));
+  std::vector<int32_t> before;
+  std::vector<bool> is_held;
+  for (const int32_t other : history.order) {
+    if (resident_.waits[other]) continue;
+    before.push_back(other);
+    is_held.push_back(is_held_up(other));
+  }
+  is_held.push_back(is_held_up(static_cast<int32_t>(launch)));
+  const bool any_is_held = std::ranges::find(is_held, true) != is_held.end();
+  return (!any_is_held || model_.order().on_own_sms) &&
+         history.otherwise(before, static_cast<int32_t>(launch), is_held);
+}
+
+// Whether a launch of which blocks wait makes this one wait.
+bool FullSmsProof::is_held_up(const int32_t launch) const {
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    if (resident_.waits[other] && is_before(other, launch)) return true;
+  }
+  return false;
 }
 
 // Where that is not seen at once, one level after the other of those that came before is tried.

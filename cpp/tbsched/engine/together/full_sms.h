@@ -30,8 +30,10 @@ class FullSmsProof {
   // else nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
   // What a launch is asked of which this proof does not see that it finds room: whether it does,
-  // after these have come and found room.
-  using FindsRoom = std::function<bool(const std::vector<int32_t>& coming, int32_t launch)>;
+  // after these have come and found room. `held`: which of these, and of that launch, the one that
+  // waits makes wait, on the SMs that it holds.
+  using FindsRoom = std::function<bool(const std::vector<int32_t>& coming, int32_t launch,
+                                       const std::vector<bool>& held)>;
   // Whether no block waits for ever in each order by itself. Given are the launches that surely
   // find room if they come next. It asks before each look for room whether to go on, and sees
   // nothing if not.
@@ -58,6 +60,7 @@ class FullSmsProof {
   bool finds_room(size_t launch, const History& history) const;
   bool finds_room(size_t launch, const Coming& coming, const std::vector<bool>& held,
                   const std::function<bool()>& goes_on) const;
+  bool is_held_up(int32_t launch) const;
   std::optional<std::vector<bool>> held_before(size_t launch, const History& history) const;
 
   const Model& model_;

@@ -1,6 +1,7 @@
 #include "tbsched/engine/together/witness.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 #include "tbsched/engine/observer.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/gpcs/each_gpc.h"
+#include "tbsched/engine/together/gpcs/sm_states.h"
 
 namespace tbsched {
 namespace {
@@ -24,7 +26,7 @@ constexpr size_t kCuts = 16;
 constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some hundredths of a second; and one or two seconds, where that does not decide.
 constexpr int64_t kLittleEffort = 3'000'000;
-constexpr int64_t kMostEffort = 100'000'000;
+constexpr int64_t kMostEffort = 60'000'000;
 
 // Whether the launches so far are resident whole, and why not.
 class Standing final : public Observer {
@@ -97,8 +99,8 @@ class Search {
         after_(question.after),
         most_plays_(most_plays),
         only_to_prove_(question.only_to_prove),
-        partners_(launches_.size()),
         interrupted_(interrupted),
+        partners_(launches_.size()),
         in_group_(launches_.size()),
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
@@ -108,6 +110,9 @@ class Search {
       for (const int32_t launch : each) partners_[launch] = each;
     }
     for (const int32_t launch : group) in_group_[launch] = true;
+    for (int32_t k = 0; std::cmp_less(k, launches_.size()); ++k) {
+      if (!in_group_[k]) outsiders_.push_back(k);
+    }
     for (size_t k = 0; k < launches_.size(); ++k) {
       events_.emplace_back(launches_[k]);
       only_gains_.push_back(only_gains(model.device(), demands[k]));
@@ -286,18 +291,22 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    Arrived arrived{order, {}};
-    for (const Standing::Launch& launch : standing.launches()) arrived.sms.push_back(launch.sms);
-    EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, effort_, interrupted_);
+    Arrived arrived{order, {}, {}};
+    for (const Standing::Launch& launch : standing.launches()) {
+      arrived.sms.push_back(launch.sms);
+      arrived.waiting.push_back(launch.waiting);
+    }
+    EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, known_sms_, effort_,
+                     interrupted_);
     const bool holds = proof.in_each_order(
         finds_room_next,
         [&] {
           interrupted_();
           return --looks_ >= 0;
         },
-        [&](const std::vector<int32_t>& coming, const int32_t launch) {
-          return !may_come(order, coming, launch) ||
-                 (standing.all_resident() && each_gpc.finds_room(coming, launch));
+        [&](const std::vector<int32_t>& coming, const int32_t launch,
+            const std::vector<bool>& held) {
+          return !may_come(order, coming, launch) || each_gpc.finds_room(coming, launch, held);
         });
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
       doubtful_.push_back({state, steps_of(order, history)});
@@ -441,6 +450,9 @@ class Search {
   std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
   Effort effort_;
+  std::vector<int32_t> outsiders_;
+  std::array<SmStates, 2> known_sms_ = {SmStates{outsiders_, effort_},
+                                        SmStates{outsiders_, effort_}};
   std::optional<Stranding> found_;
 };
 
@@ -452,9 +464,11 @@ WitnessSearch strand(const Model& model, const TogetherQuestion& question, const
   const auto search = [&](const int64_t plays, const int64_t effort) {
     return Search(model, question, demands, group, plays, effort, interrupted).run();
   };
-  WitnessSearch first = search(most_plays, kLittleEffort);
-  const bool is_known = first.found || first.complete;
-  if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
+  // The rest of the plays is for the longer search.
+  const int64_t plays = question.only_to_prove ? most_plays : most_plays - most_plays / 2;
+  WitnessSearch first = search(plays, kLittleEffort);
+  const bool gave_up = first.gave_up_looking || first.plays >= plays;
+  if (first.found || first.complete || !gave_up || question.only_to_prove) return first;
   WitnessSearch second = search(most_plays - first.plays, kMostEffort);
   second.plays += first.plays;
   return second;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 namespace tbsched {
 
@@ -47,10 +46,8 @@ std::vector<Extent> SharedMemory::pieces_of(const DeviceSpec& spec, const uint32
   return {{0, used_}};
 }
 
-int32_t sure_pieces(const DeviceSpec& spec, const int32_t bytes, const int64_t free,
-                    const int64_t gaps, const int32_t configured) {
-  const int32_t unit =
-      std::gcd(std::gcd(spec.shared_memory_unit, spec.shared_memory_reserve), configured);
+int32_t sure_pieces(const int32_t bytes, const int64_t free, const int64_t gaps,
+                    const int32_t unit) {
   const int64_t sure = std::max(int64_t{0}, free - gaps * (bytes - unit));
   return static_cast<int32_t>((sure + bytes - 1) / bytes);
 }

@@ -12,6 +12,9 @@ namespace {
 
 constexpr size_t kMostPartials = 50'000;
 constexpr size_t kMostChoices = 2'000'000;
+constexpr int64_t kMostLooksInRanges = 100'000;
+constexpr size_t kTakesTold = 2;
+constexpr int16_t kAll = std::numeric_limits<int16_t>::max();
 constexpr int32_t kAny = -1;
 
 // What has been taken of the first SMs, or TPCs, of a GPC.
@@ -20,10 +23,12 @@ struct Partial {
   uint32_t missing = 0;  // of each launch, 8 bits each: it is less than twice the largest cluster
   // Of the exact launch:
   int16_t taken = 0;
-  int16_t at = 0;       // places at the last level, taken or not
-  int16_t got = 0;      // of these
-  int16_t skipped = 0;  // of these, though others behind got one
-  int16_t most = 0;     // places before that level on one TPC
+  int16_t at = 0;                                  // places at the last level, taken or not
+  int16_t got = 0;                                 // of these
+  int16_t skipped = 0;                             // of these, though others behind got one
+  int16_t most = 0;                                // places before that level on one TPC
+  std::array<int16_t, kTakesTold> most_left = {};  // see is_fair
+  std::array<int16_t, kTakesTold> least_left = {};
   // Where a TPC crowds others: sums of min(places, n) over TPCs. So many clusters fit if that is at
   // least n times the TPCs of one.
   int16_t before_for_one_more = 0;
@@ -38,7 +43,8 @@ struct HashOfPartial {
   size_t operator()(const Partial& state) const {
     uint64_t found = state.blocks * 0x9E3779B97F4A7C15U + state.missing;
     for (const int16_t part :
-         {state.taken, state.at, state.got, state.skipped, state.most, state.before_for_one_more,
+         {state.taken, state.at, state.got, state.skipped, state.most, state.most_left[0],
+          state.most_left[1], state.least_left[0], state.least_left[1], state.before_for_one_more,
           state.all_for_one_more, state.for_least_passes, state.for_most_passes}) {
       found = (found ^ static_cast<uint16_t>(part)) * 0xD6E8FEB86659FD93U;
       found ^= found >> 32U;
@@ -83,14 +89,15 @@ class Finder {
       most_missing_[k] = own == Way::single ? 0 : places.parts(asked.coming[k]) - 1;
     }
     for (const Shares* const shares : gpc.shares) {
-      Share most_of;
-      for (const auto& [share, how] : *shares) {
-        most_of.room = std::max(most_of.room, share.room);
-        most_of.at = std::max(most_of.at, share.at);
+      int32_t room = 0;
+      int32_t at = 0;
+      for (const auto& [share, least] : *shares) {
+        room = std::max(room, least.room);
+        at = std::max<int32_t>(at, share.at);
         most_before_ = std::max<int32_t>(most_before_, share.before);
       }
-      all_room_ += most_of.room;
-      all_at_ += most_of.at;
+      all_room_ += room;
+      all_at_ += at;
     }
     if (asked.exact < 0) return;
     const int32_t exact = asked.coming[asked.exact];
@@ -120,9 +127,7 @@ class Finder {
   // A cluster of the last launch takes one place of each of some TPCs. So if no more than k fit,
   // the TPCs have few places: with no more than k + 1 of each, too few for k + 1 clusters.
   void look(const Taking& taking) {
-    if (!gpc_.takes_last) {
-      look(taking, 0, 0);
-    } else if (adds_up_) {
+    if (adds_up_) {
       look(taking, 0, std::numeric_limits<int32_t>::max());
     } else {
       const int32_t most = std::min(most_room_ - 1, all_room_ / parts_of_last_);
@@ -138,7 +143,9 @@ class Finder {
       for (const auto& way : *shares) {
         const Share& share = way.first;
         effort_.spend(std::ssize(states));
-        const int32_t room = std::min<int32_t>(share.room, most_each);
+        looks_ += std::ssize(states);
+        if (is_rough_ && looks_ > kMostLooksInRanges) throw TooManyWays{};
+        const int32_t room = std::min(way.second.room, most_each);
         for (const auto& [state, best] : states) {
           Partial then = state;
           if (!add_exact(share, taking, then) || !add(share, then)) continue;
@@ -194,6 +201,7 @@ class Finder {
     state.taken = static_cast<int16_t>(state.taken + share.taken);
     state.at = static_cast<int16_t>(state.at + at);
     if (in_tpcs_) state.most = std::max(state.most, share.before);
+    if (in_tpcs_ && parts_ > 1 && !is_fair(share, state)) return false;
     if (taking.clusters == kAny) return true;
     const auto count = [](int16_t& sum, const int32_t places, const int32_t clusters) {
       sum = static_cast<int16_t>(sum + std::min(places, std::max(0, clusters)));
@@ -204,6 +212,23 @@ class Finder {
     count(state.for_least_passes, share.before, clusters - gpc_.least_passes + 1);
     count(state.for_most_passes, share.before, clusters - gpc_.most_passes);
     return state.taken <= clusters * parts_ && state.before_for_one_more < (clusters + 1) * parts_;
+  }
+
+  // A cluster takes the TPCs with the most room. So where one takes a place of a TPC with less room
+  // than another TPC has in the end, that other TPC is in the cluster, too. Of TPCs that took none
+  // so many times, and of those that took more often, what they have left is told.
+  static bool is_fair(const Share& share, Partial& state) {
+    const auto taken = static_cast<size_t>(share.taken);
+    if (taken < kTakesTold) state.most_left[taken] = std::max(state.most_left[taken], share.left);
+    for (size_t takes = 0; takes < kTakesTold; ++takes) {
+      const int16_t least = state.least_left[takes] == 0 ? kAll : state.least_left[takes];
+      if (taken > takes) {
+        state.least_left[takes] = std::min<int16_t>(least, static_cast<int16_t>(share.left + 1));
+      }
+      if (state.least_left[takes] == 0) continue;
+      if (std::cmp_greater(state.most_left[takes], state.least_left[takes] + takes)) return false;
+    }
+    return true;
   }
 
   bool may_end(const Partial& state, const Taking& taking) const {
@@ -239,15 +264,26 @@ class Finder {
   void keep(const Partial& state, const BestPartial& best, const int32_t fit,
             const std::shared_ptr<std::vector<Choice>>& choices) {
     int32_t room = 0;
-    if (gpc_.takes_last && adds_up_) {
+    if (adds_up_) {
       room = places_.way(asked_.last) == Way::balanced ? best.room / parts_of_last_ : best.room;
-    } else if (gpc_.takes_last) {
+    } else {
       if (best.room >= (fit + 1) * parts_of_last_) return;
       room = fit;
     }
     if (room >= most_room_) return;
-    const auto [at, is_new] = found_.try_emplace(state.blocks, Column{room, choices, best.choice});
+    const Blocks blocks = whole_clusters(state.blocks);
+    if (!is_within(blocks, most_)) return;
+    const auto [at, is_new] = found_.try_emplace(blocks, Column{room, choices, best.choice});
     if (!is_new && room < at->second.room) at->second = {room, choices, best.choice};
+  }
+
+  // Of the launch that waits no fewer have come, and whole clusters.
+  Blocks whole_clusters(const Blocks blocks) const {
+    if (asked_.waiting < 0) return blocks;
+    const size_t place = asked_.coming.size();
+    const int32_t least = blocks_of(blocks, place);
+    const int32_t more = ceil_div(least, asked_.enter_together) * asked_.enter_together - least;
+    return blocks + (static_cast<Blocks>(more) << (16 * place));
   }
 
   const LaunchPlaces& places_;
@@ -264,6 +300,9 @@ class Finder {
   std::array<int32_t, kMostComing> most_missing_ = {};
   int32_t parts_ = 1;  // of a cluster of the exact launch
   bool in_tpcs_ = false;
+  // Sums of many launches in wide ranges take long, and rule out little.
+  const bool is_rough_ = asked_.coming.size() > 2 && !asked_.is_one_place();
+  int64_t looks_ = 0;
   Columns found_;
 };
 

@@ -14,7 +14,6 @@ namespace tbsched {
 // A GPC, or a TPC of none, which is a domain of clusters by itself.
 struct Gpc {
   std::vector<const Shares*> shares;  // of its SMs, or TPCs, in order
-  bool takes_last = true;
   // In how many passes of the last level of the exact launch it takes part, if it has room.
   int32_t least_passes = 0;
   int32_t most_passes = 0;

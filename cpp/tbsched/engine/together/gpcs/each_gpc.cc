@@ -6,17 +6,19 @@
 #include <utility>
 
 #include "tbsched/engine/together/gpcs/sums.h"
-#include "tbsched/hardware/gpu/clusters.h"
+#include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
 namespace {
 
+constexpr int32_t kMostTurns = 4;  // in which it is tried how clusters enter
 constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that shares count
 
 }  // namespace
 
 // What matters of an SM.
 struct EachGpc::SmKey {
+  bool is_quiet;
   Multiset blocks;              // that are there
   std::vector<bool> takes;      // blocks of those that come
   std::vector<bool> is_before;  // the places where they may end, if as much room
@@ -26,27 +28,58 @@ struct EachGpc::SmKey {
 
 EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
                  const std::vector<int32_t>& group, const Resident& resident,
-                 const Arrived& arrived, Effort& effort, const std::function<void()>& interrupted)
+                 const Arrived& arrived, std::array<SmStates, 2>& known, Effort& effort,
+                 const std::function<void()>& interrupted)
     : device_(model.device()),
       launches_(launches),
       demands_(demands),
       resident_(resident),
       arrived_(arrived),
+      all_known_(known),
       effort_(effort),
       interrupted_(interrupted),
       places_(model, demands) {
   for (int32_t launch = 0; std::cmp_less(launch, launches.size()); ++launch) {
     if (std::ranges::find(group, launch) == group.end()) asked_.leaving.push_back(launch);
   }
+  for (size_t k = 0; k < arrived.order.size(); ++k) {
+    if (arrived.waiting[k] == 0) continue;
+    ++waiting_;
+    asked_.waiting = arrived.order[k];
+    asked_.most_enter = arrived.waiting[k];
+    asked_.enter_together = demands_[asked_.waiting].cluster;
+  }
+  find_quiet_sms();
 }
 
-bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last) {
+// Blocks that wait have no room. So none enter where nothing can leave: an SM, or for clusters a
+// GPC. Of a launch that is placed at once some have.
+void EachGpc::find_quiet_sms() {
+  const auto may_leave = [&](const int32_t sm) {
+    return std::ranges::any_of(asked_.leaving, [&](const int32_t launch) {
+      return resident_.on_sm[sm][launch] > 0;
+    });
+  };
+  quiet_.assign(resident_.on_sm.size(), false);
+  if (waiting_ == 0 || demands_[asked_.waiting].at_once) return;
+  for (const ClusterDomain& domain : device_.cluster_domains) {
+    std::vector<int32_t> sms;
+    for (const auto& tpc : domain.tpcs) sms.insert(sms.end(), tpc.begin(), tpc.end());
+    const bool some_leave = std::ranges::any_of(sms, may_leave);
+    const bool is_single = asked_.enter_together == 1;
+    for (const int32_t sm : sms) quiet_[sm] = is_single ? !may_leave(sm) : !some_leave;
+  }
+}
+
+bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last,
+                         const std::vector<bool>& held) {
   const auto is_there = [&](const int32_t launch) { return resident_.is_there[launch]; };
   const auto has_places = [&](const int32_t launch) { return places_.way(launch) != Way::other; };
   const auto is_counted = [&](const int32_t launch) {
     return launches_[launch].blocks <= kMostBlocks;
   };
-  if (!std::ranges::all_of(asked_.leaving, is_there) || coming.size() > kMostComing ||
+  if (!std::ranges::all_of(asked_.leaving, is_there) || waiting_ > 1 ||
+      asked_.most_enter > kMostBlocks || coming.size() + waiting_ > kMostComing ||
       !std::ranges::all_of(coming, has_places) || !has_places(last) ||
       !std::ranges::all_of(coming, is_counted) ||
       device_.spec.sms * device_.spec.blocks_per_sm > kMostBlocks) {
@@ -54,7 +87,20 @@ bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last)
   }
   asked_.coming = coming;
   asked_.last = last;
-  asked_.leave_before_last = !only_gains(device_, demands_[last]);
+  asked_.leave_before_last = waiting_ > 0 || !only_gains(device_, demands_[last]);
+  // Blocks wait until some of these have come, and then no more: so those are held, and not the
+  // others.
+  std::vector<bool> until(held.size());
+  if (!finds_room_while_held(until)) return false;
+  for (size_t k = 0; k < held.size(); ++k) {
+    until[k] = held[k];
+    if (held[k] && !finds_room_while_held(until)) return false;
+  }
+  return true;
+}
+
+bool EachGpc::finds_room_while_held(const std::vector<bool>& held) {
+  held_ = held;
   try {
     return finds_room_with(Gaps::counted);
   } catch (const GapsMatter&) {
@@ -65,6 +111,8 @@ bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last)
 bool EachGpc::finds_room_with(const Gaps gaps) {
   asked_.places.clear();
   for (const int32_t launch : asked_.coming) asked_.places.push_back(places_.all(launch));
+  known_ = &all_known_[static_cast<size_t>(gaps)];
+  known_->forget_if_many();
   sms_.clear();
   for (const Multiset& blocks : resident_.on_sm) {
     OneSm& sm = sms_.emplace_back(device_, demands_.all(), gaps);
@@ -115,66 +163,79 @@ void EachGpc::choose_exact() {
 
 bool EachGpc::is_proved() {
   const int32_t wanted = launches_[asked_.last].blocks / demands_[asked_.last].cluster;
-  BlocksOfEach blocks = {};
-  for (size_t k = 0; k < asked_.coming.size(); ++k) {
-    blocks[k] = static_cast<int16_t>(launches_[asked_.coming[k]].blocks);
-  }
+  const BlocksOfEach blocks = all_blocks();
   KnownShares known_shares;
-  std::map<Gpc, Columns> known;
   std::vector<std::vector<Part>> parts;
-  std::vector<const Columns*> gpcs;
+  std::vector<Gpc> gpcs;
   for (size_t domain = 0; domain < device_.cluster_domains.size(); ++domain) {
     parts.push_back(parts_of(device_.cluster_domains[domain], known_shares));
-    const auto [at, is_new] = known.try_emplace(gpc_of(domain, parts.back()));
-    if (is_new) at->second = columns(places_, asked_, at->first, blocks, wanted, effort_);
-    gpcs.push_back(&at->second);
+    gpcs.push_back(gpc_of(domain, parts.back()));
   }
-  if (surely_fits(gpcs, blocks, wanted)) return true;
+  // Those that come have all their blocks; of the one that waits there may be fewer.
+  const Total total{.blocks = blocks, .exact = asked_.coming.size()};
+  if (surely_fits(places_, asked_.last, gpcs, total, wanted, effort_)) return true;
+  std::map<Gpc, Columns> known;
+  std::vector<const Columns*> each;
+  for (const Gpc& gpc : gpcs) {
+    const auto [at, is_new] = known.try_emplace(gpc);
+    if (is_new) at->second = columns(places_, asked_, gpc, blocks, wanted, effort_);
+    each.push_back(&at->second);
+  }
+  if (surely_fits(each, total, wanted)) return true;
   if (!asked_.is_one_place()) return false;
-  const auto found = too_little_room(gpcs, blocks, wanted);
+  const auto found = too_little_room(each, total, wanted);
   if (found) doubt(parts, *found);
   return !found;
 }
 
-bool EachGpc::goes_to(const int32_t launch, const ClusterDomain& domain) const {
-  return demands_[launch].cluster == 1 || takes_clusters(domain, demands_[launch], device_.spec);
+BlocksOfEach EachGpc::all_blocks() const {
+  BlocksOfEach blocks = {};
+  for (size_t k = 0; k < asked_.coming.size(); ++k) {
+    blocks[k] = static_cast<int16_t>(launches_[asked_.coming[k]].blocks);
+  }
+  if (waiting_ > 0) blocks[asked_.coming.size()] = static_cast<int16_t>(asked_.most_enter);
+  return blocks;
 }
 
 bool EachGpc::by_tpc() const {
   const auto takes_tpcs = [&](const int32_t launch) {
     return places_.way(launch) == Way::whole_tpcs;
   };
-  return takes_tpcs(asked_.last) || std::ranges::any_of(asked_.coming, takes_tpcs);
+  return takes_tpcs(asked_.last) || std::ranges::any_of(asked_.coming, takes_tpcs) ||
+         (waiting_ > 0 && takes_tpcs(asked_.waiting));
 }
 
-EachGpc::SmKey EachGpc::key_of(const int32_t sm, const ClusterDomain& domain) const {
-  SmKey key{.blocks = resident_.on_sm[sm], .takes = {}, .is_before = {}};
-  const auto takes = [&](const int32_t launch) {
-    return goes_to(launch, domain) && demands_[launch].may_use(sm);
+EachGpc::SmKey EachGpc::key_of(const int32_t sm) const {
+  SmKey key{
+      .is_quiet = quiet_[sm], .blocks = resident_.on_sm[sm], .takes = {}, .is_before = {}};
+  const bool is_held = waiting_ > 0 && demands_.holds(asked_.waiting, sm);
+  const auto takes = [&](const int32_t launch, const bool held) {
+    return demands_.may_be_on(launch, sm) && !(held && is_held);
   };
   for (size_t k = 0; k < asked_.coming.size(); ++k) {
     const int32_t launch = asked_.coming[k];
-    key.takes.push_back(takes(launch));
+    key.takes.push_back(takes(launch, held_[k]));
     if (places_.way(launch) != Way::single) continue;
     for (const int32_t place : {asked_.places[k].first, asked_.places[k].last}) {
       key.is_before.push_back(places_.is_preferred(place, launch, sm));
     }
   }
-  key.takes.push_back(takes(asked_.last));
+  key.takes.push_back(takes(asked_.last, held_.back()));
+  key.takes.push_back(waiting_ > 0 && takes(asked_.waiting, false));
   return key;
 }
 
 // In which order the SMs of a TPC are does not matter.
-EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, const ClusterDomain& domain,
-                               KnownShares& known) {
-  std::ranges::sort(sms, {}, [&](const int32_t sm) { return key_of(sm, domain); });
+EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, KnownShares& known) {
+  std::ranges::sort(sms, {}, [&](const int32_t sm) { return key_of(sm); });
   std::vector<SmKey> keys;
-  for (const int32_t sm : sms) keys.push_back(key_of(sm, domain));
+  for (const int32_t sm : sms) keys.push_back(key_of(sm));
   const auto [at, is_new] = known.try_emplace(keys);
   if (is_new) {
     std::vector<ShareOfSm> own;
-    for (size_t k = 0; k < sms.size(); ++k) own.push_back({sms[k], &sms_[sms[k]], keys[k].takes});
-    at->second = shares(places_, asked_, own, effort_);
+    for (size_t k = 0; k < sms.size(); ++k)
+      own.push_back({sms[k], known_->of(sms_[sms[k]]), keys[k].is_quiet, keys[k].takes});
+    at->second = shares(places_, asked_, own, *known_, effort_);
   }
   return {&at->second, std::move(sms)};
 }
@@ -183,19 +244,16 @@ std::vector<EachGpc::Part> EachGpc::parts_of(const ClusterDomain& domain, KnownS
   std::vector<Part> parts;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     if (by_tpc()) {
-      parts.push_back(part_of(tpc, domain, known));
+      parts.push_back(part_of(tpc, known));
       continue;
     }
-    for (const int32_t sm : tpc) parts.push_back(part_of({sm}, domain, known));
+    for (const int32_t sm : tpc) parts.push_back(part_of({sm}, known));
   }
   return parts;
 }
 
 Gpc EachGpc::gpc_of(const size_t domain, const std::vector<Part>& parts) const {
-  Gpc gpc{.shares = {},
-          .takes_last = goes_to(asked_.last, device_.cluster_domains[domain]),
-          .least_passes = 0,
-          .most_passes = 0};
+  Gpc gpc;
   for (const Part& part : parts) gpc.shares.push_back(part.shares);
   if (asked_.exact >= 0) {
     const int32_t launch = asked_.coming[asked_.exact];
@@ -208,33 +266,78 @@ Gpc EachGpc::gpc_of(const size_t domain, const std::vector<Part>& parts) const {
 
 void EachGpc::doubt(const std::vector<std::vector<Part>>& parts,
                     const std::vector<const Column*>& columns) {
-  std::vector<Arrival> history;
-  for (const int32_t launch : asked_.coming) history.push_back({{}, launch});
-  history.push_back({{}, asked_.last});
-  for (Arrival& arrival : history) arrival.leaving.resize(arrived_.order.size());
-  for (size_t k = 0; k < parts.size(); ++k) {
-    int32_t at = columns[k]->choice;
-    for (size_t part = parts[k].size(); part-- > 0;) {
-      const Choice& choice = (*columns[k]->choices)[at];
-      for (const Gone& gone : choice.share->second) {
-        add(gone, parts[k][part].sms[gone.sm], history);
-      }
-      at = choice.before;
+  for (int32_t turn = 0; turn < (asked_.enter_together > 1 ? kMostTurns : 1); ++turn) {
+    std::vector<Arrival> history;
+    for (const int32_t launch : asked_.coming) history.push_back({{}, launch});
+    history.push_back({{}, asked_.last});
+    for (Arrival& arrival : history) arrival.leaving.resize(arrived_.order.size());
+    for (size_t k = 0; k < parts.size(); ++k) add(parts[k], *columns[k], turn, history);
+    for (Arrival& arrival : history) {
+      for (std::vector<int32_t>& blocks : arrival.leaving) std::ranges::sort(blocks);
     }
+    doubtful_.push_back(std::move(history));
   }
-  for (Arrival& arrival : history) {
-    for (std::vector<int32_t>& blocks : arrival.leaving) std::ranges::sort(blocks);
-  }
-  doubtful_.push_back(std::move(history));
 }
 
-void EachGpc::add(const Gone& gone, const int32_t sm, std::vector<Arrival>& history) const {
-  const size_t place = std::ranges::find(arrived_.order, gone.launch) - arrived_.order.begin();
+// Clusters enter whole, where single blocks were counted. So more blocks leave, for each that is
+// missing one: from the TPCs on which nothing else happens, in turn.
+void EachGpc::add(const std::vector<Part>& parts, const Column& column, const int32_t turn,
+                  std::vector<Arrival>& history) const {
+  int32_t entered = 0;
+  size_t stage = 0;  // in which the last one entered
+  std::vector<bool> is_quiet(parts.size(), true);
+  int32_t at = column.choice;
+  for (size_t part = parts.size(); part-- > 0;) {
+    const Choice& choice = (*column.choices)[at];
+    for (const Act& act : choice.share->second.acts) {
+      if (act.what != Act::What::comes) is_quiet[part] = false;
+      if (act.what != Act::What::enters) continue;
+      ++entered;
+      stage = static_cast<size_t>(act.before);
+    }
+    add(choice.share->second.acts, parts[part].sms, history);
+    at = choice.before;
+  }
+  int32_t missing = ceil_div(entered, asked_.enter_together) * asked_.enter_together - entered;
+  const size_t first = parts.size() * static_cast<size_t>(turn) / kMostTurns;
+  for (size_t part = 0; part < parts.size(); ++part) {
+    const size_t own = (first + part) % parts.size();
+    if (!is_quiet[own]) continue;
+    for (const int32_t sm : parts[own].sms) {
+      if (missing == 0 || resident_.on_sm[sm][asked_.waiting] == 0) continue;
+      add(stage, asked_.waiting, sm, 0, history);
+      --missing;
+    }
+  }
+}
+
+// The same once more, to know which block is which.
+void EachGpc::add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
+                  std::vector<Arrival>& history) const {
+  std::vector<OneSm> own;
+  for (const int32_t sm : sms) own.push_back(sms_[sm]);
+  for (const Act& act : acts) {
+    OneSm& sm = own[act.sm];
+    if (act.what == Act::What::leaves) {
+      const int32_t number = sm.distinct(act.launch)[act.which];
+      add(act.before, act.launch, sms[act.sm], number, history);
+      sm.leave(act.launch, number);
+    } else {
+      const int32_t blocks = act.what == Act::What::enters ? 1 : act.which;
+      for (int32_t k = 0; k < blocks; ++k) sm.commit(act.launch);
+    }
+  }
+}
+
+// A block that was there at first: which one of a launch on an SM.
+void EachGpc::add(const size_t stage, const int32_t launch, const int32_t sm, const int32_t number,
+                  std::vector<Arrival>& history) const {
+  const size_t place = std::ranges::find(arrived_.order, launch) - arrived_.order.begin();
   const std::vector<int32_t>& sms = arrived_.sms[place];
-  int32_t left = gone.number;
+  int32_t left = number;
   for (size_t block = 0; block < sms.size(); ++block) {
     if (sms[block] != sm || left-- > 0) continue;
-    history[gone.before].leaving[place].push_back(static_cast<int32_t>(block));
+    history[stage].leaving[place].push_back(static_cast<int32_t>(block));
     return;
   }
 }

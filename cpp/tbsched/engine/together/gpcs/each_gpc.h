@@ -5,6 +5,7 @@
 // Only the sizes of the launches tie the GPCs together.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -15,16 +16,18 @@
 #include "tbsched/engine/together/gpcs/one_sm.h"
 #include "tbsched/engine/together/gpcs/places.h"
 #include "tbsched/engine/together/gpcs/shares.h"
+#include "tbsched/engine/together/gpcs/sm_states.h"
 #include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/policy/model.h"
 
 namespace tbsched {
 
-// The launches that are resident, all of them whole, in the order in which they came, and the SM of
-// each block. No block has left.
+// The launches that are resident, in the order in which they came, and the SM of each block. No
+// block has left. Of one launch some blocks may wait.
 struct Arrived {
   std::vector<int32_t> order;
   std::vector<std::vector<int32_t>> sms;
+  std::vector<int32_t> waiting;
 };
 
 // A launch comes, just after these blocks have left: of each that has arrived, by its place.
@@ -36,14 +39,16 @@ struct Arrival {
 // It holds where FullSmsProof does, see there.
 class EachGpc {
  public:
-  // All outlive it. Without effort left it proves nothing. `interrupted` may throw.
+  // All outlive it. `known`: one for each of Gaps, for these demands and outsiders. Without effort
+  // left it proves nothing. `interrupted` may throw.
   EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
           const std::vector<int32_t>& group, const Resident& resident, const Arrived& arrived,
-          Effort& effort, const std::function<void()>& interrupted);
+          std::array<SmStates, 2>& known, Effort& effort, const std::function<void()>& interrupted);
 
   // Whether the last launch surely finds room, if these come before it, one after the other, and
-  // find room; whatever blocks of outsiders leave, and when.
-  bool finds_room(const std::vector<int32_t>& coming, int32_t last);
+  // find room; whatever blocks of outsiders leave, and when. `held`: which of all these get no SM
+  // that a launch holds of which blocks wait.
+  bool finds_room(const std::vector<int32_t>& coming, int32_t last, const std::vector<bool>& held);
   // Of each launch that may not, a history in which it may wait: to know, that must be played.
   const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
 
@@ -56,32 +61,44 @@ class EachGpc {
   };
   using KnownShares = std::map<std::vector<SmKey>, Shares>;
 
+  void find_quiet_sms();
+  bool finds_room_while_held(const std::vector<bool>& held);
   bool finds_room_with(Gaps gaps);
   bool finds_room_in_ranges();
   bool finds_room_in_halves(size_t launch);
   size_t widest() const;
   bool is_proved();
   void choose_exact();
-  bool goes_to(int32_t launch, const ClusterDomain& domain) const;
+  BlocksOfEach all_blocks() const;
   bool by_tpc() const;
-  SmKey key_of(int32_t sm, const ClusterDomain& domain) const;
-  Part part_of(std::vector<int32_t> sms, const ClusterDomain& domain, KnownShares& known);
+  SmKey key_of(int32_t sm) const;
+  Part part_of(std::vector<int32_t> sms, KnownShares& known);
   Gpc gpc_of(size_t domain, const std::vector<Part>& parts) const;
   std::vector<Part> parts_of(const ClusterDomain& domain, KnownShares& known);
   void doubt(const std::vector<std::vector<Part>>& parts,
              const std::vector<const Column*>& columns);
-  void add(const Gone& gone, int32_t sm, std::vector<Arrival>& history) const;
+  void add(const std::vector<Part>& parts, const Column& column, int32_t turn,
+           std::vector<Arrival>& history) const;
+  void add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
+           std::vector<Arrival>& history) const;
+  void add(size_t stage, int32_t launch, int32_t sm, int32_t number,
+           std::vector<Arrival>& history) const;
 
   const Device& device_;
   const std::vector<Launch>& launches_;
   const Demands& demands_;
   const Resident& resident_;
   const Arrived& arrived_;
+  std::array<SmStates, 2>& all_known_;
+  SmStates* known_ = nullptr;
   Effort& effort_;
   const std::function<void()>& interrupted_;
   const LaunchPlaces places_;
   std::vector<OneSm> sms_;
   Asked asked_;
+  size_t waiting_ = 0;       // launches
+  std::vector<bool> quiet_;  // see find_quiet_sms
+  std::vector<bool> held_;   // those that come, and the last: they get no SM that is held
   std::vector<std::vector<Arrival>> doubtful_;
 };
 

@@ -1,8 +1,11 @@
 #include "tbsched/engine/together/gpcs/one_sm.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/hardware/sm/shared_memory.h"
 
 namespace tbsched {
@@ -11,6 +14,7 @@ OneSm::OneSm(const Device& device, const std::vector<Demand>& demands, const Gap
     : device_(&device),
       demands_(&demands),
       gaps_(gaps),
+      unit_(memory_unit(demands)),
       state_(device.empty_sm),
       came_(demands.size()) {}
 
@@ -22,7 +26,14 @@ int32_t OneSm::room(const int32_t launch) const {
   return gaps_ == Gaps::looked_at ? room : room_in_memory(demand, configured, room);
 }
 
-void OneSm::commit(const int32_t launch) {
+bool OneSm::may_take(const int32_t launch) const {
+  const Demand& demand = (*demands_)[launch];
+  const int32_t configured = configured_for(demand);
+  return configured > 0 && taken_ + demand.shared_memory <= configured &&
+         state_.room(device_->spec, seen(demand), configured).blocks > 0;
+}
+
+int32_t OneSm::commit(const int32_t launch) {
   const Demand& demand = (*demands_)[launch];
   if (idle()) {
     configured_ = configured_for(demand);
@@ -32,19 +43,30 @@ void OneSm::commit(const int32_t launch) {
   state_.commit(device_->spec, seen(demand), configured_, footprint);
   taken_ += demand.shared_memory;
   blocks_.push_back({launch, came_[launch]++, footprint});
+  return blocks_.back().number;
 }
 
-std::vector<std::vector<int32_t>> OneSm::alike(const int32_t launch) const {
-  std::map<int32_t, std::vector<int32_t>> found;
+std::vector<int32_t> OneSm::key() const {
+  std::vector<std::array<int32_t, 3>> blocks;
+  for (const Block& block : blocks_) {
+    blocks.push_back({block.launch, block.footprint.first_processing_block, at(block)});
+  }
+  std::ranges::sort(blocks);
+  const auto left = std::min(left_, static_cast<int32_t>(blocks_.size()));
+  std::vector<int32_t> found = {state_.turn(), configured_, idle() ? 0 : left};
+  for (const auto& block : blocks) found.insert(found.end(), block.begin(), block.end());
+  return found;
+}
+
+std::vector<int32_t> OneSm::distinct(const int32_t launch) const {
+  std::map<std::array<int32_t, 2>, int32_t> found;
   for (const Block& block : blocks_) {
     if (block.launch != launch) continue;
-    const int32_t kind =
-        gaps_ == Gaps::looked_at ? block.number : block.footprint.first_processing_block;
-    found[kind].push_back(block.number);
+    found.try_emplace({block.footprint.first_processing_block, at(block)}, block.number);
   }
-  std::vector<std::vector<int32_t>> kinds;
-  for (auto& [kind, blocks] : found) kinds.push_back(std::move(blocks));
-  return kinds;
+  std::vector<int32_t> numbers;
+  for (const auto& [kind, number] : found) numbers.push_back(number);
+  return numbers;
 }
 
 void OneSm::leave(const int32_t launch, const int32_t number) {
@@ -54,6 +76,13 @@ void OneSm::leave(const int32_t launch, const int32_t number) {
   taken_ -= (*demands_)[launch].shared_memory;
   ++left_;
   blocks_.erase(block);
+}
+
+// Of a block, its shared memory, where that is looked at.
+int32_t OneSm::at(const Block& block) const {
+  if (gaps_ == Gaps::counted) return 0;
+  const auto pieces = state_.shared_memory_of(device_->spec, block.footprint.owner);
+  return pieces.empty() ? 0 : pieces.front().begin;
 }
 
 // 0: it may not enter.
@@ -76,7 +105,7 @@ int32_t OneSm::room_in_memory(const Demand& demand, const int32_t configured,
   }
   if (free < size || wanted == 0) return 0;
   const int32_t gaps = std::min(static_cast<int32_t>(blocks_.size()), 1 + left_);
-  if (sure_pieces(device_->spec, size, free, gaps, configured) < wanted) throw GapsMatter{};
+  if (sure_pieces(size, free, gaps, std::gcd(unit_, configured)) < wanted) throw GapsMatter{};
   return wanted;
 }
 

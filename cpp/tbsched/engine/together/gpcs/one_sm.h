@@ -23,12 +23,16 @@ class OneSm {
   OneSm(const Device& device, const std::vector<Demand>& demands, Gaps gaps);
 
   bool idle() const { return blocks_.empty(); }
+  // What matters of it: SMs with the same key stay alike, whatever comes and goes.
+  std::vector<int32_t> key() const;
   // Throws GapsMatter.
   int32_t room(int32_t launch) const;
-  // One block, for which there is room.
-  void commit(int32_t launch);
-  // The blocks of a launch, those that are alike together. They are numbered as they came, from 0.
-  std::vector<std::vector<int32_t>> alike(int32_t launch) const;
+  // Whether there may be room for a block: where gaps are counted it may fit none of them.
+  bool may_take(int32_t launch) const;
+  // One block, for which there is room. Returns its number.
+  int32_t commit(int32_t launch);
+  // Of the blocks of a launch that are alike, one each. They are numbered as they came, from 0.
+  std::vector<int32_t> distinct(int32_t launch) const;
   void leave(int32_t launch, int32_t number);
 
  private:
@@ -37,6 +41,7 @@ class OneSm {
     int32_t number;
     Footprint footprint;
   };
+  int32_t at(const Block& block) const;
   int32_t configured_for(const Demand& demand) const;
   int32_t room_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
   Demand seen(const Demand& demand) const;
@@ -44,6 +49,7 @@ class OneSm {
   const Device* device_;
   const std::vector<Demand>* demands_;
   Gaps gaps_;
+  int32_t unit_;   // of shared memory
   SmState state_;  // where gaps are counted, without shared memory
   std::vector<Block> blocks_;
   std::vector<int32_t> came_;  // blocks of each launch

@@ -1,6 +1,7 @@
 #include "tbsched/engine/together/gpcs/shares.h"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -8,116 +9,115 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostLeft = 5'000;
 constexpr size_t kMostTakings = 300'000;
-constexpr int64_t kLooksOfTaking = 10;
-
-// An SM after some blocks have left.
-struct Left {
-  OneSm sm;
-  std::vector<std::pair<int32_t, int32_t>> gone;  // launch, number
-};
 
 class Explorer {
  public:
   Explorer(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
-           Effort& effort)
-      : places_(places), asked_(asked), sms_(sms), effort_(effort) {}
+           SmStates& known, Effort& effort)
+      : places_(places), asked_(asked), sms_(sms), known_(known), effort_(effort) {}
 
   Shares run() {
-    std::vector<OneSm> states;
-    for (const ShareOfSm& each : sms_) states.push_back(*each.state);
+    std::vector<int32_t> states;
+    for (const ShareOfSm& each : sms_) states.push_back(each.state);
     arrive(0, states);
     return std::move(found_);
   }
 
  private:
   bool is_last(const size_t stage) const { return stage == asked_.coming.size(); }
+  int16_t& entered() { return share_.blocks[asked_.coming.size()]; }
 
-  void arrive(const size_t stage, const std::vector<OneSm>& states) {
+  void arrive(const size_t stage, const std::vector<int32_t>& states) {
     if (is_last(stage) && !asked_.leave_before_last) {
       end(states);
       return;
     }
-    std::vector<std::vector<Left>> ways;
-    for (size_t k = 0; k < states.size(); ++k) {
-      ways.push_back(distinct(all_ways(states[k]), k, stage));
-    }
-    each_of_all(ways, stage, {}, 0);
+    each_of_all(stage, states, {});
   }
 
-  void each_of_all(const std::vector<std::vector<Left>>& ways, const size_t stage,
-                   const std::vector<OneSm>& states, const size_t sm) {
-    if (sm == ways.size()) {
+  // Whatever leaves just before a launch comes.
+  void each_of_all(const size_t stage, const std::vector<int32_t>& states,
+                   const std::vector<int32_t>& after) {
+    const size_t sm = after.size();
+    if (sm == states.size()) {
       if (is_last(stage)) {
-        end(states);
+        end(after);
       } else {
-        place(stage, states);
+        place(stage, after);
       }
       return;
     }
-    for (const Left& way : ways[sm]) {
-      for (const auto& [launch, number] : way.gone) {
-        gone_.push_back({static_cast<int16_t>(stage), static_cast<int16_t>(sm),
-                         static_cast<int16_t>(launch), static_cast<int16_t>(number)});
-      }
-      std::vector<OneSm> next = states;
-      next.push_back(way.sm);
-      each_of_all(ways, stage, next, sm + 1);
-      gone_.resize(gone_.size() - way.gone.size());
+    const bool may_enter = sms_[sm].takes.back() && !(stage == 0 && sms_[sm].is_quiet);
+    const int32_t waiting = may_enter ? asked_.waiting : -1;
+    const std::vector<Reached>& all = known_.reached(states[sm], waiting);
+    const size_t acts = acts_.size();
+    for (const int32_t way : distinct(all, sm, stage)) {
+      note_moves(all, way, stage, sm);
+      std::vector<int32_t> next = after;
+      next.push_back(all[way].state);
+      if (asked_.waiting >= 0) entered() += static_cast<int16_t>(all[way].entered);
+      each_of_all(stage, states, next);
+      if (asked_.waiting >= 0) entered() -= static_cast<int16_t>(all[way].entered);
+      acts_.resize(acts);
     }
   }
 
-  std::vector<Left> all_ways(const OneSm& sm) const {
-    std::vector<Left> found = {{sm, {}}};
-    for (const int32_t launch : asked_.leaving) {
-      for (const std::vector<int32_t>& alike : sm.alike(launch)) {
-        const size_t before = found.size();
-        if (before * (alike.size() + 1) > kMostLeft) throw TooManyWays{};
-        for (size_t k = 0; k < before; ++k) {
-          Left next = found[k];
-          effort_.spend(kLooksOfTaking * std::ssize(alike));
-          for (const int32_t number : alike) {
-            next.sm.leave(launch, number);
-            next.gone.emplace_back(launch, number);
-            found.push_back(next);
-          }
-        }
+  void note_moves(const std::vector<Reached>& all, const int32_t way, const size_t stage,
+                  const size_t sm) {
+    if (all[way].before < 0) return;
+    note_moves(all, all[way].before, stage, sm);
+    const auto& [launch, kind, enters] = all[way].move;
+    acts_.push_back({.what = enters ? Act::What::enters : Act::What::leaves,
+                     .before = static_cast<int16_t>(stage),
+                     .sm = static_cast<int16_t>(sm),
+                     .launch = static_cast<int16_t>(launch),
+                     .which = static_cast<int16_t>(kind)});
+  }
+
+  // What matters of an SM at the end is the room for the last launch. If nothing leaves any more,
+  // it is the room for one launch before, and then for the last.
+  std::vector<int32_t> distinct(const std::vector<Reached>& all, const size_t sm,
+                                const size_t stage) {
+    std::vector<int32_t> found;
+    int32_t least = std::numeric_limits<int32_t>::max();
+    std::set<std::vector<int32_t>> known;
+    const bool is_end = stage + 1 == asked_.coming.size() && !asked_.leave_before_last;
+    for (int32_t k = 0; std::cmp_less(k, all.size()); ++k) {
+      if (all[k].entered > asked_.most_enter) break;
+      effort_.spend(1);
+      if (is_last(stage)) {
+        const int32_t own = room(all[k].state, sm, stage);
+        if (own >= least) continue;
+        least = own;
       }
+      if (is_end && !known.insert(rooms_after(all[k].state, sm, stage)).second) continue;
+      found.push_back(k);
     }
     return found;
   }
 
-  // If nothing leaves any more, what matters of an SM is the room for one launch, and then for the
-  // last.
-  std::vector<Left> distinct(std::vector<Left> ways, const size_t sm, const size_t stage) const {
-    if (stage + 1 != asked_.coming.size() || asked_.leave_before_last) return ways;
-    std::set<std::vector<int32_t>> known;
-    std::erase_if(ways, [&](const Left& way) {
-      std::vector<int32_t> rooms = {way.sm.idle() ? 1 : 0};
-      OneSm state = way.sm;
-      effort_.spend(kLooksOfTaking);
-      for (int32_t left = room(state, sm, stage); left >= 0; --left) {
-        rooms.push_back(room(state, sm, stage + 1));
-        if (left > 0) state.commit(asked_.coming[stage]);
-      }
-      return !known.insert(std::move(rooms)).second;
-    });
-    return ways;
+  std::vector<int32_t> rooms_after(int32_t state, const size_t sm, const size_t stage) {
+    std::vector<int32_t> rooms = {known_.idle(state) ? 1 : 0};
+    for (int32_t left = room(state, sm, stage); left >= 0; --left) {
+      rooms.push_back(room(state, sm, stage + 1));
+      if (left > 0) state = known_.with_one_more(state, asked_.coming[stage]);
+    }
+    return rooms;
   }
 
-  int32_t room(const OneSm& state, const size_t sm, const size_t stage) const {
+  int32_t room(const int32_t state, const size_t sm, const size_t stage) {
     if (!sms_[sm].takes[stage]) return 0;
-    return state.room(is_last(stage) ? asked_.last : asked_.coming[stage]);
+    return known_.room(state, is_last(stage) ? asked_.last : asked_.coming[stage]);
   }
 
-  std::vector<int32_t> rooms(const std::vector<OneSm>& states, const size_t stage) const {
+  std::vector<int32_t> rooms(const std::vector<int32_t>& states, const size_t stage) {
     std::vector<int32_t> found;
     for (size_t sm = 0; sm < states.size(); ++sm) found.push_back(room(states[sm], sm, stage));
     return found;
   }
 
-  void place(const size_t stage, const std::vector<OneSm>& states) {
+  void place(const size_t stage, const std::vector<int32_t>& states) {
     const int32_t launch = asked_.coming[stage];
     switch (places_.way(launch)) {
       case Way::single:
@@ -135,7 +135,7 @@ class Explorer {
   }
 
   // All places up to the first of the range, and no more than up to its last.
-  void place_single(const size_t stage, const std::vector<OneSm>& states) {
+  void place_single(const size_t stage, const std::vector<int32_t>& states) {
     const int32_t launch = asked_.coming[stage];
     const PlaceRange& range = asked_.places[stage];
     const std::vector<int32_t> own = rooms(states, stage);
@@ -147,17 +147,18 @@ class Explorer {
     each_count(counts, {}, [&](const std::vector<int32_t>& taken) { take(stage, states, taken); });
   }
 
-  void place_in_tpc(const size_t stage, const std::vector<OneSm>& states) {
+  void place_in_tpc(const size_t stage, const std::vector<int32_t>& states) {
     const int32_t launch = asked_.coming[stage];
     const PlaceRange& range = asked_.places[stage];
     const int32_t room = std::ranges::min(rooms(states, stage));
-    const bool idle = std::ranges::all_of(states, &OneSm::idle);
+    const bool idle =
+        std::ranges::all_of(states, [&](const int32_t state) { return known_.idle(state); });
     const int32_t before = places_.before_level(range.first, launch, room, idle);
     const int32_t through = places_.through_level(range.last, launch, room, idle);
     const bool is_exact = std::cmp_equal(stage, asked_.exact);
     const int32_t least = is_exact || places_.parts(launch) > 1 ? 0 : before;
     for (int32_t taken = least; taken <= through; ++taken) {
-      if (is_exact) note(before, through - before, taken);
+      if (is_exact) note(before, through - before, taken, room - taken);
       share_.missing[stage] = taken < before ? 1 : 0;
       take(stage, states, std::vector<int32_t>(states.size(), taken));
     }
@@ -165,7 +166,7 @@ class Explorer {
     if (is_exact) note(0, 0, 0);
   }
 
-  void place_balanced(const size_t stage, const std::vector<OneSm>& states) {
+  void place_balanced(const size_t stage, const std::vector<int32_t>& states) {
     const int32_t launch = asked_.coming[stage];
     const PlaceRange& range = asked_.places[stage];
     const int32_t most_missing = places_.parts(launch) - 1;
@@ -195,10 +196,11 @@ class Explorer {
     if (is_exact) note(0, 0, 0);
   }
 
-  void note(const int32_t before, const int32_t at, const int32_t taken) {
+  void note(const int32_t before, const int32_t at, const int32_t taken, const int32_t left = 0) {
     share_.before = static_cast<int16_t>(before);
     share_.at = static_cast<int16_t>(at);
     share_.taken = static_cast<int16_t>(taken);
+    share_.left = static_cast<int16_t>(left);
   }
 
   template <typename Call>
@@ -216,39 +218,48 @@ class Explorer {
     }
   }
 
-  void take(const size_t stage, const std::vector<OneSm>& states,
+  void take(const size_t stage, const std::vector<int32_t>& states,
             const std::vector<int32_t>& taken) {
-    effort_.spend(kLooksOfTaking);
+    effort_.spend(1);
     if (++takings_ > (asked_.is_one_place() ? kMostTakings : kMostTakings / 16)) {
       throw TooManyWays{};
     }
-    std::vector<OneSm> next = states;
-    int32_t sum = 0;
+    const size_t acts = acts_.size();
+    std::vector<int32_t> next = states;
     for (size_t sm = 0; sm < next.size(); ++sm) {
-      for (int32_t k = 0; k < taken[sm]; ++k) next[sm].commit(asked_.coming[stage]);
-      sum += taken[sm];
+      for (int32_t k = 0; k < taken[sm]; ++k) {
+        next[sm] = known_.with_one_more(next[sm], asked_.coming[stage]);
+      }
+      if (taken[sm] == 0) continue;
+      acts_.push_back({.what = Act::What::comes,
+                       .before = static_cast<int16_t>(stage),
+                       .sm = static_cast<int16_t>(sm),
+                       .launch = static_cast<int16_t>(asked_.coming[stage]),
+                       .which = static_cast<int16_t>(taken[sm])});
     }
+    const int32_t sum = std::accumulate(taken.begin(), taken.end(), 0);
     share_.blocks[stage] = static_cast<int16_t>(sum);
     arrive(stage + 1, next);
     share_.blocks[stage] = 0;
+    acts_.resize(acts);
   }
 
-  void end(const std::vector<OneSm>& states) {
+  void end(const std::vector<int32_t>& states) {
     const std::vector<int32_t> own = rooms(states, asked_.coming.size());
-    if (places_.way(asked_.last) != Way::whole_tpcs) {
-      share_.room = static_cast<int16_t>(std::accumulate(own.begin(), own.end(), 0));
-    } else {
-      share_.room = static_cast<int16_t>(std::ranges::min(own));
-    }
-    found_.try_emplace(share_, gone_);
+    const int32_t room = places_.way(asked_.last) == Way::whole_tpcs
+                             ? std::ranges::min(own)
+                             : std::accumulate(own.begin(), own.end(), 0);
+    const auto [at, is_new] = found_.try_emplace(share_, room, acts_);
+    if (!is_new && room < at->second.room) at->second = {room, acts_};
   }
 
   const LaunchPlaces& places_;
   const Asked& asked_;
   const std::span<const ShareOfSm> sms_;
+  SmStates& known_;
   Effort& effort_;
   Share share_;
-  std::vector<Gone> gone_;
+  std::vector<Act> acts_;
   Shares found_;
   size_t takings_ = 0;
 };
@@ -256,8 +267,8 @@ class Explorer {
 }  // namespace
 
 Shares shares(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
-              Effort& effort) {
-  return Explorer(places, asked, sms, effort).run();
+              SmStates& known, Effort& effort) {
+  return Explorer(places, asked, sms, known, effort).run();
 }
 
 }  // namespace tbsched

@@ -9,26 +9,14 @@
 #include <span>
 #include <vector>
 
-#include "tbsched/engine/together/gpcs/one_sm.h"
+#include "tbsched/engine/together/gpcs/effort.h"
 #include "tbsched/engine/together/gpcs/places.h"
+#include "tbsched/engine/together/gpcs/sm_states.h"
 
 namespace tbsched {
 
-constexpr size_t kMostComing = 4;  // launches before the last one
+constexpr size_t kMostComing = 4;  // launches before the last one, the one that waits included
 using BlocksOfEach = std::array<int16_t, kMostComing>;
-// There are too many ways to look at all.
-struct TooManyWays {};
-
-// How much may still be looked at, in about 100 ns each.
-struct Effort {
-  int64_t left;
-
-  void spend(const int64_t looks) {
-    left -= looks;
-    if (left < 0) throw TooManyWays{};
-  }
-};
-
 // Launches that come and find room, one after the other, and one that comes last.
 struct Asked {
   std::vector<int32_t> coming;
@@ -39,6 +27,11 @@ struct Asked {
   int32_t exact = -1;
   std::vector<int32_t> leaving;    // launches that are there, of which any blocks may leave
   bool leave_before_last = false;  // else that only gives the last one room
+  // A launch that is there, and of which so many blocks wait: they come where others have left. Or
+  // none. It is counted behind those that come.
+  int32_t waiting = -1;
+  int32_t most_enter = 0;
+  int32_t enter_together = 1;  // a cluster
 
   // Then it is known what each launch takes of each SM, and more looks are worth it.
   bool is_one_place() const {
@@ -47,39 +40,48 @@ struct Asked {
   }
 };
 
-// A block that left.
-struct Gone {
+// What happened on an SM: a block left; one that waited came; or blocks of a launch did.
+struct Act {
+  enum class What : uint8_t { leaves, enters, comes };
+  What what;
   int16_t before;  // which of the launches that come
   int16_t sm;      // of the share
   int16_t launch;
-  int16_t number;  // among those of the launch on that SM
+  int16_t which;  // of a block that leaves, see Move; of those that come, how many
 };
 
 struct Share {
   BlocksOfEach blocks = {};  // of each that comes
   // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
   BlocksOfEach missing = {};
-  int16_t room = 0;  // for the last
-  // Of the exact launch: places before the last level, at that level, and those that it took.
+  // Of the exact launch: places before the last level, at that level, those that it took, and, of
+  // whole TPCs, those that it left.
   int16_t before = 0;
   int16_t at = 0;
   int16_t taken = 0;
+  int16_t left = 0;
 
   auto operator<=>(const Share&) const = default;
 };
 
-// Each with one way to get there.
-using Shares = std::map<Share, std::vector<Gone>>;
+// The least room for the last launch, and a way to get there.
+struct LeastRoom {
+  int32_t room;
+  std::vector<Act> acts;
+};
+using Shares = std::map<Share, LeastRoom>;
 
-// Of an SM of a share: whether it takes blocks of each that comes, and of the last.
+// Of an SM of a share: whether it takes blocks of each that comes, of the last, and of the one that
+// waits.
 struct ShareOfSm {
   int32_t sm;
-  const OneSm* state;
+  int32_t state;
+  bool is_quiet;  // nothing enters before something comes
   std::vector<bool> takes;
 };
 
 // Of one SM, or of those of a TPC. Throws TooManyWays, GapsMatter.
 Shares shares(const LaunchPlaces& places, const Asked& asked, std::span<const ShareOfSm> sms,
-              Effort& effort);
+              SmStates& known, Effort& effort);
 
 }  // namespace tbsched

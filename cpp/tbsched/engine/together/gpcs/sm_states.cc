@@ -1,0 +1,87 @@
+#include "tbsched/engine/together/gpcs/sm_states.h"
+
+#include <algorithm>
+#include <set>
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMostReached = 50'000;
+constexpr size_t kMostStates = 100'000;
+constexpr int64_t kLooksOfNew = 20;
+
+}  // namespace
+
+void SmStates::forget_if_many() {
+  if (nodes_.size() < kMostStates) return;
+  nodes_.clear();
+  known_.clear();
+  reached_.clear();
+}
+
+int32_t SmStates::of(const OneSm& sm) {
+  const auto next = static_cast<int32_t>(nodes_.size());
+  const auto [at, is_new] = known_.try_emplace(sm.key(), next);
+  if (is_new) nodes_.push_back({sm, {}, {}});
+  effort_.spend(is_new ? kLooksOfNew : 1);
+  return at->second;
+}
+
+int32_t SmStates::room(const int32_t state, const int32_t launch) {
+  Node& node = nodes_[state];
+  const auto known = node.room.find(launch);
+  if (known != node.room.end()) return known->second;
+  const int32_t room = node.sm.room(launch);
+  node.room.emplace(launch, room);
+  return room;
+}
+
+int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
+  const auto known = nodes_[state].with_one_more.find(launch);
+  if (known != nodes_[state].with_one_more.end()) return known->second;
+  OneSm sm = nodes_[state].sm;
+  sm.commit(launch);
+  const int32_t next = of(sm);
+  nodes_[state].with_one_more.emplace(launch, next);
+  return next;
+}
+
+const std::vector<Reached>& SmStates::reached(const int32_t state, const int32_t waiting) {
+  const auto known = reached_.find({state, waiting});
+  if (known != reached_.end()) return known->second;
+  return reached_.emplace(std::pair{state, waiting}, look(state, waiting)).first->second;
+}
+
+std::vector<Reached> SmStates::look(const int32_t state, const int32_t waiting) {
+  std::vector<Reached> found;
+  std::set<int32_t> known;
+  std::deque<Reached> open = {{state}};
+  while (!open.empty()) {
+    const Reached way = open.front();
+    open.pop_front();
+    if (!known.insert(way.state).second) continue;
+    if (found.size() == kMostReached) throw TooManyWays{};
+    const auto number = static_cast<int32_t>(found.size());
+    found.push_back(way);
+    const OneSm& sm = nodes_[way.state].sm;
+    for (const int32_t launch : leaving_) {
+      const std::vector<int32_t> kinds = sm.distinct(launch);
+      for (size_t kind = 0; kind < kinds.size(); ++kind) {
+        OneSm next = sm;
+        next.leave(launch, kinds[kind]);
+        open.push_front({.state = of(next),
+                         .entered = way.entered,
+                         .before = number,
+                         .move = {launch, static_cast<int32_t>(kind), false}});
+      }
+    }
+    if (waiting < 0 || !sm.may_take(waiting)) continue;
+    open.push_back({.state = with_one_more(way.state, waiting),
+                    .entered = way.entered + 1,
+                    .before = number,
+                    .move = {waiting, 0, true}});
+  }
+  return found;
+}
+
+}  // namespace tbsched
