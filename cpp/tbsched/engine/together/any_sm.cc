@@ -120,7 +120,8 @@ bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, cons
   const int64_t free = configured - total(blocks, memory);
   if (spec_.mechanisms.shared_memory == Layout::pooled) return free < size;
   const int64_t gaps = std::min(total(blocks, one), 1 + total_left(blocks, had, one));
-  return sure_pieces(demands_[launch].shared_memory, free, gaps, std::gcd(unit_, configured)) == 0 &&
+  return sure_pieces(demands_[launch].shared_memory, free, gaps, std::gcd(unit_, configured)) ==
+             0 &&
          free - total_left(blocks, had, memory) < size;
 }
 

@@ -51,7 +51,7 @@ class AnySm {
   const std::vector<Demand>& demands_;
   const std::vector<bool>& may_leave_;
   const std::vector<bool>& is_there_;
-  int32_t unit_;  // of shared memory
+  int32_t unit_;                      // of shared memory
   std::set<int32_t> configurations_;  // that the launches set
 };
 

@@ -35,8 +35,8 @@ class SharedMemory {
   Rare<ContiguousMemory> contiguous_;
 };
 
-// How many pieces of so many bytes surely fit, wherever the free memory is in so many gaps, of whole
-// units each: each may be too small for one more by one unit.
+// How many pieces of so many bytes surely fit, wherever the free memory is in so many gaps, of
+// whole units each: each may be too small for one more by one unit.
 int32_t sure_pieces(int32_t bytes, int64_t free, int64_t gaps, int32_t unit);
 
 }  // namespace tbsched

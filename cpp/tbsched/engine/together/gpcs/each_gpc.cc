@@ -56,9 +56,8 @@ EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const 
 // GPC. Of a launch that is placed at once some have.
 void EachGpc::find_quiet_sms() {
   const auto may_leave = [&](const int32_t sm) {
-    return std::ranges::any_of(asked_.leaving, [&](const int32_t launch) {
-      return resident_.on_sm[sm][launch] > 0;
-    });
+    return std::ranges::any_of(
+        asked_.leaving, [&](const int32_t launch) { return resident_.on_sm[sm][launch] > 0; });
   };
   quiet_.assign(resident_.on_sm.size(), false);
   if (waiting_ == 0 || demands_[asked_.waiting].at_once) return;
@@ -206,8 +205,7 @@ bool EachGpc::by_tpc() const {
 }
 
 EachGpc::SmKey EachGpc::key_of(const int32_t sm) const {
-  SmKey key{
-      .is_quiet = quiet_[sm], .blocks = resident_.on_sm[sm], .takes = {}, .is_before = {}};
+  SmKey key{.is_quiet = quiet_[sm], .blocks = resident_.on_sm[sm], .takes = {}, .is_before = {}};
   const bool is_held = waiting_ > 0 && demands_.holds(asked_.waiting, sm);
   const auto takes = [&](const int32_t launch, const bool held) {
     return demands_.may_be_on(launch, sm) && !(held && is_held);

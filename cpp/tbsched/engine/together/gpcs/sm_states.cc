@@ -6,7 +6,7 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostReached = 50'000;
+constexpr size_t kMostReached = 5'000;
 constexpr size_t kMostStates = 100'000;
 constexpr int64_t kLooksOfNew = 20;
 
