@@ -24,7 +24,7 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
-// GPC by GPC: some hundredths of a second; and one or two seconds, where that does not decide.
+// GPC by GPC: some tenths of a second; and some seconds, where that does not decide.
 constexpr int64_t kLittleEffort = 3'000'000;
 constexpr int64_t kMostEffort = 60'000'000;
 
@@ -99,6 +99,7 @@ class Search {
         after_(question.after),
         most_plays_(most_plays),
         only_to_prove_(question.only_to_prove),
+        is_first_(effort == kLittleEffort && !question.only_to_prove),
         interrupted_(interrupted),
         partners_(launches_.size()),
         in_group_(launches_.size()),
@@ -137,7 +138,11 @@ class Search {
   }
 
  private:
-  bool given_up() const { return plays_ >= most_plays_ || (only_to_prove_ && !all_sets_); }
+  // Half of the plays is for a longer look, if the first one was too short.
+  bool given_up() const {
+    const bool is_short = is_first_ && effort_.left < 0;
+    return plays_ >= (is_short ? most_plays_ / 2 : most_plays_) || (only_to_prove_ && !all_sets_);
+  }
   bool over() const { return found_.has_value() || given_up(); }
 
   void extend(const size_t length) {
@@ -428,6 +433,7 @@ class Search {
   const std::vector<std::array<int32_t, 2>>& after_;
   const int64_t most_plays_;
   const bool only_to_prove_;
+  const bool is_first_;  // another search follows, if this one gives up looking
   const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
@@ -464,11 +470,9 @@ WitnessSearch strand(const Model& model, const TogetherQuestion& question, const
   const auto search = [&](const int64_t plays, const int64_t effort) {
     return Search(model, question, demands, group, plays, effort, interrupted).run();
   };
-  // The rest of the plays is for the longer search.
-  const int64_t plays = question.only_to_prove ? most_plays : most_plays - most_plays / 2;
-  WitnessSearch first = search(plays, kLittleEffort);
-  const bool gave_up = first.gave_up_looking || first.plays >= plays;
-  if (first.found || first.complete || !gave_up || question.only_to_prove) return first;
+  WitnessSearch first = search(most_plays, kLittleEffort);
+  const bool is_known = first.found || first.complete;
+  if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
   WitnessSearch second = search(most_plays - first.plays, kMostEffort);
   second.plays += first.plays;
   return second;

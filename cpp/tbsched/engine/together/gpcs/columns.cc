@@ -28,7 +28,7 @@ struct Partial {
   int16_t skipped = 0;                             // of these, though others behind got one
   int16_t most = 0;                                // places before that level on one TPC
   std::array<int16_t, kTakesTold> most_left = {};  // see is_fair
-  std::array<int16_t, kTakesTold> least_left = {};
+  std::array<int16_t, kTakesTold> least_left = {kAll, kAll};
   // Where a TPC crowds others: sums of min(places, n) over TPCs. So many clusters fit if that is at
   // least n times the TPCs of one.
   int16_t before_for_one_more = 0;
@@ -221,12 +221,9 @@ class Finder {
     const auto taken = static_cast<size_t>(share.taken);
     if (taken < kTakesTold) state.most_left[taken] = std::max(state.most_left[taken], share.left);
     for (size_t takes = 0; takes < kTakesTold; ++takes) {
-      const int16_t least = state.least_left[takes] == 0 ? kAll : state.least_left[takes];
-      if (taken > takes) {
-        state.least_left[takes] = std::min<int16_t>(least, static_cast<int16_t>(share.left + 1));
-      }
-      if (state.least_left[takes] == 0) continue;
-      if (std::cmp_greater(state.most_left[takes], state.least_left[takes] + takes)) return false;
+      int16_t& least = state.least_left[takes];
+      if (taken > takes) least = std::min(least, share.left);
+      if (std::cmp_greater(state.most_left[takes], least + 1 + takes)) return false;
     }
     return true;
   }

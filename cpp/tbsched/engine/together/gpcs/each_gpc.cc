@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "tbsched/engine/together/gpcs/sums.h"
@@ -62,8 +63,7 @@ void EachGpc::find_quiet_sms() {
   quiet_.assign(resident_.on_sm.size(), false);
   if (waiting_ == 0 || demands_[asked_.waiting].at_once) return;
   for (const ClusterDomain& domain : device_.cluster_domains) {
-    std::vector<int32_t> sms;
-    for (const auto& tpc : domain.tpcs) sms.insert(sms.end(), tpc.begin(), tpc.end());
+    const auto sms = domain.tpcs | std::views::join;
     const bool some_leave = std::ranges::any_of(sms, may_leave);
     const bool is_single = asked_.enter_together == 1;
     for (const int32_t sm : sms) quiet_[sm] = is_single ? !may_leave(sm) : !some_leave;
@@ -231,8 +231,9 @@ EachGpc::Part EachGpc::part_of(std::vector<int32_t> sms, KnownShares& known) {
   const auto [at, is_new] = known.try_emplace(keys);
   if (is_new) {
     std::vector<ShareOfSm> own;
-    for (size_t k = 0; k < sms.size(); ++k)
+    for (size_t k = 0; k < sms.size(); ++k) {
       own.push_back({sms[k], known_->of(sms_[sms[k]]), keys[k].is_quiet, keys[k].takes});
+    }
     at->second = shares(places_, asked_, own, *known_, effort_);
   }
   return {&at->second, std::move(sms)};

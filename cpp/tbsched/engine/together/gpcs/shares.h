@@ -17,6 +17,7 @@ namespace tbsched {
 
 constexpr size_t kMostComing = 4;  // launches before the last one, the one that waits included
 using BlocksOfEach = std::array<int16_t, kMostComing>;
+
 // Launches that come and find room, one after the other, and one that comes last.
 struct Asked {
   std::vector<int32_t> coming;
