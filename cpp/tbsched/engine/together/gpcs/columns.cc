@@ -13,8 +13,6 @@ namespace {
 constexpr size_t kMostPartials = 50'000;
 constexpr size_t kMostChoices = 2'000'000;
 constexpr int64_t kMostLooksInRanges = 100'000;
-constexpr size_t kTakesTold = 2;
-constexpr int16_t kAll = std::numeric_limits<int16_t>::max();
 constexpr int32_t kAny = -1;
 
 // What has been taken of the first SMs, or TPCs, of a GPC.
@@ -23,12 +21,16 @@ struct Partial {
   uint32_t missing = 0;  // of each launch, 8 bits each: it is less than twice the largest cluster
   // Of the exact launch:
   int16_t taken = 0;
-  int16_t at = 0;                                  // places at the last level, taken or not
-  int16_t got = 0;                                 // of these
-  int16_t skipped = 0;                             // of these, though others behind got one
-  int16_t most = 0;                                // places before that level on one TPC
-  std::array<int16_t, kTakesTold> most_left = {};  // see is_fair
-  std::array<int16_t, kTakesTold> least_left = {kAll, kAll};
+  int16_t at = 0;       // places at the last level, taken or not
+  int16_t got = 0;      // of these
+  int16_t skipped = 0;  // of these, though others behind got one
+  int16_t most = 0;     // places before that level on one TPC
+  // Of clusters, see is_in_order.
+  int16_t first_left = kNoneLeft;
+  int16_t first_left_like_idle = kNoneLeft;
+  int16_t last_taken = kNoneTaken;
+  bool takes_idle = false;
+  bool is_tie = false;
   // Where a TPC crowds others: sums of min(places, n) over TPCs. So many clusters fit if that is at
   // least n times the TPCs of one.
   int16_t before_for_one_more = 0;
@@ -43,8 +45,8 @@ struct HashOfPartial {
   size_t operator()(const Partial& state) const {
     uint64_t found = state.blocks * 0x9E3779B97F4A7C15U + state.missing;
     for (const int16_t part :
-         {state.taken, state.at, state.got, state.skipped, state.most, state.most_left[0],
-          state.most_left[1], state.least_left[0], state.least_left[1], state.before_for_one_more,
+         {state.taken, state.at, state.got, state.skipped, state.most, state.first_left,
+          state.first_left_like_idle, state.last_taken, state.before_for_one_more,
           state.all_for_one_more, state.for_least_passes, state.for_most_passes}) {
       found = (found ^ static_cast<uint16_t>(part)) * 0xD6E8FEB86659FD93U;
       found ^= found >> 32U;
@@ -201,7 +203,7 @@ class Finder {
     state.taken = static_cast<int16_t>(state.taken + share.taken);
     state.at = static_cast<int16_t>(state.at + at);
     if (in_tpcs_) state.most = std::max(state.most, share.before);
-    if (in_tpcs_ && parts_ > 1 && !is_fair(share, state)) return false;
+    if (parts_ > 1 && !is_in_order(share, taking, state)) return false;
     if (taking.clusters == kAny) return true;
     const auto count = [](int16_t& sum, const int32_t places, const int32_t clusters) {
       sum = static_cast<int16_t>(sum + std::min(places, std::max(0, clusters)));
@@ -214,34 +216,35 @@ class Finder {
     return state.taken <= clusters * parts_ && state.before_for_one_more < (clusters + 1) * parts_;
   }
 
-  // A cluster takes the TPCs with the most room. So where one takes a place of a TPC with less room
-  // than another TPC has in the end, that other TPC is in the cluster, too. Of TPCs that took none
-  // so many times, and of those that took more often, what they have left is told.
-  static bool is_fair(const Share& share, Partial& state) {
-    const auto taken = static_cast<size_t>(share.taken);
-    if (taken < kTakesTold) state.most_left[taken] = std::max(state.most_left[taken], share.left);
-    for (size_t takes = 0; takes < kTakesTold; ++takes) {
-      int16_t& least = state.least_left[takes];
-      if (taken > takes) least = std::min(least, share.left);
-      if (std::cmp_greater(state.most_left[takes], least + 1 + takes)) return false;
-    }
+  // Whether places were taken in order. A TPC that is not in every cluster leaves no place before
+  // the last one that another TPC took: look at the last cluster that it is not in. Those that are
+  // have places before what it leaves, and go on to be chosen before that.
+  //
+  // An idle TPC skips a level. So where one is taken, one that has as much room and is not idle may
+  // leave a place at the same level as a later TPC took.
+  bool is_in_order(const Share& share, const Taking& taking, Partial& state) const {
+    if (state.first_left <= share.last_taken) return false;
+    if (state.first_left_like_idle < share.last_taken) return false;
+    if (state.first_left_like_idle == share.last_taken) state.is_tie = true;
+    state.last_taken = std::max(state.last_taken, share.last_taken);
+    state.takes_idle = state.takes_idle || share.takes_idle;
+    const bool is_in_all = in_tpcs_ && share.taken == taking.clusters;
+    if (is_in_all) return true;
+    if (share.first_left < state.last_taken) return false;
+    int16_t& left = share.is_like_idle ? state.first_left_like_idle : state.first_left;
+    left = std::min(left, share.first_left);
     return true;
   }
 
   bool may_end(const Partial& state, const Taking& taking) const {
     if (asked_.exact < 0) return true;
     if (state.taken % parts_ != 0 || state.got < taking.at_level) return false;
+    if (state.is_tie && !state.takes_idle) return false;
     const int32_t clusters = state.taken / parts_;
     const int32_t rounds = passes(taking.at_level);
     const bool is_crowded = in_tpcs_ && parts_ > 1 && state.most > clusters - rounds;
     if (taking.clusters == kAny ? is_crowded : !is_crowded || clusters != taking.clusters) {
       return false;
-    }
-    // A TPC that has a place before the last level is in the first pass with that. So it may not
-    // get its place at the last level, though others behind it do. In the second pass it is the
-    // first.
-    if (taking.at_level > 0 && state.skipped > 0 && !is_crowded) {
-      if (rounds > 1 || state.skipped > parts_ - taking.at_level) return false;
     }
     if (is_crowded) {
       const auto are_found = [&](const int16_t places, const int32_t by) {

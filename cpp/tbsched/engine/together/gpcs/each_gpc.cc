@@ -118,6 +118,7 @@ bool EachGpc::finds_room_with(const Gaps gaps) {
     for (const int32_t launch : arrived_.order) {
       for (int32_t block = 0; block < blocks[launch]; ++block) sm.commit(launch);
     }
+    if (waiting_ > 0) sm.reserve(asked_.waiting, asked_.most_enter);
   }
   return finds_room_in_ranges();
 }
@@ -321,9 +322,10 @@ void EachGpc::add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
       const int32_t number = sm.distinct(act.launch)[act.which];
       add(act.before, act.launch, sms[act.sm], number, history);
       sm.leave(act.launch, number);
+    } else if (act.what == Act::What::enters) {
+      sm.enter(act.launch);
     } else {
-      const int32_t blocks = act.what == Act::What::enters ? 1 : act.which;
-      for (int32_t k = 0; k < blocks; ++k) sm.commit(act.launch);
+      for (int32_t k = 0; k < act.which; ++k) sm.commit(act.launch);
     }
   }
 }

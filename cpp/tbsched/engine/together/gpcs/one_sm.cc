@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <numeric>
 
 #include "tbsched/engine/together/demands.h"
-#include "tbsched/hardware/sm/shared_memory.h"
 
 namespace tbsched {
 
@@ -14,6 +14,7 @@ OneSm::OneSm(const Device& device, const std::vector<Demand>& demands, const Gap
     : device_(&device),
       demands_(&demands),
       gaps_(gaps),
+      is_pooled_(device.spec.mechanisms.shared_memory == Layout::pooled),
       unit_(memory_unit(demands)),
       state_(device.empty_sm),
       came_(demands.size()) {}
@@ -29,31 +30,45 @@ int32_t OneSm::room(const int32_t launch) const {
 bool OneSm::may_take(const int32_t launch) const {
   const Demand& demand = (*demands_)[launch];
   const int32_t configured = configured_for(demand);
-  return configured > 0 && taken_ + demand.shared_memory <= configured &&
+  return configured > 0 && memory_.taken() + demand.shared_memory <= configured &&
          state_.room(device_->spec, seen(demand), configured).blocks > 0;
 }
 
-int32_t OneSm::commit(const int32_t launch) {
-  const Demand& demand = (*demands_)[launch];
-  if (idle()) {
-    configured_ = configured_for(demand);
-    left_ = 0;
-  }
-  Footprint footprint{.sm = 0, .owner = next_owner_++, .blocks = 1};
-  state_.commit(device_->spec, seen(demand), configured_, footprint);
-  taken_ += demand.shared_memory;
-  blocks_.push_back({launch, came_[launch]++, footprint});
-  return blocks_.back().number;
+void OneSm::reserve(const int32_t launch, const int32_t blocks) {
+  memory_.reserve(int64_t{blocks} * (*demands_)[launch].shared_memory);
 }
 
+void OneSm::commit(const int32_t launch) {
+  add(launch);
+  const int32_t memory = (*demands_)[launch].shared_memory;
+  if (memory > 0) memory_.commit(memory, configured_);
+}
+
+void OneSm::enter(const int32_t launch) {
+  add(launch);
+  const int32_t memory = (*demands_)[launch].shared_memory;
+  if (memory > 0) memory_.enter(memory, configured_);
+}
+
+void OneSm::add(const int32_t launch) {
+  const Demand& demand = (*demands_)[launch];
+  if (idle()) configured_ = configured_for(demand);
+  Footprint footprint{.sm = 0, .owner = next_owner_++, .blocks = 1};
+  state_.commit(device_->spec, seen(demand), configured_, footprint);
+  blocks_.push_back({launch, came_[launch]++, footprint});
+}
+
+// Processing blocks are alike, in turn.
 std::vector<int32_t> OneSm::key() const {
   std::vector<std::array<int32_t, 3>> blocks;
   for (const Block& block : blocks_) {
-    blocks.push_back({block.launch, block.footprint.first_processing_block, at(block)});
+    const auto& [processing_block, at] = kind_of(block);
+    blocks.push_back({block.launch, processing_block, at});
   }
   std::ranges::sort(blocks);
-  const auto left = std::min(left_, static_cast<int32_t>(blocks_.size()));
-  std::vector<int32_t> found = {state_.turn(), configured_, idle() ? 0 : left};
+  std::vector<int32_t> found = {idle() ? 0 : configured_};
+  if (gaps_ == Gaps::counted && !is_pooled_)
+    std::ranges::copy(memory_.key(), std::back_inserter(found));
   for (const auto& block : blocks) found.insert(found.end(), block.begin(), block.end());
   return found;
 }
@@ -61,8 +76,7 @@ std::vector<int32_t> OneSm::key() const {
 std::vector<int32_t> OneSm::distinct(const int32_t launch) const {
   std::map<std::array<int32_t, 2>, int32_t> found;
   for (const Block& block : blocks_) {
-    if (block.launch != launch) continue;
-    found.try_emplace({block.footprint.first_processing_block, at(block)}, block.number);
+    if (block.launch == launch) found.try_emplace(kind_of(block), block.number);
   }
   std::vector<int32_t> numbers;
   for (const auto& [kind, number] : found) numbers.push_back(number);
@@ -72,17 +86,22 @@ std::vector<int32_t> OneSm::distinct(const int32_t launch) const {
 void OneSm::leave(const int32_t launch, const int32_t number) {
   const auto block = std::ranges::find_if(
       blocks_, [&](const Block& each) { return each.launch == launch && each.number == number; });
+  const int32_t memory = (*demands_)[launch].shared_memory;
   state_.release(seen((*demands_)[launch]), block->footprint);
-  taken_ -= (*demands_)[launch].shared_memory;
-  ++left_;
   blocks_.erase(block);
+  if (memory > 0) memory_.leave(memory, configured_);
 }
 
-// Of a block, its shared memory, where that is looked at.
-int32_t OneSm::at(const Block& block) const {
-  if (gaps_ == Gaps::counted) return 0;
+// Its first processing block, from where the next warp goes, unless it takes as much of all; and
+// its shared memory, where that is looked at.
+std::array<int32_t, 2> OneSm::kind_of(const Block& block) const {
+  const int32_t count = device_->spec.processing_blocks;
+  const bool is_even = (*demands_)[block.launch].warps % count == 0;
+  const int32_t first = block.footprint.first_processing_block;
+  const int32_t from_turn = is_even ? 0 : (first - state_.turn() + count) % count;
+  if (gaps_ == Gaps::counted) return {from_turn, 0};
   const auto pieces = state_.shared_memory_of(device_->spec, block.footprint.owner);
-  return pieces.empty() ? 0 : pieces.front().begin;
+  return {from_turn, pieces.empty() ? 0 : pieces.front().begin};
 }
 
 // 0: it may not enter.
@@ -94,19 +113,15 @@ int32_t OneSm::configured_for(const Demand& demand) const {
   return demand.configuration.suits(configured_) ? configured_ : 0;
 }
 
-// Of `wanted` blocks. Each block that has left may have left a gap.
+// Of `wanted` blocks.
 int32_t OneSm::room_in_memory(const Demand& demand, const int32_t configured,
                               const int32_t wanted) const {
   const int32_t size = demand.shared_memory;
   if (size == 0) return wanted;
-  const int32_t free = configured - taken_;
-  if (left_ == 0 || idle() || device_->spec.mechanisms.shared_memory == Layout::pooled) {
-    return std::min(wanted, free / size);
-  }
-  if (free < size || wanted == 0) return 0;
-  const int32_t gaps = std::min(static_cast<int32_t>(blocks_.size()), 1 + left_);
-  if (sure_pieces(size, free, gaps, std::gcd(unit_, configured)) < wanted) throw GapsMatter{};
-  return wanted;
+  const int32_t most = std::min(wanted, (configured - memory_.taken()) / size);
+  if (is_pooled_) return most;
+  if (memory_.sure(size, configured, std::gcd(unit_, configured)) < most) throw GapsMatter{};
+  return most;
 }
 
 Demand OneSm::seen(const Demand& demand) const {

@@ -1,9 +1,11 @@
 // An SM by itself: what blocks come and go, and for how many more it has room.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
+#include "tbsched/engine/together/gpcs/memory_gaps.h"
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/hardware/sm/footprint.h"
@@ -29,8 +31,11 @@ class OneSm {
   int32_t room(int32_t launch) const;
   // Whether there may be room for a block: where gaps are counted it may fit none of them.
   bool may_take(int32_t launch) const;
-  // One block, for which there is room. Returns its number.
-  int32_t commit(int32_t launch);
+  // So many blocks of a launch may enter.
+  void reserve(int32_t launch, int32_t blocks);
+  // One block, for which there is room.
+  void commit(int32_t launch);
+  void enter(int32_t launch);
   // Of the blocks of a launch that are alike, one each. They are numbered as they came, from 0.
   std::vector<int32_t> distinct(int32_t launch) const;
   void leave(int32_t launch, int32_t number);
@@ -41,21 +46,22 @@ class OneSm {
     int32_t number;
     Footprint footprint;
   };
-  int32_t at(const Block& block) const;
+  std::array<int32_t, 2> kind_of(const Block& block) const;
   int32_t configured_for(const Demand& demand) const;
   int32_t room_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
+  void add(int32_t launch);
   Demand seen(const Demand& demand) const;
 
   const Device* device_;
   const std::vector<Demand>* demands_;
   Gaps gaps_;
-  int32_t unit_;   // of shared memory
-  SmState state_;  // where gaps are counted, without shared memory
+  bool is_pooled_;  // shared memory
+  int32_t unit_;    // of it
+  SmState state_;   // where gaps are counted, without shared memory
   std::vector<Block> blocks_;
   std::vector<int32_t> came_;  // blocks of each launch
   int32_t configured_ = 0;
-  int32_t taken_ = 0;  // bytes of shared memory
-  int32_t left_ = 0;   // blocks, since it was idle
+  MemoryGaps memory_;
   uint32_t next_owner_ = 0;
 };
 

@@ -51,6 +51,13 @@ class LaunchPlaces {
                         const bool idle) const {
     return up_to_level(place / width_[launch], launch, room, idle);
   }
+  // Of an idle SM, or TPC.
+  int32_t most_room(const int32_t launch) const { return demands_[launch].blocks_per_sm; }
+  // At which level is the next place of an SM, or TPC, that has so much room.
+  int32_t next_level(const int32_t launch, const int32_t room, const bool idle) const {
+    const bool has_idle = ways_[launch] == Way::whole_tpcs;
+    return has_idle && idle ? 0 : demands_[launch].blocks_per_sm - room + (has_idle ? 1 : 0);
+  }
   // How many passes of the last level a domain has taken part in.
   int32_t passes(int32_t place, int32_t launch, size_t domain) const;
 

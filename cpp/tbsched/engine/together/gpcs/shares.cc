@@ -50,7 +50,7 @@ class Explorer {
     }
     const bool may_enter = sms_[sm].takes.back() && !(stage == 0 && sms_[sm].is_quiet);
     const int32_t waiting = may_enter ? asked_.waiting : -1;
-    const std::vector<Reached>& all = known_.reached(states[sm], waiting);
+    const std::vector<Reached>& all = known_.reached(states[sm], waiting, asked_.most_enter);
     const size_t acts = acts_.size();
     for (const int32_t way : distinct(all, sm, stage)) {
       note_moves(all, way, stage, sm);
@@ -75,26 +75,36 @@ class Explorer {
                      .which = static_cast<int16_t>(kind)});
   }
 
-  // What matters of an SM at the end is the room for the last launch. If nothing leaves any more,
-  // it is the room for one launch before, and then for the last.
+  // Of those that are alike in what matters one each. Of an SM that no later launch takes that is
+  // the room for this one; at the end, the room for the last one; and if nothing leaves any more,
+  // the room for one launch before, and then for the last.
   std::vector<int32_t> distinct(const std::vector<Reached>& all, const size_t sm,
                                 const size_t stage) {
+    if (!may_be_taken(sm, stage)) return {0};
     std::vector<int32_t> found;
     int32_t least = std::numeric_limits<int32_t>::max();
     std::set<std::vector<int32_t>> known;
     const bool is_end = stage + 1 == asked_.coming.size() && !asked_.leave_before_last;
+    const bool is_alike = !is_last(stage) && (is_end || !may_be_taken(sm, stage + 1));
     for (int32_t k = 0; std::cmp_less(k, all.size()); ++k) {
-      if (all[k].entered > asked_.most_enter) break;
       effort_.spend(1);
       if (is_last(stage)) {
         const int32_t own = room(all[k].state, sm, stage);
         if (own >= least) continue;
         least = own;
       }
-      if (is_end && !known.insert(rooms_after(all[k].state, sm, stage)).second) continue;
+      if (is_alike && !known.insert(rooms_after(all[k].state, sm, stage)).second) continue;
       found.push_back(k);
     }
     return found;
+  }
+
+  // By a launch from this one on.
+  bool may_be_taken(const size_t sm, const size_t stage) const {
+    for (size_t k = stage; k <= asked_.coming.size(); ++k) {
+      if (sms_[sm].takes[k]) return true;
+    }
+    return false;
   }
 
   std::vector<int32_t> rooms_after(int32_t state, const size_t sm, const size_t stage) {
@@ -158,7 +168,12 @@ class Explorer {
     const bool is_exact = std::cmp_equal(stage, asked_.exact);
     const int32_t least = is_exact || places_.parts(launch) > 1 ? 0 : before;
     for (int32_t taken = least; taken <= through; ++taken) {
-      if (is_exact) note(before, through - before, taken, room - taken);
+      if (is_exact) {
+        note(before, through - before, taken);
+        note_ends(launch, room, taken, idle);
+        share_.takes_idle = idle && taken > 0;
+        share_.is_like_idle = !idle && room == places_.most_room(launch);
+      }
       share_.missing[stage] = taken < before ? 1 : 0;
       take(stage, states, std::vector<int32_t>(states.size(), taken));
     }
@@ -174,7 +189,8 @@ class Explorer {
     std::vector<PlaceRange> counts;
     int32_t before = 0;
     int32_t through = 0;
-    for (const int32_t room : rooms(states, stage)) {
+    const std::vector<int32_t> own = rooms(states, stage);
+    for (const int32_t room : own) {
       before_on.push_back(places_.before_level(range.first, launch, room, false));
       counts.push_back({std::max(0, before_on.back() - most_missing),
                         places_.through_level(range.last, launch, room, false)});
@@ -188,7 +204,10 @@ class Explorer {
         missing += std::max(0, before_on[k] - taken[k]);
       }
       if (missing > most_missing) return;
-      if (is_exact) note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));
+      if (is_exact) {
+        note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));
+        for (size_t k = 0; k < taken.size(); ++k) note_ends(launch, own[k], taken[k], false);
+      }
       share_.missing[stage] = static_cast<int16_t>(missing);
       take(stage, states, taken);
     });
@@ -196,11 +215,23 @@ class Explorer {
     if (is_exact) note(0, 0, 0);
   }
 
-  void note(const int32_t before, const int32_t at, const int32_t taken, const int32_t left = 0) {
+  void note(const int32_t before, const int32_t at, const int32_t taken) {
     share_.before = static_cast<int16_t>(before);
     share_.at = static_cast<int16_t>(at);
     share_.taken = static_cast<int16_t>(taken);
-    share_.left = static_cast<int16_t>(left);
+    share_.first_left = kNoneLeft;
+    share_.last_taken = kNoneTaken;
+    share_.takes_idle = false;
+    share_.is_like_idle = false;
+  }
+
+  // Of an SM, or TPC.
+  void note_ends(const int32_t launch, const int32_t room, const int32_t taken, const bool idle) {
+    const auto next = [&](const int32_t number) {
+      return static_cast<int16_t>(places_.next_level(launch, room - number, idle && number == 0));
+    };
+    if (taken < room) share_.first_left = std::min(share_.first_left, next(taken));
+    if (taken > 0) share_.last_taken = std::max(share_.last_taken, next(taken - 1));
   }
 
   template <typename Call>

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <vector>
@@ -51,16 +52,24 @@ struct Act {
   int16_t which;  // of a block that leaves, see Move; of those that come, how many
 };
 
+// Levels.
+constexpr int16_t kNoneLeft = std::numeric_limits<int16_t>::max();
+constexpr int16_t kNoneTaken = -1;
+
 struct Share {
   BlocksOfEach blocks = {};  // of each that comes
   // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
   BlocksOfEach missing = {};
-  // Of the exact launch: places before the last level, at that level, those that it took, and, of
-  // whole TPCs, those that it left.
+  // Of the exact launch: places before the last level, at that level, and those that it took.
   int16_t before = 0;
   int16_t at = 0;
   int16_t taken = 0;
-  int16_t left = 0;
+  // The levels of the first place that was left, and of the last one that was taken; whether a
+  // TPC was idle and is taken, and whether it has the room of an idle one and is not.
+  int16_t first_left = kNoneLeft;
+  int16_t last_taken = kNoneTaken;
+  bool takes_idle = false;
+  bool is_like_idle = false;
 
   auto operator<=>(const Share&) const = default;
 };

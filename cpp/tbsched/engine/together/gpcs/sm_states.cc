@@ -36,23 +36,30 @@ int32_t SmStates::room(const int32_t state, const int32_t launch) {
   return room;
 }
 
-int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
+int32_t SmStates::with_one_more(const int32_t state, const int32_t launch, const bool enters) {
   const auto known = nodes_[state].with_one_more.find(launch);
   if (known != nodes_[state].with_one_more.end()) return known->second;
   OneSm sm = nodes_[state].sm;
-  sm.commit(launch);
+  if (enters) {
+    sm.enter(launch);
+  } else {
+    sm.commit(launch);
+  }
   const int32_t next = of(sm);
   nodes_[state].with_one_more.emplace(launch, next);
   return next;
 }
 
-const std::vector<Reached>& SmStates::reached(const int32_t state, const int32_t waiting) {
-  const auto known = reached_.find({state, waiting});
+const std::vector<Reached>& SmStates::reached(const int32_t state, const int32_t waiting,
+                                              const int32_t most_enter) {
+  const std::array<int32_t, 3> key = {state, waiting, most_enter};
+  const auto known = reached_.find(key);
   if (known != reached_.end()) return known->second;
-  return reached_.emplace(std::pair{state, waiting}, look(state, waiting)).first->second;
+  return reached_.emplace(key, look(state, waiting, most_enter)).first->second;
 }
 
-std::vector<Reached> SmStates::look(const int32_t state, const int32_t waiting) {
+std::vector<Reached> SmStates::look(const int32_t state, const int32_t waiting,
+                                    const int32_t most_enter) {
   std::vector<Reached> found;
   std::set<int32_t> known;
   std::deque<Reached> open = {{state}};
@@ -75,8 +82,8 @@ std::vector<Reached> SmStates::look(const int32_t state, const int32_t waiting) 
                          .move = {launch, static_cast<int32_t>(kind), false}});
       }
     }
-    if (waiting < 0 || !sm.may_take(waiting)) continue;
-    open.push_back({.state = with_one_more(way.state, waiting),
+    if (waiting < 0 || way.entered == most_enter || !sm.may_take(waiting)) continue;
+    open.push_back({.state = with_one_more(way.state, waiting, true),
                     .entered = way.entered + 1,
                     .before = number,
                     .move = {waiting, 0, true}});

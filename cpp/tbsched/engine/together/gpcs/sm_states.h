@@ -1,10 +1,10 @@
 // What can become of an SM: each state that comes up, once.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <utility>
 #include <vector>
 
 #include "tbsched/engine/together/gpcs/effort.h"
@@ -40,11 +40,11 @@ class SmStates {
   bool idle(const int32_t state) const { return nodes_[state].sm.idle(); }
   // Throws GapsMatter.
   int32_t room(int32_t state, int32_t launch);
-  // One block, for which there is room.
-  int32_t with_one_more(int32_t state, int32_t launch);
-  // Every state that is reached if blocks leave, and blocks of a launch that waits, or of none,
-  // enter; those with fewer of these first.
-  const std::vector<Reached>& reached(int32_t state, int32_t waiting);
+  // One block, for which there is room. Blocks of outsiders enter, and no others.
+  int32_t with_one_more(int32_t state, int32_t launch, bool enters = false);
+  // Every state that is reached if blocks leave, and up to so many blocks of a launch that waits,
+  // or of none, enter; those with fewer of these first.
+  const std::vector<Reached>& reached(int32_t state, int32_t waiting, int32_t most_enter);
 
  private:
   struct Node {
@@ -52,13 +52,13 @@ class SmStates {
     std::map<int32_t, int32_t> room;  // for each launch
     std::map<int32_t, int32_t> with_one_more;
   };
-  std::vector<Reached> look(int32_t state, int32_t waiting);
+  std::vector<Reached> look(int32_t state, int32_t waiting, int32_t most_enter);
 
   const std::vector<int32_t>& leaving_;
   Effort& effort_;
   std::deque<Node> nodes_;
   std::map<std::vector<int32_t>, int32_t> known_;  // by their keys
-  std::map<std::pair<int32_t, int32_t>, std::vector<Reached>> reached_;
+  std::map<std::array<int32_t, 3>, std::vector<Reached>> reached_;
 };
 
 }  // namespace tbsched
