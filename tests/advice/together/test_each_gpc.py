@@ -15,6 +15,8 @@ from helpers import examples, gpu
 FOREVER_NS = 1e9  # how long the blocks of a witness stay
 HISTORIES = 100  # random ones of each safe group
 
+PART, REST = tb.split_sms("h200", min_sms=32)[0][0], tb.Partition((120, 121, 122, 123))
+
 # The outsider is the first launch. What comes between it and the last one:
 SAFE = {
     "single blocks, before single blocks": (
@@ -42,6 +44,16 @@ SAFE = {
         tb.Launch(96, 384, 64, cluster=8),
         tb.Launch(80, 320, 64, carveout=50, cluster=16),
     ),
+    "clusters take TPCs in order": (
+        tb.Launch(22, 32, 24, 219_735, cluster=2),
+        tb.Launch(104, 640, 24, cluster=8),
+        tb.Launch(20, 64, 168, carveout=50, cluster=2, partition=REST),
+    ),
+    "some wait on SMs that the last one does not take": (
+        tb.Launch(65, 32, 128, partition=REST),
+        tb.Launch(140, 768, 24, carveout=25, cluster=4, cooperative=True),
+        tb.Launch(21, 320, 80, partition=PART),
+    ),
 }
 # Of the outsider, the first launch, some blocks wait, and take the places of others that leave.
 WAITING_SAFE = {
@@ -58,8 +70,16 @@ WAITING_SAFE = {
         tb.Launch(1, 32, 24, carveout=100, priority=-2),
     ),
     "it holds the SMs of its partition": (
-        tb.Launch(17, 320, 48, partition=tb.Partition((120, 121, 122, 123))),
+        tb.Launch(17, 320, 48, partition=REST),
         tb.Launch(44, 768, 48, carveout=0, cluster=4),
+    ),
+    "most shared memory is in one gap": (
+        tb.Launch(688, 192, 48, carveout=100, cluster=16),
+        tb.Launch(104, 256, 16, 145_195, carveout=100, cluster=8, priority=-1, cooperative=True),
+    ),
+    "gaps in shared memory are whole blocks": (
+        tb.Launch(1418, 96, 24, 21_954),
+        tb.Launch(2, 640, 16, priority=-1, partition=tb.split_sms("h200", min_sms=16)[0][0]),
     ),
 }
 WAITING_UNSAFE = {
@@ -87,6 +107,11 @@ UNSAFE = {
         tb.Launch(28, 256, 168, 16_645),
         tb.Launch(48, 768, 48, 11_730, cluster=4),
         tb.Launch(336, 192, 32, carveout=100, cluster=16, cooperative=True),
+    ),
+    "clusters take TPCs in order": (
+        tb.Launch(107, 640, 40, carveout=100, priority=-1),
+        tb.Launch(464, 96, 64, cluster=8),
+        tb.Launch(32, 192, 128, priority=-2),
     ),
 }
 
@@ -199,6 +224,65 @@ def test_launch_of_more_blocks_than_are_counted() -> None:
         launches, gpu(sms, "h200", gpcs=gpcs), groups=[[1, 2]], after=[(0, 1), (1, 2)], fixes=False
     )
     assert found.safe is False
+
+
+ONE_SM, TWO_SMS = tb.Partition((0,)), tb.Partition((0, 1))
+LEAVING_WHILE_OTHERS_WAIT = {
+    "one after the other, and others enter in between": (
+        "h200",
+        tb.Launch(7, 64, 128, 75_000, partition=TWO_SMS),
+        tb.Launch(3, 96, 128, priority=-1, partition=tb.Partition((1,))),
+    ),
+    "some of those that had waited": (
+        "rtx3090",
+        tb.Launch(2, 64, 255, 60_000, carveout=50, partition=ONE_SM),
+        tb.Launch(6, 64, 32, 20_000, partition=ONE_SM),
+        tb.Launch(3, 192, 64, carveout=0, priority=-1, partition=ONE_SM),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("device", "launches"),
+    [(device, launches) for device, *launches in LEAVING_WHILE_OTHERS_WAIT.values()],
+    ids=LEAVING_WHILE_OTHERS_WAIT,
+)
+def test_witness_plays_as_the_search_had_it(device: str, launches: list[tb.Launch]) -> None:
+    last = len(launches) - 1
+    found = tb.coresident(launches, device, groups=[[last]], fixes=False)
+    assert found.witness is not None
+    trace = tb.predict(
+        found.witness, device, initial_state=found.state, issue_times=found.issue_times
+    )
+    stranded = trace[found.order.index(last)]
+    assert stranded.start_ns is not None
+    assert found.waiting == (stranded.start_ns >= FOREVER_NS).sum() > 0
+
+
+def test_sm_that_is_taken_as_it_is_left_stays_configured() -> None:
+    """A block of the second launch may wait, and enter where one of the first left."""
+    part = tb.split_sms("h200", min_sms=8)[0][0]
+    first = tb.Launch(8, 1024, 40, carveout=60, partition=part)
+    waits = tb.Launch(1, 1024, 40, 51_200, carveout=90, partition=part)
+    last = tb.Launch(8, 32, 32, 118_784, priority=-1, partition=part)
+    race = tb.Sequence([first, waits, tb.Release(0), last])
+    assert all((seen.trace[2].final_smid < 0).any() for seen in tb.outcomes(race, "h200", races=5))
+    found = tb.coresident([first, waits, last], "h200", groups=[[2]], fixes=False)
+    assert found.safe is not True
+
+
+def test_sm_without_shared_memory_is_configured_too() -> None:
+    volta = tb.device("v100")
+    mechanisms = replace(volta.mechanisms, shared_memory="circular", configuration_per_tpc=False)
+    spec = replace(
+        volta, sms=2, sm_preference=(0, 1), gpcs=(), mechanisms=mechanisms, provenance={}
+    )
+    launches = [
+        tb.Launch(2, 96, 32),
+        tb.Launch(18, 96, 16, carveout=100),
+        tb.Launch(4, 320, 64, carveout=100),
+    ]
+    assert tb.coresident(launches, spec, groups=[[1, 2]], fixes=False).safe is False
 
 
 def random_case(rng: random.Random) -> Case | None:

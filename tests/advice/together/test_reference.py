@@ -27,7 +27,7 @@ def asked(case: Case) -> Found:
 
 def check_witness(case: Case, found: Found) -> None:
     """Whether a launch of the witness waits for ever, as it says."""
-    sequence, times = played(case.launches, found.steps)
+    sequence, times = played(case.launches, found, case.spec, case.policy)
     trace = predict(sequence, case.spec, case.policy, found.state, issue_times=times)
     order = [step.launch for step in found.steps if not step.leaving]
     own = trace[order.index(found.stranded)]

@@ -30,8 +30,8 @@ std::vector<bool> awaited_by(const TogetherQuestion& question, const std::vector
 enum class Verdict : uint8_t { safe, unsafe, undecided };
 inline constexpr std::array<std::string_view, 3> kVerdictNames = {"safe", "unsafe", "undecided"};
 
-// Whose proof it is: none, that too few SMs can be full (full_sms.h), or that every order of
-// arrival from every state was played.
+// Whose proof it is: none, that too few SMs can be full (full_sms.h), or that every history was
+// played or ruled out.
 enum class Proof : uint8_t { none, full_sms, played };
 inline constexpr std::array<std::string_view, 3> kProofNames = {"none", "full_sms", "played"};
 

@@ -96,7 +96,7 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     if found.verdict == "unsafe":
         order = tuple([step.launch for step in found.steps if not step.leaving])
         behind = None if found.behind < 0 else found.behind
-        sequence, times = played(launches, found.steps)
+        sequence, times = played(launches, found, problem.spec, problem.policy)
         stranding = Stranding(
             sequence, times, order, found.state, found.stranded, found.cause, behind
         )

@@ -15,7 +15,7 @@ def argument(problem: Problem, found: Decision, waiting: int) -> str:
     if found.proof == "full_sms":
         return _full_sms(problem, found)
     return (
-        f"every order of arrival was played from every latent state, in {found.plays:,} "
+        f"every history was played or ruled out, in {found.plays:,} "
         "predictions: no block waits for ever"
     )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tbsched import _core
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
-from tbsched.prediction.predict import check_blocks
+from tbsched.prediction.predict import check_blocks, predict
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 # Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
@@ -121,13 +123,15 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
 
 
 def played(
-    launches: Several[Launch], steps: Several[Step]
+    launches: Several[Launch], found: Found, spec: DeviceSpec, policy: str
 ) -> tuple[Sequence, tuple[float, ...] | None]:
     """The steps of a witness as a sequence, and when its launches are issued.
 
     Where launches leave whole, the sequence has releases, and no times. Else a block that leaves
-    has a duration up to then, and one that stays has :data:`FOREVER`.
+    has a duration up to then, and one that stays has :data:`FOREVER`. Where others wait, blocks
+    leave one after the other, as the search let them.
     """
+    steps = found.steps
     order = [step.launch for step in steps if not step.leaving]
     if all(len(step.leaving) in (0, launches[step.launch].blocks) for step in steps):
         events: list[Event] = []
@@ -139,8 +143,21 @@ def played(
         return Sequence(events), None
     stay = {number: [FOREVER] * launches[number].blocks for number in order}
     arrived = {step.launch: place for place, step in enumerate(steps) if not step.leaving}
+    times = tuple([arrived[number] * STEP for number in order])
+
+    def timed() -> Sequence:
+        return Sequence([replace(launches[k], duration=tuple(stay[k])) for k in order])
+
     for place, step in enumerate(steps):
-        for block in step.leaving:
-            stay[step.launch][block] = (place - arrived[step.launch]) * STEP
-    timed = [replace(launches[number], duration=tuple(stay[number])) for number in order]
-    return Sequence(timed), tuple([arrived[number] * STEP for number in order])
+        if not step.leaving:
+            continue
+        now = place * STEP
+        trace = predict(timed(), spec, policy, found.state, issue_times=times)
+        starts = [np.asarray(launch.start_ns) / 1e9 for launch in trace]
+        before = [start for start, issued in zip(starts, times, strict=True) if issued < now]
+        waits = any(np.any(start > now) for start in before)
+        apart = STEP / 2 / len(step.leaving) if waits else 0.0
+        own = starts[order.index(step.launch)]
+        for number, block in enumerate(step.leaving):
+            stay[step.launch][block] = now + number * apart - float(own[block])
+    return timed(), times

@@ -285,12 +285,12 @@ void EachGpc::add(const std::vector<Part>& parts, const Column& column, const in
                   std::vector<Arrival>& history) const {
   int32_t entered = 0;
   size_t stage = 0;  // in which the last one entered
-  std::vector<bool> is_quiet(parts.size(), true);
+  std::vector<bool> is_unchanged(parts.size(), true);
   int32_t at = column.choice;
   for (size_t part = parts.size(); part-- > 0;) {
     const Choice& choice = (*column.choices)[at];
     for (const Act& act : choice.share->second.acts) {
-      if (act.what != Act::What::comes) is_quiet[part] = false;
+      if (act.what != Act::What::comes) is_unchanged[part] = false;
       if (act.what != Act::What::enters) continue;
       ++entered;
       stage = static_cast<size_t>(act.before);
@@ -302,7 +302,7 @@ void EachGpc::add(const std::vector<Part>& parts, const Column& column, const in
   const size_t first = parts.size() * static_cast<size_t>(turn) / kMostTurns;
   for (size_t part = 0; part < parts.size(); ++part) {
     const size_t own = (first + part) % parts.size();
-    if (!is_quiet[own]) continue;
+    if (!is_unchanged[own]) continue;
     for (const int32_t sm : parts[own].sms) {
       if (missing == 0 || resident_.on_sm[sm][asked_.waiting] == 0) continue;
       add(stage, asked_.waiting, sm, 0, history);
@@ -323,7 +323,7 @@ void EachGpc::add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
       add(act.before, act.launch, sms[act.sm], number, history);
       sm.leave(act.launch, number);
     } else if (act.what == Act::What::enters) {
-      sm.enter(act.launch);
+      sm.enter(act.launch, sm.may_enter(act.launch)[act.which]);
     } else {
       for (int32_t k = 0; k < act.which; ++k) sm.commit(act.launch);
     }

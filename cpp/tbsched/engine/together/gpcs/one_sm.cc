@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "tbsched/engine/together/demands.h"
 
@@ -21,40 +22,47 @@ OneSm::OneSm(const Device& device, const std::vector<Demand>& demands, const Gap
 
 int32_t OneSm::room(const int32_t launch) const {
   const Demand& demand = (*demands_)[launch];
-  const int32_t configured = configured_for(demand);
-  if (configured == 0) return 0;
-  const int32_t room = state_.room(device_->spec, seen(demand), configured).blocks;
-  return gaps_ == Gaps::looked_at ? room : room_in_memory(demand, configured, room);
+  const std::optional<int32_t> configured = configured_for(demand);
+  if (!configured) return 0;
+  const int32_t room = state_.room(device_->spec, seen(demand), *configured).blocks;
+  return gaps_ == Gaps::looked_at ? room : room_in_memory(demand, *configured, room);
 }
 
-bool OneSm::may_take(const int32_t launch) const {
+std::vector<int32_t> OneSm::may_enter(const int32_t launch) const {
   const Demand& demand = (*demands_)[launch];
-  const int32_t configured = configured_for(demand);
-  return configured > 0 && memory_.taken() + demand.shared_memory <= configured &&
-         state_.room(device_->spec, seen(demand), configured).blocks > 0;
+  std::set<int32_t> ways;
+  if (const auto configured = configured_for(demand)) ways.insert(*configured);
+  if (idle() && configured_ && demand.configuration.suits(*configured_)) ways.insert(*configured_);
+  std::vector<int32_t> found;
+  std::ranges::copy_if(ways, std::back_inserter(found), [&](const int32_t configured) {
+    return memory_.taken() + demand.shared_memory <= configured &&
+           state_.room(device_->spec, seen(demand), configured).blocks > 0;
+  });
+  return found;
 }
 
 void OneSm::reserve(const int32_t launch, const int32_t blocks) {
   memory_.reserve(int64_t{blocks} * (*demands_)[launch].shared_memory);
+  is_entered_ = true;
 }
 
 void OneSm::commit(const int32_t launch) {
-  add(launch);
+  add(launch, configured_for((*demands_)[launch]).value());
   const int32_t memory = (*demands_)[launch].shared_memory;
-  if (memory > 0) memory_.commit(memory, configured_);
+  if (memory > 0) memory_.commit(memory, *configured_);
 }
 
-void OneSm::enter(const int32_t launch) {
-  add(launch);
+void OneSm::enter(const int32_t launch, const int32_t configured) {
+  add(launch, configured);
   const int32_t memory = (*demands_)[launch].shared_memory;
-  if (memory > 0) memory_.enter(memory, configured_);
+  if (memory > 0) memory_.enter(memory, *configured_);
 }
 
-void OneSm::add(const int32_t launch) {
+void OneSm::add(const int32_t launch, const int32_t configured) {
   const Demand& demand = (*demands_)[launch];
-  if (idle()) configured_ = configured_for(demand);
+  configured_ = configured;
   Footprint footprint{.sm = 0, .owner = next_owner_++, .blocks = 1};
-  state_.commit(device_->spec, seen(demand), configured_, footprint);
+  state_.commit(device_->spec, seen(demand), configured, footprint);
   blocks_.push_back({launch, came_[launch]++, footprint});
 }
 
@@ -66,7 +74,8 @@ std::vector<int32_t> OneSm::key() const {
     blocks.push_back({block.launch, processing_block, at});
   }
   std::ranges::sort(blocks);
-  std::vector<int32_t> found = {idle() ? 0 : configured_};
+  const bool is_configured = configured_ && (!idle() || is_entered_);
+  std::vector<int32_t> found = {is_configured ? *configured_ : -1};
   if (gaps_ == Gaps::counted && !is_pooled_)
     std::ranges::copy(memory_.key(), std::back_inserter(found));
   for (const auto& block : blocks) found.insert(found.end(), block.begin(), block.end());
@@ -89,7 +98,7 @@ void OneSm::leave(const int32_t launch, const int32_t number) {
   const int32_t memory = (*demands_)[launch].shared_memory;
   state_.release(seen((*demands_)[launch]), block->footprint);
   blocks_.erase(block);
-  if (memory > 0) memory_.leave(memory, configured_);
+  if (memory > 0) memory_.leave(memory, *configured_);
 }
 
 // Its first processing block, from where the next warp goes, unless it takes as much of all; and
@@ -104,13 +113,14 @@ std::array<int32_t, 2> OneSm::kind_of(const Block& block) const {
   return {from_turn, pieces.empty() ? 0 : pieces.front().begin};
 }
 
-// 0: it may not enter.
-int32_t OneSm::configured_for(const Demand& demand) const {
+// None: it may not enter.
+std::optional<int32_t> OneSm::configured_for(const Demand& demand) const {
   if (!device_->spec.mechanisms.shared_memory_configuration) {
     return device_->spec.shared_memory_configurations.back();
   }
   if (idle()) return demand.configuration.target;
-  return demand.configuration.suits(configured_) ? configured_ : 0;
+  if (!demand.configuration.suits(*configured_)) return {};
+  return configured_;
 }
 
 // Of `wanted` blocks.

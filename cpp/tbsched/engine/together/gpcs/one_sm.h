@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "tbsched/engine/together/gpcs/memory_gaps.h"
@@ -29,13 +30,14 @@ class OneSm {
   std::vector<int32_t> key() const;
   // Throws GapsMatter.
   int32_t room(int32_t launch) const;
-  // Whether there may be room for a block: where gaps are counted it may fit none of them.
-  bool may_take(int32_t launch) const;
+  // How the SM may be configured for a block that enters, where there may be room: where gaps are
+  // counted it may fit none of them. An SM that is taken as it is left stays as it was.
+  std::vector<int32_t> may_enter(int32_t launch) const;
   // So many blocks of a launch may enter.
   void reserve(int32_t launch, int32_t blocks);
   // One block, for which there is room.
   void commit(int32_t launch);
-  void enter(int32_t launch);
+  void enter(int32_t launch, int32_t configured);
   // Of the blocks of a launch that are alike, one each. They are numbered as they came, from 0.
   std::vector<int32_t> distinct(int32_t launch) const;
   void leave(int32_t launch, int32_t number);
@@ -47,9 +49,9 @@ class OneSm {
     Footprint footprint;
   };
   std::array<int32_t, 2> kind_of(const Block& block) const;
-  int32_t configured_for(const Demand& demand) const;
+  std::optional<int32_t> configured_for(const Demand& demand) const;
   int32_t room_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
-  void add(int32_t launch);
+  void add(int32_t launch, int32_t configured);
   Demand seen(const Demand& demand) const;
 
   const Device* device_;
@@ -59,9 +61,10 @@ class OneSm {
   int32_t unit_;    // of it
   SmState state_;   // where gaps are counted, without shared memory
   std::vector<Block> blocks_;
-  std::vector<int32_t> came_;  // blocks of each launch
-  int32_t configured_ = 0;
+  std::vector<int32_t> came_;          // blocks of each launch
+  std::optional<int32_t> configured_;  // none: it has always been idle
   MemoryGaps memory_;
+  bool is_entered_ = false;
   uint32_t next_owner_ = 0;
 };
 

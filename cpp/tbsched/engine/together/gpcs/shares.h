@@ -49,7 +49,7 @@ struct Act {
   int16_t before;  // which of the launches that come
   int16_t sm;      // of the share
   int16_t launch;
-  int16_t which;  // of a block that leaves, see Move; of those that come, how many
+  int16_t which;  // see Move; of blocks that come, how many
 };
 
 // Levels.

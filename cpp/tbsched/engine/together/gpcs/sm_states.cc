@@ -36,15 +36,11 @@ int32_t SmStates::room(const int32_t state, const int32_t launch) {
   return room;
 }
 
-int32_t SmStates::with_one_more(const int32_t state, const int32_t launch, const bool enters) {
+int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
   const auto known = nodes_[state].with_one_more.find(launch);
   if (known != nodes_[state].with_one_more.end()) return known->second;
   OneSm sm = nodes_[state].sm;
-  if (enters) {
-    sm.enter(launch);
-  } else {
-    sm.commit(launch);
-  }
+  sm.commit(launch);
   const int32_t next = of(sm);
   nodes_[state].with_one_more.emplace(launch, next);
   return next;
@@ -82,11 +78,16 @@ std::vector<Reached> SmStates::look(const int32_t state, const int32_t waiting,
                          .move = {launch, static_cast<int32_t>(kind), false}});
       }
     }
-    if (waiting < 0 || way.entered == most_enter || !sm.may_take(waiting)) continue;
-    open.push_back({.state = with_one_more(way.state, waiting, true),
-                    .entered = way.entered + 1,
-                    .before = number,
-                    .move = {waiting, 0, true}});
+    if (waiting < 0 || way.entered == most_enter) continue;
+    const std::vector<int32_t> configured = sm.may_enter(waiting);
+    for (size_t kind = 0; kind < configured.size(); ++kind) {
+      OneSm next = sm;
+      next.enter(waiting, configured[kind]);
+      open.push_back({.state = of(next),
+                      .entered = way.entered + 1,
+                      .before = number,
+                      .move = {waiting, static_cast<int32_t>(kind), true}});
+    }
   }
   return found;
 }

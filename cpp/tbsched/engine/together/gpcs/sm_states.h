@@ -15,7 +15,7 @@ namespace tbsched {
 // A block leaves, or one comes that waited.
 struct Move {
   int32_t launch;
-  int32_t kind;  // of a block that leaves: which of OneSm::distinct
+  int32_t kind;  // which of OneSm::distinct, or of OneSm::may_enter
   bool enters;
 };
 
@@ -40,8 +40,8 @@ class SmStates {
   bool idle(const int32_t state) const { return nodes_[state].sm.idle(); }
   // Throws GapsMatter.
   int32_t room(int32_t state, int32_t launch);
-  // One block, for which there is room. Blocks of outsiders enter, and no others.
-  int32_t with_one_more(int32_t state, int32_t launch, bool enters = false);
+  // One block, for which there is room.
+  int32_t with_one_more(int32_t state, int32_t launch);
   // Every state that is reached if blocks leave, and up to so many blocks of a launch that waits,
   // or of none, enter; those with fewer of these first.
   const std::vector<Reached>& reached(int32_t state, int32_t waiting, int32_t most_enter);
