@@ -25,6 +25,7 @@ class OneSm {
   // The demands of all launches. Both outlive it.
   OneSm(const Device& device, const std::vector<Demand>& demands, Gaps gaps);
 
+  size_t launches() const { return demands_->size(); }
   bool idle() const { return blocks_.empty(); }
   // What matters of it: SMs with the same key stay alike, whatever comes and goes.
   std::vector<int32_t> key() const;

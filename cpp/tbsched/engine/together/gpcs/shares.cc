@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace tbsched {
@@ -52,7 +53,7 @@ class Explorer {
     const int32_t waiting = may_enter ? asked_.waiting : -1;
     const std::vector<Reached>& all = known_.reached(states[sm], waiting, asked_.most_enter);
     const size_t acts = acts_.size();
-    for (const int32_t way : distinct(all, sm, stage)) {
+    for (const int32_t way : distinct(states[sm], all, sm, stage)) {
       note_moves(all, way, stage, sm);
       std::vector<int32_t> next = after;
       next.push_back(all[way].state);
@@ -78,8 +79,15 @@ class Explorer {
   // Of those that are alike in what matters one each. Of an SM that no later launch takes that is
   // the room for this one; at the end, the room for the last one; and if nothing leaves any more,
   // the room for one launch before, and then for the last.
-  std::vector<int32_t> distinct(const std::vector<Reached>& all, const size_t sm,
-                                const size_t stage) {
+  const std::vector<int32_t>& distinct(const int32_t state, const std::vector<Reached>& all,
+                                       const size_t sm, const size_t stage) {
+    const auto [at, is_new] = distinct_.try_emplace({state, sm, stage});
+    if (is_new) at->second = find_distinct(all, sm, stage);
+    return at->second;
+  }
+
+  std::vector<int32_t> find_distinct(const std::vector<Reached>& all, const size_t sm,
+                                     const size_t stage) {
     if (!may_be_taken(sm, stage)) return {0};
     std::vector<int32_t> found;
     int32_t least = std::numeric_limits<int32_t>::max();
@@ -110,6 +118,7 @@ class Explorer {
   std::vector<int32_t> rooms_after(int32_t state, const size_t sm, const size_t stage) {
     std::vector<int32_t> rooms = {known_.idle(state) ? 1 : 0};
     for (int32_t left = room(state, sm, stage); left >= 0; --left) {
+      effort_.spend(1);
       rooms.push_back(room(state, sm, stage + 1));
       if (left > 0) state = known_.with_one_more(state, asked_.coming[stage]);
     }
@@ -292,6 +301,8 @@ class Explorer {
   Share share_;
   std::vector<Act> acts_;
   Shares found_;
+  // Of an SM in a state, at a stage.
+  std::map<std::tuple<int32_t, size_t, size_t>, std::vector<int32_t>> distinct_;
   size_t takings_ = 0;
 };
 

@@ -22,28 +22,27 @@ void SmStates::forget_if_many() {
 int32_t SmStates::of(const OneSm& sm) {
   const auto next = static_cast<int32_t>(nodes_.size());
   const auto [at, is_new] = known_.try_emplace(sm.key(), next);
-  if (is_new) nodes_.push_back({sm, {}, {}});
+  if (is_new) {
+    const std::vector<int32_t> unknown(sm.launches(), kUnknown);
+    nodes_.push_back({sm, unknown, unknown});
+  }
   effort_.spend(is_new ? kLooksOfNew : 1);
   return at->second;
 }
 
 int32_t SmStates::room(const int32_t state, const int32_t launch) {
-  Node& node = nodes_[state];
-  const auto known = node.room.find(launch);
-  if (known != node.room.end()) return known->second;
-  const int32_t room = node.sm.room(launch);
-  node.room.emplace(launch, room);
+  int32_t& room = nodes_[state].room[launch];
+  if (room == kUnknown) room = nodes_[state].sm.room(launch);
   return room;
 }
 
 int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
-  const auto known = nodes_[state].with_one_more.find(launch);
-  if (known != nodes_[state].with_one_more.end()) return known->second;
-  OneSm sm = nodes_[state].sm;
-  sm.commit(launch);
-  const int32_t next = of(sm);
-  nodes_[state].with_one_more.emplace(launch, next);
-  return next;
+  if (nodes_[state].with_one_more[launch] == kUnknown) {
+    OneSm sm = nodes_[state].sm;
+    sm.commit(launch);
+    nodes_[state].with_one_more[launch] = of(sm);
+  }
+  return nodes_[state].with_one_more[launch];
 }
 
 const std::vector<Reached>& SmStates::reached(const int32_t state, const int32_t waiting,

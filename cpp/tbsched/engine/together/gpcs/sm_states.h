@@ -49,9 +49,10 @@ class SmStates {
  private:
   struct Node {
     OneSm sm;
-    std::map<int32_t, int32_t> room;  // for each launch
-    std::map<int32_t, int32_t> with_one_more;
+    std::vector<int32_t> room;  // for each launch, or kUnknown
+    std::vector<int32_t> with_one_more;
   };
+  static constexpr int32_t kUnknown = -1;
   std::vector<Reached> look(int32_t state, int32_t waiting, int32_t most_enter);
 
   const std::vector<int32_t>& leaving_;
