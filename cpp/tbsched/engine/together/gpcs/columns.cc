@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kMostPartials = 50'000;
 constexpr size_t kMostChoices = 2'000'000;
 constexpr int64_t kMostLooksInRanges = 100'000;
+constexpr int64_t kStatesOfLook = 10;
 constexpr int32_t kAny = -1;
 
 // What has been taken of the first SMs, or TPCs, of a GPC.
@@ -144,7 +145,7 @@ class Finder {
       Partials next;
       for (const auto& way : *shares) {
         const Share& share = way.first;
-        effort_.spend(std::ssize(states));
+        effort_.spend(1 + std::ssize(states) / kStatesOfLook);
         looks_ += std::ssize(states);
         if (is_rough_ && looks_ > kMostLooksInRanges) throw TooManyWays{};
         const int32_t room = std::min(way.second.room, most_each);

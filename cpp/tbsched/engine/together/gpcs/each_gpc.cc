@@ -183,7 +183,7 @@ bool EachGpc::is_proved() {
   }
   if (surely_fits(each, total, wanted)) return true;
   if (!asked_.is_one_place()) return false;
-  const auto found = too_little_room(each, total, wanted);
+  const auto found = too_little_room(each, total, wanted, effort_);
   if (found) doubt(parts, *found);
   return !found;
 }

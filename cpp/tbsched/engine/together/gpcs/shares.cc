@@ -285,6 +285,7 @@ class Explorer {
   }
 
   void end(const std::vector<int32_t>& states) {
+    effort_.spend(1);
     const std::vector<int32_t> own = rooms(states, asked_.coming.size());
     const int32_t room = places_.way(asked_.last) == Way::whole_tpcs
                              ? std::ranges::min(own)

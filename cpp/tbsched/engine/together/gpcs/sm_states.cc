@@ -6,9 +6,10 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostReached = 5'000;
+constexpr size_t kMostReached = 50'000;
 constexpr size_t kMostStates = 100'000;
 constexpr int64_t kLooksOfNew = 20;
+constexpr int64_t kLooksOfKnown = 10;
 
 }  // namespace
 
@@ -26,7 +27,7 @@ int32_t SmStates::of(const OneSm& sm) {
     const std::vector<int32_t> unknown(sm.launches(), kUnknown);
     nodes_.push_back({sm, unknown, unknown});
   }
-  effort_.spend(is_new ? kLooksOfNew : 1);
+  effort_.spend(is_new ? kLooksOfNew : kLooksOfKnown);
   return at->second;
 }
 

@@ -12,6 +12,7 @@ namespace tbsched {
 // Of each GPC a column, so that they add up to so many blocks, and leave less room than `wanted`;
 // nothing: there are none. Throws TooManyWays.
 std::optional<std::vector<const Column*>> too_little_room(const std::vector<const Columns*>& gpcs,
-                                                          const Total& total, int32_t wanted);
+                                                          const Total& total, int32_t wanted,
+                                                          Effort& effort);
 
 }  // namespace tbsched
