@@ -53,9 +53,9 @@ def main() -> int:
     )
     counts: Counter[str] = Counter()
     wrong, others = [], []
-    until = time.monotonic() + arguments.seconds
     path = arguments.out / "cooperative.jsonl.xz"
     with Gpu(0) as gpu, lzma.open(path, "wt", encoding="utf-8") as file:
+        until = time.monotonic() + arguments.seconds
         for launch in every_launch(spec) if arguments.every else drawn:
             if time.monotonic() > until:
                 others.append("no time left")

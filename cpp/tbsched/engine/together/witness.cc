@@ -87,19 +87,24 @@ std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there
   return sets;
 }
 
+// How many histories may be played; and how many if there is too little effort to look GPC by GPC.
+struct PlayLimit {
+  int64_t plays;
+  int64_t if_short;
+};
+
 class Search {
  public:
   Search(const Model& model, const TogetherQuestion& question, const Demands& demands,
-         const std::vector<int32_t>& group, const int64_t most_plays, const int64_t effort,
+         const std::vector<int32_t>& group, const PlayLimit& limit, const int64_t effort,
          const std::function<void()>& interrupted)
       : model_(model),
         launches_(question.launches),
         demands_(demands),
         group_(group),
         after_(question.after),
-        most_plays_(most_plays),
+        limit_(limit),
         only_to_prove_(question.only_to_prove),
-        is_first_(effort == kLittleEffort && !question.only_to_prove),
         interrupted_(interrupted),
         partners_(launches_.size()),
         in_group_(launches_.size()),
@@ -138,10 +143,9 @@ class Search {
   }
 
  private:
-  // Half of the plays is for a longer look, if the first one was too short.
   bool given_up() const {
-    const bool is_short = is_first_ && effort_.left < 0;
-    return plays_ >= (is_short ? most_plays_ / 2 : most_plays_) || (only_to_prove_ && !all_sets_);
+    const int64_t most = effort_.left < 0 ? limit_.if_short : limit_.plays;
+    return plays_ >= most || (only_to_prove_ && !all_sets_);
   }
   bool over() const { return found_.has_value() || given_up(); }
 
@@ -431,9 +435,8 @@ class Search {
   const Demands& demands_;
   const std::vector<int32_t>& group_;
   const std::vector<std::array<int32_t, 2>>& after_;
-  const int64_t most_plays_;
+  const PlayLimit limit_;
   const bool only_to_prove_;
-  const bool is_first_;  // another search follows, if this one gives up looking
   const std::function<void()>& interrupted_;
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
@@ -467,13 +470,16 @@ class Search {
 WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  const auto search = [&](const int64_t plays, const int64_t effort) {
-    return Search(model, question, demands, group, plays, effort, interrupted).run();
+  const auto search = [&](const PlayLimit& limit, const int64_t effort) {
+    return Search(model, question, demands, group, limit, effort, interrupted).run();
   };
-  WitnessSearch first = search(most_plays, kLittleEffort);
+  // Half of the plays is for the longer look, if there is one.
+  const int64_t half = question.only_to_prove ? most_plays : most_plays / 2;
+  WitnessSearch first = search({.plays = most_plays, .if_short = half}, kLittleEffort);
   const bool is_known = first.found || first.complete;
   if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
-  WitnessSearch second = search(most_plays - first.plays, kMostEffort);
+  const int64_t rest = most_plays - first.plays;
+  WitnessSearch second = search({.plays = rest, .if_short = rest}, kMostEffort);
   second.plays += first.plays;
   return second;
 }

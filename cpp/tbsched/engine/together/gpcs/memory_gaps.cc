@@ -24,6 +24,7 @@ void MemoryGaps::commit(const int32_t bytes, const int32_t configured) {
 }
 
 void MemoryGaps::enter(const int32_t bytes, const int32_t configured) {
+  if (bytes == 0) return;
   taken_ += bytes;
   ++blocks_;
   if (size_ != kNone && size_ != bytes) size_ = kMixed;
@@ -31,6 +32,7 @@ void MemoryGaps::enter(const int32_t bytes, const int32_t configured) {
 }
 
 void MemoryGaps::leave(const int32_t bytes, const int32_t configured) {
+  if (bytes == 0) return;
   taken_ -= bytes;
   --blocks_;
   if (blocks_ == 0) {

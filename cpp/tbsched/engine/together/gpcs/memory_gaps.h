@@ -15,7 +15,7 @@ class MemoryGaps {
  public:
   // Blocks of so many bytes may enter, all together, besides those that are committed.
   void reserve(int64_t bytes);
-  // A block; of an SM that is configured so. All take some memory.
+  // A block; of an SM that is configured so. One without memory changes nothing.
   void commit(int32_t bytes, int32_t configured);
   void enter(int32_t bytes, int32_t configured);
   void leave(int32_t bytes, int32_t configured);

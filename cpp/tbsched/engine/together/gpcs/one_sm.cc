@@ -48,14 +48,12 @@ void OneSm::reserve(const int32_t launch, const int32_t blocks) {
 
 void OneSm::commit(const int32_t launch) {
   add(launch, configured_for((*demands_)[launch]).value());
-  const int32_t memory = (*demands_)[launch].shared_memory;
-  if (memory > 0) memory_.commit(memory, *configured_);
+  memory_.commit((*demands_)[launch].shared_memory, *configured_);
 }
 
 void OneSm::enter(const int32_t launch, const int32_t configured) {
   add(launch, configured);
-  const int32_t memory = (*demands_)[launch].shared_memory;
-  if (memory > 0) memory_.enter(memory, *configured_);
+  memory_.enter((*demands_)[launch].shared_memory, configured);
 }
 
 void OneSm::add(const int32_t launch, const int32_t configured) {
@@ -95,10 +93,9 @@ std::vector<int32_t> OneSm::distinct(const int32_t launch) const {
 void OneSm::leave(const int32_t launch, const int32_t number) {
   const auto block = std::ranges::find_if(
       blocks_, [&](const Block& each) { return each.launch == launch && each.number == number; });
-  const int32_t memory = (*demands_)[launch].shared_memory;
   state_.release(seen((*demands_)[launch]), block->footprint);
   blocks_.erase(block);
-  if (memory > 0) memory_.leave(memory, *configured_);
+  memory_.leave((*demands_)[launch].shared_memory, *configured_);
 }
 
 // Its first processing block, from where the next warp goes, unless it takes as much of all; and

@@ -75,13 +75,13 @@ class SmMarket {
            const int32_t wanted, Effort& effort)
       : way_(places.way(last)), parts_(places.parts(last)), wanted_(wanted), effort_(effort) {
     for (const Gpc& gpc : gpcs) {
-      std::map<const Shares*, int32_t> counts;
-      for (const Shares* const shares : gpc.shares) ++counts[shares];
-      ++gpcs_[std::move(counts)];
+      Counts counts;
       for (const Shares* const shares : gpc.shares) {
+        ++counts[shares];
         const auto [at, is_new] = offers_.try_emplace(shares);
         if (is_new) at->second = offers_of(*shares);
       }
+      ++gpcs_[std::move(counts)];
     }
   }
 
