@@ -17,7 +17,7 @@
 #include "bindings/signals.h"
 #include "tbsched/engine/together/capacity.h"
 #include "tbsched/engine/together/coresident.h"
-#include "tbsched/engine/together/witness.h"
+#include "tbsched/engine/together/histories/witness.h"
 
 namespace py = pybind11;
 

@@ -10,7 +10,7 @@
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/full_sms.h"
-#include "tbsched/engine/together/witness.h"
+#include "tbsched/engine/together/histories/witness.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {

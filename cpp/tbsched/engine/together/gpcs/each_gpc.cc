@@ -72,13 +72,11 @@ void EachGpc::find_quiet_sms() {
 
 bool EachGpc::finds_room(const std::vector<int32_t>& coming, const int32_t last,
                          const std::vector<bool>& held) {
-  const auto is_there = [&](const int32_t launch) { return resident_.is_there[launch]; };
   const auto has_places = [&](const int32_t launch) { return places_.way(launch) != Way::other; };
   const auto is_counted = [&](const int32_t launch) {
     return launches_[launch].blocks <= kMostBlocks;
   };
-  if (!std::ranges::all_of(asked_.leaving, is_there) || waiting_ > 1 ||
-      asked_.most_enter > kMostBlocks || coming.size() + waiting_ > kMostComing ||
+  if (waiting_ > 1 || asked_.most_enter > kMostBlocks || coming.size() + waiting_ > kMostComing ||
       !std::ranges::all_of(coming, has_places) || !has_places(last) ||
       !std::ranges::all_of(coming, is_counted) ||
       device_.spec.sms * device_.spec.blocks_per_sm > kMostBlocks) {
@@ -270,11 +268,7 @@ void EachGpc::doubt(const std::vector<std::vector<Part>>& parts,
     std::vector<Arrival> history;
     for (const int32_t launch : asked_.coming) history.push_back({{}, launch});
     history.push_back({{}, asked_.last});
-    for (Arrival& arrival : history) arrival.leaving.resize(arrived_.order.size());
     for (size_t k = 0; k < parts.size(); ++k) add(parts[k], *columns[k], turn, history);
-    for (Arrival& arrival : history) {
-      for (std::vector<int32_t>& blocks : arrival.leaving) std::ranges::sort(blocks);
-    }
     doubtful_.push_back(std::move(history));
   }
 }
@@ -305,7 +299,7 @@ void EachGpc::add(const std::vector<Part>& parts, const Column& column, const in
     if (!is_unchanged[own]) continue;
     for (const int32_t sm : parts[own].sms) {
       if (missing == 0 || resident_.on_sm[sm][asked_.waiting] == 0) continue;
-      add(stage, asked_.waiting, sm, 0, history);
+      history[stage].leaving.push_back({asked_.waiting, sm, 0});
       --missing;
     }
   }
@@ -320,26 +314,13 @@ void EachGpc::add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
     OneSm& sm = own[act.sm];
     if (act.what == Act::What::leaves) {
       const int32_t number = sm.distinct(act.launch)[act.which];
-      add(act.before, act.launch, sms[act.sm], number, history);
+      history[act.before].leaving.push_back({act.launch, sms[act.sm], number});
       sm.leave(act.launch, number);
     } else if (act.what == Act::What::enters) {
       sm.enter(act.launch, sm.may_enter(act.launch)[act.which]);
     } else {
       for (int32_t k = 0; k < act.which; ++k) sm.commit(act.launch);
     }
-  }
-}
-
-// A block that was there at first: which one of a launch on an SM.
-void EachGpc::add(const size_t stage, const int32_t launch, const int32_t sm, const int32_t number,
-                  std::vector<Arrival>& history) const {
-  const size_t place = std::ranges::find(arrived_.order, launch) - arrived_.order.begin();
-  const std::vector<int32_t>& sms = arrived_.sms[place];
-  int32_t left = number;
-  for (size_t block = 0; block < sms.size(); ++block) {
-    if (sms[block] != sm || left-- > 0) continue;
-    history[stage].leaving[place].push_back(static_cast<int32_t>(block));
-    return;
   }
 }
 

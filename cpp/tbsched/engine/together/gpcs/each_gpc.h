@@ -22,17 +22,23 @@
 
 namespace tbsched {
 
-// The launches that are resident, in the order in which they came, and the SM of each block. No
-// block has left. Of one launch some blocks may wait.
+// The launches that are resident, in the order in which they came. No block has left. Of one launch
+// some blocks may wait.
 struct Arrived {
   std::vector<int32_t> order;
-  std::vector<std::vector<int32_t>> sms;
   std::vector<int32_t> waiting;
 };
 
-// A launch comes, just after these blocks have left: of each that has arrived, by its place.
+// Of the blocks of a launch on an SM, by number, as they came.
+struct BlockOnSm {
+  int32_t launch;
+  int32_t sm;
+  int32_t number;
+};
+
+// A launch comes, just after these blocks have left.
 struct Arrival {
-  std::vector<std::vector<int32_t>> leaving;
+  std::vector<BlockOnSm> leaving;
   int32_t launch;
 };
 
@@ -80,8 +86,6 @@ class EachGpc {
   void add(const std::vector<Part>& parts, const Column& column, int32_t turn,
            std::vector<Arrival>& history) const;
   void add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
-           std::vector<Arrival>& history) const;
-  void add(size_t stage, int32_t launch, int32_t sm, int32_t number,
            std::vector<Arrival>& history) const;
 
   const Device& device_;

@@ -1,4 +1,4 @@
-#include "tbsched/engine/together/witness.h"
+#include "tbsched/engine/together/histories/witness.h"
 
 #include <algorithm>
 #include <array>
@@ -10,10 +10,11 @@
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
-#include "tbsched/engine/observer.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/gpcs/each_gpc.h"
 #include "tbsched/engine/together/gpcs/sm_states.h"
+#include "tbsched/engine/together/histories/doubtful.h"
+#include "tbsched/engine/together/histories/standing.h"
 
 namespace tbsched {
 namespace {
@@ -27,42 +28,6 @@ constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some tenths of a second; and some seconds, where that does not decide.
 constexpr int64_t kLittleEffort = 3'000'000;
 constexpr int64_t kMostEffort = 60'000'000;
-
-// Whether the launches so far are resident whole, and why not.
-class Standing final : public Observer {
- public:
-  struct Launch {
-    int32_t waiting;
-    std::vector<int32_t> sms = {};  // of its blocks, as they were placed
-    Refusal cause = Refusal::none;
-    int32_t behind = -1;
-  };
-
-  void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState& gpu) override {
-    launches_.push_back({blocks});
-    gpu_ = &gpu;
-  }
-  void on_place(const PlacedBlocks& placed) override {
-    Launch& launch = launches_[placed.launch];
-    launch.waiting -= static_cast<int32_t>(placed.sms.size());
-    launch.sms.insert(launch.sms.end(), placed.sms.begin(), placed.sms.end());
-  }
-  void on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) override {
-    launches_[launch].cause = cause;
-    launches_[launch].behind = behind;
-  }
-
-  const std::vector<Launch>& launches() const { return launches_; }
-  // As it is now; none before the first launch.
-  const GpuState* gpu() const { return gpu_; }
-  bool all_resident() const {
-    return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });
-  }
-
- private:
-  std::vector<Launch> launches_;
-  const GpuState* gpu_ = nullptr;
-};
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
@@ -300,9 +265,8 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = only_gains_[k] && strands_[k];
     }
-    Arrived arrived{order, {}, {}};
+    Arrived arrived{order, {}};
     for (const Standing::Launch& launch : standing.launches()) {
-      arrived.sms.push_back(launch.sms);
       arrived.waiting.push_back(launch.waiting);
     }
     EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, known_sms_, effort_,
@@ -318,7 +282,7 @@ class Search {
           return !may_come(order, coming, launch) || each_gpc.finds_room(coming, launch, held);
         });
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
-      doubtful_.push_back({state, steps_of(order, history)});
+      if (strands_[history.back().launch]) doubtful_.push_back({state, order, history});
     }
     return holds;
   }
@@ -335,25 +299,12 @@ class Search {
     });
   }
 
-  static std::vector<Step> steps_of(const std::vector<int32_t>& order,
-                                    const std::vector<Arrival>& history) {
-    std::vector<Step> steps;
-    for (const int32_t launch : order) steps.push_back({launch});
-    for (const Arrival& arrival : history) {
-      for (size_t k = 0; k < order.size(); ++k) {
-        if (!arrival.leaving[k].empty()) steps.push_back({order[k], arrival.leaving[k]});
-      }
-      steps.push_back({arrival.launch});
-    }
-    return steps;
-  }
-
   // What a proof could not rule out.
   void play_doubtful(const size_t length) {
     for (const Doubtful& doubtful : doubtful_) {
-      if (over() || doubtful.steps.size() != length) continue;
+      if (over() || doubtful.length() != length) continue;
       state_ = doubtful.state;
-      steps_ = doubtful.steps;
+      steps_ = steps_of(model_, events_, doubtful);
       play();
       steps_.clear();
     }
@@ -419,7 +370,7 @@ class Search {
   static bool all_resident(const std::vector<int32_t>& launches, const std::vector<int32_t>& number,
                            const Standing& standing) {
     return std::ranges::all_of(launches, [&](const int32_t launch) {
-      return standing.launches()[number[launch]].waiting == 0;
+      return number[launch] >= 0 && standing.launches()[number[launch]].waiting == 0;
     });
   }
 
@@ -452,10 +403,6 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
-  struct Doubtful {
-    InitialState state;
-    std::vector<Step> steps;
-  };
   std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
   Effort effort_;
