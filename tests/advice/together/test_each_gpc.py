@@ -4,6 +4,7 @@ without it."""
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -16,6 +17,7 @@ FOREVER_NS = 1e9  # how long the blocks of a witness stay
 HISTORIES = 100  # random ones of each safe group
 
 PART, REST = tb.split_sms("h200", min_sms=32)[0][0], tb.Partition((120, 121, 122, 123))
+HALF_PART, HALF_REST = tb.split_sms("h200", min_sms=16)[0][0], tb.split_sms("h200", min_sms=16)[1]
 
 # The outsider is the first launch. What comes between it and the last one:
 SAFE = {
@@ -54,6 +56,16 @@ SAFE = {
         tb.Launch(140, 768, 24, carveout=25, cluster=4, cooperative=True),
         tb.Launch(21, 320, 80, partition=PART),
     ),
+    "for how many blocks gaps in shared memory have room is not known": (
+        tb.Launch(653, 64, 16, partition=PART),
+        tb.Launch(36, 320, 168, 16_535, cluster=4),
+        tb.Launch(2, 192, 32, 188_928, cluster=2, partition=REST),
+    ),
+    "TPCs like idle ones, before single blocks": (
+        tb.Launch(237, 96, 80, carveout=100),
+        tb.Launch(256, 192, 24, 48_460, carveout=100, cluster=8, priority=-1),
+        tb.Launch(171, 768, 24, 17_583, carveout=100, priority=-1),
+    ),
 }
 # Of the outsider, the first launch, some blocks wait, and take the places of others that leave.
 WAITING_SAFE = {
@@ -81,6 +93,10 @@ WAITING_SAFE = {
         tb.Launch(1418, 96, 24, 21_954),
         tb.Launch(2, 640, 16, priority=-1, partition=tb.split_sms("h200", min_sms=16)[0][0]),
     ),
+    "clusters enter whole": (
+        tb.Launch(944, 32, 64, cluster=16),
+        tb.Launch(130, 768, 48, carveout=100, priority=-2),
+    ),
 }
 WAITING_UNSAFE = {
     "clusters take what was left of a GPC": (
@@ -90,6 +106,18 @@ WAITING_UNSAFE = {
     "clusters of which several blocks are on an SM": (
         tb.Launch(376, 640, 32, 29_031, carveout=100, cluster=4),
         tb.Launch(50, 64, 168, 7_527, carveout=100, priority=-1),
+    ),
+    "those that entered leave in turn": (
+        tb.Launch(1208, 192, 24, 14_101, cluster=2),
+        tb.Launch(1, 192, 32, partition=REST, cooperative=True),
+    ),
+    "clusters enter on both SMs of a TPC": (
+        tb.Launch(1052, 96, 64, 32_125, carveout=100, cluster=2),
+        tb.Launch(32, 512, 32, cluster=16, cooperative=True),
+    ),
+    "one cluster, where too few blocks leave on a TPC": (
+        tb.Launch(252, 192, 128, cluster=4),
+        tb.Launch(472, 256, 16, cluster=8, cooperative=True),
     ),
 }
 UNSAFE = {
@@ -120,10 +148,59 @@ UNSAFE = {
 def test_group_that_is_safe_whatever_leaves(launches: tuple[tb.Launch, ...]) -> None:
     group = range(1, len(launches))
     assert tb.coresident(launches, "h200", groups=[group], fixes=False).safe is True
+    strands_by_no_chance(launches, group)
+
+
+def strands_by_no_chance(launches: tuple[tb.Launch, ...], group: Iterable[int]) -> None:
     spec, rng = tb.device("h200"), random.Random(0)
     for _ in range(HISTORIES):
         history, strands = random_history(Case(spec, spec.policy, launches, frozenset(group)), rng)
         assert not strands, history.steps
+
+
+# The outsiders are the first two launches.
+TWO_OUTSIDERS = {
+    "one comes first": (
+        tb.Launch(12, 384, 64, 26_968, carveout=25, partition=HALF_PART),
+        tb.Launch(124, 1024, 40, carveout=25, cluster=4, priority=-1),
+        tb.Launch(14, 96, 80, carveout=0, priority=-2, partition=HALF_REST),
+    ),
+    "for how many blocks gaps in shared memory have room is not known": (
+        tb.Launch(84, 384, 80, 37_328, carveout=100, cluster=4),
+        tb.Launch(1554, 64, 48, carveout=100),
+        tb.Launch(288, 64, 40, cluster=4, cooperative=True),
+    ),
+    "who is held up might as well come later": (
+        tb.Launch(64, 384, 48, carveout=100, cluster=8),
+        tb.Launch(134, 320, 32, 120_158, carveout=100, cluster=2),
+        tb.Launch(48, 512, 64, carveout=100, cluster=16, cooperative=True),
+    ),
+}
+TWO_OUTSIDERS_UNSAFE = {
+    "both leave in part": (
+        tb.Launch(180, 640, 24, carveout=100),
+        tb.Launch(416, 128, 32, carveout=100, cluster=8),
+        tb.Launch(568, 64, 16, carveout=100, cluster=4),
+    ),
+    "one waits and enters where the other one leaves": (
+        tb.Launch(1275, 96, 32, carveout=50, priority=-2),
+        tb.Launch(530, 192, 16, carveout=25),
+        tb.Launch(32, 96, 24, carveout=50, cluster=16, priority=-1),
+    ),
+}
+
+
+@pytest.mark.parametrize("launches", TWO_OUTSIDERS.values(), ids=TWO_OUTSIDERS)
+def test_group_that_is_safe_whatever_leaves_of_two(launches: tuple[tb.Launch, ...]) -> None:
+    assert tb.coresident(launches, "h200", groups=[[2]], fixes=False).safe is True
+    strands_by_no_chance(launches, [2])
+
+
+@pytest.mark.parametrize("launches", TWO_OUTSIDERS_UNSAFE.values(), ids=TWO_OUTSIDERS_UNSAFE)
+def test_two_outsiders_strand_others(launches: tuple[tb.Launch, ...]) -> None:
+    found = tb.coresident(launches, "h200", groups=[[2]], fixes=False)
+    assert (found.safe, found.stranded) == (False, 2)
+    assert found.waiting == never_starting(found, "h200") > 0
 
 
 def never_starting(found: tb.Coresidency, device: str) -> int:

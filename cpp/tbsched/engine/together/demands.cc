@@ -74,12 +74,16 @@ bool grows_local_memory(const Demand& demand, const DeviceSpec& spec) {
          demand.local_memory > spec.local_memory_initial;
 }
 
-bool only_gains(const Device& device, const Demand& demand) {
+bool gains_by_leaving(const Device& device, const Demand& demand) {
   const Mechanisms& mechanisms = device.spec.mechanisms;
   const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc &&
                       device.spec.sms_per_tpc > 1;
   return mechanisms.registers == Layout::pooled && room_falls_by_one(device.spec) && !shares &&
-         !grows_local_memory(demand, device.spec) && idle_is_best(demand, device) &&
+         !grows_local_memory(demand, device.spec);
+}
+
+bool only_gains(const Device& device, const Demand& demand) {
+  return gains_by_leaving(device, demand) && idle_is_best(demand, device) &&
          packs_best(device, demand);
 }
 

@@ -43,6 +43,8 @@ int32_t room_when_idle(const Demand& demand, const Device& device);
 bool idle_is_best(const Demand& demand, const Device& device);
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);
 
+// Whether an SM gains room for a launch by what leaves, or at least loses none, until it is idle.
+bool gains_by_leaving(const Device& device, const Demand& demand);
 // Whether a launch that finds room for all its blocks would find it, too, if blocks of others had
 // left just before it came. So it is where each SM gains room by what leaves, or at least loses
 // none, and where the launch takes all room that there is: a cluster then never takes the SMs of

@@ -140,6 +140,7 @@ FullSmsProof::FullSmsProof(const Model& model, const std::vector<Launch>& launch
       demands_(demands),
       awaited_(awaited),
       resident_(resident),
+      held_up_(model, launches, demands),
       may_leave_(launches.size(), true),
       sm_(spec_, demands.all(), may_leave_, resident.is_there) {
   for (const int32_t launch : group) may_leave_[launch] = false;
@@ -175,25 +176,11 @@ bool FullSmsProof::holds_up(const size_t holder, const size_t launch,
   for (bool moved = true; std::exchange(moved, false);) {
     for (size_t first = 0; first < waits.size(); ++first) {
       for (size_t second = 0; second < waits.size(); ++second) {
-        if (!waits[first] || waits[second] || !is_before(first, second)) continue;
+        if (!waits[first] || waits[second] || !held_up_.is_behind(first, second)) continue;
         if (second == launch) return true;
         if (between[second]) waits[second] = moved = true;
       }
     }
-  }
-  return false;
-}
-
-bool FullSmsProof::is_before(const size_t first, const size_t second) const {
-  const LaunchOrder& order = model_.order();
-  const bool passes =
-      order.by_priority && rank_of(launches_[second], spec_) < rank_of(launches_[first], spec_);
-  return order.head_of_line && !passes && (!order.on_own_sms || share_sms(first, second));
-}
-
-bool FullSmsProof::share_sms(const size_t one, const size_t other) const {
-  for (int32_t sm = 0; sm < spec_.sms; ++sm) {
-    if (demands_.holds(one, sm) && demands_.holds(other, sm)) return true;
   }
   return false;
 }
@@ -219,7 +206,7 @@ std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
 bool FullSmsProof::may_be_held_up(const size_t launch) const {
   for (size_t other = 0; other < launches_.size(); ++other) {
     if (other == launch || resident_.is_there[other] || awaited_[other]) continue;
-    if (is_before(other, launch)) return true;
+    if (held_up_.is_behind(other, launch)) return true;
   }
   return false;
 }
@@ -389,7 +376,7 @@ std::optional<std::vector<bool>> FullSmsProof::held_before(const size_t launch,
                                                            const History& history) const {
   std::vector<bool> held(static_cast<size_t>(spec_.sms));
   for (size_t other = 0; other < launches_.size(); ++other) {
-    if (!history.may_wait(other) || !is_before(other, launch)) continue;
+    if (!history.may_wait(other) || !held_up_.is_behind(other, launch)) continue;
     if (!model_.order().on_own_sms) return std::nullopt;
     for (int32_t sm = 0; sm < spec_.sms; ++sm) {
       if (demands_.holds(other, sm)) held[static_cast<size_t>(sm)] = true;
@@ -404,28 +391,23 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
   const auto held = held_before(launch, history);
   if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
-  for (size_t other = 0; other < launches_.size(); ++other) {
-    if (history.may_wait(other) && !resident_.waits[other]) return false;
-  }
-  std::vector<int32_t> before;
-  std::vector<bool> is_held;
-  for (const int32_t other : history.order) {
-    if (resident_.waits[other]) continue;
-    before.push_back(other);
-    is_held.push_back(is_held_up(other));
-  }
-  is_held.push_back(is_held_up(static_cast<int32_t>(launch)));
-  const bool any_is_held = std::ranges::find(is_held, true) != is_held.end();
-  return (!any_is_held || model_.order().on_own_sms) &&
-         history.otherwise(before, static_cast<int32_t>(launch), is_held);
+  return finds_room_in_each_way(launch, history);
 }
 
-// Whether a launch of which blocks wait makes this one wait.
-bool FullSmsProof::is_held_up(const int32_t launch) const {
-  for (size_t other = 0; other < launches_.size(); ++other) {
-    if (resident_.waits[other] && is_before(other, launch)) return true;
+// Of those that may have found room and may not, both are looked at.
+bool FullSmsProof::finds_room_in_each_way(const size_t launch, const History& history) const {
+  std::vector<Comer> coming;
+  std::vector<size_t> unsure;
+  for (const int32_t other : history.order) {
+    if (resident_.waits[other]) continue;
+    if (history.may_wait(other)) unsure.push_back(coming.size());
+    coming.push_back({other});
   }
-  return false;
+  for (size_t way = 0; way < size_t{1} << unsure.size(); ++way) {
+    for (size_t k = 0; k < unsure.size(); ++k) coming[unsure[k]].waits = (way >> k & 1U) != 0;
+    if (!history.otherwise(coming, static_cast<int32_t>(launch))) return false;
+  }
+  return true;
 }
 
 // Where that is not seen at once, one level after the other of those that came before is tried.

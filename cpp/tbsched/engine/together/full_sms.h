@@ -11,6 +11,8 @@
 #include "tbsched/engine/together/any_sm.h"
 #include "tbsched/engine/together/coming.h"
 #include "tbsched/engine/together/demands.h"
+#include "tbsched/engine/together/gpcs/asked.h"
+#include "tbsched/engine/together/held_up.h"
 #include "tbsched/engine/together/question.h"
 #include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/policy/model.h"
@@ -29,11 +31,9 @@ class FullSmsProof {
   // Of each launch that is to come, if each of them has fewer full SMs than it takes, in any order;
   // else nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
-  // What a launch is asked of which this proof does not see that it finds room: whether it does,
-  // after these have come and found room. `held`: which of these, and of that launch, the one that
-  // waits makes wait, on the SMs that it holds.
-  using FindsRoom = std::function<bool(const std::vector<int32_t>& coming, int32_t launch,
-                                       const std::vector<bool>& held)>;
+  // What is asked of a launch of which this proof does not see that it finds room: whether it does,
+  // after these have come. Some of them may have found too little.
+  using FindsRoom = std::function<bool(const std::vector<Comer>& coming, int32_t launch)>;
   // Whether no block waits for ever in each order by itself. Given are the launches that surely
   // find room if they come next. It asks before each look for room whether to go on, and sees
   // nothing if not.
@@ -45,8 +45,6 @@ class FullSmsProof {
 
   bool applies() const;
   bool holds_up(size_t holder, size_t launch, const std::vector<bool>& between) const;
-  bool is_before(size_t first, size_t second) const;
-  bool share_sms(size_t one, size_t other) const;
   std::vector<size_t> stranded_by(size_t launch) const;
   bool may_be_held_up(size_t launch) const;
   Multiset room_before(size_t launch) const;
@@ -60,7 +58,7 @@ class FullSmsProof {
   bool finds_room(size_t launch, const History& history) const;
   bool finds_room(size_t launch, const Coming& coming, const std::vector<bool>& held,
                   const std::function<bool()>& goes_on) const;
-  bool is_held_up(int32_t launch) const;
+  bool finds_room_in_each_way(size_t launch, const History& history) const;
   std::optional<std::vector<bool>> held_before(size_t launch, const History& history) const;
 
   const Model& model_;
@@ -69,6 +67,7 @@ class FullSmsProof {
   const Demands& demands_;
   const std::vector<bool>& awaited_;
   const Resident& resident_;
+  const HeldUp held_up_;
   std::vector<bool> may_leave_;
   AnySm sm_;
 };

@@ -1,11 +1,15 @@
 // What launches can take of one GPC, and what is left there for another one.
 #pragma once
 
+#include <array>
+#include <compare>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "tbsched/engine/together/gpcs/levels.h"
 #include "tbsched/engine/together/gpcs/places.h"
 #include "tbsched/engine/together/gpcs/shares.h"
 
@@ -14,20 +18,15 @@ namespace tbsched {
 // A GPC, or a TPC of none, which is a domain of clusters by itself.
 struct Gpc {
   std::vector<const Shares*> shares;  // of its SMs, or TPCs, in order
-  // In how many passes of the last level of the exact launch it takes part, if it has room.
-  int32_t least_passes = 0;
-  int32_t most_passes = 0;
+  std::vector<LevelOfGpc> levels;     // of each exact launch
+  bool exactly = false;               // else fewer ways are told apart, which is faster
 
   auto operator<=>(const Gpc&) const = default;
 };
 
-// Blocks of each launch that comes, 16 bits each.
-using Blocks = uint64_t;
-Blocks packed(const BlocksOfEach& blocks);
-bool is_within(Blocks blocks, const BlocksOfEach& most);
-inline int32_t blocks_of(const Blocks blocks, const size_t launch) {
-  return static_cast<int32_t>(blocks >> (16 * launch) & 0xFFFFU);
-}
+// Whether there are no more than so many of any.
+bool is_within(const BlocksOfEach& blocks, const BlocksOfEach& most);
+BlocksOfEach sum(const BlocksOfEach& one, const BlocksOfEach& other);
 
 // One way to take so many blocks: the share of each SM, or TPC, from the last one back.
 struct Choice {
@@ -39,12 +38,22 @@ struct Column {
   std::shared_ptr<const std::vector<Choice>> choices;
   int32_t choice = -1;
 };
-using Columns = std::map<Blocks, Column>;
+using Columns = std::map<BlocksOfEach, Column>;
+
+// Of a block of each launch, where one of the last one costs 1.
+using Prices = std::array<double, kMostCounted>;
+double cost_of(const BlocksOfEach& blocks, const Prices& prices);
 
 // Of all numbers of blocks that can be taken the least room, where that is below `most_room`; what
-// does not fit any of these is left out. More may be found than can be, but nothing is missed.
-// `most`: blocks of each launch. Throws TooManyWays.
+// does not fit any of these is left out, and so is what costs more than `most_cost`. More may be
+// found than can be, but nothing is missed. `most`: blocks of each launch. Throws TooManyWays.
+struct Wanted {
+  BlocksOfEach most = {};
+  int32_t most_room = 0;
+  Prices prices = {};
+  double most_cost = std::numeric_limits<double>::infinity();
+};
 Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,
-                const BlocksOfEach& most, int32_t most_room, Effort& effort);
+                const Wanted& wanted, Effort& effort);
 
 }  // namespace tbsched

@@ -7,102 +7,90 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "tbsched/engine/together/demands.h"
+#include "tbsched/engine/together/gpcs/asked.h"
+#include "tbsched/engine/together/gpcs/asked_sms.h"
 #include "tbsched/engine/together/gpcs/columns.h"
-#include "tbsched/engine/together/gpcs/one_sm.h"
 #include "tbsched/engine/together/gpcs/places.h"
-#include "tbsched/engine/together/gpcs/shares.h"
-#include "tbsched/engine/together/gpcs/sm_states.h"
+#include "tbsched/engine/together/gpcs/prices.h"
+#include "tbsched/engine/together/gpcs/sm/one_sm.h"
+#include "tbsched/engine/together/gpcs/sm/sm_states.h"
+#include "tbsched/engine/together/held_up.h"
 #include "tbsched/engine/together/sm_kinds.h"
 #include "tbsched/policy/model.h"
 
 namespace tbsched {
 
-// The launches that are resident, in the order in which they came. No block has left. Of one launch
-// some blocks may wait.
+// The launches that are resident, in the order in which they came. No block has left. Of some
+// launches blocks may wait.
 struct Arrived {
   std::vector<int32_t> order;
   std::vector<int32_t> waiting;
-};
-
-// Of the blocks of a launch on an SM, by number, as they came.
-struct BlockOnSm {
-  int32_t launch;
-  int32_t sm;
-  int32_t number;
-};
-
-// A launch comes, just after these blocks have left.
-struct Arrival {
-  std::vector<BlockOnSm> leaving;
-  int32_t launch;
 };
 
 // It holds where FullSmsProof does, see there.
 class EachGpc {
  public:
   // All outlive it. `known`: one for each of Gaps, for these demands and outsiders. Without effort
-  // left it proves nothing. `interrupted` may throw.
+  // left it proves nothing.
   EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
           const std::vector<int32_t>& group, const Resident& resident, const Arrived& arrived,
-          std::array<SmStates, 2>& known, Effort& effort, const std::function<void()>& interrupted);
+          std::array<SmStates, 2>& known, Effort& effort);
+  ~EachGpc();
 
-  // Whether the last launch surely finds room, if these come before it, one after the other, and
-  // find room; whatever blocks of outsiders leave, and when. `held`: which of all these get no SM
-  // that a launch holds of which blocks wait.
-  bool finds_room(const std::vector<int32_t>& coming, int32_t last, const std::vector<bool>& held);
+  // Whether the last launch surely finds room, if these come before it, one after the other;
+  // whatever blocks of outsiders leave, and when.
+  bool finds_room(const std::vector<Comer>& coming, int32_t last);
   // Of each launch that may not, a history in which it may wait: to know, that must be played.
   const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
 
  private:
-  struct SmKey;
-  // The SMs of a share.
-  struct Part {
-    const Shares* shares;
-    std::vector<int32_t> sms;
-  };
-  using KnownShares = std::map<std::vector<SmKey>, Shares>;
+  // What is kept while the places of one question change.
+  struct Known;
+  // Of each that waits, which of the launches that come, and of the last one, it holds up.
+  using Held = std::vector<std::vector<bool>>;
 
-  void find_quiet_sms();
-  bool finds_room_while_held(const std::vector<bool>& held);
+  bool is_counted(const std::vector<Comer>& coming, int32_t last) const;
+  void ask(const std::vector<Comer>& coming, int32_t last);
+  void add_entering(int32_t launch, int32_t waiting, size_t from, size_t place);
+  bool finds_room_while_some_wait(Held held);
+  bool come_later(const Entering& own, const std::vector<bool>& held, size_t stage) const;
   bool finds_room_with(Gaps gaps);
-  bool finds_room_in_ranges();
-  bool finds_room_in_halves(size_t launch);
-  size_t widest() const;
-  bool is_proved();
+  bool finds_room_in_ranges(Prices prices);
+  bool finds_room_in_halves(size_t launch, const Prices& prices);
+  size_t widest(const Prices& prices) const;
+  bool is_proved(Prices& prices);
+  using KeyOfColumns = std::pair<Gpc, bool>;  // whether it is of one place
+  std::vector<const Columns*> columns_of(const std::vector<Gpc>& gpcs, const Allowance& allowance,
+                                         int32_t wanted, std::map<KeyOfColumns, Columns>& here);
   void choose_exact();
-  BlocksOfEach all_blocks() const;
-  bool by_tpc() const;
-  SmKey key_of(int32_t sm) const;
-  Part part_of(std::vector<int32_t> sms, KnownShares& known);
-  Gpc gpc_of(size_t domain, const std::vector<Part>& parts) const;
-  std::vector<Part> parts_of(const ClusterDomain& domain, KnownShares& known);
-  void doubt(const std::vector<std::vector<Part>>& parts,
-             const std::vector<const Column*>& columns);
-  void add(const std::vector<Part>& parts, const Column& column, int32_t turn,
-           std::vector<Arrival>& history) const;
-  void add(const std::vector<Act>& acts, const std::vector<int32_t>& sms,
-           std::vector<Arrival>& history) const;
+  Total total() const;
+  bool is_quiet(int32_t sm) const;
+  SmRole role_of(int32_t sm) const;
+  // What is looked at, from what is fastest on: how many blocks come; how those of clusters came up
+  // to a level; and all that is known of that.
+  enum class Detail : uint8_t { blocks, levels, all };
+  std::vector<Detail> details() const;
+  void look_at(size_t domain, Detail detail, Gpc& gpc) const;
 
+  const Model& model_;
   const Device& device_;
   const std::vector<Launch>& launches_;
   const Demands& demands_;
   const Resident& resident_;
   const Arrived& arrived_;
-  std::array<SmStates, 2>& all_known_;
-  SmStates* known_ = nullptr;
+  std::array<SmStates, 2>& all_states_;
   Effort& effort_;
-  const std::function<void()>& interrupted_;
   const LaunchPlaces places_;
-  std::vector<OneSm> sms_;
   Asked asked_;
-  size_t waiting_ = 0;       // launches
-  std::vector<bool> quiet_;  // see find_quiet_sms
-  std::vector<bool> held_;   // those that come, and the last: they get no SM that is held
+  const HeldUp held_up_;
+  Held held_;
+  std::unique_ptr<Known> known_;
   std::vector<std::vector<Arrival>> doubtful_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 namespace tbsched {
 
@@ -9,13 +10,30 @@ namespace tbsched {
 struct TooManyWays {};
 
 // How much may still be looked at, in about 100 ns each.
-struct Effort {
-  int64_t left;
+class Effort {
+ public:
+  // It asks now and then whether it is interrupted, and ends with what that throws, which outlives
+  // it.
+  Effort(const int64_t looks, const std::function<void()>& interrupted)
+      : left_(looks), interrupted_(interrupted) {}
 
+  bool is_spent() const { return left_ < 0; }
   void spend(const int64_t looks) {
-    left -= looks;
-    if (left < 0) throw TooManyWays{};
+    left_ -= looks;
+    unasked_ += looks;
+    if (unasked_ > kLooksBetween) {
+      unasked_ = 0;
+      interrupted_();
+    }
+    if (is_spent()) throw TooManyWays{};
   }
+
+ private:
+  static constexpr int64_t kLooksBetween = 100'000;
+
+  int64_t left_;
+  int64_t unasked_ = 0;
+  const std::function<void()>& interrupted_;
 };
 
 }  // namespace tbsched

@@ -1,6 +1,8 @@
 #include "tbsched/engine/together/gpcs/places.h"
 
 #include <algorithm>
+#include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "tbsched/engine/together/coming.h"
@@ -26,10 +28,16 @@ Way way_of(const Demand& demand, const Device& device) {
   return has_order && takes_whole_tpcs(demand, device.spec) ? Way::whole_tpcs : Way::other;
 }
 
-// At one level a domain has no more passes than SMs.
-int32_t most_passes(const Device& device) {
+// How many clusters a domain places at one level at most. Each takes a place there at least, and an
+// SM, or TPC, has one. Of whole TPCs so many must be left that are at no later level. Balanced ones
+// take all places before the level first, and then have all of theirs there.
+int32_t most_passes(const Device& device, const Way way, const int32_t parts) {
   int32_t most = 1;
-  for (const ClusterDomain& domain : device.cluster_domains) most = std::max(most, domain.sms());
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    const auto tpcs = static_cast<int32_t>(domain.tpcs.size());
+    const int32_t own = way == Way::whole_tpcs ? tpcs - parts + 1 : domain.sms() / parts + 1;
+    most = std::max(most, own);
+  }
   return most;
 }
 
@@ -37,10 +45,21 @@ int32_t most_passes(const Device& device) {
 
 LaunchPlaces::LaunchPlaces(const Model& model, const Demands& demands)
     : device_(model.device()), demands_(demands) {
-  const auto domains = static_cast<int32_t>(device_.cluster_domains.size());
-  for (const Demand& demand : demands.all()) {
+  for (size_t launch = 0; launch < demands.all().size(); ++launch) {
+    const Demand& demand = demands[launch];
     ways_.push_back(model.policy().most_room_first ? way_of(demand, device_) : Way::other);
-    width_.push_back(demand.cluster == 1 ? device_.spec.sms : domains * most_passes(device_));
+    std::vector<int32_t>& numbers = number_of_domain_.emplace_back();
+    int32_t domains = 0;
+    for (const ClusterDomain& domain : device_.cluster_domains) {
+      const bool takes = std::ranges::any_of(domain.tpcs | std::views::join, [&](const int32_t sm) {
+        return demands.may_be_on(launch, sm);
+      });
+      numbers.push_back(domains);
+      domains += takes ? 1 : 0;
+    }
+    domains_.push_back(std::max(1, domains));
+    const int32_t passes = most_passes(device_, ways_.back(), parts(static_cast<int32_t>(launch)));
+    width_.push_back(demand.cluster == 1 ? device_.spec.sms : domains_.back() * passes);
   }
 }
 
@@ -51,18 +70,18 @@ PlaceRange LaunchPlaces::all(const int32_t launch) const {
 }
 
 bool LaunchPlaces::is_one_level(const int32_t launch, const PlaceRange& range) const {
-  return range.first / width_[launch] == range.last / width_[launch];
+  return level(range.first, launch) == level(range.last, launch);
+}
+
+int32_t LaunchPlaces::middle(const int32_t launch, const PlaceRange& range) const {
+  if (is_one_level(launch, range)) return std::midpoint(range.first, range.last);
+  const int32_t before = std::midpoint(level(range.first, launch), level(range.last, launch) - 1);
+  return (before + 1) * width_[launch] - 1;
 }
 
 int32_t LaunchPlaces::parts(const int32_t launch) const {
   const int32_t cluster = demands_[launch].cluster;
   return ways_[launch] == Way::whole_tpcs ? cluster / device_.spec.sms_per_tpc : cluster;
-}
-
-int32_t LaunchPlaces::up_to(const int32_t place, const int32_t launch, const int32_t sm,
-                            const int32_t room) const {
-  const int32_t level = place / width_[launch];
-  return up_to_level(is_preferred(place, launch, sm) ? level : level - 1, launch, room, false);
 }
 
 int32_t LaunchPlaces::up_to_level(const int32_t level, const int32_t launch, const int32_t room,
@@ -75,9 +94,9 @@ int32_t LaunchPlaces::up_to_level(const int32_t level, const int32_t launch, con
 }
 
 int32_t LaunchPlaces::passes(const int32_t place, const int32_t launch, const size_t domain) const {
-  const auto domains = static_cast<int32_t>(device_.cluster_domains.size());
   const int32_t in_level = place % width_[launch];
-  return in_level / domains + (std::cmp_less_equal(domain, in_level % domains) ? 1 : 0);
+  const int32_t number = number_of_domain_[launch][domain];
+  return in_level / domains_[launch] + (number <= in_level % domains_[launch] ? 1 : 0);
 }
 
 }  // namespace tbsched

@@ -22,7 +22,7 @@ struct PlaceRange {
 
 // LaunchPlaces are sorted by level: for single blocks the room that the SM has, the most first, and
 // of SMs with as much the one that is preferred. For clusters idle TPCs are the first level; at
-// each level the domains get a cluster each, in turn, pass by pass.
+// each level the domains that may take some get a cluster each, in turn, pass by pass.
 class LaunchPlaces {
  public:
   // Both outlive it.
@@ -32,6 +32,8 @@ class LaunchPlaces {
   // The last place of all.
   PlaceRange all(int32_t launch) const;
   bool is_one_level(int32_t launch, const PlaceRange& range) const;
+  // The last place of the first half, or near that, where a level ends.
+  int32_t middle(int32_t launch, const PlaceRange& range) const;
   // SMs, or TPCs, that a cluster takes of its domain; 1 of single blocks.
   int32_t parts(int32_t launch) const;
 
@@ -40,16 +42,20 @@ class LaunchPlaces {
   bool is_preferred(const int32_t place, const int32_t launch, const int32_t sm) const {
     return device_.rank_of_sm[sm] <= place % width_[launch];
   }
-  // How many places up to this one an SM has that has so much room.
-  int32_t up_to(int32_t place, int32_t launch, int32_t sm, int32_t room) const;
+  int32_t level(const int32_t place, const int32_t launch) const { return place / width_[launch]; }
+  // How many places up to this one an SM has that has so much room, and is so preferred.
+  int32_t up_to(const int32_t place, const int32_t launch, const bool preferred,
+                const int32_t room) const {
+    return up_to_level(level(place, launch) - (preferred ? 0 : 1), launch, room, false);
+  }
   // Of an SM, or TPC: how many are at levels before that of the place, or up to it.
   int32_t before_level(const int32_t place, const int32_t launch, const int32_t room,
                        const bool idle) const {
-    return up_to_level(place / width_[launch] - 1, launch, room, idle);
+    return up_to_level(level(place, launch) - 1, launch, room, idle);
   }
   int32_t through_level(const int32_t place, const int32_t launch, const int32_t room,
                         const bool idle) const {
-    return up_to_level(place / width_[launch], launch, room, idle);
+    return up_to_level(level(place, launch), launch, room, idle);
   }
   // Of an idle SM, or TPC.
   int32_t most_room(const int32_t launch) const { return demands_[launch].blocks_per_sm; }
@@ -68,6 +74,9 @@ class LaunchPlaces {
   const Demands& demands_;
   std::vector<Way> ways_;
   std::vector<int32_t> width_;  // places at a level
+  // Of a launch of clusters those domains that may take some, one after the other, and how many.
+  std::vector<std::vector<int32_t>> number_of_domain_;
+  std::vector<int32_t> domains_;
 };
 
 }  // namespace tbsched

@@ -1,152 +1,80 @@
 #include "tbsched/engine/together/gpcs/shares.h"
 
 #include <algorithm>
-#include <limits>
+#include <cstddef>
 #include <numeric>
-#include <set>
-#include <tuple>
 #include <utility>
 
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostTakings = 300'000;
+constexpr int64_t kMostLooksOfRange = 20'000;
+constexpr int64_t kSharesOfLook = 4;
+constexpr Barred kAllBarred = (1U << kMostCounted) - 1;
 
-class Explorer {
+}  // namespace
+
+// The shares from one stage on.
+class AllShares::Explorer {
  public:
-  Explorer(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
-           SmStates& known, Effort& effort)
-      : places_(places), asked_(asked), sms_(sms), known_(known), effort_(effort) {}
+  Explorer(AllShares& all, const size_t stage, const std::vector<ShareOfSm>& sms)
+      : all_(all),
+        places_(all.places_),
+        asked_(all.asked_),
+        behaviours_(all.behaviours_),
+        stage_(stage),
+        sms_(sms),
+        exact_(asked_.exact_at(stage)) {}
 
   Shares run() {
-    std::vector<int32_t> states;
-    for (const ShareOfSm& each : sms_) states.push_back(each.state);
-    arrive(0, states);
+    each_prospect();
     return std::move(found_);
   }
 
  private:
-  bool is_last(const size_t stage) const { return stage == asked_.coming.size(); }
-  int16_t& entered() { return share_.blocks[asked_.coming.size()]; }
+  bool is_last() const { return asked_.is_last(stage_); }
+  const Ready& ready(const size_t sm) const { return behaviours_.ready(turns_[sm].prospect.ready); }
 
-  void arrive(const size_t stage, const std::vector<int32_t>& states) {
-    if (is_last(stage) && !asked_.leave_before_last) {
-      end(states);
-      return;
-    }
-    each_of_all(stage, states, {});
-  }
-
-  // Whatever leaves just before a launch comes.
-  void each_of_all(const size_t stage, const std::vector<int32_t>& states,
-                   const std::vector<int32_t>& after) {
-    const size_t sm = after.size();
-    if (sm == states.size()) {
-      if (is_last(stage)) {
-        end(after);
+  // Whatever leaves just before the launch comes.
+  void each_prospect() {
+    if (turns_.size() == sms_.size()) {
+      all_.spend(1);
+      if (is_last()) {
+        end();
       } else {
-        place(stage, after);
+        place();
       }
       return;
     }
-    const bool may_enter = sms_[sm].takes.back() && !(stage == 0 && sms_[sm].is_quiet);
-    const int32_t waiting = may_enter ? asked_.waiting : -1;
-    const std::vector<Reached>& all = known_.reached(states[sm], waiting, asked_.most_enter);
-    const size_t acts = acts_.size();
-    for (const int32_t way : distinct(states[sm], all, sm, stage)) {
-      note_moves(all, way, stage, sm);
-      std::vector<int32_t> next = after;
-      next.push_back(all[way].state);
-      if (asked_.waiting >= 0) entered() += static_cast<int16_t>(all[way].entered);
-      each_of_all(stage, states, next);
-      if (asked_.waiting >= 0) entered() -= static_cast<int16_t>(all[way].entered);
-      acts_.resize(acts);
+    for (const Prospect& prospect : behaviours_.prospects(sms_[turns_.size()].outlook)) {
+      turns_.push_back({prospect});
+      each_prospect();
+      turns_.pop_back();
     }
   }
 
-  void note_moves(const std::vector<Reached>& all, const int32_t way, const size_t stage,
-                  const size_t sm) {
-    if (all[way].before < 0) return;
-    note_moves(all, all[way].before, stage, sm);
-    const auto& [launch, kind, enters] = all[way].move;
-    acts_.push_back({.what = enters ? Act::What::enters : Act::What::leaves,
-                     .before = static_cast<int16_t>(stage),
-                     .sm = static_cast<int16_t>(sm),
-                     .launch = static_cast<int16_t>(launch),
-                     .which = static_cast<int16_t>(kind)});
-  }
-
-  // Of those that are alike in what matters one each. Of an SM that no later launch takes that is
-  // the room for this one; at the end, the room for the last one; and if nothing leaves any more,
-  // the room for one launch before, and then for the last.
-  const std::vector<int32_t>& distinct(const int32_t state, const std::vector<Reached>& all,
-                                       const size_t sm, const size_t stage) {
-    const auto [at, is_new] = distinct_.try_emplace({state, sm, stage});
-    if (is_new) at->second = find_distinct(all, sm, stage);
-    return at->second;
-  }
-
-  std::vector<int32_t> find_distinct(const std::vector<Reached>& all, const size_t sm,
-                                     const size_t stage) {
-    if (!may_be_taken(sm, stage)) return {0};
+  std::vector<int32_t> rooms() const {
     std::vector<int32_t> found;
-    int32_t least = std::numeric_limits<int32_t>::max();
-    std::set<std::vector<int32_t>> known;
-    const bool is_end = stage + 1 == asked_.coming.size() && !asked_.leave_before_last;
-    const bool is_alike = !is_last(stage) && (is_end || !may_be_taken(sm, stage + 1));
-    for (int32_t k = 0; std::cmp_less(k, all.size()); ++k) {
-      effort_.spend(1);
-      if (is_last(stage)) {
-        const int32_t own = room(all[k].state, sm, stage);
-        if (own >= least) continue;
-        least = own;
-      }
-      if (is_alike && !known.insert(rooms_after(all[k].state, sm, stage)).second) continue;
-      found.push_back(k);
-    }
+    for (size_t sm = 0; sm < sms_.size(); ++sm) found.push_back(ready(sm).room);
     return found;
   }
 
-  // By a launch from this one on.
-  bool may_be_taken(const size_t sm, const size_t stage) const {
-    for (size_t k = stage; k <= asked_.coming.size(); ++k) {
-      if (sms_[sm].takes[k]) return true;
+  void place() {
+    const Comer& comer = asked_.coming[stage_];
+    // It waits for room for all of its blocks.
+    if (comer.waits && all_.demands_[comer.launch].at_once) {
+      take(std::vector<int32_t>(sms_.size()));
+      return;
     }
-    return false;
-  }
-
-  std::vector<int32_t> rooms_after(int32_t state, const size_t sm, const size_t stage) {
-    std::vector<int32_t> rooms = {known_.idle(state) ? 1 : 0};
-    for (int32_t left = room(state, sm, stage); left >= 0; --left) {
-      effort_.spend(1);
-      rooms.push_back(room(state, sm, stage + 1));
-      if (left > 0) state = known_.with_one_more(state, asked_.coming[stage]);
-    }
-    return rooms;
-  }
-
-  int32_t room(const int32_t state, const size_t sm, const size_t stage) {
-    if (!sms_[sm].takes[stage]) return 0;
-    return known_.room(state, is_last(stage) ? asked_.last : asked_.coming[stage]);
-  }
-
-  std::vector<int32_t> rooms(const std::vector<int32_t>& states, const size_t stage) {
-    std::vector<int32_t> found;
-    for (size_t sm = 0; sm < states.size(); ++sm) found.push_back(room(states[sm], sm, stage));
-    return found;
-  }
-
-  void place(const size_t stage, const std::vector<int32_t>& states) {
-    const int32_t launch = asked_.coming[stage];
-    switch (places_.way(launch)) {
+    switch (places_.way(comer.launch)) {
       case Way::single:
-        place_single(stage, states);
+        place_single();
         break;
       case Way::whole_tpcs:
-        place_in_tpc(stage, states);
+        place_in_tpc();
         break;
       case Way::balanced:
-        place_balanced(stage, states);
+        place_balanced();
         break;
       case Way::other:
         throw TooManyWays{};
@@ -154,51 +82,46 @@ class Explorer {
   }
 
   // All places up to the first of the range, and no more than up to its last.
-  void place_single(const size_t stage, const std::vector<int32_t>& states) {
-    const int32_t launch = asked_.coming[stage];
-    const PlaceRange& range = asked_.places[stage];
-    const std::vector<int32_t> own = rooms(states, stage);
+  void place_single() {
+    const int32_t launch = asked_.launch_at(stage_);
+    const PlaceRange& range = asked_.places[stage_];
     std::vector<PlaceRange> counts;
-    for (size_t k = 0; k < states.size(); ++k) {
-      counts.push_back({places_.up_to(range.first, launch, sms_[k].sm, own[k]),
-                        places_.up_to(range.last, launch, sms_[k].sm, own[k])});
+    for (size_t sm = 0; sm < sms_.size(); ++sm) {
+      const int32_t room = ready(sm).room;
+      const uint32_t preferred = sms_[sm].preferred;
+      counts.push_back({places_.up_to(range.first, launch, (preferred & 1U) != 0, room),
+                        places_.up_to(range.last, launch, (preferred & 2U) != 0, room)});
     }
-    each_count(counts, {}, [&](const std::vector<int32_t>& taken) { take(stage, states, taken); });
+    each_count(counts, {}, [&](const std::vector<int32_t>& taken) { take(taken); });
   }
 
-  void place_in_tpc(const size_t stage, const std::vector<int32_t>& states) {
-    const int32_t launch = asked_.coming[stage];
-    const PlaceRange& range = asked_.places[stage];
-    const int32_t room = std::ranges::min(rooms(states, stage));
-    const bool idle =
-        std::ranges::all_of(states, [&](const int32_t state) { return known_.idle(state); });
+  void place_in_tpc() {
+    const int32_t launch = asked_.launch_at(stage_);
+    const PlaceRange& range = asked_.places[stage_];
+    const int32_t room = std::ranges::min(rooms());
+    bool idle = true;
+    for (size_t sm = 0; sm < sms_.size(); ++sm) idle = idle && ready(sm).idle;
     const int32_t before = places_.before_level(range.first, launch, room, idle);
     const int32_t through = places_.through_level(range.last, launch, room, idle);
-    const bool is_exact = std::cmp_equal(stage, asked_.exact);
-    const int32_t least = is_exact || places_.parts(launch) > 1 ? 0 : before;
+    const int32_t least = exact_ || places_.parts(launch) > 1 ? 0 : before;
     for (int32_t taken = least; taken <= through; ++taken) {
-      if (is_exact) {
-        note(before, through - before, taken);
-        note_ends(launch, room, taken, idle);
-        share_.takes_idle = idle && taken > 0;
-        share_.is_like_idle = !idle && room == places_.most_room(launch);
-      }
-      share_.missing[stage] = taken < before ? 1 : 0;
-      take(stage, states, std::vector<int32_t>(states.size(), taken));
+      note(before, through - before, taken);
+      note_ends(launch, room, taken, idle);
+      level_.takes_idle = idle && taken > 0;
+      level_.is_like_idle = !idle && room == places_.most_room(launch);
+      take(std::vector<int32_t>(sms_.size(), taken), taken < before ? 1 : 0);
     }
-    share_.missing[stage] = 0;
-    if (is_exact) note(0, 0, 0);
   }
 
-  void place_balanced(const size_t stage, const std::vector<int32_t>& states) {
-    const int32_t launch = asked_.coming[stage];
-    const PlaceRange& range = asked_.places[stage];
+  void place_balanced() {
+    const int32_t launch = asked_.launch_at(stage_);
+    const PlaceRange& range = asked_.places[stage_];
     const int32_t most_missing = places_.parts(launch) - 1;
     std::vector<int32_t> before_on;
     std::vector<PlaceRange> counts;
     int32_t before = 0;
     int32_t through = 0;
-    const std::vector<int32_t> own = rooms(states, stage);
+    const std::vector<int32_t> own = rooms();
     for (const int32_t room : own) {
       before_on.push_back(places_.before_level(range.first, launch, room, false));
       counts.push_back({std::max(0, before_on.back() - most_missing),
@@ -206,32 +129,23 @@ class Explorer {
       before += before_on.back();
       through += counts.back().last;
     }
-    const bool is_exact = std::cmp_equal(stage, asked_.exact);
     each_count(counts, {}, [&](const std::vector<int32_t>& taken) {
       int32_t missing = 0;
       for (size_t k = 0; k < taken.size(); ++k) {
         missing += std::max(0, before_on[k] - taken[k]);
       }
       if (missing > most_missing) return;
-      if (is_exact) {
-        note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));
-        for (size_t k = 0; k < taken.size(); ++k) note_ends(launch, own[k], taken[k], false);
-      }
-      share_.missing[stage] = static_cast<int16_t>(missing);
-      take(stage, states, taken);
+      note(before, through - before, std::accumulate(taken.begin(), taken.end(), 0));
+      for (size_t k = 0; k < taken.size(); ++k) note_ends(launch, own[k], taken[k], false);
+      take(taken, missing);
     });
-    share_.missing[stage] = 0;
-    if (is_exact) note(0, 0, 0);
   }
 
   void note(const int32_t before, const int32_t at, const int32_t taken) {
-    share_.before = static_cast<int16_t>(before);
-    share_.at = static_cast<int16_t>(at);
-    share_.taken = static_cast<int16_t>(taken);
-    share_.first_left = kNoneLeft;
-    share_.last_taken = kNoneTaken;
-    share_.takes_idle = false;
-    share_.is_like_idle = false;
+    level_ = {};
+    level_.before = static_cast<int16_t>(before);
+    level_.at = static_cast<int16_t>(at);
+    level_.taken = static_cast<int16_t>(taken);
   }
 
   // Of an SM, or TPC.
@@ -239,8 +153,8 @@ class Explorer {
     const auto next = [&](const int32_t number) {
       return static_cast<int16_t>(places_.next_level(launch, room - number, idle && number == 0));
     };
-    if (taken < room) share_.first_left = std::min(share_.first_left, next(taken));
-    if (taken > 0) share_.last_taken = std::max(share_.last_taken, next(taken - 1));
+    if (taken < room) level_.first_left = std::min(level_.first_left, next(taken));
+    if (taken > 0) level_.last_taken = std::max(level_.last_taken, next(taken - 1));
   }
 
   template <typename Call>
@@ -258,60 +172,191 @@ class Explorer {
     }
   }
 
-  void take(const size_t stage, const std::vector<int32_t>& states,
-            const std::vector<int32_t>& taken) {
-    effort_.spend(1);
-    if (++takings_ > (asked_.is_one_place() ? kMostTakings : kMostTakings / 16)) {
-      throw TooManyWays{};
+  // So many blocks on each SM; and then whatever happens next.
+  void take(const std::vector<int32_t>& taken, const int32_t missing = 0) {
+    for (size_t sm = 0; sm < taken.size(); ++sm) turns_[sm].taken = taken[sm];
+    const Shares& next = all_.from(stage_ + 1, all_.after(sms_, turns_));
+    const auto sum = static_cast<int16_t>(std::accumulate(taken.begin(), taken.end(), 0));
+    all_.spend(1 + std::ssize(next) / kSharesOfLook);
+    for (const auto& [share, least] : next) {
+      Share whole = share;
+      if (!count_entered(whole)) continue;
+      if (exact_) whole.exact[*exact_] = level_;
+      whole.missing[stage_] = static_cast<int16_t>(missing);
+      whole.blocks[stage_] = static_cast<int16_t>(whole.blocks[stage_] + sum);
+      keep(whole, least.room, &least);
     }
-    const size_t acts = acts_.size();
-    std::vector<int32_t> next = states;
-    for (size_t sm = 0; sm < next.size(); ++sm) {
-      for (int32_t k = 0; k < taken[sm]; ++k) {
-        next[sm] = known_.with_one_more(next[sm], asked_.coming[stage]);
+  }
+
+  // Returns whether clusters can have entered so.
+  bool count_entered(Share& share) const {
+    for (const Entering& each : asked_.entering) {
+      int32_t blocks = 0;
+      bool is_barred_from_one = false;
+      for (const auto& [prospect, taken] : turns_) {
+        const int32_t own = prospect.entered[each.place] * each.on_tpc;
+        blocks = each.on_tpc > 1 ? std::max(blocks, own) : blocks + own;
+        is_barred_from_one = is_barred_from_one || is_barred(prospect.barred, each.place);
       }
-      if (taken[sm] == 0) continue;
-      acts_.push_back({.what = Act::What::comes,
-                       .before = static_cast<int16_t>(stage),
-                       .sm = static_cast<int16_t>(sm),
-                       .launch = static_cast<int16_t>(asked_.coming[stage]),
-                       .which = static_cast<int16_t>(taken[sm])});
+      if (is_barred_from_one && blocks > 0) return false;
+      int16_t& sum = share.blocks[each.place];
+      sum = static_cast<int16_t>(sum + blocks);
     }
-    const int32_t sum = std::accumulate(taken.begin(), taken.end(), 0);
-    share_.blocks[stage] = static_cast<int16_t>(sum);
-    arrive(stage + 1, next);
-    share_.blocks[stage] = 0;
-    acts_.resize(acts);
+    share.barred = sms_.size() == 1 ? share.barred & turns_.front().prospect.barred : 0;
+    return true;
   }
 
-  void end(const std::vector<int32_t>& states) {
-    effort_.spend(1);
-    const std::vector<int32_t> own = rooms(states, asked_.coming.size());
-    const int32_t room = places_.way(asked_.last) == Way::whole_tpcs
-                             ? std::ranges::min(own)
-                             : std::accumulate(own.begin(), own.end(), 0);
-    const auto [at, is_new] = found_.try_emplace(share_, room, acts_);
-    if (!is_new && room < at->second.room) at->second = {room, acts_};
+  void end() {
+    Share share;
+    share.barred = kAllBarred;
+    if (count_entered(share)) keep(share, all_.room_of(rooms()), nullptr);
   }
 
+  void keep(const Share& share, const int32_t room, const LeastRoom* const then) {
+    const auto [at, is_new] = found_.try_emplace(share);
+    if (!is_new && room >= at->second.room) return;
+    at->second = {room, turns_, then, {}};
+  }
+
+  AllShares& all_;
   const LaunchPlaces& places_;
   const Asked& asked_;
-  const std::span<const ShareOfSm> sms_;
-  SmStates& known_;
-  Effort& effort_;
-  Share share_;
-  std::vector<Act> acts_;
+  Behaviours& behaviours_;
+  const size_t stage_;
+  const std::vector<ShareOfSm>& sms_;
+  const std::optional<size_t> exact_;
+  LevelShare level_;  // of those that are found next
+  std::vector<LeastRoom::Turn> turns_;
   Shares found_;
-  // Of an SM in a state, at a stage.
-  std::map<std::tuple<int32_t, size_t, size_t>, std::vector<int32_t>> distinct_;
-  size_t takings_ = 0;
 };
 
-}  // namespace
+const Shares& AllShares::of(const std::vector<ShareOfSm>& sms) {
+  looks_ = 0;
+  return from(0, sms);
+}
 
-Shares shares(const LaunchPlaces& places, const Asked& asked, const std::span<const ShareOfSm> sms,
-              SmStates& known, Effort& effort) {
-  return Explorer(places, asked, sms, known, effort).run();
+void AllShares::forget() {
+  known_.clear();
+  count_ = 0;
+}
+
+// What the shares depend on.
+std::vector<int32_t> AllShares::key(const size_t stage, const std::vector<ShareOfSm>& sms) const {
+  std::vector<int32_t> found = {static_cast<int32_t>(stage)};
+  for (size_t k = stage; k < asked_.coming.size(); ++k) {
+    const int32_t launch = asked_.coming[k].launch;
+    found.push_back(places_.level(asked_.places[k].first, launch));
+    found.push_back(places_.level(asked_.places[k].last, launch));
+  }
+  for (size_t k = 0; k < asked_.exact.size(); ++k) {
+    if (asked_.exact[k] >= stage)
+      found.push_back(static_cast<int32_t>(k * kMostCounted + asked_.exact[k]));
+  }
+  found.push_back(-1);
+  for (const ShareOfSm& sm : sms) {
+    found.push_back(sm.outlook);
+    found.push_back(static_cast<int32_t>(sm.preferred));
+  }
+  return found;
+}
+
+// Whether what a launch takes of one SM depends on another one.
+bool AllShares::are_tied(const size_t stage) const {
+  return std::any_of(
+      asked_.coming.begin() + static_cast<std::ptrdiff_t>(stage), asked_.coming.end(),
+      [&](const Comer& comer) { return places_.way(comer.launch) == Way::whole_tpcs; });
+}
+
+// For the last launch: so much room on each SM.
+int32_t AllShares::room_of(const std::vector<int32_t>& sms) const {
+  if (places_.way(asked_.last) == Way::whole_tpcs) return std::ranges::min(sms);
+  return std::accumulate(sms.begin(), sms.end(), 0);
+}
+
+void AllShares::spend(const int64_t looks) {
+  effort_.spend(looks);
+  looks_ += looks;
+  if (looks_ > kMostLooksOfRange && !asked_.is_one_place()) throw TooManyWays{};
+}
+
+// None: clusters cannot have entered so.
+std::optional<Share> AllShares::of_both(const Share& one, const Share& other) const {
+  Share found = one;
+  found.barred = one.barred & other.barred;
+  for (size_t k = 0; k < kMostCounted; ++k) {
+    found.blocks[k] = static_cast<int16_t>(one.blocks[k] + other.blocks[k]);
+    found.missing[k] = static_cast<int16_t>(one.missing[k] + other.missing[k]);
+  }
+  // Of whole TPCs those that enter: what came is not counted here, since it would tie the SMs.
+  for (const Entering& each : asked_.entering) {
+    if (each.on_tpc == 1) continue;
+    const bool is_barred_from_one = is_barred(one.barred | other.barred, each.place);
+    found.blocks[each.place] = std::max(one.blocks[each.place], other.blocks[each.place]);
+    if (is_barred_from_one && found.blocks[each.place] > 0) return {};
+  }
+  for (size_t k = 0; k < kMostExact; ++k) {
+    found.exact[k] = tbsched::of_both(one.exact[k], other.exact[k]);
+  }
+  return found;
+}
+
+Shares AllShares::joined(const size_t stage, const std::vector<ShareOfSm>& sms) {
+  Shares found;
+  for (const auto& [share, least] : from(stage, {sms.front()})) {
+    found[share] = {least.room, {}, nullptr, {&least}};
+  }
+  for (auto sm = sms.begin() + 1; sm != sms.end(); ++sm) {
+    const Shares& own = from(stage, {*sm});
+    Shares next;
+    for (const auto& [share, least] : found) {
+      spend(1 + std::ssize(own) / kSharesOfLook);
+      for (const auto& [other, least_of_other] : own) {
+        std::optional<Share> both = of_both(share, other);
+        if (!both) continue;
+        if (sm + 1 == sms.end()) both->barred = 0;
+        const int32_t room = room_of({least.room, least_of_other.room});
+        const auto [at, is_new] = next.try_emplace(*both);
+        if (!is_new && room >= at->second.room) continue;
+        at->second = {room, {}, nullptr, least.of_each};
+        at->second.of_each.push_back(&least_of_other);
+      }
+    }
+    found = std::move(next);
+  }
+  return found;
+}
+
+const Shares& AllShares::from(const size_t stage, const std::vector<ShareOfSm>& sms) {
+  std::vector<int32_t> own = key(stage, sms);
+  const auto known = known_.find(own);
+  if (known != known_.end()) return known->second;
+  const bool is_one = sms.size() == 1 || are_tied(stage);
+  Shares found = is_one ? Explorer(*this, stage, sms).run() : joined(stage, sms);
+  count_ += found.size();
+  return known_.emplace(std::move(own), std::move(found)).first->second;
+}
+
+std::vector<size_t> AllShares::order_after(const std::vector<ShareOfSm>& sms,
+                                           const std::vector<LeastRoom::Turn>& turns) const {
+  std::vector<size_t> order(sms.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  const auto next = [&](const size_t sm) {
+    const Ready& ready = behaviours_.ready(turns[sm].prospect.ready);
+    return ShareOfSm{ready.then[turns[sm].taken], sms[sm].preferred >> 2U};
+  };
+  std::ranges::stable_sort(order, {}, next);
+  return order;
+}
+
+std::vector<ShareOfSm> AllShares::after(const std::vector<ShareOfSm>& sms,
+                                        const std::vector<LeastRoom::Turn>& turns) const {
+  std::vector<ShareOfSm> found;
+  for (size_t sm = 0; sm < sms.size(); ++sm) {
+    const Ready& ready = behaviours_.ready(turns[sm].prospect.ready);
+    found.push_back({ready.then[turns[sm].taken], sms[sm].preferred >> 2U});
+  }
+  std::ranges::sort(found);
+  return found;
 }
 
 }  // namespace tbsched

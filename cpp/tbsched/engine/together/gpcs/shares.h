@@ -2,96 +2,99 @@
 // which blocks of outsiders may have left before.
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <map>
-#include <span>
+#include <optional>
 #include <vector>
 
+#include "tbsched/engine/together/gpcs/asked.h"
 #include "tbsched/engine/together/gpcs/effort.h"
+#include "tbsched/engine/together/gpcs/levels.h"
 #include "tbsched/engine/together/gpcs/places.h"
-#include "tbsched/engine/together/gpcs/sm_states.h"
+#include "tbsched/engine/together/gpcs/sm/behaviours.h"
 
 namespace tbsched {
 
-constexpr size_t kMostComing = 4;  // launches before the last one, the one that waits included
-using BlocksOfEach = std::array<int16_t, kMostComing>;
-
-// Launches that come and find room, one after the other, and one that comes last.
-struct Asked {
-  std::vector<int32_t> coming;
-  std::vector<PlaceRange> places;  // where the last place of each is
-  int32_t last = -1;
-  // Of the coming launches that of which the places at the last level are looked at one by one; or
-  // none.
-  int32_t exact = -1;
-  std::vector<int32_t> leaving;    // launches that are there, of which any blocks may leave
-  bool leave_before_last = false;  // else that only gives the last one room
-  // A launch that is there, and of which so many blocks wait: they come where others have left. Or
-  // none. It is counted behind those that come.
-  int32_t waiting = -1;
-  int32_t most_enter = 0;
-  int32_t enter_together = 1;  // a cluster
-
-  // Then it is known what each launch takes of each SM, and more looks are worth it.
-  bool is_one_place() const {
-    return std::ranges::all_of(places,
-                               [](const PlaceRange& range) { return range.first == range.last; });
-  }
-};
-
-// What happened on an SM: a block left; one that waited came; or blocks of a launch did.
-struct Act {
-  enum class What : uint8_t { leaves, enters, comes };
-  What what;
-  int16_t before;  // which of the launches that come
-  int16_t sm;      // of the share
-  int16_t launch;
-  int16_t which;  // see Move; of blocks that come, how many
-};
-
-// Levels.
-constexpr int16_t kNoneLeft = std::numeric_limits<int16_t>::max();
-constexpr int16_t kNoneTaken = -1;
-
 struct Share {
-  BlocksOfEach blocks = {};  // of each that comes
+  BlocksOfEach blocks = {};
   // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
   BlocksOfEach missing = {};
-  // Of the exact launch: places before the last level, at that level, and those that it took.
-  int16_t before = 0;
-  int16_t at = 0;
-  int16_t taken = 0;
-  // The levels of the first place that was left, and of the last one that was taken; whether a
-  // TPC was idle and is taken, and whether it has the room of an idle one and is not.
-  int16_t first_left = kNoneLeft;
-  int16_t last_taken = kNoneTaken;
-  bool takes_idle = false;
-  bool is_like_idle = false;
+  std::array<LevelShare, kMostExact> exact = {};  // of each exact launch
+  Barred barred = 0;                              // of one SM of a TPC
 
   auto operator<=>(const Share&) const = default;
 };
 
-// The least room for the last launch, and a way to get there.
+// The least room for the last launch, and a way to get there: of each SM what happened before a
+// launch came, how many of its blocks it took, and then the same of the next launch.
 struct LeastRoom {
-  int32_t room;
-  std::vector<Act> acts;
+  struct Turn {
+    Prospect prospect;
+    int32_t taken = 0;
+  };
+  int32_t room = 0;
+  std::vector<Turn> turns;
+  const LeastRoom* then = nullptr;  // none: it was the last one
+  // Where SMs do not depend on each other, of each by itself; then there is nothing of the above.
+  std::vector<const LeastRoom*> of_each;
 };
 using Shares = std::map<Share, LeastRoom>;
 
-// Of an SM of a share: whether it takes blocks of each that comes, of the last, and of the one that
-// waits.
+// An SM of a share: its outlook, and for the last launches that come whether it is preferred to the
+// first place where that may end, or is it, and the same of the last place: two bits each, the next
+// launch in the lowest ones.
 struct ShareOfSm {
-  int32_t sm;
-  int32_t state;
-  bool is_quiet;  // nothing enters before something comes
-  std::vector<bool> takes;
+  int32_t outlook;
+  uint32_t preferred;
+
+  auto operator<=>(const ShareOfSm&) const = default;
 };
 
-// Of one SM, or of those of a TPC. Throws TooManyWays, GapsMatter.
-Shares shares(const LaunchPlaces& places, const Asked& asked, std::span<const ShareOfSm> sms,
-              SmStates& known, Effort& effort);
+// All shares of one question, kept while the places change. The functions throw TooManyWays.
+class AllShares {
+ public:
+  // All outlive it.
+  AllShares(const Demands& demands, const LaunchPlaces& places, const Asked& asked,
+            Behaviours& behaviours, Effort& effort)
+      : demands_(demands),
+        places_(places),
+        asked_(asked),
+        behaviours_(behaviours),
+        effort_(effort) {}
+
+  // Of SMs, in order. They remain until all are forgotten.
+  const Shares& of(const std::vector<ShareOfSm>& sms);
+  bool are_many() const { return count_ > kMany; }
+  void forget();
+  // In which order the SMs of a share are after a turn.
+  std::vector<size_t> order_after(const std::vector<ShareOfSm>& sms,
+                                  const std::vector<LeastRoom::Turn>& turns) const;
+  std::vector<ShareOfSm> after(const std::vector<ShareOfSm>& sms,
+                               const std::vector<LeastRoom::Turn>& turns) const;
+
+ private:
+  class Explorer;
+  static constexpr size_t kMany = 2'000'000;
+
+  const Shares& from(size_t stage, const std::vector<ShareOfSm>& sms);
+  bool are_tied(size_t stage) const;
+  Shares joined(size_t stage, const std::vector<ShareOfSm>& sms);
+  std::optional<Share> of_both(const Share& one, const Share& other) const;
+  int32_t room_of(const std::vector<int32_t>& sms) const;
+  void spend(int64_t looks);
+  std::vector<int32_t> key(size_t stage, const std::vector<ShareOfSm>& sms) const;
+
+  const Demands& demands_;
+  const LaunchPlaces& places_;
+  const Asked& asked_;
+  Behaviours& behaviours_;
+  Effort& effort_;
+  std::map<std::vector<int32_t>, Shares> known_;
+  size_t count_ = 0;   // of shares
+  int64_t looks_ = 0;  // since SMs were asked about
+};
 
 }  // namespace tbsched

@@ -13,6 +13,7 @@ namespace tbsched {
 // nothing: there are none. Throws TooManyWays.
 std::optional<std::vector<const Column*>> too_little_room(const std::vector<const Columns*>& gpcs,
                                                           const Total& total, int32_t wanted,
+                                                          const Allowance& allowance,
                                                           Effort& effort);
 
 }  // namespace tbsched

@@ -1,63 +1,217 @@
 #include "tbsched/engine/together/histories/doubtful.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
 #include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/together/gpcs/places.h"
 #include "tbsched/engine/together/histories/standing.h"
 
 namespace tbsched {
 namespace {
 
-std::optional<int32_t> block_of(const std::vector<int32_t>& sms, const BlockOnSm& wanted) {
-  int32_t before = wanted.number;
-  for (size_t block = 0; block < sms.size(); ++block) {
-    if (sms[block] == wanted.sm && before-- == 0) return static_cast<int32_t>(block);
+constexpr int32_t kMostTurns = 4;
+constexpr int32_t kMostHelp = 4;  // for clusters of a launch, in a GPC
+
+// A block of a launch on an SM.
+using OnSm = std::pair<int32_t, int32_t>;
+using ToDo = std::map<int32_t, std::deque<MoveOnSm>>;  // of each SM
+using Blocks = std::map<int32_t, std::set<int32_t>>;   // of each launch
+
+class Planner {
+ public:
+  // `turn`: of kMostTurns, where to begin to look for room for clusters. All outlive it.
+  Planner(const Model& model, const LaunchPlaces& places, const std::vector<Event>& events,
+          const InitialState& state, const int32_t turn)
+      : domains_(model.device().cluster_domains),
+        places_(places),
+        events_(events),
+        turn_(static_cast<size_t>(turn)),
+        engine_(model, state, {&standing_}, {.leaving = BlockScheduler::Leaving::one_by_one}) {}
+
+  void arrive(const int32_t launch) {
+    number_.emplace(launch, static_cast<int32_t>(number_.size()));
+    engine_.step(events_[launch]);
+    steps_.push_back({launch});
   }
-  return {};
-}
+
+  // On all SMs as many blocks leave as may until others enter; then the next ones.
+  void move(const std::vector<MoveOnSm>& moves) {
+    ToDo to_do;
+    for (const MoveOnSm& each : moves) to_do[each.sm].push_back(each);
+    std::map<OnSm, int32_t> helped;  // clusters of a launch, in a domain
+    while (!to_do.empty()) {
+      Blocks leaving = next_to_leave(to_do);
+      if (leaving.empty()) leaving = helping(to_do, helped);
+      const bool is_stuck = leaving.empty();
+      std::map<OnSm, int32_t> before;
+      for (const auto& [sm, rest] : to_do) before[next(sm, rest)] = count(next(sm, rest));
+      let_leave(leaving);
+      for (auto& [sm, rest] : to_do) {
+        const OnSm own = next(sm, rest);
+        int32_t entered = is_stuck ? 1 : count(own) - before.at(own);
+        for (; entered > 0 && !rest.empty() && rest.front().enters; --entered) rest.pop_front();
+      }
+      forget_done(to_do);
+    }
+  }
+
+  std::vector<Step> steps() && { return std::move(steps_); }
+
+ private:
+  const std::vector<int32_t>& sms_of(const int32_t launch) const {
+    return standing_.launches()[number_.at(launch)].sms;
+  }
+  int32_t count(const OnSm& each) const {
+    return static_cast<int32_t>(std::ranges::count(sms_of(each.first), each.second));
+  }
+
+  static OnSm next(const int32_t sm, const std::deque<MoveOnSm>& rest) {
+    return {rest.front().launch, sm};
+  }
+  static void forget_done(ToDo& to_do) {
+    std::erase_if(to_do, [](const auto& each) { return each.second.empty(); });
+  }
+
+  // What enters is left to do.
+  Blocks next_to_leave(ToDo& to_do) const {
+    Blocks found;
+    for (auto& [sm, rest] : to_do) {
+      for (; !rest.empty() && !rest.front().enters; rest.pop_front()) {
+        const std::vector<int32_t> blocks = blocks_on({rest.front().launch, sm});
+        const auto number = static_cast<size_t>(rest.front().number);
+        if (number < blocks.size() && is_there(rest.front().launch, blocks[number])) {
+          found[rest.front().launch].insert(blocks[number]);
+        }
+      }
+    }
+    forget_done(to_do);
+    return found;
+  }
+
+  // All that ever came there, in order.
+  std::vector<int32_t> blocks_on(const OnSm& where) const {
+    std::vector<int32_t> found;
+    const std::vector<int32_t>& sms = sms_of(where.first);
+    for (size_t block = 0; block < sms.size(); ++block) {
+      if (sms[block] == where.second) found.push_back(static_cast<int32_t>(block));
+    }
+    return found;
+  }
+
+  void let_leave(const Blocks& leaving) {
+    for (const auto& [launch, blocks] : leaving) {
+      for (const int32_t block : blocks) {
+        engine_.let_leave(number_.at(launch), block);
+        left_[launch].insert(block);
+      }
+      steps_.push_back({launch, {blocks.begin(), blocks.end()}});
+    }
+  }
+
+  // Where some of a launch of clusters should enter, and there are too few TPCs, or SMs, for a
+  // whole one: its blocks on others of the GPC leave.
+  Blocks helping(ToDo& to_do, std::map<OnSm, int32_t>& helped) const {
+    Blocks found;
+    std::set<int32_t> launches;
+    for (const auto& [sm, rest] : to_do) launches.insert(rest.front().launch);
+    for (const int32_t launch : launches) {
+      for (size_t domain = 0; domain < domains_.size(); ++domain) {
+        if (helped[{launch, static_cast<int32_t>(domain)}]++ >= kMostHelp) continue;
+        help(launch, domains_[domain], to_do, found);
+      }
+    }
+    return found;
+  }
+
+  void help(const int32_t launch, const ClusterDomain& domain, ToDo& to_do, Blocks& leaving) const {
+    const auto enters_at = [&](const int32_t sm) {
+      const auto at = to_do.find(sm);
+      return at != to_do.end() && at->second.front().launch == launch;
+    };
+    std::vector<std::vector<int32_t>> others;  // TPCs, or SMs
+    int32_t entering = 0;
+    for (const std::vector<int32_t>& sms : units(launch, domain)) {
+      if (std::ranges::any_of(sms, enters_at)) {
+        ++entering;
+      } else {
+        others.push_back(sms);
+      }
+    }
+    const int32_t parts = places_.parts(launch);
+    int32_t missing = (parts - entering % parts) % parts;
+    for (size_t k = 0; k < others.size() && missing > 0; ++k) {
+      const auto& sms = others[(others.size() * turn_ / kMostTurns + k) % others.size()];
+      std::vector<int32_t> blocks;
+      for (const int32_t sm : sms) {
+        if (const auto block = first_on({launch, sm})) blocks.push_back(*block);
+      }
+      if (blocks.size() < sms.size()) continue;
+      leaving[launch].insert(blocks.begin(), blocks.end());
+      for (const int32_t sm : sms) to_do[sm].push_front({launch, sm, -1, true});
+      --missing;
+    }
+  }
+
+  std::vector<std::vector<int32_t>> units(const int32_t launch, const ClusterDomain& domain) const {
+    if (places_.way(launch) == Way::whole_tpcs) return domain.tpcs;
+    std::vector<std::vector<int32_t>> found;
+    for (const int32_t sm : domain.tpcs | std::views::join) found.push_back({sm});
+    return found;
+  }
+
+  std::optional<int32_t> first_on(const OnSm& where) const {
+    const std::vector<int32_t> blocks = blocks_on(where);
+    const auto found = std::ranges::find_if(
+        blocks, [&](const int32_t block) { return is_there(where.first, block); });
+    if (found == blocks.end()) return {};
+    return *found;
+  }
+  bool is_there(const int32_t launch, const int32_t block) const {
+    const auto left = left_.find(launch);
+    return left == left_.end() || !left->second.contains(block);
+  }
+
+  const std::vector<ClusterDomain>& domains_;
+  const LaunchPlaces& places_;
+  const std::vector<Event>& events_;
+  const size_t turn_;
+  Standing standing_;
+  HeldEngine engine_;
+  std::map<int32_t, int32_t> number_;  // of each launch that came, among those
+  Blocks left_;
+  std::vector<Step> steps_;
+};
 
 }  // namespace
 
-size_t Doubtful::length() const {
-  size_t steps = order.size() + then.size();
-  for (const Arrival& arrival : then) {
-    std::set<int32_t> launches;
-    for (const BlockOnSm& block : arrival.leaving) launches.insert(block.launch);
-    steps += launches.size();
-  }
-  return steps;
-}
-
-std::vector<Step> steps_of(const Model& model, const std::vector<Event>& events,
-                           const Doubtful& doubtful) {
-  Standing standing;
-  HeldEngine engine(model, doubtful.state, {&standing},
-                    {.leaving = BlockScheduler::Leaving::one_by_one});
-  std::vector<Step> steps;
-  std::map<int32_t, int32_t> number;  // of each launch that came, among those
-  const auto arrive = [&](const int32_t launch) {
-    number.emplace(launch, static_cast<int32_t>(number.size()));
-    engine.step(events[launch]);
-    steps.push_back({launch});
+std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
+                                        const std::vector<Event>& events, const InitialState& state,
+                                        const std::vector<int32_t>& order,
+                                        const std::vector<Arrival>& then) {
+  const LaunchPlaces places(model, demands);
+  const auto enters_in_clusters = [&](const MoveOnSm& move) {
+    return move.enters && demands[move.launch].cluster > 1;
   };
-  std::ranges::for_each(doubtful.order, arrive);
-  for (const Arrival& arrival : doubtful.then) {
-    std::map<int32_t, std::set<int32_t>> leaving;
-    for (const BlockOnSm& wanted : arrival.leaving) {
-      const auto block = block_of(standing.launches()[number.at(wanted.launch)].sms, wanted);
-      if (block) leaving[wanted.launch].insert(*block);
+  const bool has_turns = std::ranges::any_of(then, [&](const Arrival& arrival) {
+    return std::ranges::any_of(arrival.moves, enters_in_clusters);
+  });
+  std::vector<std::vector<Step>> found;
+  for (int32_t turn = 0; turn < (has_turns ? kMostTurns : 1); ++turn) {
+    Planner planner(model, places, events, state, turn);
+    for (const int32_t launch : order) planner.arrive(launch);
+    for (const Arrival& arrival : then) {
+      planner.move(arrival.moves);
+      planner.arrive(arrival.launch);
     }
-    for (const auto& [launch, blocks] : leaving) {
-      for (const int32_t block : blocks) engine.let_leave(number.at(launch), block);
-      steps.push_back({launch, {blocks.begin(), blocks.end()}});
-    }
-    arrive(arrival.launch);
+    found.push_back(std::move(planner).steps());
   }
-  return steps;
+  return found;
 }
 
 }  // namespace tbsched

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/gpcs/each_gpc.h"
 #include "tbsched/engine/together/question.h"
 #include "tbsched/policy/model.h"
@@ -14,14 +15,17 @@ namespace tbsched {
 
 struct Doubtful {
   InitialState state;
-  std::vector<int32_t> order;  // in which launches come before any block leaves
-  std::vector<Arrival> then;
+  std::vector<Step> steps;
 
-  size_t length() const;  // in steps
+  bool operator==(const Doubtful&) const = default;
 };
 
-// Which block is which says only a play. `events`: of each launch.
-std::vector<Step> steps_of(const Model& model, const std::vector<Event>& events,
-                           const Doubtful& doubtful);
+// `order`: launches that come before any block leaves. Which block is which says only a play, and
+// whether those that wait enter where others left. Where they are clusters there are a few ways to
+// help them, maybe the same. `events`: of each launch.
+std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
+                                        const std::vector<Event>& events, const InitialState& state,
+                                        const std::vector<int32_t>& order,
+                                        const std::vector<Arrival>& then);
 
 }  // namespace tbsched

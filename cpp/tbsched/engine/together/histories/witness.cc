@@ -12,8 +12,9 @@
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/gpcs/each_gpc.h"
-#include "tbsched/engine/together/gpcs/sm_states.h"
+#include "tbsched/engine/together/gpcs/sm/sm_states.h"
 #include "tbsched/engine/together/histories/doubtful.h"
+#include "tbsched/engine/together/histories/proved.h"
 #include "tbsched/engine/together/histories/standing.h"
 
 namespace tbsched {
@@ -25,9 +26,10 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
-// GPC by GPC: some tenths of a second; and some seconds, where that does not decide.
+// GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
+// large sequence for each play that may be: some 10 s for 100,000.
 constexpr int64_t kLittleEffort = 3'000'000;
-constexpr int64_t kMostEffort = 60'000'000;
+constexpr int64_t kEffortOfPlay = 500;
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
@@ -76,7 +78,7 @@ class Search {
         strands_(awaited_by(question, group)),
         arrived_(launches_.size()),
         there_(launches_.size()),
-        effort_{effort} {
+        effort_(effort, interrupted) {
     for (const std::vector<int32_t>& each : question.groups) {
       for (const int32_t launch : each) partners_[launch] = each;
     }
@@ -104,12 +106,14 @@ class Search {
       }
       play_doubtful(length);
     }
-    return {std::move(found_), all_sets_ && !given_up(), plays_, effort_.left < 0};
+    // Where blocks that enter leave in turn, it takes more steps.
+    for (size_t length = longest + 1; length <= longest_doubtful(); ++length) play_doubtful(length);
+    return {std::move(found_), all_sets_ && !given_up(), plays_, effort_.is_spent()};
   }
 
  private:
   bool given_up() const {
-    const int64_t most = effort_.left < 0 ? limit_.if_short : limit_.plays;
+    const int64_t most = effort_.is_spent() ? limit_.if_short : limit_.plays;
     return plays_ >= most || (only_to_prove_ && !all_sets_);
   }
   bool over() const { return found_.has_value() || given_up(); }
@@ -269,29 +273,34 @@ class Search {
     for (const Standing::Launch& launch : standing.launches()) {
       arrived.waiting.push_back(launch.waiting);
     }
-    EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, known_sms_, effort_,
-                     interrupted_);
+    EachGpc each_gpc(model_, launches_, demands_, group_, resident, arrived, known_sms_, effort_);
     const bool holds = proof.in_each_order(
         finds_room_next,
         [&] {
           interrupted_();
           return --looks_ >= 0;
         },
-        [&](const std::vector<int32_t>& coming, const int32_t launch,
-            const std::vector<bool>& held) {
-          return !may_come(order, coming, launch) || each_gpc.finds_room(coming, launch, held);
+        [&](const std::vector<Comer>& coming, const int32_t launch) {
+          return !may_come(order, coming, launch) ||
+                 proved_.finds_room(state, arrived, coming, launch,
+                                    [&] { return each_gpc.finds_room(coming, launch); });
         });
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
-      if (strands_[history.back().launch]) doubtful_.push_back({state, order, history});
+      if (!strands_[history.back().launch]) continue;
+      for (auto& steps : steps_of(model_, demands_, events_, state, order, history)) {
+        Doubtful doubtful{state, std::move(steps)};
+        if (std::ranges::find(doubtful_, doubtful) != doubtful_.end()) continue;
+        doubtful_.push_back(std::move(doubtful));
+      }
     }
     return holds;
   }
 
   // Whether the program may launch them in this order.
-  bool may_come(const std::vector<int32_t>& order, const std::vector<int32_t>& coming,
+  bool may_come(const std::vector<int32_t>& order, const std::vector<Comer>& coming,
                 const int32_t last) const {
     std::vector<int32_t> all = order;
-    all.insert(all.end(), coming.begin(), coming.end());
+    std::ranges::transform(coming, std::back_inserter(all), &Comer::launch);
     all.push_back(last);
     return std::ranges::all_of(after_, [&](const auto& pair) {
       const auto second = std::ranges::find(all, pair[1]);
@@ -302,12 +311,18 @@ class Search {
   // What a proof could not rule out.
   void play_doubtful(const size_t length) {
     for (const Doubtful& doubtful : doubtful_) {
-      if (over() || doubtful.length() != length) continue;
+      if (over() || doubtful.steps.size() != length) continue;
       state_ = doubtful.state;
-      steps_ = steps_of(model_, events_, doubtful);
+      steps_ = doubtful.steps;
       play();
       steps_.clear();
     }
+  }
+
+  size_t longest_doubtful() const {
+    size_t longest = 0;
+    for (const Doubtful& each : doubtful_) longest = std::max(longest, each.steps.size());
+    return longest;
   }
 
   std::vector<int32_t> arrivals() const {
@@ -403,6 +418,7 @@ class Search {
   int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
   bool all_sets_ = true;                    // was played
   int64_t plays_ = 0;
+  Proved proved_;
   std::vector<Doubtful> doubtful_;
   int32_t looks_ = kMostLooks;  // that are left
   Effort effort_;
@@ -426,7 +442,7 @@ WitnessSearch strand(const Model& model, const TogetherQuestion& question, const
   const bool is_known = first.found || first.complete;
   if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
   const int64_t rest = most_plays - first.plays;
-  WitnessSearch second = search({.plays = rest, .if_short = rest}, kMostEffort);
+  WitnessSearch second = search({.plays = rest, .if_short = rest}, kEffortOfPlay * most_plays);
   second.plays += first.plays;
   return second;
 }

@@ -1,4 +1,4 @@
-#include "tbsched/engine/together/gpcs/one_sm.h"
+#include "tbsched/engine/together/gpcs/sm/one_sm.h"
 
 #include <algorithm>
 #include <array>
@@ -20,12 +20,24 @@ OneSm::OneSm(const Device& device, const std::vector<Demand>& demands, const Gap
       state_(device.empty_sm),
       came_(demands.size()) {}
 
-int32_t OneSm::room(const int32_t launch) const {
+bool OneSm::has_only(const std::vector<int32_t>& launches) const {
+  return std::ranges::all_of(blocks_, [&](const Block& block) {
+    return std::ranges::find(launches, block.launch) != launches.end();
+  });
+}
+
+bool OneSm::admits(const int32_t launch) const {
+  return std::ranges::find(blocks_, launch, &Block::launch) != blocks_.end() ||
+         !may_enter(launch).empty();
+}
+
+RoomRange OneSm::rooms(const int32_t launch) const {
   const Demand& demand = (*demands_)[launch];
   const std::optional<int32_t> configured = configured_for(demand);
-  if (!configured) return 0;
+  if (!configured) return {0, 0};
   const int32_t room = state_.room(device_->spec, seen(demand), *configured).blocks;
-  return gaps_ == Gaps::looked_at ? room : room_in_memory(demand, *configured, room);
+  if (gaps_ == Gaps::looked_at) return {room, room};
+  return rooms_in_memory(demand, *configured, room);
 }
 
 std::vector<int32_t> OneSm::may_enter(const int32_t launch) const {
@@ -121,14 +133,13 @@ std::optional<int32_t> OneSm::configured_for(const Demand& demand) const {
 }
 
 // Of `wanted` blocks.
-int32_t OneSm::room_in_memory(const Demand& demand, const int32_t configured,
-                              const int32_t wanted) const {
+RoomRange OneSm::rooms_in_memory(const Demand& demand, const int32_t configured,
+                                 const int32_t wanted) const {
   const int32_t size = demand.shared_memory;
-  if (size == 0) return wanted;
+  if (size == 0) return {wanted, wanted};
   const int32_t most = std::min(wanted, (configured - memory_.taken()) / size);
-  if (is_pooled_) return most;
-  if (memory_.sure(size, configured, std::gcd(unit_, configured)) < most) throw GapsMatter{};
-  return most;
+  if (is_pooled_) return {most, most};
+  return {std::min(most, memory_.sure(size, configured, std::gcd(unit_, configured))), most};
 }
 
 Demand OneSm::seen(const Demand& demand) const {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "tbsched/engine/together/gpcs/memory_gaps.h"
+#include "tbsched/engine/together/gpcs/sm/memory_gaps.h"
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/hardware/sm/footprint.h"
@@ -17,8 +17,13 @@ namespace tbsched {
 // Where blocks have left, gaps in shared memory may have to be looked at one by one: then it
 // matters which of two blocks leaves that are alike in all else. That is rare, and takes long.
 enum class Gaps : uint8_t { counted, looked_at };
-// It does matter, and gaps were only counted.
-struct GapsMatter {};
+
+// For how many more blocks there is room: at least, and at most. It is known, but where gaps are
+// counted and matter.
+struct RoomRange {
+  int32_t least;
+  int32_t most;
+};
 
 class OneSm {
  public:
@@ -27,16 +32,19 @@ class OneSm {
 
   size_t launches() const { return demands_->size(); }
   bool idle() const { return blocks_.empty(); }
+  // Whether a block of the launch is there, or may enter.
+  bool admits(int32_t launch) const;
+  // No blocks of other launches are there.
+  bool has_only(const std::vector<int32_t>& launches) const;
   // What matters of it: SMs with the same key stay alike, whatever comes and goes.
   std::vector<int32_t> key() const;
-  // Throws GapsMatter.
-  int32_t room(int32_t launch) const;
+  RoomRange rooms(int32_t launch) const;
   // How the SM may be configured for a block that enters, where there may be room: where gaps are
   // counted it may fit none of them. An SM that is taken as it is left stays as it was.
   std::vector<int32_t> may_enter(int32_t launch) const;
   // So many blocks of a launch may enter.
   void reserve(int32_t launch, int32_t blocks);
-  // One block, for which there is room.
+  // One block, for which there may be room.
   void commit(int32_t launch);
   void enter(int32_t launch, int32_t configured);
   // Of the blocks of a launch that are alike, one each. They are numbered as they came, from 0.
@@ -51,7 +59,7 @@ class OneSm {
   };
   std::array<int32_t, 2> kind_of(const Block& block) const;
   std::optional<int32_t> configured_for(const Demand& demand) const;
-  int32_t room_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
+  RoomRange rooms_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
   void add(int32_t launch, int32_t configured);
   Demand seen(const Demand& demand) const;
 

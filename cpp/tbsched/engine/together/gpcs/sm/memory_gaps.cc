@@ -1,4 +1,4 @@
-#include "tbsched/engine/together/gpcs/memory_gaps.h"
+#include "tbsched/engine/together/gpcs/sm/memory_gaps.h"
 
 #include <algorithm>
 #include <numeric>

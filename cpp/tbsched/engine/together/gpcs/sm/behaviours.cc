@@ -1,0 +1,229 @@
+#include "tbsched/engine/together/gpcs/sm/behaviours.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr int32_t kNoState = -1;  // whatever is on the SM: it does not matter any more
+
+// Of those that are ready in the same way one, with as few that have entered as can be.
+Outlook shortened(Outlook outlook) {
+  std::ranges::sort(outlook, {}, &Prospect::ready);
+  Outlook found;
+  for (const Prospect& prospect : outlook) {
+    if (found.empty() || found.back().ready != prospect.ready) {
+      found.push_back(prospect);
+      continue;
+    }
+    BlocksOfEach& least = found.back().entered;
+    for (size_t k = 0; k < kMostCounted; ++k) least[k] = std::min(least[k], prospect.entered[k]);
+    found.back().barred &= prospect.barred;
+  }
+  return found;
+}
+
+Barred bit_of(const Entering& each) { return static_cast<Barred>(1U << each.place); }
+
+Entrants entrants_of(const std::vector<const Entering*>& entering) {
+  Entrants found;
+  for (const Entering* const each : entering) found.push_back({each->launch, each->most});
+  return found;
+}
+
+}  // namespace
+
+Behaviours::Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
+                       const Asked& asked, SmStates& states, Effort& effort)
+    : demands_(demands),
+      places_(places),
+      asked_(asked),
+      states_(states),
+      effort_(effort),
+      falls_only_when_idle_(gains_by_leaving(device, demands[asked.last])),
+      room_when_idle_(room_when_idle(demands[asked.last], device)) {}
+
+Behaviours::Key Behaviours::key(const int32_t state, const size_t stage, const int32_t role) {
+  return static_cast<Key>(static_cast<uint32_t>(state)) << 32U | static_cast<Key>(stage) << 24U |
+         static_cast<Key>(role);
+}
+
+// By a launch from that of this stage on.
+bool Behaviours::may_be_taken(const size_t stage, const SmRole& role) const {
+  for (size_t k = stage; k < role.takes.size(); ++k) {
+    if (role.takes[k]) return true;
+  }
+  return false;
+}
+
+// What leaves before a launch comes that does not use the SM may as well leave later.
+bool Behaviours::may_leave(const size_t stage, const SmRole& role) const {
+  return asked_.is_last(stage) ? asked_.leave_before_last : role.takes[stage];
+}
+
+std::vector<const Entering*> Behaviours::entering(const size_t stage, const SmRole& role) const {
+  std::vector<const Entering*> found;
+  if (stage == 0 && role.is_quiet) return found;
+  for (size_t k = 0; k < asked_.entering.size(); ++k) {
+    const Entering& each = asked_.entering[k];
+    if (role.enters[k] && each.from <= stage) found.push_back(&each);
+  }
+  return found;
+}
+
+int32_t Behaviours::outlook(int32_t state, const size_t stage, const int32_t role) {
+  if (!may_be_taken(stage, roles_[role])) state = kNoState;
+  const auto known = known_outlooks_.find(key(state, stage, role));
+  if (known != known_outlooks_.end()) return known->second;
+  const int32_t found = outlooks_.of(look(state, stage, role));
+  known_outlooks_.emplace(key(state, stage, role), found);
+  return found;
+}
+
+Outlook Behaviours::look(const int32_t state, const size_t stage, const int32_t role) {
+  const SmRole& own = roles_[role];
+  if (state == kNoState || !may_leave(stage, own)) return now(state, stage, role, 0);
+  const Barred barred = barred_anyway(stage, own);
+  const std::vector<const Entering*> some = entering(stage, own);
+  if (!some.empty()) return look_where_some_enter(state, stage, role, some);
+  if (asked_.is_last(stage) && falls_only_when_idle_) {
+    const int32_t room = rooms(state, asked_.last).least;
+    const bool falls = room > room_when_idle_ && states_.may_become_idle(state);
+    Ready ready;
+    ready.room = falls ? room_when_idle_ : room;
+    return {Prospect{.ready = readies_.of(std::move(ready)), .barred = barred}};
+  }
+  Outlook found = now(state, stage, role, barred);
+  for (const int32_t next : states_.after_leaving(state)) {
+    const Outlook& then = outlooks_[outlook(next, stage, role)];
+    effort_.spend(1 + std::ssize(then) / 10);
+    found.insert(found.end(), then.begin(), then.end());
+  }
+  return shortened(std::move(found));
+}
+
+Outlook Behaviours::look_where_some_enter(const int32_t state, const size_t stage,
+                                          const int32_t role,
+                                          const std::vector<const Entering*>& entering) {
+  Outlook found;
+  const Barred anyway = barred_anyway(stage, roles_[role]);
+  for (const Reached& way : states_.reached(state, entrants_of(entering))) {
+    effort_.spend(1);
+    Prospect prospect{.barred = barred(way.state, entering, anyway)};
+    for (size_t k = 0; k < entering.size(); ++k) {
+      prospect.entered[entering[k]->place] = way.entered[k];
+    }
+    for (const int32_t ready : readies_of(way.state, stage, role)) {
+      prospect.ready = ready;
+      found.push_back(prospect);
+    }
+  }
+  return shortened(std::move(found));
+}
+
+// If nothing leaves or enters.
+Outlook Behaviours::now(const int32_t state, const size_t stage, const int32_t role,
+                        const Barred barred) {
+  Outlook found;
+  for (const int32_t ready : readies_of(state, stage, role)) {
+    found.push_back({.ready = ready, .barred = barred});
+  }
+  return found;
+}
+
+// Whatever is on the SM.
+Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
+  Barred found = 0;
+  for (size_t k = 0; k < asked_.entering.size(); ++k) {
+    const Entering& each = asked_.entering[k];
+    const bool may_enter = role.enters[k] && each.from <= stage && (stage > 0 || !role.is_quiet);
+    if (each.on_tpc > 1 && !may_enter) found |= bit_of(each);
+  }
+  return found;
+}
+
+// In a state that is reached. Where one is there, or may enter, another one may have come and gone.
+// That is all if no others enter.
+Barred Behaviours::barred(const int32_t state, const std::vector<const Entering*>& entering,
+                          const Barred anyway) const {
+  const Entering& own = *entering.front();
+  if (entering.size() > 1 || own.on_tpc == 1 || states_.admits(state, own.launch)) return anyway;
+  return anyway | bit_of(own);
+}
+
+RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {
+  const RoomRange found = states_.rooms(state, launch);
+  gaps_matter_ = gaps_matter_ || found.least < found.most;
+  return found;
+}
+
+// One for each number of blocks for which there may be room; of the last launch, for the fewest.
+const std::vector<int32_t>& Behaviours::readies_of(int32_t state, const size_t stage,
+                                                   const int32_t role) {
+  const auto known = known_readies_.find(key(state, stage, role));
+  if (known != known_readies_.end()) return known->second;
+  const bool is_taken = state != kNoState && roles_[role].takes[stage];
+  const int32_t launch = asked_.launch_at(stage);
+  const RoomRange room = is_taken ? rooms(state, launch) : RoomRange{0, 0};
+  const Key own = key(state, stage, role);
+  std::vector<int32_t> found;
+  Ready ready;
+  ready.room = room.least;
+  if (asked_.is_last(stage)) {
+    found.push_back(readies_.of(std::move(ready)));
+  } else {
+    ready.idle = is_taken && places_.way(launch) == Way::whole_tpcs && states_.idle(state);
+    for (int32_t blocks = 0; blocks <= room.most; ++blocks) {
+      effort_.spend(1);
+      ready.then.push_back(outlook(state, stage + 1, role));
+      ready.room = blocks;
+      if (blocks >= room.least) found.push_back(readies_.of(ready));
+      if (blocks < room.most) state = states_.with_one_more(state, launch);
+    }
+  }
+  return known_readies_.emplace(own, std::move(found)).first->second;
+}
+
+Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, const int32_t role,
+                                    const Prospect& prospect) {
+  const SmRole& own = roles_[role];
+  Moved found{{}, state};
+  if (!may_be_taken(stage, own) || !may_leave(stage, own)) return found;
+  const auto is_it = [&](const int32_t at) {
+    const std::vector<int32_t>& all = readies_of(at, stage, role);
+    return std::ranges::find(all, prospect.ready) != all.end();
+  };
+  const std::vector<const Entering*> some = entering(stage, own);
+  if (!some.empty()) {
+    const std::vector<Reached>& all = states_.reached(state, entrants_of(some));
+    const Barred anyway = barred_anyway(stage, own);
+    auto way = std::ranges::find_if(all, [&](const Reached& each) {
+      return is_it(each.state) && barred(each.state, some, anyway) == prospect.barred;
+    });
+    if (way == all.end()) {
+      way = std::ranges::find_if(all, [&](const Reached& each) { return is_it(each.state); });
+    }
+    found.state = way->state;
+    for (int32_t at = static_cast<int32_t>(way - all.begin()); all[at].before >= 0;
+         at = all[at].before) {
+      found.moves.insert(found.moves.begin(), all[at].move);
+    }
+    return found;
+  }
+  const auto may_get_there = [&](const int32_t at) {
+    const Outlook& all = outlooks_[outlook(at, stage, role)];
+    return std::ranges::find(all, prospect.ready, &Prospect::ready) != all.end();
+  };
+  while (!is_it(found.state)) {
+    const std::vector<int32_t>& next = states_.after_leaving(found.state);
+    if (next.empty()) break;
+    auto at = std::ranges::find_if(next, may_get_there);
+    if (at == next.end()) at = next.begin();  // the room falls only once all have left
+    found.moves.push_back(states_.moves_of_leaving(found.state)[at - next.begin()]);
+    found.state = *at;
+  }
+  return found;
+}
+
+}  // namespace tbsched

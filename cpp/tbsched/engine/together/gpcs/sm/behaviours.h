@@ -1,0 +1,124 @@
+// What can become of an SM, as far as it matters to the launches that come. SMs that behave alike
+// are looked at once, whatever is on them.
+#pragma once
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tbsched/engine/together/gpcs/asked.h"
+#include "tbsched/engine/together/gpcs/effort.h"
+#include "tbsched/engine/together/gpcs/places.h"
+#include "tbsched/engine/together/gpcs/sm/sm_states.h"
+
+namespace tbsched {
+
+// Of which launches that wait none has entered, and none may: a bit for each, by its place.
+using Barred = uint8_t;
+static_assert(kMostCounted <= 8);
+inline bool is_barred(const Barred barred, const size_t place) {
+  return (barred >> place & 1) != 0;
+}
+
+// Who may use an SM.
+struct SmRole {
+  std::vector<bool> takes;   // blocks of each launch that comes, and of the last one
+  std::vector<bool> enters;  // of each that waits
+  bool is_quiet = false;     // nothing enters before something comes
+
+  auto operator<=>(const SmRole&) const = default;
+};
+
+// Blocks have left, and some that waited are there: a launch comes.
+struct Ready {
+  int32_t room = 0;
+  bool idle = false;          // where that matters
+  std::vector<int32_t> then;  // the outlook, by how many of its blocks come; not of the last launch
+
+  auto operator<=>(const Ready&) const = default;
+};
+
+// One that an SM may get to, if so many blocks that waited have entered; or more, but not of those
+// that are barred. Clusters that take whole TPCs enter on both SMs: so that matters of these.
+struct Prospect {
+  int32_t ready = 0;
+  BlocksOfEach entered = {};
+  Barred barred = 0;
+
+  auto operator<=>(const Prospect&) const = default;
+};
+using Outlook = std::vector<Prospect>;
+
+// All values, each once, with a number.
+template <typename Value>
+class Numbered {
+ public:
+  int32_t of(Value value) {
+    const auto next = static_cast<int32_t>(all_.size());
+    const auto [at, is_new] = known_.try_emplace(std::move(value), next);
+    if (is_new) all_.push_back(&at->first);
+    return at->second;
+  }
+  const Value& operator[](const int32_t number) const { return *all_[number]; }
+
+ private:
+  std::map<Value, int32_t> known_;
+  std::vector<const Value*> all_;
+};
+
+// Of one question. The functions that look at new states throw TooManyWays.
+class Behaviours {
+ public:
+  // All outlive it.
+  Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
+             const Asked& asked, SmStates& states, Effort& effort);
+
+  int32_t role(SmRole role) { return roles_.of(std::move(role)); }
+  // Of an SM in a state, before blocks leave for the launch of a stage.
+  int32_t outlook(int32_t state, size_t stage, int32_t role);
+  const Outlook& prospects(const int32_t outlook) const { return outlooks_[outlook]; }
+  const Ready& ready(const int32_t number) const { return readies_[number]; }
+  // Whether more was looked at than can be.
+  bool gaps_matter() const { return gaps_matter_; }
+  // The moves to a prospect, and the state after them.
+  struct Moved {
+    std::vector<Move> moves;
+    int32_t state;
+  };
+  Moved moves(int32_t state, size_t stage, int32_t role, const Prospect& prospect);
+
+ private:
+  using Key = uint64_t;  // a state, stage and role
+  static Key key(int32_t state, size_t stage, int32_t role);
+  bool may_be_taken(size_t stage, const SmRole& role) const;
+  bool may_leave(size_t stage, const SmRole& role) const;
+  std::vector<const Entering*> entering(size_t stage, const SmRole& role) const;
+  Outlook look(int32_t state, size_t stage, int32_t role);
+  Outlook now(int32_t state, size_t stage, int32_t role, Barred barred);
+  Barred barred_anyway(size_t stage, const SmRole& role) const;
+  Barred barred(int32_t state, const std::vector<const Entering*>& entering, Barred anyway) const;
+  Outlook look_where_some_enter(int32_t state, size_t stage, int32_t role,
+                                const std::vector<const Entering*>& entering);
+  const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);
+  RoomRange rooms(int32_t state, int32_t launch);
+
+  const Demands& demands_;
+  const LaunchPlaces& places_;
+  const Asked& asked_;
+  SmStates& states_;
+  Effort& effort_;
+  bool falls_only_when_idle_;  // the room of an SM for the last launch, by what leaves
+  int32_t room_when_idle_;     // for it
+  Numbered<SmRole> roles_;
+  Numbered<Outlook> outlooks_;
+  Numbered<Ready> readies_;
+  std::unordered_map<Key, int32_t> known_outlooks_;
+  std::unordered_map<Key, std::vector<int32_t>> known_readies_;
+  bool gaps_matter_ = false;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,139 @@
+#include "tbsched/engine/together/gpcs/sm/sm_states.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMostReached = 50'000;
+constexpr size_t kMostStates = 100'000;
+constexpr int64_t kLooksOfNew = 20;
+constexpr int64_t kLooksOfKnown = 10;
+
+}  // namespace
+
+void SmStates::forget_if_many() {
+  if (nodes_.size() < kMostStates) return;
+  nodes_.clear();
+  known_.clear();
+  reached_.clear();
+}
+
+int32_t SmStates::of(const OneSm& sm) {
+  const auto next = static_cast<int32_t>(nodes_.size());
+  const auto [at, is_new] = known_.try_emplace(sm.key(), next);
+  if (is_new) {
+    const size_t launches = sm.launches();
+    nodes_.push_back({sm, std::vector<std::optional<RoomRange>>(launches),
+                      std::vector<int32_t>(launches, kUnknown)});
+  }
+  effort_.spend(is_new ? kLooksOfNew : kLooksOfKnown);
+  return at->second;
+}
+
+RoomRange SmStates::rooms(const int32_t state, const int32_t launch) {
+  std::optional<RoomRange>& rooms = nodes_[state].rooms[launch];
+  if (!rooms) rooms = nodes_[state].sm.rooms(launch);
+  return *rooms;
+}
+
+int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
+  if (nodes_[state].with_one_more[launch] == kUnknown) {
+    OneSm sm = nodes_[state].sm;
+    sm.commit(launch);
+    nodes_[state].with_one_more[launch] = of(sm);
+  }
+  return nodes_[state].with_one_more[launch];
+}
+
+const SmStates::Node& SmStates::left(const int32_t state) {
+  Node& node = nodes_[state];
+  if (std::exchange(node.has_left, true)) return node;
+  for (const int32_t launch : leaving_) {
+    const std::vector<int32_t> kinds = node.sm.distinct(launch);
+    for (size_t kind = 0; kind < kinds.size(); ++kind) {
+      OneSm next = node.sm;
+      next.leave(launch, kinds[kind]);
+      node.after_leaving.push_back(of(next));
+      node.moves_of_leaving.push_back({launch, static_cast<int32_t>(kind), false});
+    }
+  }
+  return node;
+}
+
+const std::vector<int32_t>& SmStates::after_leaving(const int32_t state) {
+  return left(state).after_leaving;
+}
+
+const std::vector<Move>& SmStates::moves_of_leaving(const int32_t state) {
+  return left(state).moves_of_leaving;
+}
+
+bool SmStates::may_become_idle(const int32_t state) const {
+  return nodes_[state].sm.has_only(leaving_);
+}
+
+const std::vector<Reached>& SmStates::reached(const int32_t state, const Entrants& entrants) {
+  const std::pair key(state, entrants);
+  const auto known = reached_.find(key);
+  if (known != reached_.end()) return known->second;
+  if (entrants.size() > kMostEntrants) throw TooManyWays{};
+  std::vector<Reached> found = look(state, entrants, 0);
+  std::map<int32_t, size_t> number;
+  for (size_t k = 0; k < found.size(); ++k) number.emplace(found[k].state, k);
+  for (size_t counted = 1; counted < entrants.size(); ++counted) {
+    for (const Reached& way : look(state, entrants, counted)) {
+      const auto at = number.find(way.state);
+      if (at != number.end()) found[at->second].entered[counted] = way.entered[counted];
+    }
+  }
+  return reached_.emplace(key, std::move(found)).first->second;
+}
+
+// Of the entrants one is counted.
+std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrants,
+                                    const size_t counted) {
+  std::vector<Reached> found;
+  std::set<int32_t> known;
+  std::deque<Reached> open = {{state}};
+  while (!open.empty()) {
+    const Reached way = open.front();
+    open.pop_front();
+    if (!known.insert(way.state).second) continue;
+    if (found.size() == kMostReached) throw TooManyWays{};
+    const auto number = static_cast<int32_t>(found.size());
+    found.push_back(way);
+    const Node& node = left(way.state);
+    effort_.spend(kLooksOfKnown + std::ssize(node.after_leaving));
+    for (size_t k = 0; k < node.after_leaving.size(); ++k) {
+      open.push_front({.state = node.after_leaving[k],
+                       .entered = way.entered,
+                       .before = number,
+                       .move = node.moves_of_leaving[k]});
+    }
+    for (size_t entrant = 0; entrant < entrants.size(); ++entrant) {
+      const auto& [launch, most] = entrants[entrant];
+      if (entrant == counted && way.entered[counted] == most) continue;
+      const std::vector<int32_t> configured = node.sm.may_enter(launch);
+      for (size_t kind = 0; kind < configured.size(); ++kind) {
+        OneSm next = node.sm;
+        next.enter(launch, configured[kind]);
+        Reached then{.state = of(next),
+                     .entered = way.entered,
+                     .before = number,
+                     .move = {launch, static_cast<int32_t>(kind), true}};
+        if (entrant != counted) {
+          open.push_front(then);
+          continue;
+        }
+        ++then.entered[counted];
+        open.push_back(then);
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace tbsched

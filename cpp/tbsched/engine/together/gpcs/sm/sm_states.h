@@ -1,0 +1,92 @@
+// What can become of an SM: each state that comes up, once.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "tbsched/engine/together/gpcs/effort.h"
+#include "tbsched/engine/together/gpcs/sm/one_sm.h"
+
+namespace tbsched {
+
+// A block leaves, or one comes that waited.
+struct Move {
+  int32_t launch;
+  int32_t kind;  // which of OneSm::distinct, or of OneSm::may_enter
+  bool enters;
+};
+
+// A launch that waits, of which so many blocks may enter.
+struct Entrant {
+  int32_t launch;
+  int32_t most;
+
+  auto operator<=>(const Entrant&) const = default;
+};
+constexpr size_t kMostEntrants = 3;
+using Entrants = std::vector<Entrant>;
+
+// A state after some moves. Of each entrant as few blocks have entered as can be: not always of all
+// in the same way.
+struct Reached {
+  int32_t state;
+  std::array<int16_t, kMostEntrants> entered = {};
+  int32_t before = -1;  // which of those that are reached; none: there is no move
+  Move move = {};
+};
+
+// The functions that look at new states throw TooManyWays.
+class SmStates {
+ public:
+  // Blocks of these launches may leave. All outlive it.
+  SmStates(const std::vector<int32_t>& leaving, Effort& effort)
+      : leaving_(leaving), effort_(effort) {}
+
+  // Between two questions: numbers of states are void then.
+  void forget_if_many();
+  int32_t of(const OneSm& sm);
+  bool idle(const int32_t state) const { return nodes_[state].sm.idle(); }
+  RoomRange rooms(int32_t state, int32_t launch);
+  // One block, for which there may be room.
+  int32_t with_one_more(int32_t state, int32_t launch);
+  // Each state that is reached if one more block leaves, and how.
+  const std::vector<int32_t>& after_leaving(int32_t state);
+  const std::vector<Move>& moves_of_leaving(int32_t state);
+  // Whether a block of the launch is there, or may enter.
+  bool admits(const int32_t state, const int32_t launch) const {
+    return nodes_[state].sm.admits(launch);
+  }
+  // Whether all that is there may leave.
+  bool may_become_idle(int32_t state) const;
+  // Every state that is reached if blocks leave and some enter; those with fewer of the first
+  // entrant come first. More than kMostEntrants are too many ways.
+  const std::vector<Reached>& reached(int32_t state, const Entrants& entrants);
+
+ private:
+  struct Node {
+    OneSm sm;
+    std::vector<std::optional<RoomRange>> rooms;  // for each launch, where known
+    std::vector<int32_t> with_one_more;
+    bool has_left = false;  // whether these are known:
+    std::vector<int32_t> after_leaving = {};
+    std::vector<Move> moves_of_leaving = {};
+  };
+  static constexpr int32_t kUnknown = -1;
+  const Node& left(int32_t state);
+  std::vector<Reached> look(int32_t state, const Entrants& entrants, size_t counted);
+
+  const std::vector<int32_t>& leaving_;
+  Effort& effort_;
+  std::deque<Node> nodes_;
+  std::map<std::vector<int32_t>, int32_t> known_;  // by their keys
+  std::map<std::pair<int32_t, Entrants>, std::vector<Reached>> reached_;
+};
+
+}  // namespace tbsched
