@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -15,6 +16,7 @@ from advice.together.puzzles import SCHEDULERS, WORKERS
 from cli.test_json import EXAMPLES, check_alike, document
 from helpers import ROOT
 from tbsched.cli.app import app
+from tbsched.cli.together.on_gpu import meet_on_time
 from tbsched.launcher.meet import Meeting
 from tbsched.traces.placement import DeviceInfo
 
@@ -188,6 +190,40 @@ def test_other_hardware_queues_than_asked(gpu: ModelAsGpu, tmp_path: Path) -> No
     found = document("coresident", place, *options, status=1)
     witness, *_ = found["sequences"][0]["gpu"]
     assert witness["why"] == "CUDA_DEVICE_MAX_CONNECTIONS is 32 here"
+
+
+PLANNED = (0.0, 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("called", "came", "late"),
+    [
+        (PLANNED, PLANNED, False),
+        ((0.0, 2e-3), (0.0, 2e-3), True),
+        (PLANNED, (0.5e-3, 1e-3), True),  # the first one took long to come
+    ],
+)
+def test_witness_with_a_late_host_runs_again(
+    monkeypatch: pytest.MonkeyPatch,
+    called: tuple[float, float],
+    came: tuple[float, float],
+    late: bool,
+) -> None:
+    sequence = tb.Sequence([tb.Launch(1, 32, 16, duration=1.0)] * 2)
+    runs = []
+
+    def meet(*_: Any, **__: Any) -> Meeting:
+        call, come = (PLANNED, PLANNED) if runs else (called, came)
+        runs.append(call)
+        trace = tb.predict(sequence, "h200", issue_times=come)
+        extra = {"issued_ns": [round(time * 1e9) for time in call]}
+        return Meeting(replace(trace, extra=extra), ((0, 1),), (True,))
+
+    monkeypatch.setattr("tbsched.cli.together.on_gpu.meet", meet)
+    monkeypatch.setattr("tbsched.cli.together.on_gpu.steer", lambda *_, **__: None)
+    gpu: Any = None
+    assert meet_on_time(gpu, tb.device("h200"), sequence, [[0, 1]], None, PLANNED)
+    assert len(runs) == (2 if late else 1)
 
 
 def test_nothing_to_run_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) -> None:
