@@ -1,13 +1,13 @@
 """Does what tb.coresident says of random groups hold on the GPU? With real barriers.
 
     fixes.py --out DIR [--seed N] [--count N] [--seconds S] [--device h200] [--processes N]
-             [--outsiders]
+             [--outsiders {1,2}] [--leaving N] [--numbers FILE] [--no-fixes]
 
 The witness of an unsafe group must hang, from its latent state. A safe group, and any other one
 after each fix, must meet in every order of arrival. Where it is safe, or was not known to be, some
-sets of blocks of an outsider leave, too. With ``--outsiders`` all groups have one; safe ones run
-first, then those that are not known. Writes ``fixes.json``: how many of each kind ran, and all that
-was otherwise. Exit status 1 if something was.
+sets of blocks of an outsider leave, too. With ``--outsiders`` all groups have so many; safe ones
+run first, then those that are not known. Writes ``fixes.json``: how many of each kind ran, and all
+that was otherwise. Exit status 1 if something was.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from script import parse_draw
-from together.groups import FOREVER, STEP, Group, random_groups
+from together.groups import FOREVER, STEP, Group, random_group, random_groups
 
 import tbsched as tb
-from tbsched.campaigns.steer import steer
-from tbsched.cli.together.on_gpu import numbered, orders_of
+from tbsched.cli.together.on_gpu import meet_on_time, numbered, orders_of
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu
 
@@ -79,44 +78,54 @@ class Score:
 def main() -> int:
     """Asks, runs and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--outsiders", action="store_true", help="only groups with an outsider")
+    parser.add_argument("--outsiders", type=int, choices=(1, 2), help="only groups with so many")
+    parser.add_argument("--leaving", type=int, default=1, help="of each kind of set that leaves")
+    parser.add_argument("--numbers", type=Path, help="JSON: only these groups of the draw")
+    parser.add_argument("--no-fixes", action="store_true", help="only verdicts and witnesses")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that ask")
     arguments = parse_draw(parser, "groups", 300)
     spec = tb.device(arguments.device)
     score = Score()
     begin = time.monotonic()
-    groups = list(drawn(arguments.seed, arguments.count, spec, arguments.outsiders))
+    groups = list(drawn(arguments, spec))
+    asked = [(group, spec, not arguments.no_fixes) for group in groups]
     with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
-        answers = pool.starmap(answer, [(group, spec) for group in groups], chunksize=4)
-    asked = time.monotonic()
+        answers = pool.starmap(answer, asked, chunksize=4)
+    answered = time.monotonic()
     pairs = list(zip(groups, answers, strict=True))
     if arguments.outsiders:
         pairs.sort(key=lambda pair: VERDICTS.index(pair[1].safe))
     with Gpu(0) as gpu:
         for group, found in pairs:
             count(score, found)
-            for run in runs_of(group, found):
+            for run in runs_of(group, found, arguments.leaving):
                 play(gpu, spec, run, score)
-            if time.monotonic() > asked + arguments.seconds:
+            if time.monotonic() > answered + arguments.seconds:
                 break
-    score.seconds = (asked - begin, time.monotonic() - asked)
+    score.seconds = (answered - begin, time.monotonic() - answered)
     shown = {each.name: getattr(score, each.name) for each in fields(score)}
     (arguments.out / "fixes.json").write_text(json.dumps(shown, indent=1), "utf-8")
     print(f"seed {arguments.seed}, seconds {score.seconds}\n{score}")
     return int(bool(score.wrong))
 
 
-def drawn(seed: int, count: int, spec: DeviceSpec, outsiders: bool) -> Iterator[Group]:
-    """So many random groups; only those with an outsider."""
-    many = sys.maxsize if outsiders else count
-    some = (group for group in random_groups(seed, many, spec) if group.outside is not None)
-    yield from itertools.islice(some, count) if outsiders else random_groups(seed, count, spec)
+def drawn(arguments: argparse.Namespace, spec: DeviceSpec) -> Iterator[Group]:
+    """So many random groups, or some of a draw; only those with so many outsiders."""
+    two = arguments.outsiders == 2
+    if arguments.numbers is not None:
+        for number in json.loads(arguments.numbers.read_text("utf-8")):
+            yield random_group(arguments.seed, number, spec, two_outside=two)
+        return
+    many = arguments.count if arguments.outsiders is None else sys.maxsize
+    groups = random_groups(arguments.seed, many, spec, two_outside=two)
+    wanted = (group for group in groups if arguments.outsiders in {None, len(group.gone)})
+    yield from itertools.islice(wanted, arguments.count)
 
 
-def answer(group: Group, spec: DeviceSpec) -> tb.Coresidency:
+def answer(group: Group, spec: DeviceSpec, fixes: bool) -> tb.Coresidency:
     """Of the launches that meet."""
-    members = [k for k in range(len(group.launches)) if k != group.outside]
-    return tb.coresident(group.launches, spec, groups=[members], plays=20_000)
+    members = [k for k in range(len(group.launches)) if k not in group.gone]
+    return tb.coresident(group.launches, spec, groups=[members], fixes=fixes)
 
 
 def count(score: Score, found: tb.Coresidency) -> None:
@@ -128,22 +137,22 @@ def count(score: Score, found: tb.Coresidency) -> None:
         score.answers["from another state than the first"] += found.state != tb.InitialState()
 
 
-def runs_of(group: Group, found: tb.Coresidency) -> Iterator[Run]:
+def runs_of(group: Group, found: tb.Coresidency, leaving: int) -> Iterator[Run]:
     """The witness and each fix in all orders; or all orders of a safe group."""
     name = f"g{group.number}"
     if found.safe:
         unchanged = tb.Fix("safe", "", found.launches, found.after, found.groups)
-        yield from runs_that_meet(name, unchanged, group)
+        yield from runs_that_meet(name, unchanged, group, leaving)
     if found.witness is not None:
         yield Run(
             f"{name}-witness", "witness", found.witness, numbered(found.groups, found.order), True,
             found.state, found.issue_times,
         )  # fmt: skip
     for fix in found.fixes:
-        yield from runs_that_meet(name, fix, group if found.safe is None else None)
+        yield from runs_that_meet(name, fix, group if found.safe is None else None, leaving)
 
 
-def runs_that_meet(name: str, fix: tb.Fix, group: Group | None) -> Iterator[Run]:
+def runs_that_meet(name: str, fix: tb.Fix, group: Group | None, leaving: int) -> Iterator[Run]:
     """All orders; and if it is said whose blocks may leave, with some that leave in between."""
     orders = list(orders_of(len(fix.launches), fix.after))
     for order in orders:
@@ -151,45 +160,52 @@ def runs_that_meet(name: str, fix: tb.Fix, group: Group | None) -> Iterator[Run]
         yield Run(
             f"{name}-{order} {fix.text}", fix.kind, sequence, numbered(fix.groups, order), False
         )
-    if group is not None and group.outside is not None:
+    if group is not None and group.gone:
         changed = replace(group, launches=fix.launches)
-        yield from runs_with_leaving(name, fix.kind, changed, orders)
+        rng = random.Random(name)
+        for order in orders * leaving:
+            yield from runs_with_leaving(name, fix.kind, changed, order, rng)
 
 
 def runs_with_leaving(
-    name: str, what: str, group: Group, orders: list[tuple[int, ...]]
+    name: str, what: str, group: Group, order: tuple[int, ...], rng: random.Random
 ) -> Iterator[Run]:
-    """Some blocks of the outsider leave before a launch after it."""
-    assert group.outside is not None
-    rng = random.Random(name)
-    blocks = range(group.launches[group.outside].blocks)
-    for order in orders:
-        place = order.index(group.outside)
-        if place == len(order) - 1:
-            continue
-        share, every, first = rng.random(), rng.randint(2, 150), rng.choice(blocks)
-        for kind, gone in {
-            "some leave": [rng.random() < share for _ in blocks],
-            "neighbours leave": [first <= block <= 2 * first for block in blocks],
-            "every n-th leaves": [block % every == first % every for block in blocks],
-        }.items():
-            stay = (rng.randrange(len(order) - 1 - place) + 0.5) * STEP
-            launches = [replace(group.launches[number], duration=FOREVER) for number in order]
+    """Some blocks of each outsider leave before a launch after it."""
+    last = len(order) - 1
+    outside = [place for place in range(last) if order[place] in group.gone]
+    if not outside:
+        return
+    for kind in ("some leave", "neighbours leave", "every n-th leaves"):
+        launches = [replace(group.launches[number], duration=FOREVER) for number in order]
+        for place in outside:
+            stay = (rng.randrange(last - place) + 0.5) * STEP
+            gone = leaving_blocks(kind, launches[place].blocks, rng)
             durations = tuple(stay if leaves else FOREVER for leaves in gone)
             launches[place] = replace(launches[place], duration=durations)
-            times = tuple(STEP * k for k in range(len(order)))
-            yield Run(
-                f"{name}-{order} {kind}", f"{what}, {kind}", tb.Sequence(launches),
-                group.meeting(order), False, None, times,
-            )  # fmt: skip
+        times = tuple(STEP * k for k in range(len(order)))
+        yield Run(
+            f"{name}-{order} {kind}", f"{what}, {kind}", tb.Sequence(launches),
+            group.meeting(order), False, None, times,
+        )  # fmt: skip
+
+
+def leaving_blocks(kind: str, count: int, rng: random.Random) -> list[bool]:
+    """Of each of so many blocks, whether it leaves."""
+    share, every, first = rng.random(), rng.randint(2, 150), rng.randrange(count)
+    if kind == "some leave":
+        return [rng.random() < share for _ in range(count)]
+    if kind == "neighbours leave":
+        return [first <= block <= 2 * first for block in range(count)]
+    return [block % every == first % every for block in range(count)]
 
 
 def play(gpu: Gpu, spec: DeviceSpec, run: Run, score: Score) -> None:
     """Runs it; what the driver refuses, or what is unstable, is counted apart."""
     try:
-        if run.state is not None:
-            steer(gpu, spec, to=run.state)
-        met = bool(tb.meet(run.sequence, run.groups, gpu=gpu, issue_times=run.times))
+        if run.state is None:
+            met = bool(tb.meet(run.sequence, run.groups, gpu=gpu, issue_times=run.times))
+        else:
+            met = bool(meet_on_time(gpu, spec, run.sequence, run.groups, run.state, run.times))
     except (ValueError, tb.TbschedError) as error:
         if isinstance(error, ValueError):
             score.runs[f"{run.kind}, refused"] += 1

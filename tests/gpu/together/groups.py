@@ -1,8 +1,8 @@
 """Random groups of launches whose blocks wait for each other, near the edge of what fits at once.
 
 There are 2 or 3 launches: clusters, carveouts, partitions, shared memory, cooperative launches,
-priorities; now and then one of them does not wait for the others, and all its blocks, some or none
-are gone when the last launch comes.
+priorities; now and then one or two of them do not wait for the others, and all their blocks, some
+or none are gone when the last launch comes.
 """
 
 from __future__ import annotations
@@ -28,19 +28,18 @@ SPLITS = (16, 32, 64)  # fewest SMs of a partition
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Launches that meet, and perhaps one that does not wait for them.
+    """Launches that meet, and perhaps some that do not wait for them.
 
     Attributes:
         number: of the draw.
         launches: in the order in which the last one was drawn near the edge.
-        outside: the launch that is in no group; None: all meet.
-        gone: which of its blocks are gone when the last launch of an order comes.
+        gone: of each launch that is in no group, its number, and which of its blocks are gone when
+            the last launch of an order comes.
     """
 
     number: int
     launches: tuple[tb.Launch, ...]
-    outside: int | None
-    gone: tuple[bool, ...]
+    gone: dict[int, tuple[bool, ...]]
 
     def orders(self) -> Iterator[tuple[int, ...]]:
         """All orders of arrival, by the numbers of the launches."""
@@ -49,22 +48,21 @@ class Group:
     @property
     def timed(self) -> bool:
         """Whether some blocks of a launch leave and others stay, which takes durations."""
-        return len(set(self.gone)) > 1
+        return any(len(set(gone)) > 1 for gone in self.gone.values())
 
     def arriving(self, order: tuple[int, ...]) -> tb.Sequence:
         launches = [self.launches[number] for number in order]
-        if self.outside is None:
-            return tb.Sequence(launches)
-        place = order.index(self.outside)
-        left = len(order) - 1 - place  # launches that come after it
+        last = len(order) - 1
         if self.timed:
             launches = [replace(launch, duration=FOREVER) for launch in launches]
-            leaves = (left - 0.5) * STEP if left else FOREVER
-            durations = tuple(leaves if gone else FOREVER for gone in self.gone)
-            launches[place] = replace(launches[place], duration=durations)
+            for place, number in enumerate(order):
+                leaves = (last - place - 0.5) * STEP if place < last else FOREVER
+                stay = tuple(leaves if gone else FOREVER for gone in self.gone.get(number, ()))
+                if stay:
+                    launches[place] = replace(launches[place], duration=stay)
             return tb.Sequence(launches)
-        release = [tb.Release(place)] if left and all(self.gone) else []
-        return tb.Sequence([*launches[:-1], *release, launches[-1]])
+        gone = [place for place in range(last) if all(self.gone.get(order[place], (False,)))]
+        return tb.Sequence([*launches[:-1], *map(tb.Release, gone), launches[-1]])
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
@@ -73,24 +71,39 @@ class Group:
 
     def meeting(self, order: tuple[int, ...]) -> list[list[int]]:
         """The groups of that sequence: one."""
-        return [[place for place, number in enumerate(order) if number != self.outside]]
+        return [[place for place, number in enumerate(order) if number not in self.gone]]
 
 
-def random_groups(seed: int, count: int, spec: DeviceSpec) -> Iterator[Group]:
+def random_groups(
+    seed: int, count: int, spec: DeviceSpec, *, two_outside: bool = False
+) -> Iterator[Group]:
     """So many groups; the first of them do not depend on how many there are."""
     for number in range(count):
-        rng = random.Random(f"{seed} {number}")
-        launches = _launches(rng, spec)
-        outside = rng.randrange(len(launches)) if rng.random() < 0.3 else None
-        gone: tuple[bool, ...] = ()
-        if outside is not None:
-            share = rng.choice((0.0, 0.5, 0.9, 1.0))
-            gone = tuple(rng.random() < share for _ in range(launches[outside].blocks))
-        yield Group(number, launches, outside, gone)
+        yield random_group(seed, number, spec, two_outside=two_outside)
 
 
-def _launches(rng: random.Random, spec: DeviceSpec) -> tuple[tb.Launch, ...]:
-    size = rng.choice((2, 2, 2, 3, 3))
+def random_group(seed: int, number: int, spec: DeviceSpec, *, two_outside: bool = False) -> Group:
+    """One of the draw.
+
+    Args:
+        seed, number, spec: which draw, which of it, and the GPU.
+        two_outside: it has three launches of which two do not wait for the other one.
+    """
+    rng = random.Random(f"{seed} {number}")
+    launches = _launches(rng, spec, 3 if two_outside else rng.choice((2, 2, 2, 3, 3)))
+    outside: list[int] = []
+    if two_outside:
+        outside = rng.sample(range(len(launches)), 2)
+    elif rng.random() < 0.3:
+        outside = [rng.randrange(len(launches))]
+    gone = {}
+    for launch in outside:
+        share = rng.choice((0.0, 0.5, 0.9, 1.0))
+        gone[launch] = tuple(rng.random() < share for _ in range(launches[launch].blocks))
+    return Group(number, launches, gone)
+
+
+def _launches(rng: random.Random, spec: DeviceSpec, size: int) -> tuple[tb.Launch, ...]:
     places = random_places(rng, spec)
     carveouts = rng.choice(((None,), (100,), CARVEOUTS, CARVEOUTS))
     priorities = rng.choice(((0,), (0,), (0,), PRIORITIES))
