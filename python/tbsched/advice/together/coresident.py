@@ -127,8 +127,8 @@ def coresident(
         fixes: whether to look for changes that make the launches safe, unless they are.
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
-        plays: after so many predictions the search gives up; for a fix of more than six launches,
-            after a tenth of them.
+        plays: after so many predictions the search gives up, or after looking as long at blocks
+            that leave; for a fix of more than six launches, after a tenth of them.
 
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of

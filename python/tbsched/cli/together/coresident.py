@@ -53,7 +53,7 @@ def coresident(
         typer.Option(help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default."),
     ] = None,
     plays: Annotated[
-        int, typer.Option(help="Give up after so many predictions of a sequence.")
+        int, typer.Option(help="Give up after so many predictions, or as long a look.")
     ] = PLAYS,
     on_gpu: Annotated[
         bool,
