@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 import tbsched as tb
-from advice.together.reference import Case, random_history, shortest
+from advice.together.reference import Case, History, random_history, shortest
 from helpers import examples, gpu
 
 FOREVER_NS = 1e9  # how long the blocks of a witness stay
@@ -338,6 +338,28 @@ def test_sm_that_is_taken_as_it_is_left_stays_configured() -> None:
     race = tb.Sequence([first, waits, tb.Release(0), last])
     assert all((seen.trace[2].final_smid < 0).any() for seen in tb.outcomes(race, "h200", races=5))
     found = tb.coresident([first, waits, last], "h200", groups=[[2]], fixes=False)
+    assert found.safe is not True
+
+
+def test_clusters_enter_on_both_sms_of_a_tpc_though_the_next_launch_uses_one() -> None:
+    """Two blocks of the outsider on SM 0 leave, and launch 2 sets a small configuration there."""
+    spec = gpu(2, "h200", gpcs=((0,),))
+    launches = (
+        tb.Launch(1, 160, 160, carveout=100, partition=tb.Partition((1,))),
+        tb.Launch(6, 96, 16, 100 * 1024, carveout=100, cluster=2),  # one cluster waits
+        tb.Launch(1, 384, 88, priority=-1, partition=ONE_SM),
+        tb.Launch(2, 704, 16, carveout=100, cluster=2, priority=-1),
+        tb.Launch(1, 32, 120, carveout=100, priority=-1),
+    )
+    after = ((0, 1), (0, 2), (0, 3), (0, 4), (2, 3))
+    case = Case(spec, spec.policy, launches, frozenset({0, 4}), after)
+    history = History(case, spec.initial_states(spec.policy)[0])
+    history = history.with_arrival(0).with_arrival(1)
+    history = history.with_leaving(1, (0, 1), history.started()[1])
+    history = history.with_leaving(1, (2, 4), history.started()[1])
+    history = history.with_arrival(2).with_arrival(3).with_arrival(4)
+    assert history.strands(history.started())
+    found = tb.coresident(launches, spec, groups=[[0, 4]], after=after, fixes=False)
     assert found.safe is not True
 
 

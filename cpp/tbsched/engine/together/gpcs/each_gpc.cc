@@ -158,14 +158,34 @@ bool EachGpc::finds_room_with(const Gaps gaps) {
   return finds_room_in_ranges({});
 }
 
-SmRole EachGpc::role_of(const int32_t sm) const {
-  SmRole role{.takes = {}, .enters = {}, .is_quiet = is_quiet(sm)};
-  for (size_t stage = 0; stage <= asked_.coming.size(); ++stage) {
-    bool takes = demands_.may_be_on(asked_.launch_at(stage), sm);
-    for (size_t k = 0; k < asked_.entering.size(); ++k) {
-      if (held_[k][stage] && demands_.holds(asked_.entering[k].launch, sm)) takes = false;
+bool EachGpc::is_taken(const int32_t sm, const size_t stage) const {
+  for (size_t k = 0; k < asked_.entering.size(); ++k) {
+    if (held_[k][stage] && demands_.holds(asked_.entering[k].launch, sm)) return false;
+  }
+  return demands_.may_be_on(asked_.launch_at(stage), sm);
+}
+
+// What leaves before a launch comes that does not use the SM may as well leave later. But clusters
+// that take whole TPCs enter on all SMs of these before the same launch.
+std::vector<int32_t> EachGpc::moving_together(const int32_t sm) const {
+  if (std::ranges::all_of(asked_.entering, [](const Entering& each) { return each.on_tpc == 1; })) {
+    return {sm};
+  }
+  for (const ClusterDomain& domain : device_.cluster_domains) {
+    for (const std::vector<int32_t>& tpc : domain.tpcs) {
+      if (std::ranges::find(tpc, sm) != tpc.end()) return tpc;
     }
-    role.takes.push_back(takes);
+  }
+  return {sm};
+}
+
+SmRole EachGpc::role_of(const int32_t sm) const {
+  SmRole role{.takes = {}, .leaves = {}, .enters = {}, .is_quiet = is_quiet(sm)};
+  const std::vector<int32_t> together = moving_together(sm);
+  for (size_t stage = 0; stage <= asked_.coming.size(); ++stage) {
+    role.takes.push_back(is_taken(sm, stage));
+    role.leaves.push_back(
+        std::ranges::any_of(together, [&](const int32_t each) { return is_taken(each, stage); }));
   }
   for (const Entering& each : asked_.entering) {
     role.enters.push_back(demands_.may_be_on(each.launch, sm));

@@ -71,6 +71,8 @@ class EachGpc {
   void choose_exact();
   Total total() const;
   bool is_quiet(int32_t sm) const;
+  bool is_taken(int32_t sm, size_t stage) const;
+  std::vector<int32_t> moving_together(int32_t sm) const;
   SmRole role_of(int32_t sm) const;
   // What is looked at, from what is fastest on: how many blocks come; how those of clusters came up
   // to a level; and all that is known of that.

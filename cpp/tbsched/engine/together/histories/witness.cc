@@ -357,7 +357,8 @@ class Search {
         const int32_t waiting = standing.launches()[number[step.launch]].waiting;
         if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
         if (!all_resident(partners_[step.launch], number, standing)) return;
-        // Blocks that wait take the room of those that leave first, which may be any.
+        // Blocks that wait take the room of those that leave first, which may be any. So only a
+        // proof GPC by GPC rules that out.
         if (!standing.all_resident()) all_sets_ = false;
         if (some_leave) {
           for (const int32_t block : step.leaving) engine.let_leave(number[step.launch], block);

@@ -57,9 +57,8 @@ bool Behaviours::may_be_taken(const size_t stage, const SmRole& role) const {
   return false;
 }
 
-// What leaves before a launch comes that does not use the SM may as well leave later.
 bool Behaviours::may_leave(const size_t stage, const SmRole& role) const {
-  return asked_.is_last(stage) ? asked_.leave_before_last : role.takes[stage];
+  return asked_.is_last(stage) ? asked_.leave_before_last : role.leaves[stage];
 }
 
 std::vector<const Entering*> Behaviours::entering(const size_t stage, const SmRole& role) const {
@@ -110,7 +109,7 @@ Outlook Behaviours::look_where_some_enter(const int32_t state, const size_t stag
   const Barred anyway = barred_anyway(stage, roles_[role]);
   for (const Reached& way : states_.reached(state, entrants_of(entering))) {
     effort_.spend(1);
-    Prospect prospect{.barred = barred(way.state, entering, anyway)};
+    Prospect prospect{.barred = barred(way, entering, anyway)};
     for (size_t k = 0; k < entering.size(); ++k) {
       prospect.entered[entering[k]->place] = way.entered[k];
     }
@@ -143,13 +142,13 @@ Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
   return found;
 }
 
-// In a state that is reached. Where one is there, or may enter, another one may have come and gone.
-// That is all if no others enter.
-Barred Behaviours::barred(const int32_t state, const std::vector<const Entering*>& entering,
+// In a state that is reached without any. Where one is there, or may enter, another one may have
+// come and gone. That is all if no others enter.
+Barred Behaviours::barred(const Reached& way, const std::vector<const Entering*>& entering,
                           const Barred anyway) const {
   const Entering& own = *entering.front();
-  if (entering.size() > 1 || own.on_tpc == 1 || states_.admits(state, own.launch)) return anyway;
-  return anyway | bit_of(own);
+  if (entering.size() > 1 || own.on_tpc == 1 || way.entered.front() > 0) return anyway;
+  return states_.admits(way.state, own.launch) ? anyway : anyway | bit_of(own);
 }
 
 RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {
@@ -199,7 +198,7 @@ Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, con
     const std::vector<Reached>& all = states_.reached(state, entrants_of(some));
     const Barred anyway = barred_anyway(stage, own);
     auto way = std::ranges::find_if(all, [&](const Reached& each) {
-      return is_it(each.state) && barred(each.state, some, anyway) == prospect.barred;
+      return is_it(each.state) && barred(each, some, anyway) == prospect.barred;
     });
     if (way == all.end()) {
       way = std::ranges::find_if(all, [&](const Reached& each) { return is_it(each.state); });

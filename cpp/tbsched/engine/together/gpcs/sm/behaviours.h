@@ -27,6 +27,7 @@ inline bool is_barred(const Barred barred, const size_t place) {
 // Who may use an SM.
 struct SmRole {
   std::vector<bool> takes;   // blocks of each launch that comes, and of the last one
+  std::vector<bool> leaves;  // whether blocks may leave just before that: else later will do
   std::vector<bool> enters;  // of each that waits
   bool is_quiet = false;     // nothing enters before something comes
 
@@ -100,7 +101,8 @@ class Behaviours {
   Outlook look(int32_t state, size_t stage, int32_t role);
   Outlook now(int32_t state, size_t stage, int32_t role, Barred barred);
   Barred barred_anyway(size_t stage, const SmRole& role) const;
-  Barred barred(int32_t state, const std::vector<const Entering*>& entering, Barred anyway) const;
+  Barred barred(const Reached& way, const std::vector<const Entering*>& entering,
+                Barred anyway) const;
   Outlook look_where_some_enter(int32_t state, size_t stage, int32_t role,
                                 const std::vector<const Entering*>& entering);
   const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);

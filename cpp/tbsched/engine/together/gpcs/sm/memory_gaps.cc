@@ -9,13 +9,14 @@ namespace tbsched {
 
 namespace {
 
-constexpr int64_t kMostReserved = 1 << 30;
+constexpr int64_t kMostReserved = 1 << 30;  // of all launches
 
 }  // namespace
 
 void MemoryGaps::reserve(const int64_t bytes) {
-  reserved_ = static_cast<int32_t>(std::min(kMostReserved, bytes));
-  came_ += reserved_;
+  const auto more = static_cast<int32_t>(std::min(kMostReserved - reserved_, bytes));
+  reserved_ += more;
+  came_ += more;
 }
 
 void MemoryGaps::commit(const int32_t bytes, const int32_t configured) {
