@@ -16,14 +16,14 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.meet import Meeting, meet
 from tbsched.launcher.observe import Gpu
+from tbsched.prediction.together.search import STEP
 from tbsched.program.sequence import Sequence
 from tbsched.show.text.tables import render, table_of
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
 
 _ALL_ORDERS = 4  # launches; of more, one order is run
-# A block of a witness leaves half a millisecond before the next launch comes, or earlier.
-_LATE = 2.5e-4
+_LATE = STEP / 4  # a block of a witness leaves half a step before the next launch comes, or earlier
 _TRIES = 5
 _SEEN = {None: "not run", True: "as predicted", False: "NOT as predicted"}
 

@@ -101,6 +101,7 @@ class Finder {
       all *= std::max(1, most + 1);
       ways_to_take_[k] = gpc_.levels[k].takings(most);
     }
+    costs_behind_ = least_costs_behind();
     each_taking<0>();
     return std::move(found_);
   }
@@ -124,13 +125,12 @@ class Finder {
   void look() {
     choices_ = std::make_shared<std::vector<Choice>>();
     States states = {{State{}, {0, -1}}};
-    const std::vector<double> costs_behind = least_costs_behind();
     for (size_t k = 0; k < gpc_.shares.size(); ++k) {
       States next;
       for (const auto& way : *gpc_.shares[k]) {
         spend(std::ssize(states));
         for (const auto& [state, best] : states) {
-          add(state, best, way, k, costs_behind[k + 1], next);
+          add(state, best, way, k, costs_behind_[k + 1], next);
         }
       }
       const size_t part = is_one_place_ ? 1 : kPartInRanges;
@@ -284,6 +284,7 @@ class Finder {
   std::array<std::vector<int32_t>, kExact> most_behind_ = {};  // that those behind each may take
   std::array<std::vector<LevelTaking>, kExact> ways_to_take_ = {};
   std::array<LevelTaking, kExact> takings_ = {};
+  std::vector<double> costs_behind_;  // of each SM, or TPC, and those behind it, at least
   int64_t looks_ = 0;
   std::shared_ptr<std::vector<Choice>> choices_;
   Columns found_;

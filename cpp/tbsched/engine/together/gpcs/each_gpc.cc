@@ -171,12 +171,11 @@ std::vector<int32_t> EachGpc::moving_together(const int32_t sm) const {
   if (std::ranges::all_of(asked_.entering, [](const Entering& each) { return each.on_tpc == 1; })) {
     return {sm};
   }
-  for (const ClusterDomain& domain : device_.cluster_domains) {
-    for (const std::vector<int32_t>& tpc : domain.tpcs) {
-      if (std::ranges::find(tpc, sm) != tpc.end()) return tpc;
-    }
-  }
-  return {sm};
+  const std::vector<int32_t>& tpc_of_sm = device_.topology.tpc_of_sm;
+  const auto same = std::ranges::equal_range(tpc_of_sm, tpc_of_sm[sm]);
+  std::vector<int32_t> sms(same.size());
+  std::iota(sms.begin(), sms.end(), static_cast<int32_t>(same.begin() - tpc_of_sm.begin()));
+  return sms;
 }
 
 SmRole EachGpc::role_of(const int32_t sm) const {

@@ -1,6 +1,7 @@
 #include "tbsched/engine/together/histories/doubtful.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
 #include <map>
 #include <optional>
@@ -22,6 +23,8 @@ constexpr int32_t kMostHelp = 4;  // for clusters of a launch, in a GPC
 using OnSm = std::pair<int32_t, int32_t>;
 using ToDo = std::map<int32_t, std::deque<MoveOnSm>>;  // of each SM
 using Blocks = std::map<int32_t, std::set<int32_t>>;   // of each launch
+// How often clusters of a launch were helped, in a domain.
+using Helped = std::map<std::pair<int32_t, size_t>, int32_t>;
 
 class Planner {
  public:
@@ -44,7 +47,7 @@ class Planner {
   void move(const std::vector<MoveOnSm>& moves) {
     ToDo to_do;
     for (const MoveOnSm& each : moves) to_do[each.sm].push_back(each);
-    std::map<OnSm, int32_t> helped;  // clusters of a launch, in a domain
+    Helped helped;
     while (!to_do.empty()) {
       Blocks leaving = next_to_leave(to_do);
       if (leaving.empty()) leaving = helping(to_do, helped);
@@ -116,13 +119,13 @@ class Planner {
 
   // Where some of a launch of clusters should enter, and there are too few TPCs, or SMs, for a
   // whole one: its blocks on others of the GPC leave.
-  Blocks helping(ToDo& to_do, std::map<OnSm, int32_t>& helped) const {
+  Blocks helping(ToDo& to_do, Helped& helped) const {
     Blocks found;
     std::set<int32_t> launches;
     for (const auto& [sm, rest] : to_do) launches.insert(rest.front().launch);
     for (const int32_t launch : launches) {
       for (size_t domain = 0; domain < domains_.size(); ++domain) {
-        if (helped[{launch, static_cast<int32_t>(domain)}]++ >= kMostHelp) continue;
+        if (helped[{launch, domain}]++ >= kMostHelp) continue;
         help(launch, domains_[domain], to_do, found);
       }
     }

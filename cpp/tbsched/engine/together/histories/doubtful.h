@@ -1,7 +1,6 @@
 // A history that a proof could not rule out: to know, it is played.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 

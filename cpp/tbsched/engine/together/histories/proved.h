@@ -1,8 +1,6 @@
 // What was proved GPC by GPC, so that it is not asked again.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
