@@ -187,11 +187,8 @@ std::vector<Arrival> AskedSms::history(const std::vector<std::vector<Part>>& par
   found.push_back({{}, asked_.last});
   for (size_t gpc = 0; gpc < parts.size(); ++gpc) {
     Replay replay(*this, found);
-    int32_t at = columns[gpc]->choice;
-    for (size_t part = parts[gpc].size(); part-- > 0;) {
-      const Choice& choice = (*columns[gpc]->choices)[at];
-      replay.play(parts[gpc][part], choice.share->second);
-      at = choice.before;
+    for (size_t part = 0; part < parts[gpc].size(); ++part) {
+      replay.play(parts[gpc][part], columns[gpc]->shares[part]->second);
     }
     replay.make_whole(parts[gpc]);
   }

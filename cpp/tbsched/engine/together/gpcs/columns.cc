@@ -53,6 +53,12 @@ struct HashOfPartial {
   }
 };
 
+// The share of an SM, or TPC, and which one is before that.
+struct Choice {
+  int32_t before;
+  const Shares::value_type* share;
+};
+
 struct BestPartial {
   int32_t room;
   int32_t choice;
@@ -123,7 +129,7 @@ class Finder {
   }
 
   void look() {
-    choices_ = std::make_shared<std::vector<Choice>>();
+    choices_.clear();
     States states = {{State{}, {0, -1}}};
     for (size_t k = 0; k < gpc_.shares.size(); ++k) {
       States next;
@@ -134,7 +140,7 @@ class Finder {
         }
       }
       const size_t part = is_one_place_ ? 1 : kPartInRanges;
-      if (next.size() > kMostPartials / part || choices_->size() > kMostChoices / part) {
+      if (next.size() > kMostPartials / part || choices_.size() > kMostChoices / part) {
         throw TooManyWays{};
       }
       states = std::move(next);
@@ -169,7 +175,7 @@ class Finder {
   }
 
   void add(const State& state, const BestPartial& best, const Shares::value_type& way,
-           const size_t number, const double cost_behind, States& next) const {
+           const size_t number, const double cost_behind, States& next) {
     const auto& [share, least] = way;
     State then = state;
     then.blocks = sum(state.blocks, share.blocks);
@@ -190,8 +196,8 @@ class Finder {
       if (room_of(own, room) >= wanted_.most_room) return;
       const auto [at, is_new] = next.try_emplace(own, BestPartial{room, 0});
       if (!is_new && at->second.room <= room) return;
-      at->second = {room, static_cast<int32_t>(choices_->size())};
-      choices_->push_back({best.choice, &way});
+      at->second = {room, static_cast<int32_t>(choices_.size())};
+      choices_.push_back({best.choice, &way});
     };
     each_exact<0>(share, then, [&](State& own) {
       keep(own, best.room + least.room);
@@ -246,8 +252,17 @@ class Finder {
     const int32_t room = room_of(state, best.room);
     const BlocksOfEach blocks = whole_clusters(state);
     if (room >= wanted_.most_room || !is_within(blocks, wanted_.most)) return;
-    const auto [at, is_new] = found_.try_emplace(blocks, Column{room, choices_, best.choice});
-    if (!is_new && room < at->second.room) at->second = {room, choices_, best.choice};
+    const auto [at, is_new] = found_.try_emplace(blocks);
+    if (is_new || room < at->second.room) at->second = {room, shares_to(best.choice)};
+  }
+
+  std::vector<const Shares::value_type*> shares_to(const int32_t choice) const {
+    std::vector<const Shares::value_type*> found;
+    for (int32_t at = choice; at >= 0; at = choices_[at].before) {
+      found.push_back(choices_[at].share);
+    }
+    std::ranges::reverse(found);
+    return found;
   }
 
   // A cluster of the last launch takes a place of each of some TPCs, say p. With k TPCs left out,
@@ -286,7 +301,7 @@ class Finder {
   std::array<LevelTaking, kExact> takings_ = {};
   std::vector<double> costs_behind_;  // of each SM, or TPC, and those behind it, at least
   int64_t looks_ = 0;
-  std::shared_ptr<std::vector<Choice>> choices_;
+  std::vector<Choice> choices_;
   Columns found_;
 };
 

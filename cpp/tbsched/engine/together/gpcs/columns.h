@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <limits>
 #include <map>
-#include <memory>
 #include <vector>
 
 #include "tbsched/engine/together/gpcs/levels.h"
@@ -28,15 +27,9 @@ struct Gpc {
 bool is_within(const BlocksOfEach& blocks, const BlocksOfEach& most);
 BlocksOfEach sum(const BlocksOfEach& one, const BlocksOfEach& other);
 
-// One way to take so many blocks: the share of each SM, or TPC, from the last one back.
-struct Choice {
-  int32_t before = -1;
-  const Shares::value_type* share = nullptr;
-};
 struct Column {
-  int32_t room = 0;  // blocks, or clusters, of the last launch
-  std::shared_ptr<const std::vector<Choice>> choices;
-  int32_t choice = -1;
+  int32_t room = 0;                                    // blocks, or clusters, of the last launch
+  std::vector<const Shares::value_type*> shares = {};  // one way: of each SM, or TPC
 };
 using Columns = std::map<BlocksOfEach, Column>;
 

@@ -14,6 +14,8 @@ namespace tbsched {
 namespace {
 
 constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that shares count
+constexpr size_t kMostLooked = 10'000;
+constexpr int32_t kMostInVain = 30;
 constexpr double kLeastPrice = 0.01;  // what a range of places matters at least
 
 }  // namespace
@@ -26,6 +28,19 @@ struct EachGpc::Known {
   AskedSms sms;
   Market market;
   std::map<KeyOfColumns, Columns> columns;
+  const Allowance* columns_for = nullptr;
+  int32_t in_vain = 0;  // looks at levels of several launches in ranges, since one was a proof
+  std::map<std::vector<Gpc>, std::optional<Allowance>> by_shares;
+  std::map<std::pair<std::vector<Gpc>, bool>, Looked> looked;
+
+  void forget() {
+    looked.clear();
+    by_shares.clear();
+    columns.clear();
+    columns_for = nullptr;
+    market.forget();
+    sms.forget();
+  }
 };
 
 EachGpc::EachGpc(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
@@ -252,12 +267,7 @@ void EachGpc::choose_exact() {
 }
 
 bool EachGpc::is_proved(Prices& prices) {
-  const int32_t wanted = launches_[asked_.last].blocks / demands_[asked_.last].cluster;
-  if (known_->sms.are_many()) {
-    known_->columns.clear();
-    known_->market.forget();
-    known_->sms.forget();
-  }
+  if (known_->sms.are_many() || known_->looked.size() > kMostLooked) known_->forget();
   std::vector<std::vector<Part>> parts;
   std::vector<Gpc> gpcs;
   for (const ClusterDomain& domain : device_.cluster_domains) {
@@ -265,22 +275,52 @@ bool EachGpc::is_proved(Prices& prices) {
     Gpc& gpc = gpcs.emplace_back();
     for (const Part& part : parts.back()) gpc.shares.push_back(part.shares);
   }
-  const Total all = total();
-  const auto of_shares = known_->market.unless_surely_fits(gpcs, all, wanted, prices);
+  const std::optional<Allowance>& of_shares = unless_shares_fit(gpcs, prices);
   if (!of_shares) return true;
   prices = of_shares->prices;
   for (const Detail detail : details()) {
     for (size_t domain = 0; domain < gpcs.size(); ++domain) look_at(domain, detail, gpcs[domain]);
-    std::map<KeyOfColumns, Columns> here;
-    const auto each = columns_of(gpcs, *of_shares, wanted, here);
-    const auto of_columns = unless_surely_fits(each, all, wanted, prices);
-    if (!of_columns) return true;
-    if (!asked_.is_one_place()) continue;
-    const auto found = too_little_room(each, all, wanted, *of_columns, effort_);
+    const bool is_end = asked_.is_one_place() && detail == details().back();
+    const auto [known, is_new] =
+        known_->looked.try_emplace({gpcs, asked_.is_one_place()}, Looked::at_too_many);
+    if (!is_new && known->second == Looked::proves) return true;
+    if (!is_new && known->second == Looked::at_too_many) throw TooManyWays{};
+    if (!is_new && known->second == Looked::in_vain && !is_end) continue;
+    const bool is_rough =
+        detail == Detail::levels && asked_.exact.size() > 1 && !asked_.is_one_place();
+    if (is_rough && known_->in_vain > kMostInVain) throw TooManyWays{};
+    known_->in_vain += is_rough ? 1 : 0;
+    const auto found = unless_columns_fit(gpcs, *of_shares);
+    known->second = found ? Looked::in_vain : Looked::proves;
+    if (!found && is_rough) known_->in_vain = 0;
     if (!found) return true;
-    if (detail == details().back()) doubtful_.push_back(known_->sms.history(parts, *found));
+    if (is_end) doubtful_.push_back(known_->sms.history(parts, *found));
   }
   return false;
+}
+
+// Wherever in a range places are, shares and columns may be the same. So they are looked at once.
+const std::optional<Allowance>& EachGpc::unless_shares_fit(const std::vector<Gpc>& gpcs,
+                                                           const Prices& first) {
+  const auto known = known_->by_shares.find(gpcs);
+  if (known != known_->by_shares.end()) return known->second;
+  auto found = known_->market.unless_surely_fits(gpcs, total(), wanted(), first);
+  return known_->by_shares.emplace(gpcs, std::move(found)).first->second;
+}
+
+// Columns that leave too little room; of ranges there are none.
+std::optional<std::vector<const Column*>> EachGpc::unless_columns_fit(const std::vector<Gpc>& gpcs,
+                                                                      const Allowance& of_shares) {
+  const auto each = columns_of(gpcs, of_shares);
+  const auto of_columns = unless_surely_fits(each, total(), wanted(), of_shares.prices);
+  if (!of_columns) return std::nullopt;
+  if (!asked_.is_one_place()) return std::vector<const Column*>{};
+  return too_little_room(each, total(), wanted(), *of_columns, effort_);
+}
+
+// Blocks, or clusters, of the last launch.
+int32_t EachGpc::wanted() const {
+  return launches_[asked_.last].blocks / demands_[asked_.last].cluster;
 }
 
 std::vector<EachGpc::Detail> EachGpc::details() const {
@@ -289,22 +329,23 @@ std::vector<EachGpc::Detail> EachGpc::details() const {
   return {Detail::blocks, Detail::levels, Detail::all};
 }
 
-// Where one launch comes, few columns serve many places. With more, few are cheap enough. `here`:
-// what is not kept.
+// Where one launch comes, few columns serve many places. With more, few are cheap enough.
 std::vector<const Columns*> EachGpc::columns_of(const std::vector<Gpc>& gpcs,
-                                                const Allowance& allowance, const int32_t wanted,
-                                                std::map<KeyOfColumns, Columns>& here) {
-  const bool is_kept = asked_.coming.size() == 1;
-  std::map<KeyOfColumns, Columns>& known = is_kept ? known_->columns : here;
+                                                const Allowance& allowance) {
+  const bool is_limited = asked_.coming.size() > 1;
+  if (is_limited && known_->columns_for != &allowance) known_->columns.clear();
+  known_->columns_for = &allowance;
   std::vector<const Columns*> found;
   for (size_t domain = 0; domain < gpcs.size(); ++domain) {
     const KeyOfColumns key(gpcs[domain], asked_.is_one_place());
-    if (!known.contains(key)) {
-      Wanted sought{.most = total().blocks, .most_room = wanted, .prices = allowance.prices};
-      if (!is_kept) sought.most_cost = allowance.cheapest[domain] + allowance.excess;
-      known.emplace(key, columns(places_, asked_, gpcs[domain], sought, effort_));
+    auto at = known_->columns.find(key);
+    if (at == known_->columns.end()) {
+      Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
+      if (is_limited) sought.most_cost = allowance.cheapest[domain] + allowance.excess;
+      at = known_->columns.emplace(key, columns(places_, asked_, gpcs[domain], sought, effort_))
+               .first;
     }
-    found.push_back(&known.at(key));
+    found.push_back(&at->second);
   }
   return found;
 }

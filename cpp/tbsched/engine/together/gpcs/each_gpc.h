@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,8 @@ class EachGpc {
   const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
 
  private:
+  // What came of it when columns were looked at.
+  enum class Looked : uint8_t { at_too_many, in_vain, proves };
   // What is kept while the places of one question change.
   struct Known;
   // Of each that waits, which of the launches that come, and of the last one, it holds up.
@@ -65,9 +68,13 @@ class EachGpc {
   bool finds_room_in_halves(size_t launch, const Prices& prices);
   size_t widest(const Prices& prices) const;
   bool is_proved(Prices& prices);
+  const std::optional<Allowance>& unless_shares_fit(const std::vector<Gpc>& gpcs,
+                                                    const Prices& first);
   using KeyOfColumns = std::pair<Gpc, bool>;  // whether it is of one place
-  std::vector<const Columns*> columns_of(const std::vector<Gpc>& gpcs, const Allowance& allowance,
-                                         int32_t wanted, std::map<KeyOfColumns, Columns>& here);
+  std::vector<const Columns*> columns_of(const std::vector<Gpc>& gpcs, const Allowance& allowance);
+  std::optional<std::vector<const Column*>> unless_columns_fit(const std::vector<Gpc>& gpcs,
+                                                               const Allowance& of_shares);
+  int32_t wanted() const;
   void choose_exact();
   Total total() const;
   bool is_quiet(int32_t sm) const;

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
-#include <map>
+#include <ranges>
+#include <unordered_map>
 #include <utility>
 
 namespace tbsched {
@@ -18,7 +19,17 @@ struct Sum {
   BlocksOfEach before = {};
   const Column* column = nullptr;
 };
-using Sums = std::map<BlocksOfEach, Sum>;
+struct HashOfBlocks {
+  size_t operator()(const BlocksOfEach& blocks) const {
+    uint64_t found = 0;
+    for (const int16_t each : blocks) {
+      found = (found ^ static_cast<uint16_t>(each)) * 0xD6E8FEB86659FD93U;
+      found ^= found >> 32U;
+    }
+    return found;
+  }
+};
+using Sums = std::unordered_map<BlocksOfEach, Sum, HashOfBlocks>;
 
 // What the GPCs behind one may add.
 struct Rest {
@@ -48,18 +59,36 @@ bool may_be_whole(const BlocksOfEach& blocks, const Rest& rest, const Total& tot
   return true;
 }
 
+struct PricedColumn {
+  double cost;
+  const Columns::value_type* column;
+};
+
+// The cheapest first.
+std::vector<PricedColumn> priced(const Columns& columns, const Prices& prices) {
+  std::vector<PricedColumn> found;
+  for (const auto& each : columns) {
+    found.push_back({each.second.room + cost_of(each.first, prices), &each});
+  }
+  std::ranges::sort(found, {}, &PricedColumn::cost);
+  return found;
+}
+
 // `most_cost`: of what has been added up.
-Sums added(const Sums& sums, const Columns& columns, const Rest& rest, const Total& total,
-           const int32_t wanted, const Prices& prices, const double most_cost, Effort& effort) {
+Sums added(const Sums& sums, const std::vector<PricedColumn>& columns, const Rest& rest,
+           const Total& total, const int32_t wanted, const Prices& prices, const double most_cost,
+           Effort& effort) {
   Sums found;
   for (const auto& [before, own_sum] : sums) {
-    effort.spend(1 + std::ssize(columns) / kColumnsOfLook);
-    for (const auto& [own, column] : columns) {
+    const double left = most_cost - own_sum.room - cost_of(before, prices);
+    const auto end = std::ranges::upper_bound(columns, left, {}, &PricedColumn::cost);
+    effort.spend(1 + (end - columns.begin()) / kColumnsOfLook);
+    for (auto each = columns.begin(); each != end; ++each) {
+      const auto& [own, column] = *each->column;
       const BlocksOfEach then = sum(before, own);
       const int32_t room = own_sum.room + column.room;
       if (room + rest.least_room >= wanted || !is_within(then, total.blocks)) continue;
       if (!may_be_whole(then, rest, total)) continue;
-      if (room + cost_of(then, prices) > most_cost) continue;
       const auto [at, is_new] = found.try_emplace(then, Sum{room, before, &column});
       if (!is_new && room < at->second.room) at->second = {room, before, &column};
     }
@@ -80,11 +109,11 @@ std::optional<std::vector<const Column*>> too_little_room(const std::vector<cons
   double most_cost = allowance.excess;
   for (size_t k = 0; k < gpcs.size(); ++k) {
     most_cost += allowance.cheapest[k];
-    sums.push_back(added(sums.back(), *gpcs[k], rest[k + 1], total, wanted, allowance.prices,
-                         most_cost, effort));
+    sums.push_back(added(sums.back(), priced(*gpcs[k], allowance.prices), rest[k + 1], total,
+                         wanted, allowance.prices, most_cost, effort));
   }
   if (sums.back().empty()) return std::nullopt;
-  BlocksOfEach at = sums.back().begin()->first;
+  BlocksOfEach at = std::ranges::min(sums.back() | std::views::keys);
   std::vector<const Column*> found(gpcs.size());
   for (size_t k = gpcs.size(); k-- > 0;) {
     const Sum& sum = sums[k + 1].at(at);

@@ -105,9 +105,11 @@ Outlook Behaviours::look(const int32_t state, const size_t stage, const int32_t 
 Outlook Behaviours::look_where_some_enter(const int32_t state, const size_t stage,
                                           const int32_t role,
                                           const std::vector<const Entering*>& entering) {
+  if (asked_.is_last(stage)) return look_at_the_end(state, stage, role, entering);
   Outlook found;
   const Barred anyway = barred_anyway(stage, roles_[role]);
-  for (const Reached& way : states_.reached(state, entrants_of(entering))) {
+  const SmStates::AllReached all = states_.reached(state, entrants_of(entering));
+  for (const Reached& way : *all) {
     effort_.spend(1);
     Prospect prospect{.barred = barred(way, entering, anyway)};
     for (size_t k = 0; k < entering.size(); ++k) {
@@ -119,6 +121,27 @@ Outlook Behaviours::look_where_some_enter(const int32_t state, const size_t stag
     }
   }
   return shortened(std::move(found));
+}
+
+// The same where few ways to be ready are told apart, but many states lead there.
+Outlook Behaviours::look_at_the_end(const int32_t state, const size_t stage, const int32_t role,
+                                    const std::vector<const Entering*>& entering) {
+  const auto ready = [this, stage, role](const int32_t at) {
+    return readies_of(at, stage, role).front();
+  };
+  const auto at = at_the_end_.try_emplace(role, states_, effort_, entrants_of(entering), ready);
+  const Barred anyway = barred_anyway(stage, roles_[role]);
+  const bool may_bar = entering.size() == 1 && entering.front()->on_tpc > 1;
+  Outlook found;
+  for (const FewestWay& way : at.first->second.of(state)) {
+    Prospect prospect{.ready = way.ready, .barred = anyway};
+    if (may_bar && !way.may_enter) prospect.barred |= bit_of(*entering.front());
+    for (size_t k = 0; k < entering.size(); ++k) {
+      prospect.entered[entering[k]->place] = way.entered[k];
+    }
+    found.push_back(prospect);
+  }
+  return found;
 }
 
 // If nothing leaves or enters.
@@ -195,7 +218,8 @@ Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, con
   };
   const std::vector<const Entering*> some = entering(stage, own);
   if (!some.empty()) {
-    const std::vector<Reached>& all = states_.reached(state, entrants_of(some));
+    const SmStates::AllReached kept = states_.reached(state, entrants_of(some));
+    const std::vector<Reached>& all = *kept;
     const Barred anyway = barred_anyway(stage, own);
     auto way = std::ranges::find_if(all, [&](const Reached& each) {
       return is_it(each.state) && barred(each, some, anyway) == prospect.barred;

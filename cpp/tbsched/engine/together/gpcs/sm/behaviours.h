@@ -13,6 +13,7 @@
 #include "tbsched/engine/together/gpcs/asked.h"
 #include "tbsched/engine/together/gpcs/effort.h"
 #include "tbsched/engine/together/gpcs/places.h"
+#include "tbsched/engine/together/gpcs/sm/fewest_entered.h"
 #include "tbsched/engine/together/gpcs/sm/sm_states.h"
 
 namespace tbsched {
@@ -105,6 +106,8 @@ class Behaviours {
                 Barred anyway) const;
   Outlook look_where_some_enter(int32_t state, size_t stage, int32_t role,
                                 const std::vector<const Entering*>& entering);
+  Outlook look_at_the_end(int32_t state, size_t stage, int32_t role,
+                          const std::vector<const Entering*>& entering);
   const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);
   RoomRange rooms(int32_t state, int32_t launch);
 
@@ -120,6 +123,7 @@ class Behaviours {
   Numbered<Ready> readies_;
   std::unordered_map<Key, int32_t> known_outlooks_;
   std::unordered_map<Key, std::vector<int32_t>> known_readies_;
+  std::map<int32_t, FewestEntered> at_the_end_;  // by the role
   bool gaps_matter_ = false;
 };
 

@@ -1,6 +1,7 @@
 // The gaps in the shared memory of an SM, where they are only counted.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -24,7 +25,9 @@ class MemoryGaps {
   // How many blocks of so many bytes surely fit. All sizes, and `configured`, are whole units.
   int32_t sure(int32_t bytes, int32_t configured, int32_t unit) const;
   // What matters of it.
-  std::array<int32_t, 3> key() const { return {gaps_, size_, came_}; }
+  std::array<int32_t, 3> key(const int32_t configured) const {
+    return {gaps_, size_, std::min(came_, configured)};
+  }
 
  private:
   void count(int32_t most, int32_t configured);

@@ -78,17 +78,19 @@ void OneSm::add(const int32_t launch, const int32_t configured) {
 
 // Processing blocks are alike, in turn.
 std::vector<int32_t> OneSm::key() const {
-  std::vector<std::array<int32_t, 3>> blocks;
+  std::map<std::array<int32_t, 3>, int32_t> counts;
   for (const Block& block : blocks_) {
     const auto& [processing_block, at] = kind_of(block);
-    blocks.push_back({block.launch, processing_block, at});
+    ++counts[{block.launch, processing_block, at}];
   }
-  std::ranges::sort(blocks);
   const bool is_configured = configured_ && (!idle() || is_entered_);
   std::vector<int32_t> found = {is_configured ? *configured_ : -1};
   if (gaps_ == Gaps::counted && !is_pooled_)
-    std::ranges::copy(memory_.key(), std::back_inserter(found));
-  for (const auto& block : blocks) found.insert(found.end(), block.begin(), block.end());
+    std::ranges::copy(memory_.key(configured_.value_or(0)), std::back_inserter(found));
+  for (const auto& [kind, count] : counts) {
+    found.insert(found.end(), kind.begin(), kind.end());
+    found.push_back(count);
+  }
   return found;
 }
 

@@ -7,7 +7,8 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostReached = 50'000;
+constexpr size_t kMostReached = 200'000;
+constexpr size_t kMostKept = 5'000;
 constexpr size_t kMostStates = 100'000;
 constexpr int64_t kLooksOfNew = 20;
 constexpr int64_t kLooksOfKnown = 10;
@@ -71,11 +72,24 @@ const std::vector<Move>& SmStates::moves_of_leaving(const int32_t state) {
   return left(state).moves_of_leaving;
 }
 
+const std::vector<int32_t>& SmStates::after_entering(const int32_t state, const int32_t launch) {
+  Node& node = nodes_[state];
+  const auto [at, is_new] = node.after_entering.try_emplace(launch);
+  if (is_new) {
+    for (const int32_t configured : node.sm.may_enter(launch)) {
+      OneSm next = node.sm;
+      next.enter(launch, configured);
+      at->second.push_back(of(next));
+    }
+  }
+  return at->second;
+}
+
 bool SmStates::may_become_idle(const int32_t state) const {
   return nodes_[state].sm.has_only(leaving_);
 }
 
-const std::vector<Reached>& SmStates::reached(const int32_t state, const Entrants& entrants) {
+SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entrants) {
   const std::pair key(state, entrants);
   const auto known = reached_.find(key);
   if (known != reached_.end()) return known->second;
@@ -89,7 +103,10 @@ const std::vector<Reached>& SmStates::reached(const int32_t state, const Entrant
       if (at != number.end()) found[at->second].entered[counted] = way.entered[counted];
     }
   }
-  return reached_.emplace(key, std::move(found)).first->second;
+  const bool is_kept = found.size() <= kMostKept;
+  auto all = std::make_shared<const std::vector<Reached>>(std::move(found));
+  if (is_kept) reached_.emplace(key, all);
+  return all;
 }
 
 // Of the entrants one is counted.
@@ -116,11 +133,9 @@ std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrant
     for (size_t entrant = 0; entrant < entrants.size(); ++entrant) {
       const auto& [launch, most] = entrants[entrant];
       if (entrant == counted && way.entered[counted] == most) continue;
-      const std::vector<int32_t> configured = node.sm.may_enter(launch);
-      for (size_t kind = 0; kind < configured.size(); ++kind) {
-        OneSm next = node.sm;
-        next.enter(launch, configured[kind]);
-        Reached then{.state = of(next),
+      const std::vector<int32_t>& next = after_entering(way.state, launch);
+      for (size_t kind = 0; kind < next.size(); ++kind) {
+        Reached then{.state = next[kind],
                      .entered = way.entered,
                      .before = number,
                      .move = {launch, static_cast<int32_t>(kind), true}};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -59,6 +60,8 @@ class SmStates {
   // Each state that is reached if one more block leaves, and how.
   const std::vector<int32_t>& after_leaving(int32_t state);
   const std::vector<Move>& moves_of_leaving(int32_t state);
+  // The same if a block of a launch enters, in each way of OneSm::may_enter.
+  const std::vector<int32_t>& after_entering(int32_t state, int32_t launch);
   // Whether a block of the launch is there, or may enter.
   bool admits(const int32_t state, const int32_t launch) const {
     return nodes_[state].sm.admits(launch);
@@ -67,7 +70,8 @@ class SmStates {
   bool may_become_idle(int32_t state) const;
   // Every state that is reached if blocks leave and some enter; those with fewer of the first
   // entrant come first. More than kMostEntrants are too many ways.
-  const std::vector<Reached>& reached(int32_t state, const Entrants& entrants);
+  using AllReached = std::shared_ptr<const std::vector<Reached>>;
+  AllReached reached(int32_t state, const Entrants& entrants);
 
  private:
   struct Node {
@@ -77,6 +81,7 @@ class SmStates {
     bool has_left = false;  // whether these are known:
     std::vector<int32_t> after_leaving = {};
     std::vector<Move> moves_of_leaving = {};
+    std::map<int32_t, std::vector<int32_t>> after_entering = {};  // by the launch, where known
   };
   static constexpr int32_t kUnknown = -1;
   const Node& left(int32_t state);
@@ -85,8 +90,8 @@ class SmStates {
   const std::vector<int32_t>& leaving_;
   Effort& effort_;
   std::deque<Node> nodes_;
-  std::map<std::vector<int32_t>, int32_t> known_;  // by their keys
-  std::map<std::pair<int32_t, Entrants>, std::vector<Reached>> reached_;
+  std::map<std::vector<int32_t>, int32_t> known_;               // by their keys
+  std::map<std::pair<int32_t, Entrants>, AllReached> reached_;  // unless they are many
 };
 
 }  // namespace tbsched

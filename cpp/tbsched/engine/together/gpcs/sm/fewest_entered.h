@@ -1,0 +1,69 @@
+// In which ways SMs can be ready in the end, and how few blocks have to enter for that: of all
+// states that lead to each other at once.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tbsched/engine/together/gpcs/effort.h"
+#include "tbsched/engine/together/gpcs/sm/sm_states.h"
+
+namespace tbsched {
+
+// Of each entrant the fewest, not always of all in the same way.
+struct FewestWay {
+  int32_t ready;
+  std::array<int16_t, kMostEntrants> entered = {};
+  bool may_enter = false;  // one of them may be there, may have been, or finds room
+};
+
+class FewestEntered {
+ public:
+  using ReadyOf = std::function<int32_t(int32_t)>;
+
+  // `ready`: of a state, if nothing happens any more. All but the entrants outlive it.
+  FewestEntered(SmStates& states, Effort& effort, Entrants entrants, ReadyOf ready)
+      : states_(states),
+        effort_(effort),
+        entrants_(std::move(entrants)),
+        ready_(std::move(ready)) {}
+
+  // One for each way to be ready. Throws TooManyWays.
+  const std::vector<FewestWay>& of(int32_t state);
+
+ private:
+  static constexpr int32_t kLeaves = -1;
+  static constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+
+  // From a state something leaves, or one of an entrant comes.
+  struct Step {
+    size_t from;
+    int32_t entrant;
+  };
+  // States that are new, and the steps to each.
+  struct Fresh {
+    std::vector<int32_t> states = {};
+    std::vector<std::vector<Step>> steps_to = {};
+    std::vector<std::vector<Step>> into_known = {};  // of each state in `known`
+    std::vector<int32_t> known = {};
+  };
+
+  Fresh explore(int32_t state);
+  std::vector<int32_t> fewest(const Fresh& fresh, int32_t ready, size_t entrant);
+  std::vector<bool> may_enter(const Fresh& fresh, int32_t ready,
+                              const std::vector<int32_t>& fewest);
+
+  SmStates& states_;
+  Effort& effort_;
+  const Entrants entrants_;
+  const ReadyOf ready_;
+  std::unordered_map<int32_t, std::vector<FewestWay>> known_;
+};
+
+}  // namespace tbsched
