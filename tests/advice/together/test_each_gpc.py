@@ -17,6 +17,7 @@ FOREVER_NS = 1e9  # how long the blocks of a witness stay
 HISTORIES = 100  # random ones of each safe group
 
 PART, REST = tb.split_sms("h200", min_sms=32)[0][0], tb.Partition((120, 121, 122, 123))
+LAST_PART = tb.split_sms("h200", min_sms=16)[0][-1]
 HALF_PART, HALF_REST = tb.split_sms("h200", min_sms=16)[0][0], tb.split_sms("h200", min_sms=16)[1]
 
 # The outsider is the first launch. What comes between it and the last one:
@@ -174,6 +175,21 @@ TWO_OUTSIDERS = {
         tb.Launch(64, 384, 48, carveout=100, cluster=8),
         tb.Launch(134, 320, 32, 120_158, carveout=100, cluster=2),
         tb.Launch(48, 512, 64, carveout=100, cluster=16, cooperative=True),
+    ),
+    "blocks of one warp wait, and an SM has many states": (
+        tb.Launch(370, 32, 128, carveout=100),
+        tb.Launch(136, 32, 80, 138_043, carveout=100, cluster=2),
+        tb.Launch(29, 640, 16, 41_290, carveout=100, priority=-1),
+    ),
+    "clusters of one warp wait": (
+        tb.Launch(588, 32, 64, carveout=100, cluster=4),
+        tb.Launch(408, 32, 96, carveout=100, cluster=4),
+        tb.Launch(364, 64, 128, carveout=100, cooperative=True),
+    ),
+    "gaps in shared memory are looked at while clusters wait": (
+        tb.Launch(68, 64, 48, 71_451, carveout=0, cluster=4),
+        tb.Launch(48, 128, 16, carveout=25, cluster=16),
+        tb.Launch(3, 768, 48, 49_773, carveout=25, cooperative=True, partition=LAST_PART),
     ),
 }
 TWO_OUTSIDERS_UNSAFE = {

@@ -19,7 +19,7 @@ struct TogetherQuestion {
   std::vector<std::vector<int32_t>> groups;
   // The second launch arrives only when all blocks of the first are resident.
   std::vector<std::array<int32_t, 2>> after = {};
-  int64_t most_plays = 100'000;  // sequences to play before the search gives up
+  int64_t most_plays = 200'000;  // sequences to play before the search gives up
   bool only_to_prove = false;    // it gives up as soon as it can prove nothing any more
 };
 

@@ -11,11 +11,9 @@ from tbsched.advice.together.problem import Problem, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
+from tbsched.prediction.together.search import MAX_PLAYS, PLAYS
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch, Sequence
-
-PLAYS = 100_000
-MAX_PLAYS = 2**31 - 1
 
 
 def budget(

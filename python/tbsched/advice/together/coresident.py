@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from tbsched.advice.together.budget import MAX_PLAYS, PLAYS
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
 from tbsched.advice.together.given import (
@@ -24,7 +23,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
-from tbsched.prediction.together.search import FullSms
+from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.placement import DeviceInfo
@@ -128,7 +127,7 @@ def coresident(
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
         plays: after so many predictions the search gives up, or after looking as long at blocks
-            that leave; for a fix of more than six launches, after a tenth of them.
+            that leave; for a fix of more than six launches, after a thirtieth of them.
 
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of

@@ -13,7 +13,7 @@ from tbsched.advice.together.given import Groups, Pairs, held
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.prediction.together.search import FullSms, Question, played, search
+from tbsched.prediction.together.search import PLAYS, FullSms, Question, played, search
 from tbsched.program.sequence import Launch, Release, Sequence
 
 NO_PROOF = "none"
@@ -28,7 +28,7 @@ class Problem:
     launches: tuple[Launch, ...]
     groups: Groups
     after: Pairs = ()
-    plays: int = 100_000
+    plays: int = PLAYS
 
     @property
     def members(self) -> tuple[int, ...]:

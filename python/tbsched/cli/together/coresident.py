@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from tbsched import views
-from tbsched.advice.together.budget import PLAYS
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.coresident import coresident as asked_together
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
@@ -25,6 +24,7 @@ from tbsched.cli.options import (
 )
 from tbsched.cli.together.given import asked
 from tbsched.cli.together.on_gpu import Ran, check_on_gpu, ran_data, ran_words
+from tbsched.prediction.together.search import PLAYS
 
 
 def coresident(

@@ -17,6 +17,8 @@ from tbsched.program.sequence import Event, Launch, Release, Sequence
 # Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
 STEP = 1e-3
 FOREVER = 1.0
+# The search gives up after so many predictions, if it is not told otherwise.
+PLAYS, MAX_PLAYS = 200_000, 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Question:
     launches: tuple[Launch, ...]
     groups: tuple[tuple[int, ...], ...]
     after: tuple[tuple[int, int], ...] = ()
-    plays: int = 100_000
+    plays: int = PLAYS
     only_to_prove: bool = False
 
 

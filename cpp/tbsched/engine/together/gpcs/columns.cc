@@ -12,8 +12,11 @@ namespace {
 
 constexpr size_t kMostPartials = 200'000;
 constexpr size_t kMostChoices = 8'000'000;
-constexpr size_t kPartInRanges = 16;  // of these
-constexpr int64_t kMostRoughLooks = 100'000;
+constexpr size_t kPartInRanges = 2;  // of these
+// In a range of places; and for each of these, if they are many.
+constexpr int64_t kRoughLooks = 100'000;
+constexpr int64_t kRoughLooksOfPlace = 20'000;
+constexpr int64_t kMostRoughLooks = 4'000'000;
 constexpr int64_t kStatesOfLook = 10;
 constexpr int32_t kMostTakings = 60;  // of several launches together
 
@@ -64,6 +67,14 @@ struct BestPartial {
   int32_t choice;
 };
 
+int64_t rough_looks(const Asked& asked) {
+  int64_t places = 1;
+  for (const auto& [first, last] : asked.places) {
+    places = std::min(places * (last - first + 1), kMostRoughLooks);
+  }
+  return std::clamp(places * kRoughLooksOfPlace, kRoughLooks, kMostRoughLooks);
+}
+
 template <size_t kExact>
 class Finder {
  public:
@@ -76,7 +87,8 @@ class Finder {
         effort_(effort),
         parts_of_last_(places.parts(asked.last)),
         leaves_out_(places.way(asked.last) == Way::whole_tpcs ? parts_of_last_ - 1 : 0),
-        is_one_place_(asked.is_one_place()) {
+        is_one_place_(asked.is_one_place()),
+        most_rough_looks_(rough_looks(asked)) {
     for (const Entering& each : asked.entering) {
       if (each.from == 0 && each.on_tpc > 1) enter_tpcs_.push_back(each);
     }
@@ -155,7 +167,7 @@ class Finder {
     effort_.spend(1 + states * static_cast<int64_t>(1 + kExact) / kStatesOfLook);
     looks_ += states;
     const bool is_rough = (kExact > 0 || asked_.coming.size() > 2) && !is_one_place_;
-    if (is_rough && looks_ > kMostRoughLooks) throw TooManyWays{};
+    if (is_rough && looks_ > most_rough_looks_) throw TooManyWays{};
   }
 
   // Of what is left for clusters of the last launch a rest costs nothing, and neither does what is
@@ -293,6 +305,7 @@ class Finder {
   const int32_t parts_of_last_;
   const int32_t leaves_out_;  // TPCs at most
   const bool is_one_place_;
+  const int64_t most_rough_looks_;
   std::vector<Entering> enter_tpcs_;  // there first, as clusters that take whole TPCs
   std::array<int32_t, kMostCounted> most_missing_ = {};
   std::array<int32_t, kExact> most_before_ = {};               // of one SM, or TPC

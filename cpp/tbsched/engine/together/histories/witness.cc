@@ -27,9 +27,9 @@ constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
-// large sequence for each play that may be: some 10 s for 100,000.
+// large sequence for each play that may be: some 20 to 60 s for 200,000.
 constexpr int64_t kLittleEffort = 3'000'000;
-constexpr int64_t kEffortOfPlay = 1'500;
+constexpr int64_t kEffortOfPlay = 750;
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {

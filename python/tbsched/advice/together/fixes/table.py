@@ -25,7 +25,7 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
 
 # Where there are too many launches to play all orders, or no witness is known that most changes
 # would fail by, each change gets this share of the plays: most are proved soon or never.
-_SHARE = 10
+_SHARE = 30
 
 
 def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
