@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tbsched/engine/together/gpcs/hash.h"
 #include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
@@ -35,24 +36,20 @@ struct Partial {
 struct HashOfPartial {
   template <size_t kExact>
   size_t operator()(const Partial<kExact>& state) const {
-    uint64_t found = state.missing;
-    const auto mix = [&](const int16_t part) {
-      found = (found ^ static_cast<uint16_t>(part)) * 0xD6E8FEB86659FD93U;
-      found ^= found >> 32U;
-    };
-    for (const int16_t blocks : state.blocks) mix(blocks);
-    mix(state.left_out);
-    for (const int16_t clusters : state.entered) mix(clusters);
+    HashOfNumbers hash(state.missing);
+    hash.add_all(state.blocks);
+    hash.add(state.left_out);
+    hash.add_all(state.entered);
     for (const LevelPartial& level : state.exact) {
       for (const int16_t part :
            {level.taken, level.got, level.left, level.skipped, level.most, level.most_taken,
             level.first_left, level.first_left_like_idle, level.last_taken,
             level.before_for_one_more, level.all_for_one_more, level.for_least_passes,
             level.for_most_passes}) {
-        mix(part);
+        hash.add(part);
       }
     }
-    return found;
+    return hash.value();
   }
 };
 

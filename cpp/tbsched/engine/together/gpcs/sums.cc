@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "tbsched/engine/together/gpcs/hash.h"
+
 namespace tbsched {
 namespace {
 
@@ -19,17 +21,7 @@ struct Sum {
   BlocksOfEach before = {};
   const Column* column = nullptr;
 };
-struct HashOfBlocks {
-  size_t operator()(const BlocksOfEach& blocks) const {
-    uint64_t found = 0;
-    for (const int16_t each : blocks) {
-      found = (found ^ static_cast<uint16_t>(each)) * 0xD6E8FEB86659FD93U;
-      found ^= found >> 32U;
-    }
-    return found;
-  }
-};
-using Sums = std::unordered_map<BlocksOfEach, Sum, HashOfBlocks>;
+using Sums = std::unordered_map<BlocksOfEach, Sum, HashOfAll>;
 
 // What the GPCs behind one may add.
 struct Rest {

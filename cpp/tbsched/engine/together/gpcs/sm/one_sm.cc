@@ -78,18 +78,22 @@ void OneSm::add(const int32_t launch, const int32_t configured) {
 
 // Processing blocks are alike, in turn.
 std::vector<int32_t> OneSm::key() const {
-  std::map<std::array<int32_t, 3>, int32_t> counts;
+  std::vector<std::array<int32_t, 3>> kinds;
+  kinds.reserve(blocks_.size());
   for (const Block& block : blocks_) {
     const auto& [processing_block, at] = kind_of(block);
-    ++counts[{block.launch, processing_block, at}];
+    kinds.push_back({block.launch, processing_block, at});
   }
+  std::ranges::sort(kinds);
   const bool is_configured = configured_ && (!idle() || is_entered_);
   std::vector<int32_t> found = {is_configured ? *configured_ : -1};
   if (gaps_ == Gaps::counted && !is_pooled_)
     std::ranges::copy(memory_.key(configured_.value_or(0)), std::back_inserter(found));
-  for (const auto& [kind, count] : counts) {
-    found.insert(found.end(), kind.begin(), kind.end());
-    found.push_back(count);
+  for (auto first = kinds.begin(); first != kinds.end();) {
+    const auto next = std::upper_bound(first, kinds.end(), *first);
+    found.insert(found.end(), first->begin(), first->end());
+    found.push_back(static_cast<int32_t>(next - first));
+    first = next;
   }
   return found;
 }

@@ -9,10 +9,12 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tbsched/engine/together/gpcs/effort.h"
+#include "tbsched/engine/together/gpcs/hash.h"
 #include "tbsched/engine/together/gpcs/sm/one_sm.h"
 
 namespace tbsched {
