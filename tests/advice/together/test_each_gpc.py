@@ -22,6 +22,11 @@ HALF_PART, HALF_REST = tb.split_sms("h200", min_sms=16)[0][0], tb.split_sms("h20
 
 # The outsider is the first launch. What comes between it and the last one:
 SAFE = {
+    "no more clusters enter than wait": (
+        tb.Launch(944, 96, 16, carveout=100, cluster=16),
+        tb.Launch(250, 256, 16, carveout=100, priority=-2),
+        tb.Launch(55, 64, 40, 216_525, carveout=100, priority=-2),
+    ),
     "single blocks, before single blocks": (
         tb.Launch(116, 512, 40, carveout=100),
         tb.Launch(550, 96, 80, carveout=100),
@@ -191,6 +196,11 @@ TWO_OUTSIDERS = {
         tb.Launch(48, 128, 16, carveout=25, cluster=16),
         tb.Launch(3, 768, 48, 49_773, carveout=25, cooperative=True, partition=LAST_PART),
     ),
+    "a cluster that waits enters whole, and once": (
+        tb.Launch(16, 1024, 32, 8_726, carveout=50, cluster=16),
+        tb.Launch(63, 384, 64, 220_929, carveout=50, priority=-1),
+        tb.Launch(69, 384, 24, 117_238, carveout=25, priority=-1),
+    ),
 }
 TWO_OUTSIDERS_UNSAFE = {
     "both leave in part": (
@@ -251,6 +261,16 @@ def test_sets_of_blocks_whose_leaving_strands_others_are_found(
     last = trace[len(trace) - 1]
     assert last.start_ns is not None
     assert ((last.smid < 0) | (last.start_ns > 1e9)).any()
+
+
+def test_clusters_that_wait_leave_gaps_on_an_sm_that_was_idle() -> None:
+    """SM 0 is idle when the clusters come. They enter, some leave, and no gap is large enough."""
+    launches = [
+        tb.Launch(66, 1024, 64, carveout=100, partition=tb.Partition(tuple(range(1, 132, 2)))),
+        tb.Launch(12, 480, 16, 37 * 1024, carveout=100, cluster=2),
+        tb.Launch(1, 32, 16, 61 * 1024, carveout=100, priority=-1, partition=tb.Partition((0,))),
+    ]
+    assert tb.coresident(launches, "h200", groups=[[2]], fixes=False).safe is not True
 
 
 ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))

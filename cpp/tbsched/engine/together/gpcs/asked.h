@@ -34,6 +34,10 @@ struct Entering {
   int32_t on_tpc;    // of a cluster that takes whole TPCs, blocks on one; else 1
   size_t from;       // not before this one of those that come is there
   size_t place;      // in BlocksOfEach: its own, or that of the comer
+
+  bool in_tpcs() const { return on_tpc > 1; }
+  // Of a cluster that takes whole TPCs no more than one block is on an SM.
+  int32_t most_on_sm() const { return in_tpcs() ? most / together : most; }
 };
 
 struct Asked {

@@ -164,7 +164,7 @@ bool EachGpc::finds_room_with(const Gaps gaps) {
       for (const int32_t launch : arrived_.order) {
         for (int32_t k = 0; k < resident_.on_sm[sm][launch]; ++k) first.commit(launch);
       }
-      for (const Entering& each : asked_.entering) first.reserve(each.launch, each.most);
+      for (const Entering& each : asked_.entering) first.reserve(each.launch, each.most_on_sm());
       known_->sms.add(std::move(first), role_of(sm));
     }
   } catch (const TooManyWays&) {

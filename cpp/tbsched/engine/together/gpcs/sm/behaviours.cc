@@ -8,18 +8,19 @@ namespace {
 
 constexpr int32_t kNoState = -1;  // whatever is on the SM: it does not matter any more
 
-// Of those that are ready in the same way one, with as few that have entered as can be.
+// Of those that are ready in the same way, and barred, one, with as few that have entered as can
+// be.
 Outlook shortened(Outlook outlook) {
-  std::ranges::sort(outlook, {}, &Prospect::ready);
+  const auto key = [](const Prospect& each) { return std::pair(each.ready, each.barred); };
+  std::ranges::sort(outlook, {}, key);
   Outlook found;
   for (const Prospect& prospect : outlook) {
-    if (found.empty() || found.back().ready != prospect.ready) {
+    if (found.empty() || key(found.back()) != key(prospect)) {
       found.push_back(prospect);
       continue;
     }
     BlocksOfEach& least = found.back().entered;
     for (size_t k = 0; k < kMostCounted; ++k) least[k] = std::min(least[k], prospect.entered[k]);
-    found.back().barred &= prospect.barred;
   }
   return found;
 }
@@ -28,7 +29,9 @@ Barred bit_of(const Entering& each) { return static_cast<Barred>(1U << each.plac
 
 Entrants entrants_of(const std::vector<const Entering*>& entering) {
   Entrants found;
-  for (const Entering* const each : entering) found.push_back({each->launch, each->most});
+  for (const Entering* const each : entering) {
+    found.push_back({each->launch, each->most_on_sm(), each->in_tpcs()});
+  }
   return found;
 }
 
@@ -131,11 +134,10 @@ Outlook Behaviours::look_at_the_end(const int32_t state, const size_t stage, con
   };
   const auto at = at_the_end_.try_emplace(role, states_, effort_, entrants_of(entering), ready);
   const Barred anyway = barred_anyway(stage, roles_[role]);
-  const bool may_bar = entering.size() == 1 && entering.front()->on_tpc > 1;
   Outlook found;
   for (const FewestWay& way : at.first->second.of(state)) {
     Prospect prospect{.ready = way.ready, .barred = anyway};
-    if (may_bar && !way.may_enter) prospect.barred |= bit_of(*entering.front());
+    if (way.is_barred) prospect.barred |= bit_of(*entering.front());
     for (size_t k = 0; k < entering.size(); ++k) {
       prospect.entered[entering[k]->place] = way.entered[k];
     }

@@ -24,21 +24,22 @@ const std::vector<FewestWay>& FewestEntered::of(const int32_t state) {
   }
   std::vector<std::vector<FewestWay>> ways(fresh.states.size());
   for (const int32_t ready : readies) {
-    std::vector<FewestWay> of_each(fresh.states.size(), FewestWay{.ready = ready});
-    std::vector<bool> is_way(fresh.states.size(), true);
+    std::vector<Fewest> of_each;
     for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
-      const std::vector<int32_t> least = fewest(fresh, ready, entrant);
-      if (entrant == 0) {
-        const std::vector<bool> some_may = may_enter(fresh, ready, least);
-        for (size_t k = 0; k < some_may.size(); ++k) of_each[k].may_enter = some_may[k];
-      }
-      for (size_t k = 0; k < least.size(); ++k) {
-        is_way[k] = is_way[k] && least[k] != kNever;
-        of_each[k].entered[entrant] = static_cast<int16_t>(least[k]);
-      }
+      of_each.push_back(fewest(fresh, ready, entrant));
     }
     for (size_t k = 0; k < ways.size(); ++k) {
-      if (is_way[k]) ways[k].push_back(of_each[k]);
+      for (const bool is_barred : {false, true}) {
+        FewestWay way{.ready = ready, .is_barred = is_barred};
+        bool is_way = true;
+        for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
+          const int32_t entered = of_each[entrant][k][is_barred ? 1 : 0];
+          is_way = is_way && entered != kNever;
+          way.entered[entrant] = static_cast<int16_t>(entered);
+        }
+        if (is_way) ways[k].push_back(way);
+        if (is_way && way.entered == FewestWay{}.entered) break;
+      }
     }
   }
   for (size_t k = 0; k < ways.size(); ++k) known_.emplace(fresh.states[k], std::move(ways[k]));
@@ -79,73 +80,42 @@ FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
 }
 
 // Blocks of one entrant, from each state to where it is ready so; from there on backwards.
-std::vector<int32_t> FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
-                                           const size_t entrant) {
-  std::vector<int32_t> found(fresh.states.size(), kNever);
-  std::vector<std::vector<size_t>> open(1);  // by how many have entered
-  const auto reach = [&](const size_t state, const int32_t entered) {
-    if (entered >= found[state] || entered > entrants_[entrant].most) return;
-    found[state] = entered;
+FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
+                                            const size_t entrant) {
+  Fewest found(fresh.states.size(), {kNever, kNever});
+  effort_.spend(1 + std::ssize(found) / kStepsOfLook);
+  std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by how many have entered
+  const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
+    int32_t& own = found[state][is_barred ? 1 : 0];
+    if (entered >= own || entered > entrants_[entrant].most) return;
+    own = entered;
     const auto at = static_cast<size_t>(entered);
     if (open.size() <= at) open.resize(at + 1);
-    open[at].push_back(state);
+    open[at].emplace_back(state, is_barred);
   };
-  const auto step_back = [&](const std::vector<Step>& steps, const int32_t entered) {
+  const auto step_back = [&](const std::vector<Step>& steps, const bool is_barred,
+                             const int32_t entered) {
     effort_.spend(1 + std::ssize(steps) / kStepsOfLook);
     for (const Step& step : steps) {
-      reach(step.from, entered + (std::cmp_equal(step.entrant, entrant) ? 1 : 0));
+      const bool is_own = std::cmp_equal(step.entrant, entrant);
+      reach(step.from, is_barred && !is_own, entered + (is_own ? 1 : 0));
     }
   };
   for (size_t k = 0; k < fresh.states.size(); ++k) {
-    if (ready_(fresh.states[k]) == ready) reach(k, 0);
+    if (ready_(fresh.states[k]) != ready) continue;
+    reach(k, may_bar() && !states_.admits(fresh.states[k], entrants_.front().launch), 0);
   }
   for (size_t k = 0; k < fresh.known.size(); ++k) {
     for (const FewestWay& way : known_.at(fresh.known[k])) {
-      if (way.ready == ready) step_back(fresh.into_known[k], way.entered[entrant]);
+      if (way.ready == ready) step_back(fresh.into_known[k], way.is_barred, way.entered[entrant]);
     }
   }
   for (size_t entered = 0; entered < open.size(); ++entered) {
     for (size_t k = 0; k < open[entered].size(); ++k) {
-      const size_t state = open[entered][k];
-      if (std::cmp_equal(found[state], entered)) {
-        step_back(fresh.steps_to[state], static_cast<int32_t>(entered));
-      }
+      const auto [state, is_barred] = open[entered][k];
+      if (!std::cmp_equal(found[state][is_barred ? 1 : 0], entered)) continue;
+      step_back(fresh.steps_to[state], is_barred, static_cast<int32_t>(entered));
     }
-  }
-  return found;
-}
-
-// Whether one of the first entrant may be there, or find room, on a way to be ready so.
-std::vector<bool> FewestEntered::may_enter(const Fresh& fresh, const int32_t ready,
-                                           const std::vector<int32_t>& fewest) {
-  std::vector<bool> found(fresh.states.size());
-  std::vector<size_t> open;
-  const auto reach = [&](const size_t state) {
-    if (!found[state]) open.push_back(state);
-    found[state] = true;
-  };
-  const auto enter_from = [&](const std::vector<Step>& steps) {
-    for (const Step& step : steps) {
-      if (step.entrant == 0) reach(step.from);
-    }
-  };
-  for (size_t k = 0; k < fresh.states.size(); ++k) {
-    const bool is_ready = ready_(fresh.states[k]) == ready;
-    if (is_ready && states_.admits(fresh.states[k], entrants_.front().launch)) reach(k);
-    if (fewest[k] < kNever) enter_from(fresh.steps_to[k]);
-  }
-  for (size_t k = 0; k < fresh.known.size(); ++k) {
-    for (const FewestWay& way : known_.at(fresh.known[k])) {
-      if (way.ready != ready) continue;
-      enter_from(fresh.into_known[k]);
-      if (!way.may_enter) continue;
-      for (const Step& step : fresh.into_known[k]) reach(step.from);
-    }
-  }
-  while (!open.empty()) {
-    const size_t state = open.back();
-    open.pop_back();
-    for (const Step& step : fresh.steps_to[state]) reach(step.from);
   }
   return found;
 }

@@ -20,7 +20,7 @@ namespace tbsched {
 struct FewestWay {
   int32_t ready;
   std::array<int16_t, kMostEntrants> entered = {};
-  bool may_enter = false;  // one of them may be there, may have been, or finds room
+  bool is_barred = false;  // none has come, and none finds room in the end: of one Entrant::in_tpcs
 };
 
 class FewestEntered {
@@ -34,7 +34,7 @@ class FewestEntered {
         entrants_(std::move(entrants)),
         ready_(std::move(ready)) {}
 
-  // One for each way to be ready. Throws TooManyWays.
+  // Of each way to be ready one, or two: barred and not. Throws TooManyWays.
   const std::vector<FewestWay>& of(int32_t state);
 
  private:
@@ -54,10 +54,12 @@ class FewestEntered {
     std::vector<int32_t> known = {};
   };
 
+  // Of each state: not barred, and barred.
+  using Fewest = std::vector<std::array<int32_t, 2>>;
+
+  bool may_bar() const { return entrants_.size() == 1 && entrants_.front().in_tpcs; }
   Fresh explore(int32_t state);
-  std::vector<int32_t> fewest(const Fresh& fresh, int32_t ready, size_t entrant);
-  std::vector<bool> may_enter(const Fresh& fresh, int32_t ready,
-                              const std::vector<int32_t>& fewest);
+  Fewest fewest(const Fresh& fresh, int32_t ready, size_t entrant);
 
   SmStates& states_;
   Effort& effort_;

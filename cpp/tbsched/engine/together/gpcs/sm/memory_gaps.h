@@ -24,9 +24,9 @@ class MemoryGaps {
   int32_t taken() const { return taken_; }
   // How many blocks of so many bytes surely fit. All sizes, and `configured`, are whole units.
   int32_t sure(int32_t bytes, int32_t configured, int32_t unit) const;
-  // What matters of it.
-  std::array<int32_t, 3> key(const int32_t configured) const {
-    return {gaps_, size_, std::min(came_, configured)};
+  // What matters of it. Before the first block came, that is what may come.
+  std::array<int32_t, 4> key(const int32_t configured) const {
+    return {gaps_, size_, std::min(came_, configured), reserved_};
   }
 
  private:

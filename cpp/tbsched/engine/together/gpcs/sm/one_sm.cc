@@ -86,7 +86,7 @@ std::vector<int32_t> OneSm::key() const {
   }
   std::ranges::sort(kinds);
   const bool is_configured = configured_ && (!idle() || is_entered_);
-  std::vector<int32_t> found = {is_configured ? *configured_ : -1};
+  std::vector<int32_t> found = {is_configured ? *configured_ : -1, is_entered_ ? 1 : 0};
   if (gaps_ == Gaps::counted && !is_pooled_)
     std::ranges::copy(memory_.key(configured_.value_or(0)), std::back_inserter(found));
   for (auto first = kinds.begin(); first != kinds.end();) {

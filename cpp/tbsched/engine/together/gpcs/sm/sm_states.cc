@@ -10,6 +10,7 @@ namespace {
 constexpr size_t kMostReached = 200'000;
 constexpr size_t kMostKept = 5'000;
 constexpr size_t kMostStates = 100'000;
+constexpr size_t kMostNodes = 400'000;  // of one question; each has a KB or two
 constexpr int64_t kLooksOfNew = 20;
 constexpr int64_t kLooksOfKnown = 10;
 
@@ -24,6 +25,7 @@ void SmStates::forget_if_many() {
 
 int32_t SmStates::of(const OneSm& sm) {
   const auto next = static_cast<int32_t>(nodes_.size());
+  if (nodes_.size() == kMostNodes) throw TooManyWays{};
   const auto [at, is_new] = known_.try_emplace(sm.key(), next);
   if (is_new) {
     const size_t launches = sm.launches();
@@ -51,16 +53,21 @@ int32_t SmStates::with_one_more(const int32_t state, const int32_t launch) {
 
 const SmStates::Node& SmStates::left(const int32_t state) {
   Node& node = nodes_[state];
-  if (std::exchange(node.has_left, true)) return node;
+  if (node.has_left) return node;
+  std::vector<int32_t> after;
+  std::vector<Move> moves;
   for (const int32_t launch : leaving_) {
     const std::vector<int32_t> kinds = node.sm.distinct(launch);
     for (size_t kind = 0; kind < kinds.size(); ++kind) {
       OneSm next = node.sm;
       next.leave(launch, kinds[kind]);
-      node.after_leaving.push_back(of(next));
-      node.moves_of_leaving.push_back({launch, static_cast<int32_t>(kind), false});
+      after.push_back(of(next));
+      moves.push_back({launch, static_cast<int32_t>(kind), false});
     }
   }
+  node.after_leaving = std::move(after);
+  node.moves_of_leaving = std::move(moves);
+  node.has_left = true;
   return node;
 }
 
@@ -74,15 +81,15 @@ const std::vector<Move>& SmStates::moves_of_leaving(const int32_t state) {
 
 const std::vector<int32_t>& SmStates::after_entering(const int32_t state, const int32_t launch) {
   Node& node = nodes_[state];
-  const auto [at, is_new] = node.after_entering.try_emplace(launch);
-  if (is_new) {
-    for (const int32_t configured : node.sm.may_enter(launch)) {
-      OneSm next = node.sm;
-      next.enter(launch, configured);
-      at->second.push_back(of(next));
-    }
+  const auto known = node.after_entering.find(launch);
+  if (known != node.after_entering.end()) return known->second;
+  std::vector<int32_t> after;
+  for (const int32_t configured : node.sm.may_enter(launch)) {
+    OneSm next = node.sm;
+    next.enter(launch, configured);
+    after.push_back(of(next));
   }
-  return at->second;
+  return node.after_entering.emplace(launch, std::move(after)).first->second;
 }
 
 bool SmStates::may_become_idle(const int32_t state) const {
@@ -113,12 +120,13 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
 std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrants,
                                     const size_t counted) {
   std::vector<Reached> found;
-  std::set<int32_t> known;
+  const bool is_apart = entrants.size() == 1 && entrants.front().in_tpcs;
+  std::set<std::pair<int32_t, bool>> known;
   std::deque<Reached> open = {{state}};
   while (!open.empty()) {
     const Reached way = open.front();
     open.pop_front();
-    if (!known.insert(way.state).second) continue;
+    if (!known.emplace(way.state, is_apart && way.entered.front() > 0).second) continue;
     if (found.size() == kMostReached) throw TooManyWays{};
     const auto number = static_cast<int32_t>(found.size());
     found.push_back(way);
@@ -131,8 +139,8 @@ std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrant
                        .move = node.moves_of_leaving[k]});
     }
     for (size_t entrant = 0; entrant < entrants.size(); ++entrant) {
-      const auto& [launch, most] = entrants[entrant];
-      if (entrant == counted && way.entered[counted] == most) continue;
+      const int32_t launch = entrants[entrant].launch;
+      if (entrant == counted && way.entered[counted] == entrants[entrant].most) continue;
       const std::vector<int32_t>& next = after_entering(way.state, launch);
       for (size_t kind = 0; kind < next.size(); ++kind) {
         Reached then{.state = next[kind],

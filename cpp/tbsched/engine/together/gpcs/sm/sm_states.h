@@ -30,6 +30,7 @@ struct Move {
 struct Entrant {
   int32_t launch;
   int32_t most;
+  bool in_tpcs;  // in clusters that take whole ones: so it matters whether any has entered
 
   auto operator<=>(const Entrant&) const = default;
 };
@@ -37,7 +38,7 @@ constexpr size_t kMostEntrants = 3;
 using Entrants = std::vector<Entrant>;
 
 // A state after some moves. Of each entrant as few blocks have entered as can be: not always of all
-// in the same way.
+// in the same way. Of one Entrant::in_tpcs a state may be there twice: where none has entered, too.
 struct Reached {
   int32_t state;
   std::array<int16_t, kMostEntrants> entered = {};
