@@ -16,7 +16,7 @@
 namespace tbsched {
 namespace {
 
-constexpr int32_t kMostTurns = 4;
+constexpr size_t kMostTurns = 4;
 constexpr int32_t kMostHelp = 4;  // for clusters of a launch, in a GPC
 
 // A block of a launch on an SM.
@@ -26,15 +26,21 @@ using Blocks = std::map<int32_t, std::set<int32_t>>;   // of each launch
 // How often clusters of a launch were helped, in a domain.
 using Helped = std::map<std::pair<int32_t, size_t>, int32_t>;
 
+struct Attempt {
+  size_t turn;  // of kMostTurns: where to begin to look for room for clusters, and by whose leaving
+  bool others_wait;  // where none enter, blocks leave only when all have entered
+};
+
 class Planner {
  public:
-  // `turn`: of kMostTurns, where to begin to look for room for clusters. All outlive it.
+  // All outlive it.
   Planner(const Model& model, const LaunchPlaces& places, const std::vector<Event>& events,
-          const InitialState& state, const int32_t turn)
+          const std::vector<bool>& may_leave, const InitialState& state, const Attempt& attempt)
       : domains_(model.device().cluster_domains),
         places_(places),
         events_(events),
-        turn_(static_cast<size_t>(turn)),
+        may_leave_(may_leave),
+        attempt_(attempt),
         engine_(model, state, {&standing_}, {.leaving = BlockScheduler::Leaving::one_by_one}) {}
 
   void arrive(const int32_t launch) {
@@ -43,10 +49,39 @@ class Planner {
     steps_.push_back({launch});
   }
 
-  // On all SMs as many blocks leave as may until others enter; then the next ones.
   void move(const std::vector<MoveOnSm>& moves) {
-    ToDo to_do;
-    for (const MoveOnSm& each : moves) to_do[each.sm].push_back(each);
+    ToDo first;
+    ToDo others;
+    std::map<OnSm, int32_t> wanted;  // of those that enter, how many are there in the end
+    for (const MoveOnSm& each : moves) {
+      first[each.sm].push_back(each);
+      if (!each.enters) continue;
+      const OnSm where(each.launch, each.sm);
+      wanted.try_emplace(where, static_cast<int32_t>(all_there(where).size()));
+    }
+    for (const MoveOnSm& each : moves) {
+      const auto found = wanted.find({each.launch, each.sm});
+      if (found != wanted.end()) found->second += each.enters ? 1 : -1;
+    }
+    if (attempt_.others_wait) {
+      std::erase_if(first, [&](const auto& each) {
+        if (std::ranges::any_of(each.second, &MoveOnSm::enters)) return false;
+        others.insert(each);
+        return true;
+      });
+    }
+    play(std::move(first));
+    if (!attempt_.others_wait) return;
+    pass_through(others);
+    let_leave(more_than(wanted));
+    play(std::move(others));
+  }
+
+  std::vector<Step> steps() && { return std::move(steps_); }
+
+ private:
+  // On all SMs as many blocks leave as may until others enter; then the next ones.
+  void play(ToDo to_do) {
     Helped helped;
     while (!to_do.empty()) {
       Blocks leaving = next_to_leave(to_do);
@@ -64,9 +99,31 @@ class Planner {
     }
   }
 
-  std::vector<Step> steps() && { return std::move(steps_); }
+  // While blocks of outsiders wait, one SM after the other gets room for them. They leave again.
+  void pass_through(ToDo& to_do) {
+    std::map<int32_t, size_t> came;  // of each outsider, blocks
+    for (const auto& [launch, number] : number_) {
+      if (may_leave_[launch]) came[launch] = sms_of(launch).size();
+    }
+    const auto waits = [&](const auto& each) {
+      return standing_.launches()[number_.at(each.first)].waiting > 0;
+    };
+    while (!to_do.empty() && std::ranges::any_of(came, waits)) {
+      ToDo one;
+      one.insert(to_do.extract(to_do.begin()));
+      play(std::move(one));
+      for (auto& [launch, blocks] : came) {
+        while (blocks < sms_of(launch).size()) {
+          Blocks leaving;
+          for (; blocks < sms_of(launch).size(); ++blocks) {
+            leaving[launch].insert(static_cast<int32_t>(blocks));
+          }
+          let_leave(leaving);
+        }
+      }
+    }
+  }
 
- private:
   const std::vector<int32_t>& sms_of(const int32_t launch) const {
     return standing_.launches()[number_.at(launch)].sms;
   }
@@ -149,10 +206,10 @@ class Planner {
     const int32_t parts = places_.parts(launch);
     int32_t missing = (parts - entering % parts) % parts;
     for (size_t k = 0; k < others.size() && missing > 0; ++k) {
-      const auto& sms = others[(others.size() * turn_ / kMostTurns + k) % others.size()];
+      const auto& sms = others[(others.size() * attempt_.turn / kMostTurns + k) % others.size()];
       std::vector<int32_t> blocks;
       for (const int32_t sm : sms) {
-        if (const auto block = first_on({launch, sm})) blocks.push_back(*block);
+        if (const auto block = one_on({launch, sm})) blocks.push_back(*block);
       }
       if (blocks.size() < sms.size()) continue;
       leaving[launch].insert(blocks.begin(), blocks.end());
@@ -168,12 +225,25 @@ class Planner {
     return found;
   }
 
-  std::optional<int32_t> first_on(const OnSm& where) const {
-    const std::vector<int32_t> blocks = blocks_on(where);
-    const auto found = std::ranges::find_if(
-        blocks, [&](const int32_t block) { return is_there(where.first, block); });
-    if (found == blocks.end()) return {};
-    return *found;
+  std::vector<int32_t> all_there(const OnSm& where) const {
+    std::vector<int32_t> blocks = blocks_on(where);
+    std::erase_if(blocks, [&](const int32_t block) { return !is_there(where.first, block); });
+    return blocks;
+  }
+  std::optional<int32_t> one_on(const OnSm& where) const {
+    const std::vector<int32_t> blocks = all_there(where);
+    if (blocks.empty()) return {};
+    return blocks[blocks.size() * attempt_.turn / kMostTurns];
+  }
+  // Where more have entered than should be there, the last ones.
+  Blocks more_than(const std::map<OnSm, int32_t>& wanted) const {
+    Blocks found;
+    for (const auto& [where, most] : wanted) {
+      const std::vector<int32_t> blocks = all_there(where);
+      if (!may_leave_[where.first] || std::cmp_less_equal(blocks.size(), most)) continue;
+      found[where.first].insert(blocks.begin() + std::max(0, most), blocks.end());
+    }
+    return found;
   }
   bool is_there(const int32_t launch, const int32_t block) const {
     const auto left = left_.find(launch);
@@ -183,7 +253,8 @@ class Planner {
   const std::vector<ClusterDomain>& domains_;
   const LaunchPlaces& places_;
   const std::vector<Event>& events_;
-  const size_t turn_;
+  const std::vector<bool>& may_leave_;
+  const Attempt attempt_;
   Standing standing_;
   HeldEngine engine_;
   std::map<int32_t, int32_t> number_;  // of each launch that came, among those
@@ -194,19 +265,26 @@ class Planner {
 }  // namespace
 
 std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
-                                        const std::vector<Event>& events, const InitialState& state,
+                                        const std::vector<Event>& events,
+                                        const std::vector<bool>& may_leave,
+                                        const InitialState& state,
                                         const std::vector<int32_t>& order,
                                         const std::vector<Arrival>& then) {
   const LaunchPlaces places(model, demands);
-  const auto enters_in_clusters = [&](const MoveOnSm& move) {
-    return move.enters && demands[move.launch].cluster > 1;
-  };
-  const bool has_turns = std::ranges::any_of(then, [&](const Arrival& arrival) {
-    return std::ranges::any_of(arrival.moves, enters_in_clusters);
-  });
+  bool clusters_enter = false;
+  for (const Arrival& arrival : then) {
+    for (const MoveOnSm& move : arrival.moves) {
+      clusters_enter = clusters_enter || (move.enters && demands[move.launch].cluster > 1);
+    }
+  }
+  std::vector<Attempt> attempts = {{0, false}, {0, true}};
+  for (size_t turn = 1; clusters_enter && turn < kMostTurns; ++turn) {
+    attempts.push_back({turn, false});
+    attempts.push_back({turn, true});
+  }
   std::vector<std::vector<Step>> found;
-  for (int32_t turn = 0; turn < (has_turns ? kMostTurns : 1); ++turn) {
-    Planner planner(model, places, events, state, turn);
+  for (const Attempt& attempt : attempts) {
+    Planner planner(model, places, events, may_leave, state, attempt);
     for (const int32_t launch : order) planner.arrive(launch);
     for (const Arrival& arrival : then) {
       planner.move(arrival.moves);
