@@ -49,6 +49,7 @@ class Planner {
     steps_.push_back({launch});
   }
 
+  // What happens before a launch comes, as near as may be.
   void move(const std::vector<MoveOnSm>& moves) {
     ToDo first;
     ToDo others;

@@ -24,16 +24,17 @@ void SmStates::forget_if_many() {
 }
 
 int32_t SmStates::of(const OneSm& sm) {
-  const auto next = static_cast<int32_t>(nodes_.size());
+  std::vector<int32_t> key = sm.key();
+  const auto known = known_.find(key);
+  effort_.spend(known == known_.end() ? kLooksOfNew : kLooksOfKnown);
+  if (known != known_.end()) return known->second;
   if (nodes_.size() == kMostNodes) throw TooManyWays{};
-  const auto [at, is_new] = known_.try_emplace(sm.key(), next);
-  if (is_new) {
-    const size_t launches = sm.launches();
-    nodes_.push_back({sm, std::vector<std::optional<RoomRange>>(launches),
-                      std::vector<int32_t>(launches, kUnknown)});
-  }
-  effort_.spend(is_new ? kLooksOfNew : kLooksOfKnown);
-  return at->second;
+  const auto next = static_cast<int32_t>(nodes_.size());
+  const size_t launches = sm.launches();
+  nodes_.push_back({sm, std::vector<std::optional<RoomRange>>(launches),
+                    std::vector<int32_t>(launches, kUnknown)});
+  known_.emplace(std::move(key), next);
+  return next;
 }
 
 RoomRange SmStates::rooms(const int32_t state, const int32_t launch) {
