@@ -287,6 +287,7 @@ class Search {
                  proved_.finds_room(state, arrived, coming, launch,
                                     [&] { return each_gpc.finds_room(coming, launch); });
         });
+    if (holds) return true;
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
       if (!strands_[history.back().launch]) continue;
       for (auto& steps : steps_of(model_, demands_, events_, may_leave_, state, order, history)) {
@@ -295,7 +296,7 @@ class Search {
         doubtful_.push_back(std::move(doubtful));
       }
     }
-    return holds;
+    return false;
   }
 
   // Whether the program may launch them in this order.
