@@ -22,6 +22,10 @@ HALF_PART, HALF_REST = tb.split_sms("h200", min_sms=16)[0][0], tb.split_sms("h20
 
 # The outsider is the first launch. What comes between it and the last one:
 SAFE = {
+    "gaps in shared memory rule out what their number does not": (
+        tb.Launch(734, 384, 16),
+        tb.Launch(8, 128, 64, 19_517, carveout=0, cluster=8, priority=-1, cooperative=True),
+    ),
     "no more clusters enter than wait": (
         tb.Launch(944, 96, 16, carveout=100, cluster=16),
         tb.Launch(250, 256, 16, carveout=100, priority=-2),
