@@ -87,7 +87,7 @@ class AskedSms::Replay {
   // for others to enter.
   void make_whole(const std::vector<Part>& parts) {
     for (const Entering& what : all_.asked_.entering) {
-      if (what.on_tpc == 1) continue;
+      if (!what.in_tpcs()) continue;
       for (size_t stage = 0; stage < entered_.size(); ++stage) {
         for (const Part& part : parts) make_whole(stage, what, part.sms);
       }

@@ -87,7 +87,7 @@ class Finder {
         is_one_place_(asked.is_one_place()),
         most_rough_looks_(rough_looks(asked)) {
     for (const Entering& each : asked.entering) {
-      if (each.from == 0 && each.on_tpc > 1) enter_tpcs_.push_back(each);
+      if (each.from == 0 && each.in_tpcs()) enter_tpcs_.push_back(each);
     }
     for (size_t k = 0; k < asked.coming.size(); ++k) {
       const int32_t launch = asked.coming[k].launch;

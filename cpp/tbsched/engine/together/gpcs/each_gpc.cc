@@ -183,7 +183,7 @@ bool EachGpc::is_taken(const int32_t sm, const size_t stage) const {
 // What leaves before a launch comes that does not use the SM may as well leave later. But clusters
 // that take whole TPCs enter on all SMs of these before the same launch.
 std::vector<int32_t> EachGpc::moving_together(const int32_t sm) const {
-  if (std::ranges::all_of(asked_.entering, [](const Entering& each) { return each.on_tpc == 1; })) {
+  if (std::ranges::none_of(asked_.entering, &Entering::in_tpcs)) {
     return {sm};
   }
   const std::vector<int32_t>& tpc_of_sm = device_.topology.tpc_of_sm;

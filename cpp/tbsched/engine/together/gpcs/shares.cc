@@ -195,7 +195,7 @@ class AllShares::Explorer {
       bool is_barred_from_one = false;
       for (const auto& [prospect, taken] : turns_) {
         const int32_t own = prospect.entered[each.place] * each.on_tpc;
-        blocks = each.on_tpc > 1 ? std::max(blocks, own) : blocks + own;
+        blocks = each.in_tpcs() ? std::max(blocks, own) : blocks + own;
         is_barred_from_one = is_barred_from_one || is_barred(prospect.barred, each.place);
       }
       if (is_barred_from_one && blocks > 0) return false;
@@ -289,7 +289,7 @@ std::optional<Share> AllShares::of_both(const Share& one, const Share& other) co
   }
   // Of whole TPCs those that enter: what came is not counted here, since it would tie the SMs.
   for (const Entering& each : asked_.entering) {
-    if (each.on_tpc == 1) continue;
+    if (!each.in_tpcs()) continue;
     const bool is_barred_from_one = is_barred(one.barred | other.barred, each.place);
     found.blocks[each.place] = std::max(one.blocks[each.place], other.blocks[each.place]);
     if (is_barred_from_one && found.blocks[each.place] > 0) return {};

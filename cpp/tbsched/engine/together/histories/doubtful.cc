@@ -35,11 +35,11 @@ class Planner {
  public:
   // All outlive it.
   Planner(const Model& model, const LaunchPlaces& places, const std::vector<Event>& events,
-          const std::vector<bool>& may_leave, const InitialState& state, const Attempt& attempt)
+          const std::vector<bool>& in_group, const InitialState& state, const Attempt& attempt)
       : domains_(model.device().cluster_domains),
         places_(places),
         events_(events),
-        may_leave_(may_leave),
+        in_group_(in_group),
         attempt_(attempt),
         engine_(model, state, {&standing_}, {.leaving = BlockScheduler::Leaving::one_by_one}) {}
 
@@ -104,7 +104,7 @@ class Planner {
   void pass_through(ToDo& to_do) {
     std::map<int32_t, size_t> came;  // of each outsider, blocks
     for (const auto& [launch, number] : number_) {
-      if (may_leave_[launch]) came[launch] = sms_of(launch).size();
+      if (!in_group_[launch]) came[launch] = sms_of(launch).size();
     }
     const auto waits = [&](const auto& each) {
       return standing_.launches()[number_.at(each.first)].waiting > 0;
@@ -241,7 +241,7 @@ class Planner {
     Blocks found;
     for (const auto& [where, most] : wanted) {
       const std::vector<int32_t> blocks = all_there(where);
-      if (!may_leave_[where.first] || std::cmp_less_equal(blocks.size(), most)) continue;
+      if (in_group_[where.first] || std::cmp_less_equal(blocks.size(), most)) continue;
       found[where.first].insert(blocks.begin() + std::max(0, most), blocks.end());
     }
     return found;
@@ -254,7 +254,7 @@ class Planner {
   const std::vector<ClusterDomain>& domains_;
   const LaunchPlaces& places_;
   const std::vector<Event>& events_;
-  const std::vector<bool>& may_leave_;
+  const std::vector<bool>& in_group_;
   const Attempt attempt_;
   Standing standing_;
   HeldEngine engine_;
@@ -267,25 +267,25 @@ class Planner {
 
 std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
                                         const std::vector<Event>& events,
-                                        const std::vector<bool>& may_leave,
+                                        const std::vector<bool>& in_group,
                                         const InitialState& state,
                                         const std::vector<int32_t>& order,
                                         const std::vector<Arrival>& then) {
   const LaunchPlaces places(model, demands);
-  bool clusters_enter = false;
-  for (const Arrival& arrival : then) {
-    for (const MoveOnSm& move : arrival.moves) {
-      clusters_enter = clusters_enter || (move.enters && demands[move.launch].cluster > 1);
-    }
-  }
-  std::vector<Attempt> attempts = {{0, false}, {0, true}};
-  for (size_t turn = 1; clusters_enter && turn < kMostTurns; ++turn) {
+  const auto enters_in_clusters = [&](const MoveOnSm& move) {
+    return move.enters && demands[move.launch].cluster > 1;
+  };
+  const bool has_turns = std::ranges::any_of(then, [&](const Arrival& arrival) {
+    return std::ranges::any_of(arrival.moves, enters_in_clusters);
+  });
+  std::vector<Attempt> attempts;
+  for (size_t turn = 0; turn < (has_turns ? kMostTurns : 1); ++turn) {
     attempts.push_back({turn, false});
     attempts.push_back({turn, true});
   }
   std::vector<std::vector<Step>> found;
   for (const Attempt& attempt : attempts) {
-    Planner planner(model, places, events, may_leave, state, attempt);
+    Planner planner(model, places, events, in_group, state, attempt);
     for (const int32_t launch : order) planner.arrive(launch);
     for (const Arrival& arrival : then) {
       planner.move(arrival.moves);

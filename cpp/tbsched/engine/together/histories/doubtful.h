@@ -21,10 +21,10 @@ struct Doubtful {
 
 // `order`: launches that come before any block leaves. Which block is which says only a play, and
 // whether those that wait enter where others left. Where they are clusters there are a few ways to
-// help them, maybe the same. `events`, `may_leave`: of each launch.
+// help them, maybe the same. `events`, `in_group`: of each launch.
 std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
                                         const std::vector<Event>& events,
-                                        const std::vector<bool>& may_leave,
+                                        const std::vector<bool>& in_group,
                                         const InitialState& state,
                                         const std::vector<int32_t>& order,
                                         const std::vector<Arrival>& then);

@@ -27,7 +27,7 @@ constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
-// large sequence for each play that may be: some 20 to 60 s for 200,000.
+// large sequence for each play that may be: 20 to 100 s for 200,000.
 constexpr int64_t kLittleEffort = 3'000'000;
 constexpr int64_t kEffortOfPlay = 750;
 
@@ -83,8 +83,6 @@ class Search {
       for (const int32_t launch : each) partners_[launch] = each;
     }
     for (const int32_t launch : group) in_group_[launch] = true;
-    may_leave_ = in_group_;
-    may_leave_.flip();
     for (int32_t k = 0; std::cmp_less(k, launches_.size()); ++k) {
       if (!in_group_[k]) outsiders_.push_back(k);
     }
@@ -290,7 +288,7 @@ class Search {
     if (holds) return true;
     for (const std::vector<Arrival>& history : each_gpc.doubtful()) {
       if (!strands_[history.back().launch]) continue;
-      for (auto& steps : steps_of(model_, demands_, events_, may_leave_, state, order, history)) {
+      for (auto& steps : steps_of(model_, demands_, events_, in_group_, state, order, history)) {
         Doubtful doubtful{state, std::move(steps)};
         if (std::ranges::find(doubtful_, doubtful) != doubtful_.end()) continue;
         doubtful_.push_back(std::move(doubtful));
@@ -411,7 +409,6 @@ class Search {
   std::vector<Event> events_;
   std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
   std::vector<bool> in_group_;                  // in that which is asked about
-  std::vector<bool> may_leave_;                 // the others
   std::vector<bool> strands_;                   // if they wait; see awaited_by
   std::vector<bool> only_gains_;                // see only_gains
   InitialState state_{};                        // in which the steps begin

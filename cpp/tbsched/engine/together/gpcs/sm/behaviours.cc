@@ -162,7 +162,7 @@ Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
   for (size_t k = 0; k < asked_.entering.size(); ++k) {
     const Entering& each = asked_.entering[k];
     const bool may_enter = role.enters[k] && each.from <= stage && (stage > 0 || !role.is_quiet);
-    if (each.on_tpc > 1 && !may_enter) found |= bit_of(each);
+    if (each.in_tpcs() && !may_enter) found |= bit_of(each);
   }
   return found;
 }
@@ -172,7 +172,7 @@ Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
 Barred Behaviours::barred(const Reached& way, const std::vector<const Entering*>& entering,
                           const Barred anyway) const {
   const Entering& own = *entering.front();
-  if (entering.size() > 1 || own.on_tpc == 1 || way.entered.front() > 0) return anyway;
+  if (entering.size() > 1 || !own.in_tpcs() || way.entered.front() > 0) return anyway;
   return states_.admits(way.state, own.launch) ? anyway : anyway | bit_of(own);
 }
 
