@@ -151,6 +151,11 @@ UNSAFE = {
         tb.Launch(464, 96, 64, cluster=8),
         tb.Launch(32, 192, 128, priority=-2),
     ),
+    "a cluster enters also where there is room already": (
+        tb.Launch(128, 256, 168, carveout=100, cluster=16, priority=-1),
+        tb.Launch(75, 384, 16, carveout=100, priority=-2),
+        tb.Launch(192, 512, 16, carveout=100, cluster=16, priority=-2),
+    ),
 }
 
 
@@ -204,6 +209,16 @@ TWO_OUTSIDERS = {
         tb.Launch(16, 1024, 32, 8_726, carveout=50, cluster=16),
         tb.Launch(63, 384, 64, 220_929, carveout=50, priority=-1),
         tb.Launch(69, 384, 24, 117_238, carveout=25, priority=-1),
+    ),
+    "clusters that wait enter no GPC in which too few TPCs have room": (
+        tb.Launch(192, 192, 48, 16_961, carveout=25, cluster=16),
+        tb.Launch(376, 384, 32, 21_603),
+        tb.Launch(1, 512, 64, 13_244, cooperative=True),
+    ),
+    "of clusters that come and wait one block each enters an SM": (
+        tb.Launch(480, 32, 96, cluster=16),
+        tb.Launch(33, 512, 16, priority=-2),
+        tb.Launch(68, 768, 48, cluster=4, priority=-1),
     ),
 }
 TWO_OUTSIDERS_UNSAFE = {
@@ -400,6 +415,28 @@ def test_clusters_enter_on_both_sms_of_a_tpc_though_the_next_launch_uses_one() -
     history = history.with_arrival(2).with_arrival(3).with_arrival(4)
     assert history.strands(history.started())
     found = tb.coresident(launches, spec, groups=[[0, 4]], after=after, fixes=False)
+    assert found.safe is not True
+
+
+def test_clusters_came_to_an_sm_on_which_they_find_no_room_any_more() -> None:
+    """They leave SMs 2 and 3, and the processing block whose turn it is then is full."""
+    spec = gpu(6, "h200", gpcs=((0, 1),), sm_preference=(0, 1, 4, 5, 2, 3))
+    gpc = tb.Partition((0, 1, 2, 3))
+    launches = (
+        tb.Launch(28, 32, 240, carveout=100, partition=gpc),
+        tb.Launch(1, 32, 16, carveout=100, partition=tb.Partition((4,))),
+        tb.Launch(8, 32, 240, 50 * 1024, carveout=100, cluster=4),  # one cluster waits
+        tb.Launch(1, 32, 16, 100 * 1024, carveout=100, priority=-1, partition=gpc),
+        tb.Launch(2, 32, 16, 150 * 1024, carveout=100, priority=-1, partition=tb.Partition((2, 3))),
+    )
+    after = ((0, 1), (1, 2), (0, 2), (0, 3), (3, 4))
+    case = Case(spec, spec.policy, launches, frozenset({0, 3, 4}), after)
+    history = History(case, spec.initial_states(spec.policy)[0])
+    history = history.with_arrival(0).with_arrival(1).with_arrival(2)
+    history = history.with_leaving(2, (2, 3), history.started()[2])
+    history = history.with_arrival(3).with_arrival(4)
+    assert history.strands(history.started())
+    found = tb.coresident(launches, spec, groups=[[0, 3, 4]], after=after, fixes=False)
     assert found.safe is not True
 
 

@@ -28,6 +28,8 @@ struct Partial {
   int16_t left_out = 0;       // see room_of
   BlocksOfEach entered = {};  // of clusters that waited and take whole TPCs, the most of one TPC
   uint64_t missing = 0;  // of each launch, 8 bits each: it is less than twice the largest cluster
+  // TPCs from which clusters that waited are barred, up to one more than may be.
+  std::array<int8_t, kMostCounted> barred = {};
   std::array<LevelPartial, kExact> exact = {};
 
   bool operator==(const Partial&) const = default;
@@ -40,6 +42,7 @@ struct HashOfPartial {
     hash.add_all(state.blocks);
     hash.add(state.left_out);
     hash.add_all(state.entered);
+    hash.add_all(state.barred);
     for (const LevelPartial& level : state.exact) {
       for (const int16_t part :
            {level.taken, level.got, level.left, level.skipped, level.most, level.most_taken,
@@ -62,6 +65,12 @@ struct Choice {
 struct BestPartial {
   int32_t room;
   int32_t choice;
+};
+
+// Clusters that waited and take whole TPCs: if more of the GPC bar them, none has entered.
+struct InTpcs {
+  Entering entering;
+  int32_t most_barred;
 };
 
 int64_t rough_looks(const Asked& asked) {
@@ -87,7 +96,8 @@ class Finder {
         is_one_place_(asked.is_one_place()),
         most_rough_looks_(rough_looks(asked)) {
     for (const Entering& each : asked.entering) {
-      if (each.from == 0 && each.in_tpcs()) enter_tpcs_.push_back(each);
+      const auto tpcs = static_cast<int32_t>(gpc.shares.size());
+      if (each.in_tpcs()) enter_tpcs_.push_back({each, tpcs - places.parts(each.launch)});
     }
     for (size_t k = 0; k < asked.coming.size(); ++k) {
       const int32_t launch = asked.coming[k].launch;
@@ -189,11 +199,7 @@ class Finder {
     State then = state;
     then.blocks = sum(state.blocks, share.blocks);
     if (!is_within(then.blocks, wanted_.most) || !add_missing(share, then)) return;
-    for (const Entering& each : enter_tpcs_) {
-      int16_t& most = then.entered[each.place];
-      most = std::max<int16_t>(most, static_cast<int16_t>(share.blocks[each.place] / each.on_tpc));
-      if (most * each.together > each.most) return;
-    }
+    if (!add_entered(share, then)) return;
     for (size_t k = 0; k < kExact; ++k) {
       const int32_t needed = takings_[k].clusters * gpc_.levels[k].parts;
       const int32_t taken = state.exact[k].taken + share.exact[k].taken;
@@ -223,6 +229,19 @@ class Finder {
       const auto missing = static_cast<int32_t>(state.missing >> (8 * k) & 0xFFU);
       if (missing + share.missing[k] > most_missing_[k]) return false;
       state.missing += static_cast<uint64_t>(share.missing[k]) << (8 * k);
+    }
+    return true;
+  }
+
+  // A cluster has no more than one block on an SM, and enters where so many TPCs have room at once.
+  bool add_entered(const Share& share, State& state) const {
+    for (const auto& [each, most_barred] : enter_tpcs_) {
+      int16_t& most = state.entered[each.place];
+      most = std::max<int16_t>(most, static_cast<int16_t>(share.blocks[each.place] / each.on_tpc));
+      if (most * each.together > each.most) return false;
+      int8_t& barred = state.barred[each.place];
+      if (is_barred(share.barred, each.place) && barred <= most_barred) ++barred;
+      if (barred > most_barred && most > 0) return false;
     }
     return true;
   }
@@ -303,7 +322,7 @@ class Finder {
   const int32_t leaves_out_;  // TPCs at most
   const bool is_one_place_;
   const int64_t most_rough_looks_;
-  std::vector<Entering> enter_tpcs_;  // there first, as clusters that take whole TPCs
+  std::vector<InTpcs> enter_tpcs_;
   std::array<int32_t, kMostCounted> most_missing_ = {};
   std::array<int32_t, kExact> most_before_ = {};               // of one SM, or TPC
   std::array<std::vector<int32_t>, kExact> most_behind_ = {};  // that those behind each may take

@@ -184,25 +184,27 @@ class AllShares::Explorer {
       if (exact_) whole.exact[*exact_] = level_;
       whole.missing[stage_] = static_cast<int16_t>(missing);
       whole.blocks[stage_] = static_cast<int16_t>(whole.blocks[stage_] + sum);
+      // Where some came and left again, none may find room: the next processing block is another.
+      if (sum > 0) whole.barred = static_cast<Barred>(whole.barred & ~bit_of(stage_));
       keep(whole, least.room, &least);
     }
   }
 
   // Returns whether clusters can have entered so.
   bool count_entered(Share& share) const {
+    Barred barred = 0;
+    for (const LeastRoom::Turn& turn : turns_) barred |= turn.prospect.barred;
+    share.barred &= barred;
     for (const Entering& each : asked_.entering) {
       int32_t blocks = 0;
-      bool is_barred_from_one = false;
       for (const auto& [prospect, taken] : turns_) {
         const int32_t own = prospect.entered[each.place] * each.on_tpc;
         blocks = each.in_tpcs() ? std::max(blocks, own) : blocks + own;
-        is_barred_from_one = is_barred_from_one || is_barred(prospect.barred, each.place);
       }
-      if (is_barred_from_one && blocks > 0) return false;
+      if (is_barred(barred, each.place) && blocks > 0) return false;
       int16_t& sum = share.blocks[each.place];
       sum = static_cast<int16_t>(sum + blocks);
     }
-    share.barred = sms_.size() == 1 ? share.barred & turns_.front().prospect.barred : 0;
     return true;
   }
 
@@ -282,7 +284,7 @@ void AllShares::spend(const int64_t looks) {
 // None: clusters cannot have entered so.
 std::optional<Share> AllShares::of_both(const Share& one, const Share& other) const {
   Share found = one;
-  found.barred = one.barred & other.barred;
+  found.barred = one.barred | other.barred;
   for (size_t k = 0; k < kMostCounted; ++k) {
     found.blocks[k] = static_cast<int16_t>(one.blocks[k] + other.blocks[k]);
     found.missing[k] = static_cast<int16_t>(one.missing[k] + other.missing[k]);
@@ -290,9 +292,8 @@ std::optional<Share> AllShares::of_both(const Share& one, const Share& other) co
   // Of whole TPCs those that enter: what came is not counted here, since it would tie the SMs.
   for (const Entering& each : asked_.entering) {
     if (!each.in_tpcs()) continue;
-    const bool is_barred_from_one = is_barred(one.barred | other.barred, each.place);
     found.blocks[each.place] = std::max(one.blocks[each.place], other.blocks[each.place]);
-    if (is_barred_from_one && found.blocks[each.place] > 0) return {};
+    if (is_barred(found.barred, each.place) && found.blocks[each.place] > 0) return {};
   }
   for (size_t k = 0; k < kMostExact; ++k) {
     found.exact[k] = tbsched::of_both(one.exact[k], other.exact[k]);
@@ -313,7 +314,6 @@ Shares AllShares::joined(const size_t stage, const std::vector<ShareOfSm>& sms) 
       for (const auto& [other, least_of_other] : own) {
         std::optional<Share> both = of_both(share, other);
         if (!both) continue;
-        if (sm + 1 == sms.end()) both->barred = 0;
         const int32_t room = room_of({least.room, least_of_other.room});
         const auto [at, is_new] = next.try_emplace(*both);
         if (!is_new && room >= at->second.room) continue;

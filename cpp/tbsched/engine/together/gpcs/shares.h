@@ -23,7 +23,7 @@ struct Share {
   // Of clusters: places before its last level that it did not take; of whole TPCs, 1 if any.
   BlocksOfEach missing = {};
   std::array<LevelShare, kMostExact> exact = {};  // of each exact launch
-  Barred barred = 0;                              // of one SM of a TPC
+  Barred barred = 0;                              // from the SM, or from one of the TPC
 
   auto operator<=>(const Share&) const = default;
 };

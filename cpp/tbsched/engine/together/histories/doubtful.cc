@@ -29,14 +29,17 @@ using Helped = std::map<std::pair<int32_t, size_t>, int32_t>;
 struct Attempt {
   size_t turn;  // of kMostTurns: where to begin to look for room for clusters, and by whose leaving
   bool others_wait;  // where none enter, blocks leave only when all have entered
+  bool room_helps;   // clusters also take what has room already: so fewer others leave for them
 };
 
 class Planner {
  public:
   // All outlive it.
-  Planner(const Model& model, const LaunchPlaces& places, const std::vector<Event>& events,
-          const std::vector<bool>& in_group, const InitialState& state, const Attempt& attempt)
+  Planner(const Model& model, const Demands& demands, const LaunchPlaces& places,
+          const std::vector<Event>& events, const std::vector<bool>& in_group,
+          const InitialState& state, const Attempt& attempt)
       : domains_(model.device().cluster_domains),
+        demands_(demands),
         places_(places),
         events_(events),
         in_group_(in_group),
@@ -195,17 +198,23 @@ class Planner {
       const auto at = to_do.find(sm);
       return at != to_do.end() && at->second.front().launch == launch;
     };
+    const auto has_room = [&](const int32_t sm) {
+      return attempt_.room_helps && standing_.gpu()->room(sm, demands_[launch]).blocks > 0;
+    };
     std::vector<std::vector<int32_t>> others;  // TPCs, or SMs
     int32_t entering = 0;
+    int32_t free = 0;
     for (const std::vector<int32_t>& sms : units(launch, domain)) {
       if (std::ranges::any_of(sms, enters_at)) {
         ++entering;
+      } else if (std::ranges::all_of(sms, has_room)) {
+        ++free;
       } else {
         others.push_back(sms);
       }
     }
     const int32_t parts = places_.parts(launch);
-    int32_t missing = (parts - entering % parts) % parts;
+    int32_t missing = (parts - entering % parts) % parts - free;
     for (size_t k = 0; k < others.size() && missing > 0; ++k) {
       const auto& sms = others[(others.size() * attempt_.turn / kMostTurns + k) % others.size()];
       std::vector<int32_t> blocks;
@@ -252,6 +261,7 @@ class Planner {
   }
 
   const std::vector<ClusterDomain>& domains_;
+  const Demands& demands_;
   const LaunchPlaces& places_;
   const std::vector<Event>& events_;
   const std::vector<bool>& in_group_;
@@ -280,12 +290,14 @@ std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& deman
   });
   std::vector<Attempt> attempts;
   for (size_t turn = 0; turn < (has_turns ? kMostTurns : 1); ++turn) {
-    attempts.push_back({turn, false});
-    attempts.push_back({turn, true});
+    for (const bool others_wait : {false, true}) {
+      attempts.push_back({turn, others_wait, false});
+      if (has_turns) attempts.push_back({turn, others_wait, true});
+    }
   }
   std::vector<std::vector<Step>> found;
   for (const Attempt& attempt : attempts) {
-    Planner planner(model, places, events, in_group, state, attempt);
+    Planner planner(model, demands, places, events, in_group, state, attempt);
     for (const int32_t launch : order) planner.arrive(launch);
     for (const Arrival& arrival : then) {
       planner.move(arrival.moves);

@@ -25,8 +25,6 @@ Outlook shortened(Outlook outlook) {
   return found;
 }
 
-Barred bit_of(const Entering& each) { return static_cast<Barred>(1U << each.place); }
-
 Entrants entrants_of(const std::vector<const Entering*>& entering) {
   Entrants found;
   for (const Entering* const each : entering) {
@@ -137,7 +135,7 @@ Outlook Behaviours::look_at_the_end(const int32_t state, const size_t stage, con
   Outlook found;
   for (const FewestWay& way : at.first->second.of(state)) {
     Prospect prospect{.ready = way.ready, .barred = anyway};
-    if (way.is_barred) prospect.barred |= bit_of(*entering.front());
+    if (way.is_barred) prospect.barred |= bit_of(entering.front()->place);
     for (size_t k = 0; k < entering.size(); ++k) {
       prospect.entered[entering[k]->place] = way.entered[k];
     }
@@ -162,7 +160,7 @@ Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
   for (size_t k = 0; k < asked_.entering.size(); ++k) {
     const Entering& each = asked_.entering[k];
     const bool may_enter = role.enters[k] && each.from <= stage && (stage > 0 || !role.is_quiet);
-    if (each.in_tpcs() && !may_enter) found |= bit_of(each);
+    if (each.in_tpcs() && !may_enter) found |= bit_of(each.place);
   }
   return found;
 }
@@ -173,7 +171,7 @@ Barred Behaviours::barred(const Reached& way, const std::vector<const Entering*>
                           const Barred anyway) const {
   const Entering& own = *entering.front();
   if (entering.size() > 1 || !own.in_tpcs() || way.entered.front() > 0) return anyway;
-  return states_.admits(way.state, own.launch) ? anyway : anyway | bit_of(own);
+  return states_.admits(way.state, own.launch) ? anyway : anyway | bit_of(own.place);
 }
 
 RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {

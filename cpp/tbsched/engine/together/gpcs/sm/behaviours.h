@@ -21,8 +21,9 @@ namespace tbsched {
 // Of which launches that wait none has entered, and none may: a bit for each, by its place.
 using Barred = uint8_t;
 static_assert(kMostCounted <= 8);
+inline Barred bit_of(const size_t place) { return static_cast<Barred>(1U << place); }
 inline bool is_barred(const Barred barred, const size_t place) {
-  return (barred >> place & 1) != 0;
+  return (barred & bit_of(place)) != 0;
 }
 
 // Who may use an SM.

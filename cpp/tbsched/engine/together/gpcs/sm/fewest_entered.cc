@@ -103,7 +103,8 @@ FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t re
   };
   for (size_t k = 0; k < fresh.states.size(); ++k) {
     if (ready_(fresh.states[k]) != ready) continue;
-    reach(k, may_bar() && !states_.admits(fresh.states[k], entrants_.front().launch), 0);
+    reach(k, may_be_barred(entrants_) && !states_.admits(fresh.states[k], entrants_.front().launch),
+          0);
   }
   for (size_t k = 0; k < fresh.known.size(); ++k) {
     for (const FewestWay& way : known_.at(fresh.known[k])) {

@@ -57,7 +57,6 @@ class FewestEntered {
   // Of each state: not barred, and barred.
   using Fewest = std::vector<std::array<int32_t, 2>>;
 
-  bool may_bar() const { return entrants_.size() == 1 && entrants_.front().in_tpcs; }
   Fresh explore(int32_t state);
   Fewest fewest(const Fresh& fresh, int32_t ready, size_t entrant);
 

@@ -121,7 +121,7 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
 std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrants,
                                     const size_t counted) {
   std::vector<Reached> found;
-  const bool is_apart = entrants.size() == 1 && entrants.front().in_tpcs;
+  const bool is_apart = may_be_barred(entrants);
   std::set<std::pair<int32_t, bool>> known;
   std::deque<Reached> open = {{state}};
   while (!open.empty()) {

@@ -36,6 +36,10 @@ struct Entrant {
 };
 constexpr size_t kMostEntrants = 3;
 using Entrants = std::vector<Entrant>;
+// Whether an SM may bar them: then it is told apart whether one has entered.
+inline bool may_be_barred(const Entrants& entrants) {
+  return entrants.size() == 1 && entrants.front().in_tpcs;
+}
 
 // A state after some moves. Of each entrant as few blocks have entered as can be: not always of all
 // in the same way. Of one Entrant::in_tpcs a state may be there twice: where none has entered, too.
