@@ -95,8 +95,8 @@ class Finder {
         leaves_out_(places.way(asked.last) == Way::whole_tpcs ? parts_of_last_ - 1 : 0),
         is_one_place_(asked.is_one_place()),
         most_rough_looks_(rough_looks(asked)) {
+    const auto tpcs = static_cast<int32_t>(gpc.shares.size());
     for (const Entering& each : asked.entering) {
-      const auto tpcs = static_cast<int32_t>(gpc.shares.size());
       if (each.in_tpcs()) enter_tpcs_.push_back({each, tpcs - places.parts(each.launch)});
     }
     for (size_t k = 0; k < asked.coming.size(); ++k) {

@@ -184,7 +184,8 @@ class AllShares::Explorer {
       if (exact_) whole.exact[*exact_] = level_;
       whole.missing[stage_] = static_cast<int16_t>(missing);
       whole.blocks[stage_] = static_cast<int16_t>(whole.blocks[stage_] + sum);
-      // Where some came and left again, none may find room: the next processing block is another.
+      // Where some came it was not barred, though they may find no room when they have left: then
+      // it is the turn of another processing block.
       if (sum > 0) whole.barred = static_cast<Barred>(whole.barred & ~bit_of(stage_));
       keep(whole, least.room, &least);
     }

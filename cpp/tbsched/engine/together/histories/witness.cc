@@ -27,7 +27,7 @@ constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
-// large sequence for each play that may be: 20 to 100 s for 200,000.
+// large sequence for each play that may be: 20 to 200 s for 200,000.
 constexpr int64_t kLittleEffort = 3'000'000;
 constexpr int64_t kEffortOfPlay = 750;
 

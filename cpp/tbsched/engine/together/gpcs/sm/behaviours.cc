@@ -25,6 +25,12 @@ Outlook shortened(Outlook outlook) {
   return found;
 }
 
+// Those that are barred anyway, and maybe the first one.
+Barred with_first(const Barred anyway, const bool is_barred,
+                  const std::vector<const Entering*>& entering) {
+  return is_barred ? static_cast<Barred>(anyway | bit_of(entering.front()->place)) : anyway;
+}
+
 Entrants entrants_of(const std::vector<const Entering*>& entering) {
   Entrants found;
   for (const Entering* const each : entering) {
@@ -112,7 +118,7 @@ Outlook Behaviours::look_where_some_enter(const int32_t state, const size_t stag
   const SmStates::AllReached all = states_.reached(state, entrants_of(entering));
   for (const Reached& way : *all) {
     effort_.spend(1);
-    Prospect prospect{.barred = barred(way, entering, anyway)};
+    Prospect prospect{.barred = with_first(anyway, way.is_barred, entering)};
     for (size_t k = 0; k < entering.size(); ++k) {
       prospect.entered[entering[k]->place] = way.entered[k];
     }
@@ -134,8 +140,7 @@ Outlook Behaviours::look_at_the_end(const int32_t state, const size_t stage, con
   const Barred anyway = barred_anyway(stage, roles_[role]);
   Outlook found;
   for (const FewestWay& way : at.first->second.of(state)) {
-    Prospect prospect{.ready = way.ready, .barred = anyway};
-    if (way.is_barred) prospect.barred |= bit_of(entering.front()->place);
+    Prospect prospect{.ready = way.ready, .barred = with_first(anyway, way.is_barred, entering)};
     for (size_t k = 0; k < entering.size(); ++k) {
       prospect.entered[entering[k]->place] = way.entered[k];
     }
@@ -163,15 +168,6 @@ Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
     if (each.in_tpcs() && !may_enter) found |= bit_of(each.place);
   }
   return found;
-}
-
-// In a state that is reached without any. Where one is there, or may enter, another one may have
-// come and gone. That is all if no others enter.
-Barred Behaviours::barred(const Reached& way, const std::vector<const Entering*>& entering,
-                          const Barred anyway) const {
-  const Entering& own = *entering.front();
-  if (entering.size() > 1 || !own.in_tpcs() || way.entered.front() > 0) return anyway;
-  return states_.admits(way.state, own.launch) ? anyway : anyway | bit_of(own.place);
 }
 
 RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {
@@ -222,7 +218,7 @@ Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, con
     const std::vector<Reached>& all = *kept;
     const Barred anyway = barred_anyway(stage, own);
     auto way = std::ranges::find_if(all, [&](const Reached& each) {
-      return is_it(each.state) && barred(each, some, anyway) == prospect.barred;
+      return is_it(each.state) && with_first(anyway, each.is_barred, some) == prospect.barred;
     });
     if (way == all.end()) {
       way = std::ranges::find_if(all, [&](const Reached& each) { return is_it(each.state); });

@@ -103,8 +103,6 @@ class Behaviours {
   Outlook look(int32_t state, size_t stage, int32_t role);
   Outlook now(int32_t state, size_t stage, int32_t role, Barred barred);
   Barred barred_anyway(size_t stage, const SmRole& role) const;
-  Barred barred(const Reached& way, const std::vector<const Entering*>& entering,
-                Barred anyway) const;
   Outlook look_where_some_enter(int32_t state, size_t stage, int32_t role,
                                 const std::vector<const Entering*>& entering);
   Outlook look_at_the_end(int32_t state, size_t stage, int32_t role,

@@ -20,7 +20,7 @@ namespace tbsched {
 struct FewestWay {
   int32_t ready;
   std::array<int16_t, kMostEntrants> entered = {};
-  bool is_barred = false;  // none has come, and none finds room in the end: of one Entrant::in_tpcs
+  bool is_barred = false;  // as in Reached
 };
 
 class FewestEntered {

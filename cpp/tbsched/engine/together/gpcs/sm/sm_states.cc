@@ -131,6 +131,8 @@ std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrant
     if (found.size() == kMostReached) throw TooManyWays{};
     const auto number = static_cast<int32_t>(found.size());
     found.push_back(way);
+    found.back().is_barred =
+        is_apart && way.entered.front() == 0 && !admits(way.state, entrants.front().launch);
     const Node& node = left(way.state);
     effort_.spend(kLooksOfKnown + std::ssize(node.after_leaving));
     for (size_t k = 0; k < node.after_leaving.size(); ++k) {

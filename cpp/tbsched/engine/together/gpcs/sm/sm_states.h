@@ -45,6 +45,7 @@ inline bool may_be_barred(const Entrants& entrants) {
 // in the same way. Of one Entrant::in_tpcs a state may be there twice: where none has entered, too.
 struct Reached {
   int32_t state;
+  bool is_barred = false;  // none has come, and none finds room in the end: see may_be_barred
   std::array<int16_t, kMostEntrants> entered = {};
   int32_t before = -1;  // which of those that are reached; none: there is no move
   Move move = {};
