@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <map>
 #include <utility>
 
-#include "tbsched/engine/together/gpcs/hash.h"
+#include "tbsched/engine/together/gpcs/flat_map.h"
 #include "tbsched/hardware/sm/units.h"
 
 namespace tbsched {
@@ -18,7 +18,7 @@ constexpr size_t kPartInRanges = 2;  // of these
 constexpr int64_t kRoughLooks = 100'000;
 constexpr int64_t kRoughLooksOfPlace = 20'000;
 constexpr int64_t kMostRoughLooks = 4'000'000;
-constexpr int64_t kStatesOfLook = 10;
+constexpr int64_t kSumsOfLook = 10;
 constexpr int32_t kMostTakings = 60;  // of several launches together
 
 // What has been taken of the first SMs, or TPCs, of a GPC.
@@ -27,33 +27,19 @@ struct Partial {
   BlocksOfEach blocks = {};
   int16_t left_out = 0;       // see room_of
   BlocksOfEach entered = {};  // of clusters that waited and take whole TPCs, the most of one TPC
-  uint64_t missing = 0;  // of each launch, 8 bits each: it is less than twice the largest cluster
+  std::array<int8_t, kMostCounted> missing = {};  // of each launch, less than its cluster has
   // TPCs from which clusters that waited are barred, up to one more than may be.
   std::array<int8_t, kMostCounted> barred = {};
-  std::array<LevelPartial, kExact> exact = {};
-
-  bool operator==(const Partial&) const = default;
+  std::array<LevelPartial, std::max(kExact, size_t{1})> exact = {};
 };
 
-struct HashOfPartial {
-  template <size_t kExact>
-  size_t operator()(const Partial<kExact>& state) const {
-    HashOfNumbers hash(state.missing);
-    hash.add_all(state.blocks);
-    hash.add(state.left_out);
-    hash.add_all(state.entered);
-    hash.add_all(state.barred);
-    for (const LevelPartial& level : state.exact) {
-      for (const int16_t part :
-           {level.taken, level.got, level.left, level.skipped, level.most, level.most_taken,
-            level.first_left, level.first_left_like_idle, level.last_taken,
-            level.before_for_one_more, level.all_for_one_more, level.for_least_passes,
-            level.for_most_passes}) {
-        hash.add(part);
-      }
-    }
-    return hash.value();
-  }
+// A share, and what matters of it. Of those that are alike the one with the least room.
+struct Offered {
+  Share share;
+  const Shares::value_type* own;
+  double cost;  // at least: what is left out costs only its blocks
+
+  int32_t room() const { return own->second.room; }
 };
 
 // The share of an SM, or TPC, and which one is before that.
@@ -127,13 +113,15 @@ class Finder {
       ways_to_take_[k] = gpc_.levels[k].takings(most);
     }
     costs_behind_ = least_costs_behind();
+    most_partials_ = kMostPartials / (is_one_place_ ? 1 : kPartInRanges);
+    most_choices_ = kMostChoices / (is_one_place_ ? 1 : kPartInRanges);
     each_taking<0>();
     return std::move(found_);
   }
 
  private:
   using State = Partial<kExact>;
-  using States = std::unordered_map<State, BestPartial, HashOfPartial>;
+  using States = FlatMap<State, BestPartial>;
 
   template <size_t kNext>
   void each_taking() {
@@ -149,18 +137,19 @@ class Finder {
 
   void look() {
     choices_.clear();
-    States states = {{State{}, {0, -1}}};
+    States states;
+    states.try_emplace(State{}, {0, -1});
     for (size_t k = 0; k < gpc_.shares.size(); ++k) {
+      const std::vector<Offered>& offered = offered_by(*gpc_.shares[k]);
+      spend(std::ssize(states) * std::ssize(offered));
       States next;
-      for (const auto& way : *gpc_.shares[k]) {
-        spend(std::ssize(states));
-        for (const auto& [state, best] : states) {
-          add(state, best, way, k, costs_behind_[k + 1], next);
+      for (const auto& [state, best] : states) {
+        const double cost = cost_of(state.blocks, wanted_.prices) + costs_behind_[k + 1];
+        for (const Offered& own : offered) {
+          if (cost + room_price() * best.room + own.cost > wanted_.most_cost) break;
+          add(state, best, own, k, next);
         }
-      }
-      const size_t part = is_one_place_ ? 1 : kPartInRanges;
-      if (next.size() > kMostPartials / part || choices_.size() > kMostChoices / part) {
-        throw TooManyWays{};
+        if (next.size() > most_partials_ || choices_.size() > most_choices_) throw TooManyWays{};
       }
       states = std::move(next);
     }
@@ -169,10 +158,42 @@ class Finder {
     }
   }
 
+  // The cheapest first. That does not depend on how many clusters crowd.
+  const std::vector<Offered>& offered_by(const Shares& shares) {
+    std::array<bool, kExact> any = {};
+    for (size_t k = 0; k < kExact; ++k) any[k] = takings_[k].clusters == LevelTaking::kAny;
+    const auto [at, is_new] = offered_.try_emplace({&shares, any});
+    if (!is_new) return at->second;
+    std::map<Share, const Shares::value_type*> found;
+    for (const auto& each : shares) {
+      const auto [known, is_first] = found.try_emplace(what_matters(each.first), &each);
+      if (!is_first && each.second.room < known->second->second.room) known->second = &each;
+    }
+    for (const auto& [share, own] : found) {
+      const double price = leaves_out_ > 0 ? 0 : room_price();
+      const double cost = cost_of(share.blocks, wanted_.prices) + price * own->second.room;
+      at->second.push_back({share, own, cost});
+    }
+    std::ranges::sort(at->second, {}, &Offered::cost);
+    return at->second;
+  }
+
+  Share what_matters(const Share& share) const {
+    Share found = {.blocks = share.blocks, .missing = {}, .exact = {}, .barred = 0};
+    for (size_t k = 0; k < asked_.coming.size(); ++k) {
+      if (most_missing_[k] > 0 && !is_known(k)) found.missing[k] = share.missing[k];
+    }
+    for (size_t k = 0; k < kExact; ++k) {
+      found.exact[k] = gpc_.levels[k].what_matters(share.exact[k], takings_[k]);
+    }
+    if (!enter_tpcs_.empty()) found.barred = share.barred;
+    return found;
+  }
+
   // To look closely in wide ranges, or at many launches, takes long, and rules out little.
-  void spend(const int64_t states) {
-    effort_.spend(1 + states * static_cast<int64_t>(1 + kExact) / kStatesOfLook);
-    looks_ += states;
+  void spend(const int64_t sums) {
+    effort_.spend(1 + sums * static_cast<int64_t>(1 + kExact) / kSumsOfLook);
+    looks_ += sums;
     const bool is_rough = (kExact > 0 || asked_.coming.size() > 2) && !is_one_place_;
     if (is_rough && looks_ > most_rough_looks_) throw TooManyWays{};
   }
@@ -193,9 +214,9 @@ class Finder {
     return found;
   }
 
-  void add(const State& state, const BestPartial& best, const Shares::value_type& way,
-           const size_t number, const double cost_behind, States& next) {
-    const auto& [share, least] = way;
+  void add(const State& state, const BestPartial& best, const Offered& offered, const size_t number,
+           States& next) {
+    const Share& share = offered.share;
     State then = state;
     then.blocks = sum(state.blocks, share.blocks);
     if (!is_within(then.blocks, wanted_.most) || !add_missing(share, then)) return;
@@ -205,18 +226,18 @@ class Finder {
       const int32_t taken = state.exact[k].taken + share.exact[k].taken;
       if (taken + most_behind_[k][number + 1] < needed) return;
     }
-    const double cost = cost_of(then.blocks, wanted_.prices) + cost_behind;
+    const double cost = cost_of(then.blocks, wanted_.prices) + costs_behind_[number + 1];
     const auto keep = [&](const State& own, const int32_t room) {
       if (cost + room_price() * room > wanted_.most_cost) return;
       if (room_of(own, room) >= wanted_.most_room) return;
-      const auto [at, is_new] = next.try_emplace(own, BestPartial{room, 0});
-      if (!is_new && at->second.room <= room) return;
-      at->second = {room, static_cast<int32_t>(choices_.size())};
-      choices_.push_back({best.choice, &way});
+      const auto [there, is_new] = next.try_emplace(own, {room, 0});
+      if (!is_new && there.room <= room) return;
+      there = {room, static_cast<int32_t>(choices_.size())};
+      choices_.push_back({best.choice, offered.own});
     };
     each_exact<0>(share, then, [&](State& own) {
-      keep(own, best.room + least.room);
-      if (own.left_out == leaves_out_ || least.room == 0) return;
+      keep(own, best.room + offered.room());
+      if (own.left_out == leaves_out_ || offered.room() <= room_of(own, best.room)) return;
       ++own.left_out;
       keep(own, best.room);
       --own.left_out;
@@ -226,9 +247,9 @@ class Finder {
   bool add_missing(const Share& share, State& state) const {
     for (size_t k = 0; k < asked_.coming.size(); ++k) {
       if (most_missing_[k] == 0 || is_known(k)) continue;
-      const auto missing = static_cast<int32_t>(state.missing >> (8 * k) & 0xFFU);
-      if (missing + share.missing[k] > most_missing_[k]) return false;
-      state.missing += static_cast<uint64_t>(share.missing[k]) << (8 * k);
+      const int32_t missing = state.missing[k] + share.missing[k];
+      if (missing > most_missing_[k]) return false;
+      state.missing[k] = static_cast<int8_t>(missing);
     }
     return true;
   }
@@ -280,8 +301,8 @@ class Finder {
     const int32_t room = room_of(state, best.room);
     const BlocksOfEach blocks = whole_clusters(state);
     if (room >= wanted_.most_room || !is_within(blocks, wanted_.most)) return;
-    const auto [at, is_new] = found_.try_emplace(blocks);
-    if (is_new || room < at->second.room) at->second = {room, shares_to(best.choice)};
+    const auto [column, is_new] = found_.try_emplace(blocks, {});
+    if (is_new || room < column.room) column = {room, shares_to(best.choice)};
   }
 
   std::vector<const Shares::value_type*> shares_to(const int32_t choice) const {
@@ -295,7 +316,7 @@ class Finder {
 
   // A cluster of the last launch takes a place of each of some TPCs, say p. With k TPCs left out,
   // each cluster has p - k places on the others at least. So no more clusters fit than these have
-  // places for; and for some k, and those with the most places, just so many do.
+  // places for. And just so many do if those are left out that have more places than that.
   int32_t room_of(const State& state, const int32_t places) const {
     return places / (parts_of_last_ - state.left_out);
   }
@@ -328,7 +349,10 @@ class Finder {
   std::array<std::vector<int32_t>, kExact> most_behind_ = {};  // that those behind each may take
   std::array<std::vector<LevelTaking>, kExact> ways_to_take_ = {};
   std::array<LevelTaking, kExact> takings_ = {};
+  std::map<std::pair<const Shares*, std::array<bool, kExact>>, std::vector<Offered>> offered_;
   std::vector<double> costs_behind_;  // of each SM, or TPC, and those behind it, at least
+  size_t most_partials_ = 0;
+  size_t most_choices_ = 0;
   int64_t looks_ = 0;
   std::vector<Choice> choices_;
   Columns found_;

@@ -5,9 +5,9 @@
 #include <compare>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <vector>
 
+#include "tbsched/engine/together/gpcs/flat_map.h"
 #include "tbsched/engine/together/gpcs/levels.h"
 #include "tbsched/engine/together/gpcs/places.h"
 #include "tbsched/engine/together/gpcs/shares.h"
@@ -31,7 +31,7 @@ struct Column {
   int32_t room = 0;                                    // blocks, or clusters, of the last launch
   std::vector<const Shares::value_type*> shares = {};  // one way: of each SM, or TPC
 };
-using Columns = std::map<BlocksOfEach, Column>;
+using Columns = FlatMap<BlocksOfEach, Column>;
 
 // Of a block of each launch, where one of the last one costs 1.
 using Prices = std::array<double, kMostCounted>;

@@ -37,6 +37,15 @@ std::vector<LevelTaking> LevelOfGpc::takings(const int32_t most_crowded) const {
   return found;
 }
 
+LevelShare LevelOfGpc::what_matters(const LevelShare& share, const LevelTaking& taking) const {
+  LevelShare found;
+  found.before = share.before;
+  found.taken = share.taken;
+  if (taking.clusters == LevelTaking::kAny) return found;
+  found.at = share.at;
+  return parts > 1 ? share : found;
+}
+
 // Of the level it gets all places, but some that it skips; or it ends here, or has ended.
 size_t LevelOfGpc::after(const LevelPartial& partial, const LevelShare& share,
                          const LevelTaking& taking, const bool exactly,
@@ -44,28 +53,34 @@ size_t LevelOfGpc::after(const LevelPartial& partial, const LevelShare& share,
   LevelPartial then = partial;
   if (!add(then, share, taking, exactly)) return 0;
   size_t ways = 0;
-  const auto add_way = [&](const int32_t skipped, const bool is_over) {
+  const auto add_way = [&](const int32_t skipped) {
     found[ways] = then;
-    add_to(found[ways].skipped, skipped);
-    found[ways++].is_over = is_over;
+    add_to(found[ways++].skipped, skipped);
+  };
+  const auto add_end = [&] {
+    found[ways] = then;
+    found[ways].skipped = 0;
+    found[ways++].is_over = true;
   };
   const bool is_short = taking.clusters >= 0 && share.before >= taking.clusters;
   const int32_t at = is_short ? 0 : share.at;
   const int32_t got = share.taken - (is_short ? taking.clusters : share.before);
   const int32_t rest = at - std::max(0, got);
-  then.left = static_cast<int16_t>(std::min(parts, then.left + rest));
+  if (taking.clusters == LevelTaking::kNotCrowded) {
+    then.left = static_cast<int16_t>(std::min(parts, then.left + rest));
+  }
   if (taking.clusters == LevelTaking::kAny) {
-    add_way(0, false);
+    add_way(0);
   } else if (!taking.at_level) {
-    if (got <= 0 && partial.skipped - got < parts) add_way(-got, false);
+    if (got <= 0 && partial.skipped - got < parts) add_way(-got);
   } else if (got >= 0 && got <= at && then.got + got <= parts * most_passes) {
     add_to(then.got, got);
     if (partial.is_over) {
-      if (got == 0) add_way(0, true);
+      if (got == 0) add_end();
       return ways;
     }
-    if (partial.skipped + rest < (in_tpcs ? parts : 1)) add_way(rest, false);
-    if (got > 0) add_way(0, true);
+    if (partial.skipped + rest < (in_tpcs ? parts : 1)) add_way(rest);
+    if (got > 0) add_end();
   }
   return ways;
 }
@@ -74,15 +89,16 @@ size_t LevelOfGpc::after(const LevelPartial& partial, const LevelShare& share,
 bool LevelOfGpc::add(LevelPartial& partial, const LevelShare& share, const LevelTaking& taking,
                      const bool exactly) const {
   add_to(partial.taken, share.taken);
-  if (in_tpcs) partial.most = std::max(partial.most, share.before);
+  if (in_tpcs && parts > 1) partial.most = std::max(partial.most, share.before);
   if (taking.clusters == LevelTaking::kAny) {
     partial.most_taken = std::max(partial.most_taken, share.taken);
     return true;
   }
   if (parts > 1 && !is_in_order(partial, share, taking, exactly)) return false;
   if (taking.clusters == LevelTaking::kNotCrowded) return true;
-  const auto count = [](int16_t& sum, const int32_t places, const int32_t clusters) {
-    add_to(sum, std::min(places, std::max(0, clusters)));
+  const auto count = [&](int16_t& sum, const int32_t places, const int32_t most) {
+    const int32_t of_each = std::max(0, most);
+    sum = static_cast<int16_t>(std::min(of_each * parts, sum + std::min(places, of_each)));
   };
   const int32_t clusters = taking.clusters;
   count(partial.before_for_one_more, share.before, clusters + 1);

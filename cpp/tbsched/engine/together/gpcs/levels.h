@@ -54,15 +54,13 @@ struct LevelPartial {
   int16_t skipped = 0;     // places, though others behind got one
   int16_t most = 0;        // places before the level on one TPC
   int16_t most_taken = 0;  // of one TPC, where that matters
-  bool is_over = false;    // it gets no more of the level
   // See is_in_order. What is behind `tie` is counted only to know more at the end.
   int16_t first_left = kNoneLeft;
   int16_t first_left_like_idle = kNoneLeft;
   int16_t last_taken = kNoneTaken;
-  bool is_tie_open = false;  // a later TPC must have been idle
-  int16_t tie = kNoneLeft;   // the level where those like idle leave a place, and a later one not
-  int16_t idle = 0;          // TPCs that were idle and are taken
-  int16_t like_idle = 0;     // that have as much room and were not
+  int16_t tie = kNoneLeft;  // the level where those like idle leave a place, and a later one not
+  int16_t idle = 0;         // TPCs that were idle and are taken
+  int16_t like_idle = 0;    // that have as much room and were not
   int16_t like_idle_before = 0;  // of these, before the first one that leaves first_left_like_idle
   // Where a TPC crowds others: sums of min(places, n) over TPCs. So many clusters fit if that is at
   // least n times the TPCs of one.
@@ -70,8 +68,8 @@ struct LevelPartial {
   int16_t all_for_one_more = 0;
   int16_t for_least_passes = 0;
   int16_t for_most_passes = 0;
-
-  bool operator==(const LevelPartial&) const = default;
+  bool is_over = false;      // it gets no more of the level
+  bool is_tie_open = false;  // a later TPC must have been idle
 };
 
 // Of one launch in one GPC.
@@ -89,6 +87,8 @@ struct LevelOfGpc {
   int32_t most_crowded(int32_t most_before) const;
   // All ways to look at it; with so many clusters, if that is not any number, or without a crowd.
   std::vector<LevelTaking> takings(int32_t most_crowded) const;
+  // The rest of the share is left out; of any number of clusters it is the same.
+  LevelShare what_matters(const LevelShare& share, const LevelTaking& taking) const;
   // What the launch can have after one more SM, or TPC; returns how many of these there are.
   // `exactly`: so that more is known at the end.
   size_t after(const LevelPartial& partial, const LevelShare& share, const LevelTaking& taking,

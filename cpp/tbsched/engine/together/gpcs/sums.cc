@@ -4,10 +4,9 @@
 #include <array>
 #include <limits>
 #include <ranges>
-#include <unordered_map>
 #include <utility>
 
-#include "tbsched/engine/together/gpcs/hash.h"
+#include "tbsched/engine/together/gpcs/flat_map.h"
 
 namespace tbsched {
 namespace {
@@ -21,7 +20,7 @@ struct Sum {
   BlocksOfEach before = {};
   const Column* column = nullptr;
 };
-using Sums = std::unordered_map<BlocksOfEach, Sum, HashOfAll>;
+using Sums = FlatMap<BlocksOfEach, Sum>;
 
 // What the GPCs behind one may add.
 struct Rest {
@@ -81,8 +80,8 @@ Sums added(const Sums& sums, const std::vector<PricedColumn>& columns, const Res
       const int32_t room = own_sum.room + column.room;
       if (room + rest.least_room >= wanted || !is_within(then, total.blocks)) continue;
       if (!may_be_whole(then, rest, total)) continue;
-      const auto [at, is_new] = found.try_emplace(then, Sum{room, before, &column});
-      if (!is_new && room < at->second.room) at->second = {room, before, &column};
+      const auto [least, is_new] = found.try_emplace(then, {room, before, &column});
+      if (!is_new && room < least.room) least = {room, before, &column};
     }
     if (found.size() > kMostSums) throw TooManyWays{};
   }
@@ -97,7 +96,8 @@ std::optional<std::vector<const Column*>> too_little_room(const std::vector<cons
                                                           Effort& effort) {
   std::vector<Rest> rest(gpcs.size() + 1);
   for (size_t k = gpcs.size(); k-- > 0;) rest[k] = with(rest[k + 1], *gpcs[k]);
-  std::vector<Sums> sums = {{{BlocksOfEach{}, Sum{}}}};
+  std::vector<Sums> sums(1);
+  sums.front().try_emplace(BlocksOfEach{}, Sum{});
   double most_cost = allowance.excess;
   for (size_t k = 0; k < gpcs.size(); ++k) {
     most_cost += allowance.cheapest[k];
@@ -108,7 +108,7 @@ std::optional<std::vector<const Column*>> too_little_room(const std::vector<cons
   BlocksOfEach at = std::ranges::min(sums.back() | std::views::keys);
   std::vector<const Column*> found(gpcs.size());
   for (size_t k = gpcs.size(); k-- > 0;) {
-    const Sum& sum = sums[k + 1].at(at);
+    const Sum& sum = *sums[k + 1].find(at);
     found[k] = sum.column;
     at = sum.before;
   }

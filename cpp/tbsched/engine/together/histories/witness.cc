@@ -124,14 +124,21 @@ class Search {
       if (!over()) play();
       return;
     }
-    if (!may_strand_later()) return;
+    const size_t rest = length - steps_.size();
+    const auto to_come = std::ranges::count(arrived_, false);
+    // Some leave just before the last one comes, which is worth a play, or not.
+    const bool leave_before_last = rest > 1 && to_come == 1;
+    if (leave_before_last ? !any_may_be_stranded(true) : !may_strand_later()) return;
     // Who leaves last strands nobody.
-    const bool is_last = steps_.size() + 1 == length;
+    const bool may_leave_now = rest > 2 || (rest == 2 && any_may_be_stranded(true));
+    const bool left = has_just_left();
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (!is_last || may_be_stranded(launch))) arrive(launch, length);
-      if (may_leave(launch) && !is_last && leaving_matters()) leave(launch, length);
+      if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, left))) arrive(launch, length);
+      if (may_leave_now && may_leave(launch) && leaving_matters()) leave(launch, length);
     }
   }
+
+  bool has_just_left() const { return !steps_.empty() && !steps_.back().leaving.empty(); }
 
   void arrive(const size_t launch, const size_t length) {
     arrived_[launch] = true;
@@ -210,10 +217,16 @@ class Search {
   // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
   // has just left, it was stranded without: that was played before. That does not hold where blocks
   // waited, and took the place of those that left.
-  bool may_be_stranded(const size_t launch) const {
+  bool may_be_stranded(const size_t launch, const bool some_have_left) const {
     if (!strands_[launch]) return false;
-    if (steps_.empty() || steps_.back().leaving.empty() || !only_gains_[launch]) return true;
-    return waiting_.contains(arrivals());
+    return !some_have_left || !only_gains_[launch] || waiting_.contains(arrivals());
+  }
+
+  bool any_may_be_stranded(const bool some_have_left) const {
+    for (size_t launch = 0; launch < launches_.size(); ++launch) {
+      if (!arrived_[launch] && may_be_stranded(launch, some_have_left)) return true;
+    }
+    return false;
   }
 
   // Whether what leaves now may strand a launch that comes later: unless whatever stays leaves too

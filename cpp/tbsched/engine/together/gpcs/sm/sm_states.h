@@ -9,12 +9,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "tbsched/engine/together/gpcs/effort.h"
-#include "tbsched/engine/together/gpcs/hash.h"
 #include "tbsched/engine/together/gpcs/sm/one_sm.h"
 
 namespace tbsched {
