@@ -108,8 +108,9 @@ def test_cooperative_launches_are_asked_about(fake: Path, tmp_path: Path, which:
     assert [row for row in rows if row in found["wrong"]] == found["wrong"]
 
 
-def test_witnesses_and_fixes_are_run(fake: Path, tmp_path: Path) -> None:
-    started(fake, "together/fixes.py", tmp_path, "--count", "4", "--processes", "2")
+@pytest.mark.parametrize("which", [[], ["--larger", "--outsiders", "1", "--orders", "5"]])
+def test_witnesses_and_fixes_are_run(fake: Path, tmp_path: Path, which: list[str]) -> None:
+    started(fake, "together/fixes.py", tmp_path, "--count", "4", "--processes", "2", *which)
     found = json.loads((tmp_path / "fixes.json").read_text("utf-8"))
     verdicts = [found["answers"].get(name, 0) for name in ("safe", "not safe", "not known")]
     assert sum(verdicts) == 4

@@ -1,13 +1,13 @@
 """Does what tb.coresident says of random groups hold on the GPU? With real barriers.
 
     fixes.py --out DIR [--seed N] [--count N] [--seconds S] [--device h200] [--processes N]
-             [--outsiders {1,2}] [--leaving N] [--numbers FILE] [--no-fixes]
+             [--outsiders {1,2}] [--larger] [--leaving N] [--numbers FILE] [--no-fixes] [--orders N]
 
 The witness of an unsafe group must hang, from its latent state. A safe group, and any other one
-after each fix, must meet in every order of arrival. Where it is safe, or was not known to be, some
-sets of blocks of an outsider leave, too. With ``--outsiders`` all groups have so many; safe ones
-run first, then those that are not known. Writes ``fixes.json``: how many of each kind ran, and all
-that was otherwise. Exit status 1 if something was.
+after each fix, must meet in every order of arrival, or in some random ones. Where it is safe, or
+was not known to be, some sets of blocks of an outsider leave, too. With ``--outsiders`` all groups
+have so many; safe ones run first, then those that are not known. Writes ``fixes.json``: how many of
+each kind ran, and all that was otherwise. Exit status 1 if something was.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from script import parse_draw
-from together.groups import FOREVER, STEP, Group, random_group, random_groups
+from together.groups import FOREVER, STEP, Group, larger_group, random_group, random_groups
 
 import tbsched as tb
 from tbsched.cli.together.on_gpu import meet_on_time, numbered, orders_of
@@ -79,11 +79,15 @@ def main() -> int:
     """Asks, runs and compares."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--outsiders", type=int, choices=(1, 2), help="only groups with so many")
+    parser.add_argument("--larger", action="store_true", help="four to six launches, not 2 or 3")
     parser.add_argument("--leaving", type=int, default=1, help="of each kind of set that leaves")
+    parser.add_argument("--orders", type=int, default=sys.maxsize, help="of each group at most")
     parser.add_argument("--numbers", type=Path, help="JSON: only these groups of the draw")
     parser.add_argument("--no-fixes", action="store_true", help="only verdicts and witnesses")
     parser.add_argument("--processes", type=int, default=os.cpu_count(), help="that ask")
     arguments = parse_draw(parser, "groups", 300)
+    if arguments.larger and not arguments.outsiders:
+        parser.error("--larger needs --outsiders: these groups have one or two")
     spec = tb.device(arguments.device)
     score = Score()
     begin = time.monotonic()
@@ -98,7 +102,7 @@ def main() -> int:
     with Gpu(0) as gpu:
         for group, found in pairs:
             count(score, found)
-            for run in runs_of(group, found, arguments.leaving):
+            for run in runs_of(group, found, arguments.leaving, arguments.orders):
                 play(gpu, spec, run, score)
             if time.monotonic() > answered + arguments.seconds:
                 break
@@ -112,14 +116,24 @@ def main() -> int:
 def drawn(arguments: argparse.Namespace, spec: DeviceSpec) -> Iterator[Group]:
     """So many random groups, or some of a draw; only those with so many outsiders."""
     two = arguments.outsiders == 2
-    if arguments.numbers is not None:
-        for number in json.loads(arguments.numbers.read_text("utf-8")):
-            yield random_group(arguments.seed, number, spec, two_outside=two)
+    if arguments.numbers is not None or arguments.larger:
+        for number in numbers_of(arguments):
+            if arguments.larger:
+                yield larger_group(arguments.seed, number, spec, arguments.outsiders)
+            else:
+                yield random_group(arguments.seed, number, spec, two_outside=two)
         return
     many = arguments.count if arguments.outsiders is None else sys.maxsize
     groups = random_groups(arguments.seed, many, spec, two_outside=two)
     wanted = (group for group in groups if arguments.outsiders in {None, len(group.gone)})
     yield from itertools.islice(wanted, arguments.count)
+
+
+def numbers_of(arguments: argparse.Namespace) -> list[int]:
+    """Of the draw."""
+    if arguments.numbers is None:
+        return list(range(arguments.count))
+    return list(json.loads(arguments.numbers.read_text("utf-8")))
 
 
 def answer(group: Group, spec: DeviceSpec, fixes: bool) -> tb.Coresidency:
@@ -137,24 +151,30 @@ def count(score: Score, found: tb.Coresidency) -> None:
         score.answers["from another state than the first"] += found.state != tb.InitialState()
 
 
-def runs_of(group: Group, found: tb.Coresidency, leaving: int) -> Iterator[Run]:
-    """The witness and each fix in all orders; or all orders of a safe group."""
+def runs_of(group: Group, found: tb.Coresidency, leaving: int, orders: int) -> Iterator[Run]:
+    """The witness and each fix in all orders; or all orders of a safe group; or so many."""
     name = f"g{group.number}"
     if found.safe:
         unchanged = tb.Fix("safe", "", found.launches, found.after, found.groups)
-        yield from runs_that_meet(name, unchanged, group, leaving)
+        yield from runs_that_meet(name, unchanged, group, leaving, orders)
     if found.witness is not None:
         yield Run(
             f"{name}-witness", "witness", found.witness, numbered(found.groups, found.order), True,
             found.state, found.issue_times,
         )  # fmt: skip
     for fix in found.fixes:
-        yield from runs_that_meet(name, fix, group if found.safe is None else None, leaving)
+        unknown = group if found.safe is None else None
+        yield from runs_that_meet(name, fix, unknown, leaving, orders)
 
 
-def runs_that_meet(name: str, fix: tb.Fix, group: Group | None, leaving: int) -> Iterator[Run]:
+def runs_that_meet(
+    name: str, fix: tb.Fix, group: Group | None, leaving: int, most: int
+) -> Iterator[Run]:
     """All orders; and if it is said whose blocks may leave, with some that leave in between."""
+    rng = random.Random(name)
     orders = list(orders_of(len(fix.launches), fix.after))
+    if len(orders) > most:
+        orders = rng.sample(orders, most)
     for order in orders:
         sequence = tb.Sequence([fix.launches[k] for k in order])
         yield Run(
@@ -162,7 +182,6 @@ def runs_that_meet(name: str, fix: tb.Fix, group: Group | None, leaving: int) ->
         )
     if group is not None and group.gone:
         changed = replace(group, launches=fix.launches)
-        rng = random.Random(name)
         for order in orders * leaving:
             yield from runs_with_leaving(name, fix.kind, changed, order, rng)
 

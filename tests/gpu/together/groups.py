@@ -1,8 +1,8 @@
 """Random groups of launches whose blocks wait for each other, near the edge of what fits at once.
 
-There are 2 or 3 launches: clusters, carveouts, partitions, shared memory, cooperative launches,
-priorities; now and then one or two of them do not wait for the others, and all their blocks, some
-or none are gone when the last launch comes.
+There are 2 or 3 launches, or 4 to 6: clusters, carveouts, partitions, shared memory, cooperative
+launches, priorities; now and then one or two of them do not wait for the others, and all their
+blocks, some or none are gone when the last launch comes.
 """
 
 from __future__ import annotations
@@ -101,6 +101,14 @@ def random_group(seed: int, number: int, spec: DeviceSpec, *, two_outside: bool 
         share = rng.choice((0.0, 0.5, 0.9, 1.0))
         gone[launch] = tuple(rng.random() < share for _ in range(launches[launch].blocks))
     return Group(number, launches, gone)
+
+
+def larger_group(seed: int, number: int, spec: DeviceSpec, outsiders: int) -> Group:
+    """Four to six launches, of which so many do not wait for the others."""
+    rng = random.Random(f"more {seed} {number}")
+    launches = _launches(rng, spec, rng.choice((4, 5, 6)))
+    outside = rng.sample(range(len(launches)), outsiders)
+    return Group(number, launches, dict.fromkeys(outside, ()))
 
 
 def _launches(rng: random.Random, spec: DeviceSpec, size: int) -> tuple[tb.Launch, ...]:

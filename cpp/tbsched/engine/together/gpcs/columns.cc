@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -53,6 +54,12 @@ struct BestPartial {
   int32_t choice;
 };
 
+// Places that some SMs, or TPCs, may take.
+struct Taken {
+  int32_t least = 0;
+  int32_t most = 0;
+};
+
 // Clusters that waited and take whole TPCs: if more of the GPC bar them, none has entered.
 struct InTpcs {
   Entering entering;
@@ -89,15 +96,17 @@ class Finder {
       const int32_t launch = asked.coming[k].launch;
       most_missing_[k] = places.way(launch) == Way::single ? 0 : places.parts(launch) - 1;
     }
-    for (auto& behind : most_behind_) behind.resize(gpc.shares.size() + 1);
+    for (auto& behind : taken_behind_) behind.resize(gpc.shares.size() + 1);
     for (size_t k = gpc.shares.size(); k-- > 0;) {
       for (size_t each = 0; each < kExact; ++each) {
-        int32_t most = 0;
+        Taken own = {.least = std::numeric_limits<int32_t>::max(), .most = 0};
         for (const auto& [share, least] : *gpc.shares[k]) {
           most_before_[each] = std::max<int32_t>(most_before_[each], share.exact[each].before);
-          most = std::max<int32_t>(most, share.exact[each].taken);
+          own.least = std::min<int32_t>(own.least, share.exact[each].taken);
+          own.most = std::max<int32_t>(own.most, share.exact[each].taken);
         }
-        most_behind_[each][k] = most_behind_[each][k + 1] + most;
+        const Taken& behind = taken_behind_[each][k + 1];
+        taken_behind_[each][k] = {behind.least + own.least, behind.most + own.most};
       }
     }
   }
@@ -217,15 +226,11 @@ class Finder {
   void add(const State& state, const BestPartial& best, const Offered& offered, const size_t number,
            States& next) {
     const Share& share = offered.share;
+    const BlocksOfEach blocks = sum(state.blocks, share.blocks);
+    if (!is_within(blocks, wanted_.most) || !may_take_all(state, share, number)) return;
     State then = state;
-    then.blocks = sum(state.blocks, share.blocks);
-    if (!is_within(then.blocks, wanted_.most) || !add_missing(share, then)) return;
-    if (!add_entered(share, then)) return;
-    for (size_t k = 0; k < kExact; ++k) {
-      const int32_t needed = takings_[k].clusters * gpc_.levels[k].parts;
-      const int32_t taken = state.exact[k].taken + share.exact[k].taken;
-      if (taken + most_behind_[k][number + 1] < needed) return;
-    }
+    then.blocks = blocks;
+    if (!add_missing(share, then) || !add_entered(share, then)) return;
     const double cost = cost_of(then.blocks, wanted_.prices) + costs_behind_[number + 1];
     const auto keep = [&](const State& own, const int32_t room) {
       if (cost + room_price() * room > wanted_.most_cost) return;
@@ -242,6 +247,18 @@ class Finder {
       keep(own, best.room);
       --own.left_out;
     });
+  }
+
+  // Whether so many clusters can be taken, where that is given.
+  bool may_take_all(const State& state, const Share& share, const size_t number) const {
+    for (size_t k = 0; k < kExact; ++k) {
+      if (takings_[k].clusters < 0) continue;
+      const auto& [least, most] = taken_behind_[k][number + 1];
+      const int32_t needed = takings_[k].clusters * gpc_.levels[k].parts;
+      const int32_t taken = state.exact[k].taken + share.exact[k].taken;
+      if (taken + most < needed || taken + least > needed) return false;
+    }
+    return true;
   }
 
   bool add_missing(const Share& share, State& state) const {
@@ -345,8 +362,8 @@ class Finder {
   const int64_t most_rough_looks_;
   std::vector<InTpcs> enter_tpcs_;
   std::array<int32_t, kMostCounted> most_missing_ = {};
-  std::array<int32_t, kExact> most_before_ = {};               // of one SM, or TPC
-  std::array<std::vector<int32_t>, kExact> most_behind_ = {};  // that those behind each may take
+  std::array<int32_t, kExact> most_before_ = {};              // of one SM, or TPC
+  std::array<std::vector<Taken>, kExact> taken_behind_ = {};  // by those from each one on
   std::array<std::vector<LevelTaking>, kExact> ways_to_take_ = {};
   std::array<LevelTaking, kExact> takings_ = {};
   std::map<std::pair<const Shares*, std::array<bool, kExact>>, std::vector<Offered>> offered_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 #include <ranges>
+#include <tuple>
 #include <utility>
 
 #include "tbsched/engine/together/gpcs/sums.h"
@@ -27,8 +28,14 @@ struct EachGpc::Known {
 
   AskedSms sms;
   Market market;
-  std::map<KeyOfColumns, Columns> columns;
-  const Allowance* columns_for = nullptr;
+  // For an allowance, of a GPC, and whether it is of one place.
+  using KeyOfColumns = std::tuple<const Allowance*, Gpc, bool>;
+  struct UpToCost {
+    double most_cost;
+    Columns columns;
+  };
+  std::map<KeyOfColumns, UpToCost> columns;
+  const Allowance* of_shares = nullptr;
   int32_t in_vain = 0;  // looks at levels of several launches in ranges, since one was a proof
   std::map<std::vector<Gpc>, std::optional<Allowance>> by_shares;
   std::map<std::pair<std::vector<Gpc>, bool>, Looked> looked;
@@ -37,7 +44,7 @@ struct EachGpc::Known {
     looked.clear();
     by_shares.clear();
     columns.clear();
-    columns_for = nullptr;
+    of_shares = nullptr;
     market.forget();
     sms.forget();
   }
@@ -278,23 +285,33 @@ bool EachGpc::is_proved(Prices& prices) {
   const std::optional<Allowance>& of_shares = unless_shares_fit(gpcs, prices);
   if (!of_shares) return true;
   prices = of_shares->prices;
+  const bool is_limited = asked_.coming.size() > 1;
+  if (is_limited && known_->of_shares != &*of_shares) known_->columns.clear();
+  known_->of_shares = &*of_shares;
+  const Allowance* allowance = &*of_shares;
   for (const Detail detail : details()) {
     for (size_t domain = 0; domain < gpcs.size(); ++domain) look_at(domain, detail, gpcs[domain]);
     const bool is_end = asked_.is_one_place() && detail == details().back();
-    const auto [known, is_new] =
-        known_->looked.try_emplace({gpcs, asked_.is_one_place()}, Looked::at_too_many);
-    if (!is_new && known->second == Looked::proves) return true;
-    if (!is_new && known->second == Looked::at_too_many) throw TooManyWays{};
-    if (!is_new && known->second == Looked::in_vain && !is_end) continue;
+    const auto [known, is_new] = known_->looked.try_emplace({gpcs, asked_.is_one_place()});
+    Looked& looked = known->second;
+    const Allowance& before = *allowance;
+    allowance = &looked.allowance;
+    if (!is_new && looked.result == Looked::Result::proves) return true;
+    if (!is_new && looked.result == Looked::Result::at_too_many) throw TooManyWays{};
+    if (!is_new && !is_end) continue;
     const bool is_rough =
         detail == Detail::levels && asked_.exact.size() > 1 && !asked_.is_one_place();
     if (is_rough && known_->in_vain > kMostInVain) throw TooManyWays{};
     known_->in_vain += is_rough ? 1 : 0;
-    const auto found = unless_columns_fit(gpcs, *of_shares);
-    known->second = found ? Looked::in_vain : Looked::proves;
-    if (!found && is_rough) known_->in_vain = 0;
+    const auto columns = unless_columns_fit(gpcs, before, looked);
+    if (looked.result == Looked::Result::proves) {
+      if (is_rough) known_->in_vain = 0;
+      return true;
+    }
+    if (!is_end) continue;
+    const auto found = too_little_room(columns, total(), wanted(), looked.allowance, effort_);
     if (!found) return true;
-    if (is_end) doubtful_.push_back(known_->sms.history(parts, *found));
+    doubtful_.push_back(known_->sms.history(parts, *found));
   }
   return false;
 }
@@ -308,14 +325,28 @@ const std::optional<Allowance>& EachGpc::unless_shares_fit(const std::vector<Gpc
   return known_->by_shares.emplace(gpcs, std::move(found)).first->second;
 }
 
-// Columns that leave too little room; of ranges there are none.
-std::optional<std::vector<const Column*>> EachGpc::unless_columns_fit(const std::vector<Gpc>& gpcs,
-                                                                      const Allowance& of_shares) {
-  const auto each = columns_of(gpcs, of_shares);
-  const auto of_columns = unless_surely_fits(each, total(), wanted(), of_shares.prices);
-  if (!of_columns) return std::nullopt;
-  if (!asked_.is_one_place()) return std::vector<const Column*>{};
-  return too_little_room(each, total(), wanted(), *of_columns, effort_);
+// The small GPCs first: what their columns cost more than the cheapest way, others may not.
+std::vector<const Columns*> EachGpc::unless_columns_fit(const std::vector<Gpc>& gpcs,
+                                                        const Allowance& before, Looked& looked) {
+  std::vector<size_t> order(gpcs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](const size_t k) { return gpcs[k].shares.size(); });
+  std::vector<const Columns*> found(gpcs.size());
+  double excess = before.excess;
+  for (const size_t domain : order) {
+    const double cheapest = before.cheapest[domain];
+    const Columns& columns = columns_of(gpcs[domain], before, cheapest + excess);
+    excess -= std::max(0.0, cheapest_column(columns, before.prices).cost - cheapest);
+    if (excess < 0) {
+      looked.result = Looked::Result::proves;
+      return {};
+    }
+    found[domain] = &columns;
+  }
+  auto after = unless_surely_fits(found, total(), wanted(), before.prices);
+  looked.result = after ? Looked::Result::in_vain : Looked::Result::proves;
+  if (after) looked.allowance = std::move(*after);
+  return found;
 }
 
 // Blocks, or clusters, of the last launch.
@@ -330,24 +361,20 @@ std::vector<EachGpc::Detail> EachGpc::details() const {
 }
 
 // Where one launch comes, few columns serve many places. With more, few are cheap enough.
-std::vector<const Columns*> EachGpc::columns_of(const std::vector<Gpc>& gpcs,
-                                                const Allowance& allowance) {
+const Columns& EachGpc::columns_of(const Gpc& gpc, const Allowance& allowance,
+                                   const double most_cost) {
   const bool is_limited = asked_.coming.size() > 1;
-  if (is_limited && known_->columns_for != &allowance) known_->columns.clear();
-  known_->columns_for = &allowance;
-  std::vector<const Columns*> found;
-  for (size_t domain = 0; domain < gpcs.size(); ++domain) {
-    const KeyOfColumns key(gpcs[domain], asked_.is_one_place());
-    auto at = known_->columns.find(key);
-    if (at == known_->columns.end()) {
-      Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
-      if (is_limited) sought.most_cost = allowance.cheapest[domain] + allowance.excess;
-      at = known_->columns.emplace(key, columns(places_, asked_, gpcs[domain], sought, effort_))
-               .first;
-    }
-    found.push_back(&at->second);
+  Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
+  if (is_limited) sought.most_cost = most_cost;
+  const auto [at, is_new] = known_->columns.try_emplace(
+      {is_limited ? &allowance : nullptr, gpc, asked_.is_one_place()}, Known::UpToCost{});
+  Known::UpToCost& known = at->second;
+  if (is_new || known.most_cost < sought.most_cost) {
+    known.most_cost = -std::numeric_limits<double>::infinity();
+    known.columns = columns(places_, asked_, gpc, sought, effort_);
+    known.most_cost = sought.most_cost;
   }
-  return found;
+  return known.columns;
 }
 
 // Those that come have all their blocks. Of those that wait there may be fewer.

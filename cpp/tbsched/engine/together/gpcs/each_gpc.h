@@ -51,8 +51,12 @@ class EachGpc {
   const std::vector<std::vector<Arrival>>& doubtful() const { return doubtful_; }
 
  private:
-  // What came of it when columns were looked at.
-  enum class Looked : uint8_t { at_too_many, in_vain, proves };
+  // What came of it when columns were looked at. In vain: with what these may cost now.
+  struct Looked {
+    enum class Result : uint8_t { at_too_many, in_vain, proves };
+    Result result = Result::at_too_many;
+    Allowance allowance;
+  };
   // What is kept while the places of one question change.
   struct Known;
   // Of each that waits, which of the launches that come, and of the last one, it holds up.
@@ -70,10 +74,9 @@ class EachGpc {
   bool is_proved(Prices& prices);
   const std::optional<Allowance>& unless_shares_fit(const std::vector<Gpc>& gpcs,
                                                     const Prices& first);
-  using KeyOfColumns = std::pair<Gpc, bool>;  // whether it is of one place
-  std::vector<const Columns*> columns_of(const std::vector<Gpc>& gpcs, const Allowance& allowance);
-  std::optional<std::vector<const Column*>> unless_columns_fit(const std::vector<Gpc>& gpcs,
-                                                               const Allowance& of_shares);
+  std::vector<const Columns*> unless_columns_fit(const std::vector<Gpc>& gpcs,
+                                                 const Allowance& before, Looked& looked);
+  const Columns& columns_of(const Gpc& gpc, const Allowance& allowance, double most_cost);
   int32_t wanted() const;
   void choose_exact();
   Total total() const;

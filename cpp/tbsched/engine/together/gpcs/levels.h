@@ -87,7 +87,7 @@ struct LevelOfGpc {
   int32_t most_crowded(int32_t most_before) const;
   // All ways to look at it; with so many clusters, if that is not any number, or without a crowd.
   std::vector<LevelTaking> takings(int32_t most_crowded) const;
-  // The rest of the share is left out; of any number of clusters it is the same.
+  // What of a share matters then: the same for any given number of clusters.
   LevelShare what_matters(const LevelShare& share, const LevelTaking& taking) const;
   // What the launch can have after one more SM, or TPC; returns how many of these there are.
   // `exactly`: so that more is known at the end.

@@ -71,17 +71,6 @@ std::optional<Allowance> raise_prices(
   return best;
 }
 
-Bought cheapest_column(const Columns& columns, const Prices& prices) {
-  Bought found = kNothing;
-  for (const auto& [blocks, column] : columns) {
-    const double cost = column.room + cost_of(blocks, prices);
-    if (cost >= found.cost) continue;
-    found.cost = cost;
-    std::ranges::copy(blocks, found.blocks.begin());
-  }
-  return found;
-}
-
 // Of those that differ from the others in one number alone, those that may be cheapest: the lower
 // hull of what they cost without that number.
 template <typename Offer>
@@ -126,6 +115,17 @@ std::vector<Bought> of_each(const std::vector<Key>& keys, const Call& call) {
 }
 
 }  // namespace
+
+Bought cheapest_column(const Columns& columns, const Prices& prices) {
+  Bought found = kNothing;
+  for (const auto& [blocks, column] : columns) {
+    const double cost = column.room + cost_of(blocks, prices);
+    if (cost >= found.cost) continue;
+    found.cost = cost;
+    std::ranges::copy(blocks, found.blocks.begin());
+  }
+  return found;
+}
 
 std::optional<Allowance> unless_surely_fits(const std::vector<const Columns*>& gpcs,
                                             const Total& total, const int32_t wanted,

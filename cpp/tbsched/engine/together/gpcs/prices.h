@@ -38,6 +38,8 @@ struct Bought {
   Prices blocks = {};
 };
 
+Bought cheapest_column(const Columns& columns, const Prices& prices);
+
 // Nothing: at least `wanted` blocks, or clusters, of the last launch find room, whatever columns
 // add up to so many blocks. `first`: prices to begin with.
 std::optional<Allowance> unless_surely_fits(const std::vector<const Columns*>& gpcs,

@@ -29,7 +29,7 @@ constexpr int32_t kMostLooks = 5'000;
 // GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
 // large sequence for each play that may be: 20 to 200 s for 200,000.
 constexpr int64_t kLittleEffort = 3'000'000;
-constexpr int64_t kEffortOfPlay = 750;
+constexpr int64_t kEffortOfPlay = 2500;
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
@@ -131,9 +131,10 @@ class Search {
     if (leave_before_last ? !any_may_be_stranded(true) : !may_strand_later()) return;
     // Who leaves last strands nobody.
     const bool may_leave_now = rest > 2 || (rest == 2 && any_may_be_stranded(true));
-    const bool left = has_just_left();
+    const bool just_left = has_just_left();
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, left))) arrive(launch, length);
+      if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, just_left)))
+        arrive(launch, length);
       if (may_leave_now && may_leave(launch) && leaving_matters()) leave(launch, length);
     }
   }
