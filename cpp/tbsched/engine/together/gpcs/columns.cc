@@ -122,8 +122,6 @@ class Finder {
       ways_to_take_[k] = gpc_.levels[k].takings(most);
     }
     costs_behind_ = least_costs_behind();
-    most_partials_ = kMostPartials / (is_one_place_ ? 1 : kPartInRanges);
-    most_choices_ = kMostChoices / (is_one_place_ ? 1 : kPartInRanges);
     each_taking<0>();
     return std::move(found_);
   }
@@ -158,13 +156,18 @@ class Finder {
           if (cost + room_price() * best.room + own.cost > wanted_.most_cost) break;
           add(state, best, own, k, next);
         }
-        if (next.size() > most_partials_ || choices_.size() > most_choices_) throw TooManyWays{};
+        if (are_too_many(next)) throw TooManyWays{};
       }
       states = std::move(next);
     }
     for (const auto& [state, best] : states) {
       if (may_end(state)) keep(state, best);
     }
+  }
+
+  bool are_too_many(const States& states) const {
+    const size_t part = is_one_place_ ? 1 : kPartInRanges;
+    return states.size() > kMostPartials / part || choices_.size() > kMostChoices / part;
   }
 
   // The cheapest first. That does not depend on how many clusters crowd.
@@ -179,9 +182,7 @@ class Finder {
       if (!is_first && each.second.room < known->second->second.room) known->second = &each;
     }
     for (const auto& [share, own] : found) {
-      const double price = leaves_out_ > 0 ? 0 : room_price();
-      const double cost = cost_of(share.blocks, wanted_.prices) + price * own->second.room;
-      at->second.push_back({share, own, cost});
+      at->second.push_back({share, own, least_cost(*own)});
     }
     std::ranges::sort(at->second, {}, &Offered::cost);
     return at->second;
@@ -210,14 +211,15 @@ class Finder {
   // Of what is left for clusters of the last launch a rest costs nothing, and neither does what is
   // left out.
   double room_price() const { return 1.0 / parts_of_last_; }
+  double least_cost(const Shares::value_type& own) const {
+    const double price = leaves_out_ > 0 ? 0 : room_price();
+    return cost_of(own.first.blocks, wanted_.prices) + price * own.second.room;
+  }
   std::vector<double> least_costs_behind() const {
     std::vector<double> found(gpc_.shares.size() + 1, room_price() - 1);
-    const double price = leaves_out_ > 0 ? 0 : room_price();
     for (size_t k = gpc_.shares.size(); k-- > 0;) {
       double least = std::numeric_limits<double>::infinity();
-      for (const auto& [share, own] : *gpc_.shares[k]) {
-        least = std::min(least, cost_of(share.blocks, wanted_.prices) + price * own.room);
-      }
+      for (const auto& each : *gpc_.shares[k]) least = std::min(least, least_cost(each));
       found[k] = found[k + 1] + least;
     }
     return found;
@@ -368,8 +370,6 @@ class Finder {
   std::array<LevelTaking, kExact> takings_ = {};
   std::map<std::pair<const Shares*, std::array<bool, kExact>>, std::vector<Offered>> offered_;
   std::vector<double> costs_behind_;  // of each SM, or TPC, and those behind it, at least
-  size_t most_partials_ = 0;
-  size_t most_choices_ = 0;
   int64_t looks_ = 0;
   std::vector<Choice> choices_;
   Columns found_;

@@ -285,8 +285,7 @@ bool EachGpc::is_proved(Prices& prices) {
   const std::optional<Allowance>& of_shares = unless_shares_fit(gpcs, prices);
   if (!of_shares) return true;
   prices = of_shares->prices;
-  const bool is_limited = asked_.coming.size() > 1;
-  if (is_limited && known_->of_shares != &*of_shares) known_->columns.clear();
+  if (are_limited() && known_->of_shares != &*of_shares) known_->columns.clear();
   known_->of_shares = &*of_shares;
   const Allowance* allowance = &*of_shares;
   for (const Detail detail : details()) {
@@ -310,7 +309,10 @@ bool EachGpc::is_proved(Prices& prices) {
     }
     if (!is_end) continue;
     const auto found = too_little_room(columns, total(), wanted(), looked.allowance, effort_);
-    if (!found) return true;
+    if (!found) {
+      looked.result = Looked::Result::proves;
+      return true;
+    }
     doubtful_.push_back(known_->sms.history(parts, *found));
   }
   return false;
@@ -361,13 +363,14 @@ std::vector<EachGpc::Detail> EachGpc::details() const {
 }
 
 // Where one launch comes, few columns serve many places. With more, few are cheap enough.
+bool EachGpc::are_limited() const { return asked_.coming.size() > 1; }
+
 const Columns& EachGpc::columns_of(const Gpc& gpc, const Allowance& allowance,
                                    const double most_cost) {
-  const bool is_limited = asked_.coming.size() > 1;
   Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
-  if (is_limited) sought.most_cost = most_cost;
+  if (are_limited()) sought.most_cost = most_cost;
   const auto [at, is_new] = known_->columns.try_emplace(
-      {is_limited ? &allowance : nullptr, gpc, asked_.is_one_place()}, Known::UpToCost{});
+      {are_limited() ? &allowance : nullptr, gpc, asked_.is_one_place()}, Known::UpToCost{});
   Known::UpToCost& known = at->second;
   if (is_new || known.most_cost < sought.most_cost) {
     known.most_cost = -std::numeric_limits<double>::infinity();

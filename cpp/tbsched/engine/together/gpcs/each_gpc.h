@@ -76,6 +76,7 @@ class EachGpc {
                                                     const Prices& first);
   std::vector<const Columns*> unless_columns_fit(const std::vector<Gpc>& gpcs,
                                                  const Allowance& before, Looked& looked);
+  bool are_limited() const;
   const Columns& columns_of(const Gpc& gpc, const Allowance& allowance, double most_cost);
   int32_t wanted() const;
   void choose_exact();

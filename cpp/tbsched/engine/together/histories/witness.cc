@@ -124,22 +124,21 @@ class Search {
       if (!over()) play();
       return;
     }
+    if (!may_strand_later()) return;
+    // Who leaves last strands nobody. Where only one is to come, or two steps are, it comes just
+    // after some have left: which is worth a play, or not.
     const size_t rest = length - steps_.size();
-    const auto to_come = std::ranges::count(arrived_, false);
-    // Some leave just before the last one comes, which is worth a play, or not.
-    const bool leave_before_last = rest > 1 && to_come == 1;
-    if (leave_before_last ? !any_may_be_stranded(true) : !may_strand_later()) return;
-    // Who leaves last strands nobody.
-    const bool may_leave_now = rest > 2 || (rest == 2 && any_may_be_stranded(true));
-    const bool just_left = has_just_left();
+    const bool is_near_end = rest == 2 || std::ranges::count(arrived_, false) == 1;
+    const bool may_leave_now = rest > 1 && (!is_near_end || any_may_be_stranded_after_leaving());
     for (size_t launch = 0; launch < launches_.size() && !over(); ++launch) {
-      if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, just_left)))
+      if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, some_have_just_left()))) {
         arrive(launch, length);
+      }
       if (may_leave_now && may_leave(launch) && leaving_matters()) leave(launch, length);
     }
   }
 
-  bool has_just_left() const { return !steps_.empty() && !steps_.back().leaving.empty(); }
+  bool some_have_just_left() const { return !steps_.empty() && !steps_.back().leaving.empty(); }
 
   void arrive(const size_t launch, const size_t length) {
     arrived_[launch] = true;
@@ -218,14 +217,14 @@ class Search {
   // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
   // has just left, it was stranded without: that was played before. That does not hold where blocks
   // waited, and took the place of those that left.
-  bool may_be_stranded(const size_t launch, const bool some_have_left) const {
+  bool may_be_stranded(const size_t launch, const bool some_have_just_left) const {
     if (!strands_[launch]) return false;
-    return !some_have_left || !only_gains_[launch] || waiting_.contains(arrivals());
+    return !some_have_just_left || !only_gains_[launch] || waiting_.contains(arrivals());
   }
 
-  bool any_may_be_stranded(const bool some_have_left) const {
+  bool any_may_be_stranded_after_leaving() const {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
-      if (!arrived_[launch] && may_be_stranded(launch, some_have_left)) return true;
+      if (!arrived_[launch] && may_be_stranded(launch, true)) return true;
     }
     return false;
   }
