@@ -295,6 +295,21 @@ def test_clusters_that_wait_leave_gaps_on_an_sm_that_was_idle() -> None:
 ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))
 
 
+def test_looking_at_places_that_are_known_takes_effort_too() -> None:
+    """Ten thousand million places, most of which look the same. It once took minutes."""
+    launches = [
+        tb.Launch(38, 128, 168, carveout=100, cluster=2),
+        tb.Launch(168, 64, 24, 13_050, carveout=100, cluster=8, cooperative=True),
+        tb.Launch(24, 768, 48, 45_982, carveout=100, cluster=8),
+        tb.Launch(32, 768, 32, 30_849, carveout=100, cluster=8),
+        tb.Launch(28, 192, 128, 23_276, carveout=100, cluster=4),
+        tb.Launch(432, 32, 128, carveout=100, cluster=16),
+    ]
+    found = tb.coresident(launches, "h200", groups=[[0, 1, 3, 4, 5]], fixes=False)
+    assert found.safe is False
+    assert found.waiting > 0
+
+
 def test_order_that_the_program_rules_out_is_no_witness() -> None:
     """Launch 2 would wait behind the outsider; but launch 1 comes before it."""
     launches = [

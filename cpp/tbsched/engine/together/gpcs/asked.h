@@ -15,7 +15,8 @@ namespace tbsched {
 // Of the launches that come before the last one, and of those of which blocks wait at first.
 constexpr size_t kMostCounted = 5;
 using BlocksOfEach = std::array<int16_t, kMostCounted>;
-constexpr size_t kMostExact = 3;  // launches, see Asked::exact
+constexpr size_t kMostExact = 3;                // launches, see Asked::exact
+constexpr int64_t kManyPlaces = 1'000'000'000;  // no more are counted
 
 // A launch comes, and finds room. One that waits finds too little: it takes all that there is, and
 // the rest of its blocks comes where others leave.
@@ -59,6 +60,13 @@ struct Asked {
   bool is_last(const size_t stage) const { return stage == coming.size(); }
   int32_t launch_at(const size_t stage) const {
     return is_last(stage) ? last : coming[stage].launch;
+  }
+  int64_t count_places() const {
+    int64_t found = 1;
+    for (const auto& [first, last] : places) {
+      found = std::min(found * (last - first + 1), kManyPlaces);
+    }
+    return found;
   }
   // Then it is known what each launch takes of each SM, and more looks are worth it.
   bool is_one_place() const {

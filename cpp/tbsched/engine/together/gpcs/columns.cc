@@ -15,32 +15,46 @@ namespace {
 constexpr size_t kMostPartials = 200'000;
 constexpr size_t kMostChoices = 8'000'000;
 constexpr size_t kPartInRanges = 2;  // of these
-// In a range of places; and for each of these, if they are many.
-constexpr int64_t kRoughLooks = 100'000;
-constexpr int64_t kRoughLooksOfPlace = 20'000;
-constexpr int64_t kMostRoughLooks = 4'000'000;
-constexpr int64_t kSumsOfLook = 10;
-constexpr int32_t kMostTakings = 60;  // of several launches together
+constexpr int64_t kSumsOfLook = 4;
+constexpr int64_t kSumsAtOnce = 1'000;  // of which effort is told
+constexpr int32_t kMostTakings = 60;    // of several launches together
 
 // What has been taken of the first SMs, or TPCs, of a GPC.
-template <size_t kExact>
-struct Partial {
+struct PartialBlocks {
   BlocksOfEach blocks = {};
   int16_t left_out = 0;       // see room_of
   BlocksOfEach entered = {};  // of clusters that waited and take whole TPCs, the most of one TPC
   std::array<int8_t, kMostCounted> missing = {};  // of each launch, less than its cluster has
   // TPCs from which clusters that waited are barred, up to one more than may be.
   std::array<int8_t, kMostCounted> barred = {};
-  std::array<LevelPartial, std::max(kExact, size_t{1})> exact = {};
+};
+template <size_t kExact>
+struct Partial : PartialBlocks {
+  std::array<LevelPartial, kExact> exact = {};
+};
+template <>
+struct Partial<0> : PartialBlocks {  // smaller: an array of none is not
+  static constexpr std::array<LevelPartial, 0> exact = {};
 };
 
 // A share, and what matters of it. Of those that are alike the one with the least room.
 struct Offered {
   Share share;
   const Shares::value_type* own;
-  double cost;  // at least: what is left out costs only its blocks
 
   int32_t room() const { return own->second.room; }
+};
+
+struct PricedOffer {
+  double cost;
+  const Offered* offered;
+};
+
+// The same, the cheapest first: for each price of room, and where it is left out.
+struct Offers {
+  std::vector<Offered> all;
+  std::vector<std::vector<PricedOffer>> kept;
+  std::vector<PricedOffer> left_out;
 };
 
 // The share of an SM, or TPC, and which one is before that.
@@ -66,14 +80,6 @@ struct InTpcs {
   int32_t most_barred;
 };
 
-int64_t rough_looks(const Asked& asked) {
-  int64_t places = 1;
-  for (const auto& [first, last] : asked.places) {
-    places = std::min(places * (last - first + 1), kMostRoughLooks);
-  }
-  return std::clamp(places * kRoughLooksOfPlace, kRoughLooks, kMostRoughLooks);
-}
-
 template <size_t kExact>
 class Finder {
  public:
@@ -86,8 +92,7 @@ class Finder {
         effort_(effort),
         parts_of_last_(places.parts(asked.last)),
         leaves_out_(places.way(asked.last) == Way::whole_tpcs ? parts_of_last_ - 1 : 0),
-        is_one_place_(asked.is_one_place()),
-        most_rough_looks_(rough_looks(asked)) {
+        is_one_place_(asked.is_one_place()) {
     const auto tpcs = static_cast<int32_t>(gpc.shares.size());
     for (const Entering& each : asked.entering) {
       if (each.in_tpcs()) enter_tpcs_.push_back({each, tpcs - places.parts(each.launch)});
@@ -147,15 +152,9 @@ class Finder {
     States states;
     states.try_emplace(State{}, {0, -1});
     for (size_t k = 0; k < gpc_.shares.size(); ++k) {
-      const std::vector<Offered>& offered = offered_by(*gpc_.shares[k]);
-      spend(std::ssize(states) * std::ssize(offered));
       States next;
       for (const auto& [state, best] : states) {
-        const double cost = cost_of(state.blocks, wanted_.prices) + costs_behind_[k + 1];
-        for (const Offered& own : offered) {
-          if (cost + room_price() * best.room + own.cost > wanted_.most_cost) break;
-          add(state, best, own, k, next);
-        }
+        add_each(state, best, k, next);
         if (are_too_many(next)) throw TooManyWays{};
       }
       states = std::move(next);
@@ -170,22 +169,49 @@ class Finder {
     return states.size() > kMostPartials / part || choices_.size() > kMostChoices / part;
   }
 
-  // The cheapest first. That does not depend on how many clusters crowd.
-  const std::vector<Offered>& offered_by(const Shares& shares) {
+  // With each share of the next SM, or TPC, that may be cheap enough.
+  void add_each(const State& state, const BestPartial& best, const size_t number, States& next) {
+    ++sums_;
+    const Offers& offers = offered_by(*gpc_.shares[number]);
+    const double blocks = cost_of(state.blocks, wanted_.prices);
+    const auto each = [&](const std::vector<PricedOffer>& offered, const int32_t left_out) {
+      const double most = wanted_.most_cost - blocks - room_price(left_out) * best.room -
+                          costs_behind_[left_out][number + 1];
+      for (const auto& [cost, own] : offered) {
+        if (cost > most) break;
+        ++sums_;
+        add(state, best, *own, number, left_out, next);
+      }
+    };
+    each(offers.kept[state.left_out], state.left_out);
+    if (state.left_out < leaves_out_) each(offers.left_out, state.left_out + 1);
+    spend();
+  }
+
+  // That does not depend on how many clusters crowd.
+  const Offers& offered_by(const Shares& shares) {
     std::array<bool, kExact> any = {};
     for (size_t k = 0; k < kExact; ++k) any[k] = takings_[k].clusters == LevelTaking::kAny;
     const auto [at, is_new] = offered_.try_emplace({&shares, any});
-    if (!is_new) return at->second;
+    Offers& offers = at->second;
+    if (!is_new) return offers;
     std::map<Share, const Shares::value_type*> found;
     for (const auto& each : shares) {
       const auto [known, is_first] = found.try_emplace(what_matters(each.first), &each);
       if (!is_first && each.second.room < known->second->second.room) known->second = &each;
     }
-    for (const auto& [share, own] : found) {
-      at->second.push_back({share, own, least_cost(*own)});
+    for (const auto& [share, own] : found) offers.all.push_back({share, own});
+    const auto priced = [&](const double price) {
+      std::vector<PricedOffer> all;
+      for (const Offered& each : offers.all) all.push_back({share_cost(*each.own, price), &each});
+      std::ranges::sort(all, {}, &PricedOffer::cost);
+      return all;
+    };
+    for (int32_t left_out = 0; left_out <= leaves_out_; ++left_out) {
+      offers.kept.push_back(priced(room_price(left_out)));
     }
-    std::ranges::sort(at->second, {}, &Offered::cost);
-    return at->second;
+    offers.left_out = priced(0);
+    return offers;
   }
 
   Share what_matters(const Share& share) const {
@@ -200,54 +226,60 @@ class Finder {
     return found;
   }
 
-  // To look closely in wide ranges, or at many launches, takes long, and rules out little.
-  void spend(const int64_t sums) {
-    effort_.spend(1 + sums * static_cast<int64_t>(1 + kExact) / kSumsOfLook);
-    looks_ += sums;
-    const bool is_rough = (kExact > 0 || asked_.coming.size() > 2) && !is_one_place_;
-    if (is_rough && looks_ > most_rough_looks_) throw TooManyWays{};
+  void spend() {
+    if (sums_ < kSumsAtOnce) return;
+    const int64_t looks = sums_ * static_cast<int64_t>(2 + kExact) / kSumsOfLook;
+    sums_ = 0;
+    effort_.spend(looks);
+    looks_ += looks;
+    if (looks_ > wanted_.most_looks) throw TooManyWays{};
   }
 
-  // Of what is left for clusters of the last launch a rest costs nothing, and neither does what is
-  // left out.
-  double room_price() const { return 1.0 / parts_of_last_; }
-  double least_cost(const Shares::value_type& own) const {
-    const double price = leaves_out_ > 0 ? 0 : room_price();
-    return cost_of(own.first.blocks, wanted_.prices) + price * own.second.room;
+  // A place that is left for clusters of the last launch costs so much at least, if so many TPCs
+  // are left out. See room_of: a rest of places costs nothing.
+  double room_price(const int32_t left_out) const { return 1.0 / (parts_of_last_ - left_out); }
+  double share_cost(const Shares::value_type& own, const double room_price) const {
+    return cost_of(own.first.blocks, wanted_.prices) + room_price * own.second.room;
   }
-  std::vector<double> least_costs_behind() const {
-    std::vector<double> found(gpc_.shares.size() + 1, room_price() - 1);
-    for (size_t k = gpc_.shares.size(); k-- > 0;) {
-      double least = std::numeric_limits<double>::infinity();
-      for (const auto& each : *gpc_.shares[k]) least = std::min(least, least_cost(each));
-      found[k] = found[k + 1] + least;
+  std::vector<std::vector<double>> least_costs_behind() const {
+    std::vector<std::vector<double>> found(leaves_out_ + 1);
+    for (int32_t left_out = leaves_out_; left_out >= 0; --left_out) {
+      std::vector<double>& own = found[left_out];
+      own.resize(gpc_.shares.size() + 1, room_price(left_out) - 1);
+      for (size_t k = gpc_.shares.size(); k-- > 0;) {
+        double kept = std::numeric_limits<double>::infinity();
+        double not_kept = kept;
+        for (const auto& each : *gpc_.shares[k]) {
+          kept = std::min(kept, share_cost(each, room_price(left_out)));
+          not_kept = std::min(not_kept, share_cost(each, 0));
+        }
+        own[k] = own[k + 1] + kept;
+        if (left_out == leaves_out_) continue;
+        own[k] = std::min(own[k], found[left_out + 1][k + 1] + not_kept);
+      }
     }
     return found;
   }
 
+  // `left_out`: then, with this one or without it.
   void add(const State& state, const BestPartial& best, const Offered& offered, const size_t number,
-           States& next) {
+           const int32_t left_out, States& next) {
     const Share& share = offered.share;
     const BlocksOfEach blocks = sum(state.blocks, share.blocks);
     if (!is_within(blocks, wanted_.most) || !may_take_all(state, share, number)) return;
+    const bool is_left_out = left_out > state.left_out;
+    if (is_left_out && offered.room() <= best.room / (parts_of_last_ - left_out)) return;
     State then = state;
     then.blocks = blocks;
+    then.left_out = static_cast<int16_t>(left_out);
     if (!add_missing(share, then) || !add_entered(share, then)) return;
-    const double cost = cost_of(then.blocks, wanted_.prices) + costs_behind_[number + 1];
-    const auto keep = [&](const State& own, const int32_t room) {
-      if (cost + room_price() * room > wanted_.most_cost) return;
-      if (room_of(own, room) >= wanted_.most_room) return;
+    const int32_t room = best.room + (is_left_out ? 0 : offered.room());
+    if (room_of(then, room) >= wanted_.most_room) return;
+    each_exact<0>(share, then, [&](const State& own) {
       const auto [there, is_new] = next.try_emplace(own, {room, 0});
       if (!is_new && there.room <= room) return;
       there = {room, static_cast<int32_t>(choices_.size())};
       choices_.push_back({best.choice, offered.own});
-    };
-    each_exact<0>(share, then, [&](State& own) {
-      keep(own, best.room + offered.room());
-      if (own.left_out == leaves_out_ || offered.room() <= room_of(own, best.room)) return;
-      ++own.left_out;
-      keep(own, best.room);
-      --own.left_out;
     });
   }
 
@@ -361,15 +393,16 @@ class Finder {
   const int32_t parts_of_last_;
   const int32_t leaves_out_;  // TPCs at most
   const bool is_one_place_;
-  const int64_t most_rough_looks_;
   std::vector<InTpcs> enter_tpcs_;
   std::array<int32_t, kMostCounted> most_missing_ = {};
   std::array<int32_t, kExact> most_before_ = {};              // of one SM, or TPC
   std::array<std::vector<Taken>, kExact> taken_behind_ = {};  // by those from each one on
   std::array<std::vector<LevelTaking>, kExact> ways_to_take_ = {};
   std::array<LevelTaking, kExact> takings_ = {};
-  std::map<std::pair<const Shares*, std::array<bool, kExact>>, std::vector<Offered>> offered_;
-  std::vector<double> costs_behind_;  // of each SM, or TPC, and those behind it, at least
+  std::map<std::pair<const Shares*, std::array<bool, kExact>>, Offers> offered_;
+  // Of each SM, or TPC, and those behind it, at least; by how many are left out before.
+  std::vector<std::vector<double>> costs_behind_;
+  int64_t sums_ = 0;  // since effort was told of them
   int64_t looks_ = 0;
   std::vector<Choice> choices_;
   Columns found_;
@@ -397,6 +430,7 @@ double cost_of(const BlocksOfEach& blocks, const Prices& prices) {
 
 Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,
                 const Wanted& wanted, Effort& effort) {
+  if (std::ranges::any_of(gpc.shares, &Shares::empty)) return {};
   switch (gpc.levels.size()) {
     case 0:
       return Finder<0>(places, asked, gpc, wanted, effort).run();

@@ -39,12 +39,14 @@ double cost_of(const BlocksOfEach& blocks, const Prices& prices);
 
 // Of all numbers of blocks that can be taken the least room, where that is below `most_room`; what
 // does not fit any of these is left out, and so is what costs more than `most_cost`. More may be
-// found than can be, but nothing is missed. `most`: blocks of each launch. Throws TooManyWays.
+// found than can be, but nothing is missed. `most`: blocks of each launch. Throws TooManyWays, also
+// after `most_looks`.
 struct Wanted {
   BlocksOfEach most = {};
   int32_t most_room = 0;
   Prices prices = {};
   double most_cost = std::numeric_limits<double>::infinity();
+  int64_t most_looks = std::numeric_limits<int64_t>::max();
 };
 Columns columns(const LaunchPlaces& places, const Asked& asked, const Gpc& gpc,
                 const Wanted& wanted, Effort& effort);

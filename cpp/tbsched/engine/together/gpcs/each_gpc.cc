@@ -16,7 +16,15 @@ namespace {
 
 constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that shares count
 constexpr size_t kMostLooked = 10'000;
+constexpr int64_t kLooksOfSm = 2;  // to find its shares, if these are known
 constexpr int32_t kMostInVain = 30;
+constexpr int64_t kTimesWider = 4;  // than the widest range of places that was proved
+// In a range of places, at one GPC; and for each of these places, if they are many. Where some were
+// looked at one by one, a range may take as long as its places.
+constexpr int64_t kRoughLooks = 30'000;
+constexpr int64_t kRoughLooksOfPlace = 6'000;
+constexpr int64_t kMostRoughLooks = 1'200'000;
+constexpr int64_t kMostLooksForPlaces = 12'000'000;
 constexpr double kLeastPrice = 0.01;  // what a range of places matters at least
 
 }  // namespace
@@ -36,7 +44,13 @@ struct EachGpc::Known {
   };
   std::map<KeyOfColumns, UpToCost> columns;
   const Allowance* of_shares = nullptr;
-  int32_t in_vain = 0;  // looks at levels of several launches in ranges, since one was a proof
+  // Looks at levels of several launches in ranges: how many since one was a proof, and the most
+  // places of one that was.
+  int32_t in_vain = 0;
+  int64_t widest = 1;
+  // Columns of one place: how many, and what they took.
+  int64_t of_place = 0;
+  int64_t looks_of_place = 0;
   std::map<std::vector<Gpc>, std::optional<Allowance>> by_shares;
   std::map<std::pair<std::vector<Gpc>, bool>, Looked> looked;
 
@@ -274,6 +288,7 @@ void EachGpc::choose_exact() {
 }
 
 bool EachGpc::is_proved(Prices& prices) {
+  effort_.spend(kLooksOfSm * device_.spec.sms);
   if (known_->sms.are_many() || known_->looked.size() > kMostLooked) known_->forget();
   std::vector<std::vector<Part>> parts;
   std::vector<Gpc> gpcs;
@@ -300,11 +315,17 @@ bool EachGpc::is_proved(Prices& prices) {
     if (!is_new && !is_end) continue;
     const bool is_rough =
         detail == Detail::levels && asked_.exact.size() > 1 && !asked_.is_one_place();
-    if (is_rough && known_->in_vain > kMostInVain) throw TooManyWays{};
+    if (is_rough && known_->in_vain > kMostInVain &&
+        asked_.count_places() > kTimesWider * known_->widest) {
+      throw TooManyWays{};
+    }
     known_->in_vain += is_rough ? 1 : 0;
     const auto columns = unless_columns_fit(gpcs, before, looked);
     if (looked.result == Looked::Result::proves) {
-      if (is_rough) known_->in_vain = 0;
+      if (is_rough) {
+        known_->in_vain = 0;
+        known_->widest = std::max(known_->widest, asked_.count_places());
+      }
       return true;
     }
     if (!is_end) continue;
@@ -347,7 +368,8 @@ std::vector<const Columns*> EachGpc::unless_columns_fit(const std::vector<Gpc>& 
   }
   auto after = unless_surely_fits(found, total(), wanted(), before.prices);
   looked.result = after ? Looked::Result::in_vain : Looked::Result::proves;
-  if (after) looked.allowance = std::move(*after);
+  // Columns are known by its address: so it does not change.
+  if (after && looked.allowance.cheapest.empty()) looked.allowance = std::move(*after);
   return found;
 }
 
@@ -369,15 +391,31 @@ const Columns& EachGpc::columns_of(const Gpc& gpc, const Allowance& allowance,
                                    const double most_cost) {
   Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
   if (are_limited()) sought.most_cost = most_cost;
+  if (!gpc.levels.empty() || asked_.coming.size() > 2) sought.most_looks = most_looks();
   const auto [at, is_new] = known_->columns.try_emplace(
       {are_limited() ? &allowance : nullptr, gpc, asked_.is_one_place()}, Known::UpToCost{});
   Known::UpToCost& known = at->second;
   if (is_new || known.most_cost < sought.most_cost) {
     known.most_cost = -std::numeric_limits<double>::infinity();
+    const int64_t before = effort_.left();
     known.columns = columns(places_, asked_, gpc, sought, effort_);
     known.most_cost = sought.most_cost;
+    if (asked_.is_one_place()) {
+      ++known_->of_place;
+      known_->looks_of_place += before - effort_.left();
+    }
   }
   return known.columns;
+}
+
+// To look closely in wide ranges, or at many launches, takes long, and rules out little.
+int64_t EachGpc::most_looks() const {
+  if (asked_.is_one_place()) return std::numeric_limits<int64_t>::max();
+  const int64_t places = asked_.count_places();
+  const int64_t rough = std::clamp(places * kRoughLooksOfPlace, kRoughLooks, kMostRoughLooks);
+  if (known_->of_place == 0) return rough;
+  const int64_t of_each = known_->looks_of_place / known_->of_place;
+  return std::max(rough, std::min(places * of_each, kMostLooksForPlaces));
 }
 
 // Those that come have all their blocks. Of those that wait there may be fewer.

@@ -17,6 +17,7 @@ class Effort {
   Effort(const int64_t looks, const std::function<void()>& interrupted)
       : left_(looks), interrupted_(interrupted) {}
 
+  int64_t left() const { return left_; }
   bool is_spent() const { return left_ < 0; }
   void spend(const int64_t looks) {
     left_ -= looks;

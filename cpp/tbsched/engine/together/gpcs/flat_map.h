@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <functional>
-#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -48,14 +48,19 @@ class FlatMap {
  private:
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr size_t kFirstSlots = 64;
+  static constexpr uint64_t kFactor = 0x517cc1b727220a95;
   struct Slot {
     uint32_t hash = 0;
     uint32_t number = kNone;
   };
 
+  // Word by word, as by FxHash: for so few bytes that is faster than std::hash.
   static uint32_t hash_of(const Key& key) {
-    const std::string_view bytes(reinterpret_cast<const char*>(&key), sizeof(Key));
-    return static_cast<uint32_t>(std::hash<std::string_view>()(bytes));
+    std::array<uint64_t, (sizeof(Key) + 7) / 8> words = {};
+    std::memcpy(words.data(), &key, sizeof(Key));
+    uint64_t hash = 0;
+    for (const uint64_t word : words) hash = (std::rotl(hash, 5) ^ word) * kFactor;
+    return static_cast<uint32_t>(hash >> 32U);
   }
 
   static bool is_same(const Key& one, const Key& other) {

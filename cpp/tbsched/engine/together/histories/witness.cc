@@ -26,10 +26,11 @@ constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
 // For room, in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostLooks = 5'000;
-// GPC by GPC: some tenths of a second; and where that does not decide, as much as a prediction of a
-// large sequence for each play that may be: 20 to 200 s for 200,000.
+// GPC by GPC: some tenths of a second; where that does not decide, some seconds; and then as much
+// as a prediction of a large sequence for each play that may be: 1 to 5 minutes for 200,000.
 constexpr int64_t kLittleEffort = 3'000'000;
-constexpr int64_t kEffortOfPlay = 2500;
+constexpr int64_t kSomeEffort = 100'000'000;
+constexpr int64_t kEffortOfPlay = 8000;
 
 // Sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
@@ -59,6 +60,20 @@ struct PlayLimit {
   int64_t plays;
   int64_t if_short;
 };
+
+// One look after the other, each with more effort, until one of them is enough.
+struct Look {
+  int64_t effort;
+  int64_t if_short;  // see PlayLimit
+};
+
+std::vector<Look> looks(const int64_t most_plays, const bool only_to_prove) {
+  if (only_to_prove) return {{kLittleEffort, most_plays}};
+  const int64_t most_effort = kEffortOfPlay * most_plays;
+  return {{kLittleEffort, most_plays / 20},
+          {std::min(kSomeEffort, most_effort), most_plays / 5},
+          {most_effort, most_plays}};
+}
 
 class Search {
  public:
@@ -448,18 +463,17 @@ class Search {
 WitnessSearch strand(const Model& model, const TogetherQuestion& question, const Demands& demands,
                      const std::vector<int32_t>& group, const int64_t most_plays,
                      const std::function<void()>& interrupted) {
-  const auto search = [&](const PlayLimit& limit, const int64_t effort) {
-    return Search(model, question, demands, group, limit, effort, interrupted).run();
-  };
-  // Half of the plays is for the longer look, if there is one.
-  const int64_t half = question.only_to_prove ? most_plays : most_plays / 2;
-  WitnessSearch first = search({.plays = most_plays, .if_short = half}, kLittleEffort);
-  const bool is_known = first.found || first.complete;
-  if (is_known || !first.gave_up_looking || question.only_to_prove) return first;
-  const int64_t rest = most_plays - first.plays;
-  WitnessSearch second = search({.plays = rest, .if_short = rest}, kEffortOfPlay * most_plays);
-  second.plays += first.plays;
-  return second;
+  WitnessSearch search;
+  int64_t plays = 0;
+  for (const auto& [effort, if_short] : looks(most_plays, question.only_to_prove)) {
+    const int64_t rest = most_plays - plays;
+    const PlayLimit limit = {.plays = rest, .if_short = std::min(rest, if_short)};
+    search = Search(model, question, demands, group, limit, effort, interrupted).run();
+    plays += search.plays;
+    if (search.found || search.complete || !search.gave_up_looking) break;
+  }
+  search.plays = plays;
+  return search;
 }
 
 }  // namespace tbsched
