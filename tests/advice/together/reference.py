@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -149,24 +148,12 @@ class History:
         return any(None in started[k] for k in awaited if k in started)
 
 
-class TooManyHistoriesError(Exception):
-    """They would take minutes."""
-
-
-def shortest(case: Case, most: float = math.inf) -> History | None:
-    """The first of the shortest histories that strand a block; None if there is none.
-
-    Raises:
-        TooManyHistoriesError: more than `most` were played.
-    """
+def shortest(case: Case) -> History | None:
+    """The first of the shortest histories that strand a block; None if there is none."""
     level = [History(case, state) for state in case.spec.initial_states(case.policy)]
-    played = 0
     while level:
         following = []
         for history in level:
-            played += 1
-            if played > most:
-                raise TooManyHistoriesError
             started = history.started()
             if history.strands(started):
                 return history

@@ -128,6 +128,7 @@ class Finder {
     }
     costs_behind_ = least_costs_behind();
     each_taking<0>();
+    spend();
     return std::move(found_);
   }
 
@@ -152,9 +153,11 @@ class Finder {
     States states;
     states.try_emplace(State{}, {0, -1});
     for (size_t k = 0; k < gpc_.shares.size(); ++k) {
+      const Offers& offers = offered_by(*gpc_.shares[k]);
       States next;
       for (const auto& [state, best] : states) {
-        add_each(state, best, k, next);
+        add_each(state, best, offers, k, next);
+        if (sums_ >= kSumsAtOnce) spend();
         if (are_too_many(next)) throw TooManyWays{};
       }
       states = std::move(next);
@@ -170,9 +173,9 @@ class Finder {
   }
 
   // With each share of the next SM, or TPC, that may be cheap enough.
-  void add_each(const State& state, const BestPartial& best, const size_t number, States& next) {
+  void add_each(const State& state, const BestPartial& best, const Offers& offers,
+                const size_t number, States& next) {
     ++sums_;
-    const Offers& offers = offered_by(*gpc_.shares[number]);
     const double blocks = cost_of(state.blocks, wanted_.prices);
     const auto each = [&](const std::vector<PricedOffer>& offered, const int32_t left_out) {
       const double most = wanted_.most_cost - blocks - room_price(left_out) * best.room -
@@ -185,7 +188,6 @@ class Finder {
     };
     each(offers.kept[state.left_out], state.left_out);
     if (state.left_out < leaves_out_) each(offers.left_out, state.left_out + 1);
-    spend();
   }
 
   // That does not depend on how many clusters crowd.
@@ -227,7 +229,6 @@ class Finder {
   }
 
   void spend() {
-    if (sums_ < kSumsAtOnce) return;
     const int64_t looks = sums_ * static_cast<int64_t>(2 + kExact) / kSumsOfLook;
     sums_ = 0;
     effort_.spend(looks);
@@ -268,13 +269,13 @@ class Finder {
     const BlocksOfEach blocks = sum(state.blocks, share.blocks);
     if (!is_within(blocks, wanted_.most) || !may_take_all(state, share, number)) return;
     const bool is_left_out = left_out > state.left_out;
-    if (is_left_out && offered.room() <= best.room / (parts_of_last_ - left_out)) return;
+    if (is_left_out && offered.room() <= room_of(left_out, best.room)) return;
     State then = state;
     then.blocks = blocks;
     then.left_out = static_cast<int16_t>(left_out);
     if (!add_missing(share, then) || !add_entered(share, then)) return;
     const int32_t room = best.room + (is_left_out ? 0 : offered.room());
-    if (room_of(then, room) >= wanted_.most_room) return;
+    if (room_of(left_out, room) >= wanted_.most_room) return;
     each_exact<0>(share, then, [&](const State& own) {
       const auto [there, is_new] = next.try_emplace(own, {room, 0});
       if (!is_new && there.room <= room) return;
@@ -349,7 +350,7 @@ class Finder {
   }
 
   void keep(const State& state, const BestPartial& best) {
-    const int32_t room = room_of(state, best.room);
+    const int32_t room = room_of(state.left_out, best.room);
     const BlocksOfEach blocks = whole_clusters(state);
     if (room >= wanted_.most_room || !is_within(blocks, wanted_.most)) return;
     const auto [column, is_new] = found_.try_emplace(blocks, {});
@@ -368,8 +369,8 @@ class Finder {
   // A cluster of the last launch takes a place of each of some TPCs, say p. With k TPCs left out,
   // each cluster has p - k places on the others at least. So no more clusters fit than these have
   // places for. And just so many do if those are left out that have more places than that.
-  int32_t room_of(const State& state, const int32_t places) const {
-    return places / (parts_of_last_ - state.left_out);
+  int32_t room_of(const int32_t left_out, const int32_t places) const {
+    return places / (parts_of_last_ - left_out);
   }
 
   // Of those that wait no fewer have come, and whole clusters: of each no more than one block on an

@@ -391,7 +391,7 @@ const Columns& EachGpc::columns_of(const Gpc& gpc, const Allowance& allowance,
                                    const double most_cost) {
   Wanted sought{.most = total().blocks, .most_room = wanted(), .prices = allowance.prices};
   if (are_limited()) sought.most_cost = most_cost;
-  if (!gpc.levels.empty() || asked_.coming.size() > 2) sought.most_looks = most_looks();
+  sought.most_looks = most_looks(gpc);
   const auto [at, is_new] = known_->columns.try_emplace(
       {are_limited() ? &allowance : nullptr, gpc, asked_.is_one_place()}, Known::UpToCost{});
   Known::UpToCost& known = at->second;
@@ -409,8 +409,9 @@ const Columns& EachGpc::columns_of(const Gpc& gpc, const Allowance& allowance,
 }
 
 // To look closely in wide ranges, or at many launches, takes long, and rules out little.
-int64_t EachGpc::most_looks() const {
-  if (asked_.is_one_place()) return std::numeric_limits<int64_t>::max();
+int64_t EachGpc::most_looks(const Gpc& gpc) const {
+  const bool is_fast = gpc.levels.empty() && asked_.coming.size() <= 2;
+  if (is_fast || asked_.is_one_place()) return std::numeric_limits<int64_t>::max();
   const int64_t places = asked_.count_places();
   const int64_t rough = std::clamp(places * kRoughLooksOfPlace, kRoughLooks, kMostRoughLooks);
   if (known_->of_place == 0) return rough;

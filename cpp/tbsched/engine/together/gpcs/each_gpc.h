@@ -78,7 +78,7 @@ class EachGpc {
                                                  const Allowance& before, Looked& looked);
   bool are_limited() const;
   const Columns& columns_of(const Gpc& gpc, const Allowance& allowance, double most_cost);
-  int64_t most_looks() const;
+  int64_t most_looks(const Gpc& gpc) const;
   int32_t wanted() const;
   void choose_exact();
   Total total() const;
