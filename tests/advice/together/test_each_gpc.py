@@ -292,9 +292,6 @@ def test_clusters_that_wait_leave_gaps_on_an_sm_that_was_idle() -> None:
     assert tb.coresident(launches, "h200", groups=[[2]], fixes=False).safe is not True
 
 
-ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))
-
-
 def test_looking_at_places_that_are_known_takes_effort_too() -> None:
     """Ten thousand million places, most of which look the same. It once took minutes."""
     launches = [
@@ -308,6 +305,9 @@ def test_looking_at_places_that_are_known_takes_effort_too() -> None:
     found = tb.coresident(launches, "h200", groups=[[0, 1, 3, 4, 5]], fixes=False)
     assert found.safe is False
     assert found.waiting > 0
+
+
+ONE_GPC = gpu(8, "h200", gpcs=((0, 1, 2),))
 
 
 def test_order_that_the_program_rules_out_is_no_witness() -> None:
