@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from helpers import ROOT
 from tbsched.cli.app import app
+from tbsched.sm.characterization.toolkit import ToolMissing, tool
 from tbsched.sm.generator import preset
 from tbsched.sm.workloads import save_workload
 
@@ -53,6 +56,21 @@ def test_document_has_the_counts(kernel: str) -> None:
 def test_wrong_input_is_named(arguments: list[str], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         said(*arguments)
+
+
+def test_variants_do_not_replace_the_cubin_that_is_read(tmp_path: Path) -> None:
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    place = tmp_path / "original.cubin"
+    shutil.copy(ROOT / "tests/advice/configs/cubins/walsh_shared_f32.cubin", place)
+    before = place.stat().st_mtime_ns
+    arguments = ["sm", "variants", str(place), "-t", "256", "-o", str(tmp_path)]
+    result = CliRunner().invoke(app, arguments, standalone_mode=False)
+    assert "original.cubin is what is read" in str(result.exception)
+    assert place.stat().st_mtime_ns == before
+    assert list(tmp_path.iterdir()) == [place]
 
 
 def test_a_replay_needs_the_runs() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from tbsched import storage, views
 from tbsched.cli.console import show, show_json
+from tbsched.cli.files import check_output
 from tbsched.cli.options import AsJson, DeviceName, GpuIndex
 from tbsched.sm.characterization import OPCODES, load_characterization
 from tbsched.sm.characterization import characterize as characterization_of
@@ -156,6 +157,8 @@ def variants(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         files["variants.json"] = f"{json.dumps(table, indent=2)}\n".encode()
+        for name in files:
+            check_output(output / name, cubin)
         for name, content in files.items():
             with storage.replacing(output / name) as file:
                 file.write(content)
