@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shutil
 import stat
 import sys
 from collections.abc import Iterator
@@ -174,6 +175,13 @@ def _replaced(target: Path, status: os.stat_result | None) -> Iterator[BinaryIO]
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def put_in_place(made: Path, path: Path) -> None:
+    """Renames a file to a path in the same folder; of what is there the permissions stay."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copymode(path, made)
+    os.replace(made, path)
 
 
 def _own_output(status: os.stat_result) -> int | None:

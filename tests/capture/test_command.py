@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import lzma
+import os
 import re
 import signal
 import subprocess
@@ -19,6 +21,7 @@ from tbsched.cli import app as command_line
 from tbsched.launcher import injection
 
 ONE = f"{PRELUDE}; gpu.begin(); gpu.launch(1)"
+OLD = b'{"tbsched_capture":1,"of":"another run"}\n'
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +57,7 @@ def test_exit_status_is_that_of_the_program(
 def test_packed_output_replaces_what_was_there(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    Path("run.jsonl.xz").write_text("old")
+    Path("run.jsonl.xz").write_bytes(lzma.compress(OLD))
     assert status(monkeypatch, "-o", "run.jsonl.xz", *python(ONE)) == 0
     assert capfd.readouterr().err == "wrote run.jsonl.xz: 1 launch\n"
     assert lzma.decompress(Path("run.jsonl.xz").read_bytes()).startswith(b'{"tbsched_capture":1,')
@@ -85,9 +88,7 @@ def test_files_of_other_processes_are_named_and_packed_too(
         (("-o", "no/run.jsonl", "true"), "no such folder"),
         (("-o", ".", "true"), "cannot be written: is a folder"),
         (("-o", "program", "./program"), "program is what is read; write another file"),
-        (("-o", "program.xz", "./program"), "program is what is read; write another file"),
-        (("-o", "program.xz", "true", "program"), "program is what is read; write another file"),
-        (("-o", "program.xz", "true"), "program is there and is no capture"),
+        (("-o", "program", "true", "program"), "program is what is read; write another file"),
     ],
 )
 def test_what_cannot_be_run_or_written_is_refused_before(
@@ -101,6 +102,118 @@ def test_what_cannot_be_run_or_written_is_refused_before(
     assert status(monkeypatch, *arguments) == 2
     assert why in capfd.readouterr().err
     assert Path("program").read_text("utf-8") == "#!/bin/sh"
+
+
+@pytest.mark.parametrize("name", ["results.csv", "run.jsonl", "run.jsonl.xz", "run.gz", "linked"])
+def test_file_that_is_no_capture_is_never_replaced(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    Path("target.csv").write_text("a,b")
+    place = Path(name)
+    place.symlink_to("target.csv") if name == "linked" else place.write_text("a,b")
+    before = sorted(Path().iterdir())
+    program = python("open('ran', 'w')")
+    assert status(monkeypatch, "-o", name, *program) == 2
+    (said,) = capfd.readouterr().err.splitlines()
+    assert "is there and is no capture, so it is not replaced; choose another name" in said
+    assert sorted(Path().iterdir()) == before
+    assert place.read_text("utf-8") == "a,b"
+    with pytest.raises(ValueError, match="is there and is no capture"):
+        tb.capture(name)
+
+
+def test_pipe_is_not_replaced_either(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo("pipe")
+    assert status(monkeypatch, "-o", "pipe", "true") == 2
+    assert "pipe is there and is no capture" in capfd.readouterr().err
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.xz", "run.jsonl.gz"])
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        ("", "the program did not use CUDA, or what is above kept it from being captured"),
+        (f"{PRELUDE}; gpu.begin()", "the program launched no kernels"),
+    ],
+)
+def test_capture_stays_where_nothing_is_launched(
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    name: str,
+    code: str,
+    why: str,
+) -> None:
+    pack = {".xz": lzma.compress, ".gz": gzip.compress}.get(Path(name).suffix, bytes)
+    Path(name).write_bytes(pack(OLD))
+    for end, expected in ((0, 3), (7, 7)):
+        program = python(f"{code}\nimport sys; sys.exit({end})")
+        assert status(monkeypatch, "-o", name, *program) == expected
+        said = f"tbsched capture: nothing is captured: {why}; {name} stays as it was\n"
+        assert capfd.readouterr().err == said
+        assert [each.name for each in Path().iterdir()] == [name]
+        assert Path(name).read_bytes() == pack(OLD)
+
+
+@pytest.mark.parametrize("name", ["run.jsonl", "linked", "run.jsonl.xz"])
+def test_capture_is_replaced_once_there_is_another(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    pack, unpack = (lzma.compress, lzma.decompress) if name.endswith("xz") else (bytes, bytes)
+    place = Path(name)
+    if name == "linked":
+        place.symlink_to("run.jsonl")
+    place.write_bytes(pack(OLD))
+    place.chmod(0o640)
+    again = f"import subprocess, sys; subprocess.run([sys.executable, '-S', '-c', {ONE!r}])"
+    same = f"assert open({name!r}, 'rb').read() == {pack(OLD)!r}"
+    assert status(monkeypatch, "-o", name, *python(f"{ONE}\n{again}\n{same}")) == 0
+    target = "run.jsonl" if name == "linked" else name
+    first, second = sorted(capfd.readouterr().err.splitlines(), key=len)
+    assert first.endswith(f"{target}: 1 launch")
+    assert re.search(r"run\.\d+\.jsonl(\.xz)?: 1 launch$", second)
+    assert b'"ran"' in unpack(place.read_bytes())
+    assert place.stat().st_mode & 0o777 == 0o640
+    assert place.is_symlink() == (name == "linked")
+    assert not list(Path().glob("*part*"))
+    assert len(list(Path().glob("run*"))) == 2
+
+
+@pytest.mark.parametrize("beside", [OLD, b"a,b"])
+def test_file_of_the_unpacked_name_stays(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], beside: bytes
+) -> None:
+    Path("run.jsonl").write_bytes(beside)
+    assert status(monkeypatch, "-o", "run.jsonl.gz", *python(ONE)) == 0
+    assert capfd.readouterr().err == "wrote run.jsonl.gz: 1 launch\n"
+    assert Path("run.jsonl").read_bytes() == beside
+    assert b'"ran"' in gzip.decompress(Path("run.jsonl.gz").read_bytes())
+    assert len(list(Path().iterdir())) == 2
+
+
+def test_what_the_program_writes_itself_stays(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("run.1.jsonl").write_bytes(OLD)
+    code = f"{ONE}\nopen('run.12.jsonl', 'w').write('own')"
+    assert status(monkeypatch, "-o", "run.jsonl.xz", *python(code)) == 0
+    assert capfd.readouterr().err == "wrote run.jsonl.xz: 1 launch\n"
+    assert Path("run.1.jsonl").read_bytes() == OLD
+    assert Path("run.12.jsonl").read_text("utf-8") == "own"
+
+
+def test_what_comes_to_the_place_meanwhile_stays(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("run.jsonl").write_bytes(OLD)
+    code = f"{ONE}\nopen('run.jsonl', 'w').write('own')"
+    assert status(monkeypatch, "-o", "run.jsonl", *python(code)) == 0
+    assert Path("run.jsonl").read_text("utf-8") == "own"
+    said = re.fullmatch(r"wrote (run\.part-\w+\.jsonl): 1 launch\n", capfd.readouterr().err)
+    assert said is not None
+    assert len(tb.load_program(said[1], fit=False).sequence.launches) == 1
 
 
 def test_another_injected_tool_is_not_pushed_aside(
@@ -167,3 +280,39 @@ def test_own_process_is_captured_while_the_block_runs(monkeypatch: pytest.Monkey
     ]
     assert tb.load_program("one.jsonl", fit=False).measured["call_ns"].tolist() == [0, 10_000]
     assert "cuMemAlloc" not in Path("one.jsonl").read_text("utf-8")
+
+
+def test_own_capture_is_replaced_at_the_end_by_one_with_launches(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAKE_CUPTI_LATE", "1")
+    Path("run.jsonl").write_bytes(OLD)
+    code = f"""
+        import os
+        from pathlib import Path
+        import tbsched as tb
+        from capture.playing import Gpu
+        gpu, place, folder = Gpu(), Path("run.jsonl"), Path.cwd()
+        for launches, own in ((0, None), (1, None), (1, "own")):
+            with tb.capture("run.jsonl") as captured:
+                gpu.begin()
+                if launches: gpu.launch(1)
+                print(place.read_bytes() == {OLD!r}, end=" ")
+                if own: place.write_text(own)
+                os.chdir("/")
+            try:
+                print(len(captured.program.sequence.launches), end=" ")
+            except ValueError:
+                print("none", end=" ")
+            os.chdir(folder)
+            print(*sorted(each.name.split("-")[0] for each in folder.iterdir()))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "True none run.jsonl",
+        "True 1 run.jsonl",
+        "False 1 run.jsonl run.part",
+    ]
+    assert Path("run.jsonl").read_text("utf-8") == "own"

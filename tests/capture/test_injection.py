@@ -45,9 +45,9 @@ def test_number_of_connections_is_kept(run: Played, tmp_path: Path, asked: str, 
 
 def test_launch_takes_few_bytes(run: Played, tmp_path: Path) -> None:
     run("gpu.begin()\nfor call in range(100_000, 100_200): gpu.launch(call)")
-    whole = (tmp_path / "run.jsonl").stat().st_size
+    whole = (tmp_path / "run.jsonl").rename(tmp_path / "whole").stat().st_size
     run("gpu.begin(); gpu.launch(100_000)")
-    assert (whole - (tmp_path / "run.jsonl").stat().st_size) / 199 < 200
+    assert 100 < (whole - (tmp_path / "run.jsonl").stat().st_size) / 199 < 200
 
 
 def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Path) -> None:
@@ -188,6 +188,24 @@ def test_forked_child_writes_nothing_and_another_program_a_file_of_its_own(
     assert [line for line in lines(tmp_path / "run.jsonl") if "end" in line] == [
         {"end": 0, "launches": 2, "unfinished": 0}
     ]
+
+
+def test_file_that_is_there_is_not_written_to(run: Played, tmp_path: Path) -> None:
+    done = run(
+        """
+        import os
+        names = [f"run{number}.jsonl" for number in ("", f".{os.getpid()}")]
+        for name in names: open(name, "w").write("own")
+        gpu = injected()
+        gpu.begin(); gpu.launch(1)
+        print(os.getpid(), *(open(name).read() for name in names))
+        """,
+        prelude="from capture.playing import *",
+    )
+    process, *kept = done.stdout.split()
+    assert kept == ["own", "own"]
+    place = tmp_path / f"run.{process}-2.jsonl"
+    assert len(tb.load_program(place, fit=False).sequence.launches) == 1
 
 
 @pytest.mark.parametrize(

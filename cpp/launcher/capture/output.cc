@@ -12,12 +12,13 @@
 namespace tbsched::capture {
 namespace {
 
-// "run.jsonl" of process 42 is "run.42.jsonl".
-std::string of_this_process(const std::string& path) {
+// "run.jsonl" of process 42 is "run.42.jsonl", or "run.42-2.jsonl" if that is there.
+std::string of_this_process(const std::string& path, const int attempt) {
   const size_t folder = path.rfind('/') + 1;  // npos + 1 is 0
   size_t ending = path.rfind('.');
   if (ending == std::string::npos || ending <= folder) ending = path.size();
-  return path.substr(0, ending) + "." + std::to_string(getpid()) + path.substr(ending);
+  const std::string number = attempt > 1 ? "-" + std::to_string(attempt) : "";
+  return path.substr(0, ending) + "." + std::to_string(getpid()) + number + path.substr(ending);
 }
 
 }  // namespace
@@ -30,13 +31,14 @@ Output::~Output() {
 }
 
 Output Output::open(const std::string& path) {
-  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC;
+  constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC;
   constexpr int mode = 0666;
+  constexpr int most_attempts = 1000;
   std::string place = path;
-  int descriptor = ::open(place.c_str(), flags | O_EXCL, mode);
-  if (descriptor < 0 && errno == EEXIST) {
-    place = of_this_process(path);
-    descriptor = ::open(place.c_str(), flags | O_TRUNC, mode);
+  int descriptor = ::open(place.c_str(), flags, mode);
+  for (int attempt = 1; descriptor < 0 && errno == EEXIST && attempt < most_attempts; ++attempt) {
+    place = of_this_process(path, attempt);
+    descriptor = ::open(place.c_str(), flags, mode);
   }
   if (descriptor < 0) {
     throw std::runtime_error(place + ": cannot be written: " + std::strerror(errno));

@@ -8,8 +8,9 @@ namespace tbsched::capture {
 
 class Output {
  public:
-  // `path`, or where another process writes it, the same with the number of this process before
-  // its ending. Throws std::runtime_error: it cannot be written.
+  // `path`, or where something is there, as of another process, the same with the number of this
+  // process before its ending: a file that is there is never written to. Throws std::runtime_error:
+  // it cannot be written.
   static Output open(const std::string& path);
 
   Output(const Output&) = delete;

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tbsched import storage
+from tbsched.importers import captured_files
 from tbsched.importers.programs import load_program
 from tbsched.launcher import injection
 from tbsched.program.program import Program
@@ -21,7 +22,8 @@ class capture:  # noqa: N801 - used as a function
     Use it as a context manager. It waits for the GPU when it ends.
 
     Args:
-        path: of the file to write; what is there is replaced. None: none is kept.
+        path: of the file to write. A capture that is there is replaced at the end, if this one has
+            a launch; any other file is refused. None: none is kept.
 
     Attributes:
         path: of the file; None: none is kept.
@@ -31,7 +33,7 @@ class capture:  # noqa: N801 - used as a function
         NoGpuError: on entry: there is no CUDA driver.
         RuntimeError: on entry: a capture runs already, CUPTI is missing, or another profiler, such
             as torch.profiler, uses it.
-        ValueError, FileNotFoundError: the file cannot be written.
+        ValueError, FileNotFoundError: the file cannot be written, or is there and is no capture.
 
     Example:
         >>> with tb.capture("run.jsonl") as captured:  # doctest: +SKIP
@@ -42,15 +44,15 @@ class capture:  # noqa: N801 - used as a function
     def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
         self.path = None if path is None else storage.as_path(path)
         if self.path is not None:
-            storage.check_writable(self.path)
-        self._folder: Path | None = None
+            captured_files.check_replaceable(self.path)
+        self._target = None if self.path is None else Path(os.path.realpath(self.path))
+        self._written: Path | None = None
         self._program: Program | None = None
         self._is_over = False
 
     def __enter__(self) -> capture:
-        if self.path is not None:
-            self.path.unlink(missing_ok=True)
-        injection.start(self._place())
+        target = self._target or self._folder() / "capture.jsonl"
+        self._written = injection.start(captured_files.place_for(target))
         return self
 
     def __exit__(
@@ -60,6 +62,9 @@ class capture:  # noqa: N801 - used as a function
         traceback: TracebackType | None,
     ) -> None:
         injection.stop()
+        assert self._written is not None
+        if self._target is not None and self._written != self._target:
+            self._written = self._settled(self._written, self._target)
         self._is_over = True
 
     @property
@@ -69,16 +74,23 @@ class capture:  # noqa: N801 - used as a function
         Raises:
             ValueError: the capture is not over, or no kernel ran in it.
         """
-        if not self._is_over:
+        if not self._is_over or self._written is None:
             raise ValueError("capture.program: the capture is not over; read it after the block")
         if self._program is None:
-            self._program = load_program(self._place())
+            self._program = load_program(self._written)
         return self._program
 
-    def _place(self) -> Path:
-        if self.path is not None:
-            return self.path
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="tbsched-"))
-            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
-        return self._folder / "capture.jsonl"
+    def _settled(self, written: Path, target: Path) -> Path:
+        """Where the capture is, once it has taken the place of the one before."""
+        if not captured_files.launches_of(written):
+            return Path(shutil.move(written, self._folder()))
+        if not captured_files.is_free(target):
+            return written
+        storage.put_in_place(written, target)
+        return target
+
+    def _folder(self) -> Path:
+        """For a file that is not kept."""
+        folder = Path(tempfile.mkdtemp(prefix="tbsched-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        return folder

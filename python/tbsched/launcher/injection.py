@@ -50,8 +50,11 @@ def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
     return {**environment, "CUDA_INJECTION64_PATH": own, "TBSCHED_CAPTURE": place}
 
 
-def start(output: Path) -> None:
-    """Records what this process launches from now on into a file, which must not be there.
+def start(output: Path) -> Path:
+    """Records what this process launches from now on into a file.
+
+    Returns:
+        The file: another one if something is at the path.
 
     Raises:
         ImportError: as :func:`library`.
@@ -60,7 +63,7 @@ def start(output: Path) -> None:
             file cannot be written.
     """
     try:
-        _call("tbsched_capture_start", os.fsencode(output.absolute()))
+        return Path(_call("tbsched_capture_start", os.fsencode(output.absolute())))
     except RuntimeError as error:
         if "CUPTI_ERROR" in str(error):
             _check_driver()
@@ -87,8 +90,9 @@ def stop() -> None:
     _call("tbsched_capture_stop")
 
 
-def _call(name: str, *arguments: bytes) -> None:
+def _call(name: str, *arguments: bytes) -> str:
     text = ctypes.create_string_buffer(_MOST_TEXT)
     function = ctypes.CDLL(str(library()))[name]
     if not function(*arguments, text, ctypes.c_size_t(_MOST_TEXT)):
         raise RuntimeError(f"capture: {text.value.decode(errors='replace')}")
+    return os.fsdecode(text.value)

@@ -11,7 +11,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
@@ -20,14 +19,12 @@ from typing import Annotated, Any
 import typer
 
 from tbsched import storage
-from tbsched.cli.console import note
+from tbsched.cli.console import NO_GPU, note
 from tbsched.cli.files import check_output
-from tbsched.importers.capture import takes
-from tbsched.importers.reading.packed import head_of
+from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
 
 _PACKERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
-_LAUNCH = b'{"ran":'
 
 
 def capture(
@@ -44,33 +41,41 @@ def capture(
             "--output",
             "-o",
             help="Write the capture to this file; one that ends in .xz or .gz is packed when the "
-            "program has ended.",
+            "program has ended. A capture that is there is replaced then; any other file is "
+            "refused.",
         ),
     ],
 ) -> int:
     """Run a CUDA program and record every launch, copy, event and wait of it.
 
-    The exit status is the program's.
+    The exit status is the program's; it is 3 if the program ended with 0 and launched nothing.
     """
-    packer = _PACKERS.get(output.suffix)
-    place = output if packer is None else output.with_suffix("")
+    if output.is_symlink():  # which stays
+        output = Path(os.path.realpath(output))
     executable = shutil.which(program[0]) or ""
     words = (executable, *program[1:])  # of which any may be too long for a path
-    own = [Path(word) for word in words if os.path.isfile(word)]  # noqa: PTH113
-    for each in (output, place):
-        check_output(each, *own)
+    check_output(output, *(Path(word) for word in words if os.path.isfile(word)))  # noqa: PTH113
+    captured_files.check_replaceable(output)
     if not executable:
         raise ValueError(f"PROGRAM: {program[0]} is not found, or cannot be run")
-    if packer is not None and place.exists() and not takes(head_of(place)):
-        raise ValueError(
-            f"--output: {place} is there and is no capture, but the capture is written there "
-            "before it is packed; choose another name"
-        )
-    environment = injected(os.environ, place)
-    place.unlink(missing_ok=True)
-    begin = time.time()
-    status = _run(program, environment)
-    _report(_written(place, begin), packer, output.suffix)
+    packer = _PACKERS.get(output.suffix)
+    whole = output if packer is None else output.with_suffix("")
+    written = captured_files.place_for(whole)
+    before = set(_files_of(written))
+    status = _run(program, injected(os.environ, written))
+    found = [
+        each
+        for each in _files_of(written)
+        if each not in before and captured_files.is_capture(each)
+    ]
+    launches = {each: captured_files.launches_of(each) for each in found}
+    if not found or (output.exists() and not any(launches.values())):
+        _note_nothing(found, output)
+        return status or NO_GPU
+    for each, count in launches.items():
+        final = output.with_name(each.name.replace(written.stem, whole.stem, 1))
+        place = _settled(each, final, packer, output.suffix)
+        note(f"wrote {place}: {count} launch{'es' if count != 1 else ''}")
     return status
 
 
@@ -103,31 +108,39 @@ def _is_in_foreground() -> bool:
         return False
 
 
-def _written(place: Path, begin: float) -> list[Path]:
+def _files_of(place: Path) -> list[Path]:
     """The file of the first process that used CUDA, and those of the others."""
-    other = re.compile(rf"{re.escape(place.stem)}\.\d+{re.escape(place.suffix)}")
-    others = [each for each in place.parent.iterdir() if other.fullmatch(each.name)]
-    return [
-        each
-        for each in (place, *sorted(others))
-        if each.exists() and each.stat().st_mtime >= begin - 1
-    ]
+    name = re.compile(rf"{re.escape(place.stem)}(\.\d+(-\d+)?)?{re.escape(place.suffix)}")
+    return sorted(each for each in place.parent.iterdir() if name.fullmatch(each.name))
 
 
-def _report(places: list[Path], packer: Callable[..., Any] | None, suffix: str) -> None:
-    """Packs the files, and says what is in them."""
-    if not places:
-        note(
-            "tbsched capture: nothing is captured: the program did not use CUDA, or what is above "
-            "kept it from being captured"
-        )
-    for place in places:
-        with storage.opened(place) as file:
-            launches = sum(line.startswith(_LAUNCH) for line in file)
-        written = place
-        if packer is not None:
-            written = place.with_name(place.name + suffix)
-            with storage.opened(place) as file, packer(written, "wb") as packed:
-                shutil.copyfileobj(file, packed)
-            place.unlink()
-        note(f"wrote {written}: {launches} launch{'es' if launches != 1 else ''}")
+def _settled(written: Path, final: Path, packer: Callable[..., Any] | None, suffix: str) -> Path:
+    """Where a capture is, once it is packed and at its place, if that is free."""
+    if packer is not None:
+        final = final.with_name(final.name + suffix)
+    if final == written or not captured_files.is_free(final):
+        return written
+    if packer is None:
+        storage.put_in_place(written, final)
+        return final
+    with (
+        storage.opened(written) as file,
+        storage.replacing(final) as out,
+        packer(out, "wb") as packed,
+    ):
+        shutil.copyfileobj(file, packed)
+    written.unlink()
+    return final
+
+
+def _note_nothing(found: list[Path], output: Path) -> None:
+    """Says that nothing was launched, and that what was there before stays."""
+    for each in found:
+        each.unlink()
+    why = (
+        "the program launched no kernels"
+        if found
+        else "the program did not use CUDA, or what is above kept it from being captured"
+    )
+    stays = f"; {output} stays as it was" if output.exists() else ""
+    note(f"tbsched capture: nothing is captured: {why}{stays}")

@@ -1,0 +1,51 @@
+"""Where captures are written: only a capture is ever replaced, and only by one with a launch."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from tbsched import storage
+from tbsched.importers.capture import takes
+from tbsched.importers.reading.packed import head_of
+
+_LAUNCH = b'{"ran":'
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a capture is at the path, packed or not."""
+    return path.is_file() and takes(head_of(path))
+
+
+def check_replaceable(path: Path) -> None:
+    """Refuses a path that a capture cannot be written to.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ValueError: something is there that is no capture, or it cannot be written.
+    """
+    storage.check_writable(path)
+    if path.exists() and not is_capture(path):
+        raise ValueError(
+            f"{storage.shown(path)} is there and is no capture, so it is not replaced; choose "
+            "another name"
+        )
+
+
+def place_for(path: Path) -> Path:
+    """Where to write what belongs at a path: there, or beside it if something is there."""
+    if not os.path.lexists(path):
+        return path
+    return path.with_name(f"{path.stem}.part-{secrets.token_hex(4)}{path.suffix}")
+
+
+def launches_of(path: Path) -> int:
+    """How many launches a capture has that is not packed."""
+    with storage.opened(path) as file:
+        return sum(line.startswith(_LAUNCH) for line in file)
+
+
+def is_free(path: Path) -> bool:
+    """Whether a capture may come to the path: there is nothing, or a capture."""
+    return not os.path.lexists(path) or is_capture(path)
