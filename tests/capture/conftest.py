@@ -24,14 +24,15 @@ Played: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture(scope="session")
 def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The fake CUPTI, compiled."""
+    """The fake CUPTI, compiled; once it is loaded, it is the driver, too."""
     include = cuda_include()
     extras = Path() if include is None else include.parent / "extras" / "CUPTI" / "include"
     if include is None or not any((folder / "cupti.h").exists() for folder in (include, extras)):
         pytest.skip("no CUDA toolkit with CUPTI, so captures are not built")
 
     def make(folder: Path) -> None:
-        shared_library(folder / "libfake_cupti.so", [FAKE_CUPTI], "-O1", f"-I{extras}")
+        flags = "-O1", f"-I{extras}", "-Wl,-soname,libcuda.so.1"
+        shared_library(folder / "libfake_cupti.so", [FAKE_CUPTI], *flags)
 
     return made_once(tmp_path_factory, "fake_cupti", make) / "libfake_cupti.so"
 

@@ -146,15 +146,15 @@ def test_capture_stays_where_nothing_is_launched(
     code: str,
     why: str,
 ) -> None:
-    pack = {".xz": lzma.compress, ".gz": gzip.compress}.get(Path(name).suffix, bytes)
-    Path(name).write_bytes(pack(OLD))
+    old = {".xz": lzma.compress, ".gz": gzip.compress}.get(Path(name).suffix, bytes)(OLD)
+    Path(name).write_bytes(old)
     for end, expected in ((0, 3), (7, 7)):
         program = python(f"{code}\nimport sys; sys.exit({end})")
         assert status(monkeypatch, "-o", name, *program) == expected
         said = f"tbsched capture: nothing is captured: {why}; {name} stays as it was\n"
         assert capfd.readouterr().err == said
         assert [each.name for each in Path().iterdir()] == [name]
-        assert Path(name).read_bytes() == pack(OLD)
+        assert Path(name).read_bytes() == old
 
 
 @pytest.mark.parametrize("name", ["run.jsonl", "linked", "run.jsonl.xz"])
@@ -280,6 +280,40 @@ def test_own_process_is_captured_while_the_block_runs(monkeypatch: pytest.Monkey
     ]
     assert tb.load_program("one.jsonl", fit=False).measured["call_ns"].tolist() == [0, 10_000]
     assert "cuMemAlloc" not in Path("one.jsonl").read_text("utf-8")
+
+
+@pytest.mark.parametrize(("other", "launches"), [("call", "1"), ("1", None)])
+def test_own_capture_waits_for_a_profiler_that_ends(
+    monkeypatch: pytest.MonkeyPatch, other: str, launches: str | None
+) -> None:
+    monkeypatch.setenv("FAKE_CUPTI_LATE", "1")
+    monkeypatch.setenv("FAKE_CUPTI_BUSY", other)
+    code = """
+        import tbsched as tb
+        from capture.playing import Gpu
+        gpu = Gpu()
+        try:
+            with tb.capture() as captured:
+                gpu.begin()
+                gpu.launch(1)
+            print(len(captured.program.sequence.launches))
+        except RuntimeError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    (said,) = done.stdout.splitlines()
+    if launches is not None:
+        assert said == launches
+        return
+    assert said.startswith("capture: another profiler uses CUPTI in this process; only one can.")
+    for way in (
+        "set TEARDOWN_CUPTI=1 in the environment before the program starts",
+        "capture before its first block",
+        "run `tbsched capture -o FILE -- PROGRAM`",
+    ):
+        assert way in said
 
 
 def test_own_capture_is_replaced_at_the_end_by_one_with_launches(

@@ -31,6 +31,9 @@ namespace {
 
 // A killed process loses what it recorded in one period, and a buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
+// How long another profiler is waited for that gives CUPTI up: half a second.
+constexpr int kMostCalls = 50;
+constexpr std::chrono::milliseconds kBetweenCalls{10};
 
 constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                               CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
@@ -46,16 +49,41 @@ struct Filled {
   size_t used;
 };
 
+// Not linked: this library comes with the driver, and only where there is one.
+void wait_for_gpu() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return;
+  using Synchronize = int (*)();
+  const auto synchronize = reinterpret_cast<Synchronize>(dlsym(driver, "cuCtxSynchronize"));
+  if (synchronize != nullptr) synchronize();
+  dlclose(driver);
+}
+
+constexpr char kTakenAtTheStart[] =
+    "another profiler uses CUPTI in this process, such as Nsight Systems; only one can: run the "
+    "program without it";
+constexpr char kTakenNow[] =
+    "another profiler uses CUPTI in this process; only one can. If that is torch.profiler: set "
+    "TEARDOWN_CUPTI=1 in the environment before the program starts, or it keeps CUPTI after its "
+    "block; or capture before its first block; or run `tbsched capture -o FILE -- PROGRAM` with no "
+    "torch.profiler in it";
+
 class Subscription {
  public:
-  Subscription(const Cupti& cupti, const CUpti_CallbackFunc callback, void* const argument)
+  Subscription(const Cupti& cupti, const CUpti_CallbackFunc callback, void* const argument,
+               const bool from_the_beginning)
       : cupti_(cupti) {
-    const CUptiResult result = cupti_.subscribe(&handle_, callback, argument);
-    if (result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-      throw std::runtime_error(
-          "another profiler uses CUPTI in this process, such as torch.profiler or Nsight Systems; "
-          "only one can: turn it off");
+    const auto subscribe = [&] { return cupti_.subscribe(&handle_, callback, argument); };
+    constexpr auto kTaken = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+    CUptiResult result = subscribe();
+    // With TEARDOWN_CUPTI=1, torch.profiler gives CUPTI up as a call of CUDA after its block ends.
+    for (int calls = 0; result == kTaken && !from_the_beginning && calls < kMostCalls; ++calls) {
+      wait_for_gpu();
+      std::this_thread::sleep_for(kBetweenCalls);
+      result = subscribe();
     }
+    if (result == kTaken)
+      throw std::runtime_error(from_the_beginning ? kTakenAtTheStart : kTakenNow);
     cupti_.check(result, "cuptiSubscribe");
   }
   ~Subscription() { cupti_.unsubscribe(handle_); }
@@ -148,7 +176,7 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
 // The subscription comes first: where another profiler runs, no file is made.
 Session::Session(const std::string& path, const bool from_the_beginning)
     : cupti_(load_cupti()),
-      subscription_(std::in_place, cupti_, on_callback, this),
+      subscription_(std::in_place, cupti_, on_callback, this, from_the_beginning),
       output_(Output::open(path)),
       started_ns_(timestamp()),
       from_the_beginning_(from_the_beginning),
@@ -198,16 +226,6 @@ void Session::turn_off() {
   for (const auto kind : kWork) cupti_.disable(kind);
   for (const auto kind : kActivities) cupti_.disable(kind);
   subscription_.reset();
-}
-
-// Not linked: this library comes with the driver, and only where there is one.
-void wait_for_gpu() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return;
-  using Synchronize = int (*)();
-  const auto synchronize = reinterpret_cast<Synchronize>(dlsym(driver, "cuCtxSynchronize"));
-  if (synchronize != nullptr) synchronize();
-  dlclose(driver);
 }
 
 void Session::end(const bool waits) {

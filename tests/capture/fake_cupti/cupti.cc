@@ -1,5 +1,6 @@
-// A stand-in for libcupti.so, to rehearse captures without a GPU: it delivers the records that a
-// test plays. FAKE_CUPTI_BUSY=1: another profiler has subscribed.
+// A stand-in for libcupti.so, and for what captures call of libcuda.so, to rehearse them without a
+// GPU: it delivers the records that a test plays. FAKE_CUPTI_BUSY=1: another profiler has
+// subscribed; FAKE_CUPTI_BUSY=call: it ends as a call of CUDA does.
 #include <cupti.h>
 
 #include <cstdlib>
@@ -25,6 +26,7 @@ CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
+bool was_called = false;  // the driver
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> callbacks;  // that are on
@@ -129,6 +131,11 @@ void call_back(const CUpti_CallbackId id, const void* const parameters, const ui
 
 extern "C" {
 
+CUresult cuCtxSynchronize() {
+  was_called = true;
+  return CUDA_SUCCESS;
+}
+
 CUptiResult cuptiGetVersion(uint32_t* const version) {
   *version = CUPTI_API_VERSION;
   return CUPTI_SUCCESS;
@@ -151,8 +158,9 @@ CUptiResult cuptiGetCallbackName(const CUpti_CallbackDomain domain, const uint32
 }
 CUptiResult cuptiSubscribe(CUpti_SubscriberHandle* const handle, const CUpti_CallbackFunc function,
                            void* const argument) {
-  const bool busy = std::getenv("FAKE_CUPTI_BUSY") != nullptr || callback != nullptr;
-  if (busy) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  const char* const other = std::getenv("FAKE_CUPTI_BUSY");
+  const bool other_stays = other != nullptr && !(was_called && std::string(other) == "call");
+  if (other_stays || callback != nullptr) return CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
   *handle = nullptr;
   callback = function;
   callback_argument = argument;
