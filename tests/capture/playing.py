@@ -8,6 +8,7 @@ import os
 WAIT_FOR_EVENT, STREAM_WAITS, WAIT_FOR_STREAM, WAIT_FOR_CONTEXT = 1, 2, 3, 4
 EDGE, CLONE = 15, 20
 DEFAULT, NON_BLOCKING, NULL = 1, 2, 3
+COMPILER, BUFFER_FLUSH, INSTRUMENTATION, RESOURCE, FUNCTION = 1, 1 << 16, 2 << 16, 3 << 16, 5 << 16
 
 
 class Gpu:
@@ -19,6 +20,14 @@ class Gpu:
     def play(self, what: str, *values: object) -> None:
         """A record or callback, as ``fake_cupti/cupti.cc`` has it."""
         self._library[f"fake_{what}"](*map(_passed, values))
+
+    def records(self, name: str) -> bool:
+        """Whether calls of a function are recorded."""
+        return bool(self._library.fake_records(name.encode()))
+
+    def flushes(self) -> int:
+        """How often CUPTI was told to flush."""
+        return int(self._library.fake_flushes())
 
     def begin(self) -> None:
         """A GPU with a context, its null stream 7, and the streams 13 (urgent) and 14."""

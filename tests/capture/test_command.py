@@ -256,7 +256,10 @@ def test_own_process_is_captured_while_the_block_runs(monkeypatch: pytest.Monkey
         gpu = Gpu()
         gpu.launch(1)
         for path in ("one.jsonl", None):
+            flushes = gpu.flushes()
             with tb.capture(path) as captured:
+                print(gpu.flushes() > flushes)
+                print(*map(gpu.records, ("cuMemAlloc", "cudaLaunchKernel")))
                 gpu.begin(); gpu.launch(2); gpu.launch(3)
                 gpu.play("call", "cuMemAlloc", 4, 77, wide(0), wide(1))
                 try:
@@ -268,14 +271,18 @@ def test_own_process_is_captured_while_the_block_runs(monkeypatch: pytest.Monkey
                     captured.program
                 except ValueError as error:
                     print(error)
+            print(*map(gpu.records, ("cuMemAlloc", "cudaLaunchKernel")))
             print(len(captured.program.sequence.launches))
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == 2 * [
+        "True",
+        "False True",
         "capture: a capture runs already in this process",
         "capture.program: the capture is not over; read it after the block",
+        "False False",
         "2",
     ]
     assert tb.load_program("one.jsonl", fit=False).measured["call_ns"].tolist() == [0, 10_000]

@@ -6,6 +6,7 @@ The fake CUPTI plays the GPU.
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -114,9 +115,41 @@ def test_local_memory_comes_from_the_module(run: Played, tmp_path: Path) -> None
 
 
 def test_first_use_is_a_launch_that_loads_its_function(run: Played, tmp_path: Path) -> None:
-    run(TWO + 'gpu.play("loading", 1, wide(10_000), wide(10_400))')
+    run(TWO + 'gpu.play("overhead", FUNCTION, 1, wide(10_000), wide(10_400))')
     launches = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence.launches
     assert [launch.first_use for launch in launches] == [True, False]
+
+
+def test_capture_tells_what_it_did_within_calls(run: Played, tmp_path: Path) -> None:
+    code = """
+        gpu.play("overhead", INSTRUMENTATION, 1, wide(10_000), wide(10_300))
+        gpu.play("overhead", RESOURCE, 0, wide(10_100), wide(10_200))  # within the one before
+        gpu.play("overhead", BUFFER_FLUSH, 0, wide(20_400), wide(20_500))
+        gpu.play("overhead", RESOURCE, 0, wide(20_400), wide(20_900))  # in no call
+        gpu.play("overhead", RESOURCE, 0, wide(100), wide(400))
+        gpu.play("overhead", COMPILER, 1, wide(10_300), wide(10_400))  # of the program
+    """
+    run(f"{TWO}{textwrap.dedent(code)}")
+    (sentence,) = (
+        sentence
+        for sentence in tb.load_program(tmp_path / "run.jsonl", fit=False).assumed
+        if sentence.startswith("How long calls take")
+    )
+    assert sentence == (
+        "How long calls take without a capture: of 1.0 us in 2 calls that launch, 0.4 us or more "
+        "were the capture's own, up to 0.3 us in one (their median took 0.5 us); assumed that they "
+        "always take as long."
+    )
+
+
+@pytest.mark.parametrize(("step", "found"), [("8000", 0), ("12000", 6)])
+def test_callbacks_that_take_long_are_told_of(
+    run: Played, tmp_path: Path, step: str, found: int
+) -> None:
+    code = TWO + 'for call in (1, 2, 3): gpu.play("attributes", call, 1, -3)'
+    run(code, FAKE_CUPTI_STEP=step)
+    own = [line for line in lines(tmp_path / "run.jsonl") if "overhead" in line]  # begin and end
+    assert [line["overhead"] for line in own] == found * ["callback"]
 
 
 def test_graph_has_its_edges_through_nodes_that_run_nothing(run: Played, tmp_path: Path) -> None:

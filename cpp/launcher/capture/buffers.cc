@@ -7,7 +7,7 @@ namespace tbsched::capture {
 namespace {
 
 constexpr size_t kFewestRecords = 16;
-constexpr size_t kMadeBefore = 2;     // of each size
+constexpr size_t kMadeBefore = 8;     // of each size
 constexpr size_t kRecordBytes = 256;  // the largest, of a kernel, has a few less
 // A buffer that lasts less is too small, one that lasts more is too large.
 constexpr std::chrono::milliseconds kShortest{60};

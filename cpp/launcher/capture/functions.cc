@@ -19,22 +19,34 @@ constexpr std::array<std::string_view, 12> kRuntimeFunctions = {
     "cudaMemset",           "cudaStreamBeginCapture",      "cudaStreamEndCapture"};
 constexpr std::array kKinds = {CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME};
 
-// For each function of a domain that is recorded.
-template <typename Enable>
-void enable_each(const Cupti& cupti, const CUpti_CallbackDomain domain,
-                 const CUpti_CallbackId count, const uint8_t on, const Enable enable) {
-  for (CUpti_CallbackId function = 1; function < count; ++function) {
-    const char* name = nullptr;
-    if (cupti.callback_name(domain, function, &name) != CUPTI_SUCCESS || name == nullptr) continue;
-    if (is_recorded(name)) cupti.check(enable(function, on), name);
-  }
+// Calls action(enable, function, name) for each function of CUDA.
+template <typename Action>
+void for_each_function(const Cupti& cupti, const Action& action) {
+  const auto each_of = [&](const CUpti_CallbackDomain domain, const CUpti_CallbackId count,
+                           const auto enable) {
+    for (CUpti_CallbackId function = 1; function < count; ++function) {
+      const char* name = nullptr;
+      const bool is_known = cupti.callback_name(domain, function, &name) == CUPTI_SUCCESS;
+      if (is_known && name != nullptr) action(enable, function, name);
+    }
+  };
+  each_of(CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, cupti.enable_driver_api);
+  each_of(CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, cupti.enable_runtime_api);
 }
 
 void enable_recorded(const Cupti& cupti, const uint8_t on) {
-  enable_each(cupti, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_SIZE, on,
-              cupti.enable_driver_api);
-  enable_each(cupti, CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_RUNTIME_TRACE_CBID_SIZE, on,
-              cupti.enable_runtime_api);
+  for_each_function(
+      cupti, [&](const auto enable, const CUpti_CallbackId function, const char* const name) {
+        if (is_recorded(name)) cupti.check(enable(function, on), name);
+      });
+}
+
+// CUPTI may refuse or ignore it: the recorder leaves their calls out, too.
+void disable_others(const Cupti& cupti) {
+  for_each_function(cupti,
+                    [](const auto enable, const CUpti_CallbackId function, const char* const name) {
+                      if (!is_recorded(name)) enable(function, 0);
+                    });
 }
 
 }  // namespace
@@ -48,6 +60,7 @@ bool is_recorded(const std::string_view name) {
 void record_calls(const Cupti& cupti, const bool from_the_beginning) {
   if (from_the_beginning) return enable_recorded(cupti, 1);
   for (const auto kind : kKinds) cupti.check(cupti.enable(kind), "cuptiActivityEnable");
+  disable_others(cupti);
 }
 
 void stop_recording_calls(const Cupti& cupti) {

@@ -34,6 +34,9 @@ constexpr std::array<std::string_view, 8> kMemories = {"unknown",       "pageabl
                                                        "device_static", "managed_static"};
 constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_wait_event",
                                                     "stream", "context"};
+// By CUpti_ActivityOverheadKind >> 16; empty: nothing that the program loads or the capture causes.
+constexpr std::array<std::string_view, 8> kOverheads = {
+    "", "buffer_flush", "instrumentation", "resource", "module", "function", "", "buffer_request"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
 // How many hardware queues the contexts of this process have.
@@ -97,7 +100,7 @@ void Recorder::activity(const CUpti_Activity& record) {
     case CUPTI_ACTIVITY_KIND_DEVICE:
       return device(as<CUpti_ActivityDevice4>(record));
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
-      return loading(as<CUpti_ActivityOverhead2>(record));
+      return overhead(as<CUpti_ActivityOverhead2>(record));
     default:
       return;
   }
@@ -263,17 +266,23 @@ void Recorder::device(const CUpti_ActivityDevice4& record) {
       .add("sms", record.numMultiprocessors);
 }
 
-void Recorder::loading(const CUpti_ActivityOverhead2& record) {
-  if (record.overheadKind != CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING &&
-      record.overheadKind != CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING) {
-    return;
-  }
+// What the program loads, and what CUPTI does for the capture in its calls.
+void Recorder::overhead(const CUpti_ActivityOverhead2& record) {
+  const std::string_view name =
+      name_of(kOverheads, static_cast<uint32_t>(record.overheadKind) >> 16);
+  const bool is_loading = name == "module" || name == "function";
+  const bool is_of_the_capture = !name.empty() && !is_loading && record.end != 0;
+  if (!is_loading && !is_of_the_capture) return;
   Line line(text_);
-  line.add("loading", record.overheadKind == CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING
-                          ? "function"
-                          : "module");
-  line.add("call", record.correlationId);
+  line.add(is_loading ? "loading" : "overhead", name);
+  if (is_loading) line.add("call", record.correlationId);
   add_times(line, record.start, record.end);
+}
+
+void Recorder::own_callback(const uint64_t start_ns, const uint64_t end_ns) {
+  Line line(text_);
+  line.add("overhead", "callback");
+  add_times(line, start_ns, end_ns);
 }
 
 void Recorder::attributes(const uint32_t call, const bool programmatic, const bool has_priority,

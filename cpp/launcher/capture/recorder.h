@@ -32,6 +32,8 @@ class Recorder {
   void graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
   void edge(uint64_t node, uint64_t dependency);
   void clone(uint64_t node, uint64_t original);
+  // One that took long itself.
+  void own_callback(uint64_t start_ns, uint64_t end_ns);
 
   // The lines since the last call.
   std::string take();
@@ -47,7 +49,7 @@ class Recorder {
   void stream(const CUpti_ActivityStream& record);
   void context(const CUpti_ActivityContext2& record);
   void device(const CUpti_ActivityDevice4& record);
-  void loading(const CUpti_ActivityOverhead2& record);
+  void overhead(const CUpti_ActivityOverhead2& record);
 
   // The number of a kernel with what is the same in each of its launches: a line of its own.
   uint32_t number_of(const CUpti_ActivityKernel9& record);

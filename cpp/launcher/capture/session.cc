@@ -29,6 +29,8 @@
 namespace tbsched::capture {
 namespace {
 
+// A callback that takes longer is told of: it delays the program.
+constexpr uint64_t kLongCallbackNs = 10'000;
 // A killed process loses what it recorded in one period, and a buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
 // How long another profiler is waited for that gives CUPTI up: half a second.
@@ -220,6 +222,8 @@ void Session::turn_on() {
   for (const auto kind : kHost) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   for (const auto kind : kWork) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   record_calls(cupti_, from_the_beginning_);
+  // The first flush takes longer. While CUDA begins, there is nothing to flush.
+  if (!from_the_beginning_) cupti_.flush_all(0);
 }
 
 void Session::turn_off() {
@@ -260,10 +264,17 @@ void Session::take(const Filled& buffer) {
 
 void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
                    const void* const data) {
-  take_callback(cupti_, domain, id, data, modules_, [this](const auto& use) {
+  const auto with_notes = [this](const auto& use) {
     const std::lock_guard lock(mutex_);
     use(notes_);
-  });
+  };
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  cupti_.timestamp(&begin_ns);
+  take_callback(cupti_, domain, id, data, modules_, with_notes);
+  cupti_.timestamp(&end_ns);
+  if (end_ns - begin_ns <= kLongCallbackNs) return;
+  with_notes([&](Recorder& recorder) { recorder.own_callback(begin_ns, end_ns); });
 }
 
 void Session::write_until_stopped() {

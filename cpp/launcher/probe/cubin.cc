@@ -47,9 +47,10 @@ struct Property {
   throw std::invalid_argument("image: not a cubin: " + why);
 }
 
+// A view: modules of programs have megabytes, and a copy takes longer than reading does.
 class Image {
  public:
-  explicit Image(const std::span<const std::byte> bytes) : bytes_(bytes.begin(), bytes.end()) {}
+  explicit Image(const std::span<const std::byte> bytes) : bytes_(bytes) {}
 
   template <typename Value>
   Value load(const uint64_t offset) const {
@@ -57,12 +58,6 @@ class Image {
     Value value;
     std::memcpy(&value, bytes_.data() + offset, sizeof(Value));
     return value;
-  }
-
-  template <typename Value>
-  void store(const uint64_t offset, const Value value) {
-    check(offset, sizeof(Value));
-    std::memcpy(bytes_.data() + offset, &value, sizeof(Value));
   }
 
   void check(const uint64_t offset, const uint64_t size) const {
@@ -75,10 +70,8 @@ class Image {
     return {begin, strnlen(begin, bytes_.size() - offset)};
   }
 
-  std::vector<std::byte> release() && { return std::move(bytes_); }
-
  private:
-  std::vector<std::byte> bytes_;
+  const std::span<const std::byte> bytes_;
 };
 
 // Calls action(name, place of its header, header) for each section.
@@ -120,14 +113,14 @@ void for_each_attribute(const Image& image, const Elf64_Shdr& section, const Act
 class Patch {
  public:
   Patch(const std::span<const std::byte> image, const int32_t registers, const int32_t local_memory)
-      : image_(image), registers_(registers), local_memory_(local_memory) {}
+      : patched_(image.begin(), image.end()), registers_(registers), local_memory_(local_memory) {}
 
   std::vector<std::byte> apply() && {
     for_each_section(image_,
                      [this](const std::string_view name, const uint64_t place,
                             const Elf64_Shdr& section) { section_found(name, place, section); });
     if (counts_ == 0) refuse("no register count in .nv.info");
-    return std::move(image_).release();
+    return std::move(patched_);
   }
 
  private:
@@ -142,7 +135,7 @@ class Patch {
       constexpr uint32_t symbol_mask = (1u << kRegisterShift) - 1;
       section.sh_info =
           (section.sh_info & symbol_mask) | (static_cast<uint32_t>(registers_) << kRegisterShift);
-      image_.store(place, section);
+      store(place, section);
     }
   }
 
@@ -155,7 +148,13 @@ class Patch {
     } else if (kind == kFrameSize || kind == kMinimumStackSize) {
       property.value = static_cast<uint32_t>(local_memory_);
     }
-    image_.store(offset, property);
+    store(offset, property);
+  }
+
+  template <typename Value>
+  void store(const uint64_t offset, const Value value) {
+    image_.check(offset, sizeof(Value));
+    std::memcpy(patched_.data() + offset, &value, sizeof(Value));
   }
 
   void check_registers(const uint32_t used) const {
@@ -167,7 +166,8 @@ class Patch {
     }
   }
 
-  Image image_;
+  std::vector<std::byte> patched_;
+  const Image image_{patched_};
   const int32_t registers_;
   const int32_t local_memory_;
   int counts_ = 0;

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tbsched import storage
 from tbsched.errors import shown
 from tbsched.importers.assembly.graphs import edges_through
+from tbsched.importers.reading.disturbance import sentence_about
 from tbsched.importers.reading.joined import Joined, Waited
 from tbsched.importers.reading.packed import pieces_of
 from tbsched.importers.reading.selection import Selection
@@ -117,6 +118,7 @@ class _Captured:
     null_streams: set[_Stream] = field(default_factory=set)
     streams: dict[_Stream, tuple[str, int]] = field(default_factory=dict)
     loading: set[int] = field(default_factory=set)
+    own_work: list[tuple[int, int]] = field(default_factory=list)  # of the capture
     attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
     graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
     graph_captures: list[tuple[int, int]] = field(default_factory=list)  # of streams
@@ -216,6 +218,9 @@ class _Captured:
     def loads(self, line: _Line) -> None:
         if _text(line, "loading") == "function":
             self.loading.add(_integer(line, "call"))
+
+    def overhead(self, line: _Line) -> None:
+        self.own_work.append(_times(line))
 
     def given(self, line: _Line) -> None:
         programmatic, priority = _flag(line, "programmatic"), _optional(line, "priority", -_LARGEST)
@@ -344,6 +349,9 @@ class _Captured:
                 f"{self.unfinished} kernels that still ran when the program ended: assumed that "
                 "they were not launched."
             )
+        disturbance = sentence_about(self.joined.calls.values(), self.own_work)
+        if disturbance is not None:
+            yield disturbance
 
 
 _TAKES: dict[str, Callable[[_Captured, _Line], None]] = {
@@ -360,6 +368,7 @@ _TAKES: dict[str, Callable[[_Captured, _Line], None]] = {
     "event": _Captured.event,
     "wait": _Captured.wait,
     "loading": _Captured.loads,
+    "overhead": _Captured.overhead,
     "attributes": _Captured.given,
     "graph_launch": _Captured.graph_launch,
     "edge": _Captured.edge,

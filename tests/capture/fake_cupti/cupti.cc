@@ -1,8 +1,10 @@
 // A stand-in for libcupti.so, and for what captures call of libcuda.so, to rehearse them without a
 // GPU: it delivers the records that a test plays. FAKE_CUPTI_BUSY=1: another profiler has
-// subscribed; FAKE_CUPTI_BUSY=call: it ends as a call of CUDA does.
+// subscribed; FAKE_CUPTI_BUSY=call: it ends as a call of CUDA does. FAKE_CUPTI_STEP: ns that pass
+// whenever the time is asked for.
 #include <cupti.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -29,7 +31,9 @@ void* callback_argument = nullptr;
 bool was_called = false;  // the driver
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
+std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> callbacks;  // that are on
+int flushes = 0;
 const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
@@ -115,6 +119,41 @@ void call_back(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
   if (callbacks[domain].contains(id)) callback(callback_argument, domain, id, data);
 }
 
+CUpti_ActivityKind kind_of(const CUpti_CallbackDomain domain) {
+  return domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER
+                                              : CUPTI_ACTIVITY_KIND_RUNTIME;
+}
+
+// Which functions are recorded of those whose records are all on, or all off.
+void choose(const CUpti_CallbackDomain domain, const CUpti_CallbackId id, const bool is_on) {
+  is_on ? void(calls[domain].insert(id)) : void(calls[domain].erase(id));
+  is_on ? void(left_out[domain].erase(id)) : void(left_out[domain].insert(id));
+}
+
+// Turning all of a domain on or off overrides a choice that was made before.
+void take_all_back(const CUpti_ActivityKind kind) {
+  for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
+    if (kind == kind_of(domain)) left_out[domain].clear();
+  }
+}
+
+// Whether calls of a function are recorded.
+bool records(const CUpti_CallbackDomain domain, const CUpti_CallbackId id) {
+  // A process that has used CUDA before cannot choose functions.
+  const bool chosen = calls[domain].contains(id) && std::getenv("FAKE_CUPTI_LATE") == nullptr;
+  return chosen || (kinds.contains(kind_of(domain)) && !left_out[domain].contains(id));
+}
+
+// Calls action(domain, id) for the functions of a name without its version.
+template <typename Action>
+void for_each_named(const std::string& name, const Action& action) {
+  for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
+    for (const auto& [id, known] : names_of(domain)) {
+      if (std::string(known).substr(0, std::string(known).find('_')) == name) action(domain, id);
+    }
+  }
+}
+
 // A driver call, as its entry and its exit.
 void call_back(const CUpti_CallbackId id, const void* const parameters, const uint32_t call) {
   CUpti_CallbackData data{};
@@ -145,7 +184,9 @@ CUptiResult cuptiGetResultString(const CUptiResult, const char** const name) {
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetTimestamp(uint64_t* const now) {
-  *now = 1'000'000;
+  static std::atomic<uint64_t> next = 1'000'000;
+  const char* const step = std::getenv("FAKE_CUPTI_STEP");
+  *now = next.fetch_add(step == nullptr ? 0 : std::strtoul(step, nullptr, 10));
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetCallbackName(const CUpti_CallbackDomain domain, const uint32_t id,
@@ -185,6 +226,7 @@ CUptiResult cuptiActivityRegisterCallbacks(const CUpti_BuffersCallbackRequestFun
 CUptiResult cuptiActivityEnable(const CUpti_ActivityKind kind) {
   if (kind == CUPTI_ACTIVITY_KIND_KERNEL) return CUPTI_ERROR_NOT_COMPATIBLE;  // it would serialise
   kinds.insert(kind);
+  take_all_back(kind);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableAndDump(const CUpti_ActivityKind kind) {
@@ -192,21 +234,21 @@ CUptiResult cuptiActivityEnableAndDump(const CUpti_ActivityKind kind) {
 }
 CUptiResult cuptiActivityDisable(const CUpti_ActivityKind kind) {
   kinds.erase(kind);
+  take_all_back(kind);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableDriverApi(const CUpti_CallbackId id, const uint8_t enable) {
-  auto& on = calls[CUPTI_CB_DOMAIN_DRIVER_API];
-  enable != 0 ? void(on.insert(id)) : void(on.erase(id));
+  choose(CUPTI_CB_DOMAIN_DRIVER_API, id, enable != 0);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableRuntimeApi(const CUpti_CallbackId id, const uint8_t enable) {
-  auto& on = calls[CUPTI_CB_DOMAIN_RUNTIME_API];
-  enable != 0 ? void(on.insert(id)) : void(on.erase(id));
+  choose(CUPTI_CB_DOMAIN_RUNTIME_API, id, enable != 0);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityEnableAllSyncRecords(uint8_t) { return CUPTI_SUCCESS; }
 CUptiResult cuptiActivityFlushAll(uint32_t) {
   const std::lock_guard lock(mutex);
+  ++flushes;
   deliver();
   return CUPTI_SUCCESS;
 }
@@ -234,6 +276,16 @@ CUptiResult cuptiGetGraphNodeId(const CUgraphNode node, uint64_t* const id) {
   *id = number(node);
   return CUPTI_SUCCESS;
 }
+
+// What a test asks.
+int fake_records(const char* const name) {
+  bool is_one = false;
+  for_each_named(name, [&](const CUpti_CallbackDomain domain, const CUpti_CallbackId id) {
+    is_one |= records(domain, id);
+  });
+  return is_one ? 1 : 0;
+}
+int fake_flushes() { return flushes; }
 
 // What a test plays. Times are nanoseconds since the capture started.
 constexpr uint64_t kStarted = 1'000'000;
@@ -270,18 +322,12 @@ void fake_stream(const uint32_t context, const uint32_t stream, const uint32_t f
 void fake_call(const char* const name, const uint32_t call, const uint32_t thread,
                const uint64_t start, const uint64_t end) {
   CUpti_ActivityAPI record{};
-  for (const auto domain : {CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_CB_DOMAIN_RUNTIME_API}) {
-    for (const auto& [id, known] : names_of(domain)) {
-      if (std::string(known).substr(0, std::string(known).find('_')) != name) continue;
-      const auto kind = domain == CUPTI_CB_DOMAIN_DRIVER_API ? CUPTI_ACTIVITY_KIND_DRIVER
-                                                             : CUPTI_ACTIVITY_KIND_RUNTIME;
-      // A process that has used CUDA before cannot choose functions.
-      const bool chosen = calls[domain].contains(id) && std::getenv("FAKE_CUPTI_LATE") == nullptr;
-      if (!chosen && !kinds.contains(kind)) return;
-      record.kind = kind;
-      record.cbid = id;
-    }
-  }
+  for_each_named(name, [&](const CUpti_CallbackDomain domain, const CUpti_CallbackId id) {
+    if (!records(domain, id)) return;
+    record.kind = kind_of(domain);
+    record.cbid = id;
+  });
+  if (record.cbid == 0) return;
   record.start = kStarted + start;
   record.end = kStarted + end;
   record.threadId = thread;
@@ -371,10 +417,11 @@ void fake_wait(const uint32_t type, const uint32_t call, const uint64_t start, c
   record.cudaEventId = event > 0 ? event : CUPTI_SYNCHRONIZATION_INVALID_VALUE;
   put(record);
 }
-void fake_loading(const uint32_t call, const uint64_t start, const uint64_t end) {
+void fake_overhead(const uint32_t what, const uint32_t call, const uint64_t start,
+                   const uint64_t end) {
   CUpti_ActivityOverhead3 record{};
   record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
-  record.overheadKind = CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING;
+  record.overheadKind = static_cast<CUpti_ActivityOverheadKind>(what);
   record.correlationId = call;
   record.start = kStarted + start;
   record.end = kStarted + end;
