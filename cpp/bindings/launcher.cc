@@ -116,6 +116,7 @@ py::dict query(const int32_t index) {
   py::dict dict = identity_in_python(found.properties, found.surroundings);
   dict["mps"] = found.surroundings.mps;
   dict["clusters"] = found.properties.clusters;
+  dict["copy_engines"] = found.properties.copy_engines;
   dict["threads_per_block"] = found.properties.threads_per_block;
   dict["blocks_per_sm"] = found.properties.blocks_per_sm;
   dict["threads_per_sm"] = found.properties.threads_per_sm;

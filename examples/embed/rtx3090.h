@@ -79,6 +79,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .relay_ns = 0,
       .graph_latency_ns = 0,
       .node_interval_ns = 0,
+      .copy_engine_count = 2,
       .copy_channels = 4,
       .host_copy_latency_ns = 0,
       .node_copy_latency_ns = 0,

@@ -88,6 +88,7 @@ inline tbsched::DeviceSpec h200() {
       .relay_ns = 170,
       .graph_latency_ns = 4500,
       .node_interval_ns = 1100,
+      .copy_engine_count = 2,
       .copy_channels = 4,
       .host_copy_latency_ns = 6500,
       .node_copy_latency_ns = 9500,

@@ -18,6 +18,7 @@ _NAMES_OF = {
     "advice.bounds": "MakespanBounds makespan_bounds",
     "advice.evenness": "Evenness forced_even",
     "advice.explain.explain": "explain",
+    "advice.account.account": "AccountRow",
     "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order",
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from tbsched import show as show
     from tbsched import sm as sm
     from tbsched import strategies as strategies
+    from tbsched.advice.account.account import AccountRow as AccountRow
     from tbsched.advice.bounds import MakespanBounds as MakespanBounds
     from tbsched.advice.bounds import makespan_bounds as makespan_bounds
     from tbsched.advice.evenness import Evenness as Evenness

@@ -20,6 +20,7 @@ class Info(TypedDict):
 class Queried(Info):
     mps: bool
     clusters: bool
+    copy_engines: int
     threads_per_block: int
     blocks_per_sm: int
     threads_per_sm: int

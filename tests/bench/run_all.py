@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from bench.measure import machine
 from bench.predictor import figures
+from bench.profiles import profiles
 from tbsched.show.text.tables import render, table_of
 from tbsched.storage import replacing
 
@@ -32,7 +34,7 @@ def main() -> None:
     on_page = PAGE.read_text("utf-8").split(BEGIN)[1].split(END)[0].count("\n| ") - 2
     with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True) as bar:
         task = bar.add_task("measuring", total=on_page)
-        for figure in figures():
+        for figure in itertools.chain(figures(), profiles()):
             rows.append(figure.cells())
             bar.console.print(*rows[-1], sep="  ", markup=False, highlight=False, soft_wrap=True)
             bar.update(task, advance=1, total=max(on_page, len(rows)))

@@ -50,7 +50,7 @@ class Board(Hidden):
         assert gpu == 0
         names = (
             "sms", "blocks_per_sm", "warps_per_sm", "registers_per_sm", "threads_per_block",
-            "shared_memory_reserve", "shared_memory_per_block",
+            "shared_memory_reserve", "shared_memory_per_block", "copy_engine_count",
         )  # fmt: skip
         details = {
             "compute_capability": self.spec.compute_capability,
@@ -108,6 +108,14 @@ def test_board_as_the_shipped_one_has_its_rules_and_a_measured_map(plug: Plug, c
         H200.provenance["scheduler.policy"], kind="inherited", source="h200"
     )
     assert [path.relative_to(cache) for path in cache.rglob("*.toml")] == [Path("GPU-1/580.1.toml")]
+
+
+def test_board_with_one_copy_engine_for_both_directions_says_so(plug: Plug) -> None:
+    plug(replace(H200, copy_engine_count=1))
+    spec = tb.device("gpu")
+    assert replace(spec, name="h200") == replace(H200, copy_engine_count=1, copy_channels=1)
+    kinds = [spec.provenance[f"scheduler.copy_{x}"].kind for x in ("engine_count", "channels")]
+    assert kinds == ["measured", "assumed"]
 
 
 def test_board_with_another_map_warns_and_is_predicted(plug: Plug) -> None:

@@ -11,6 +11,7 @@ import pytest
 import tbsched as tb
 from helpers import Fake
 from tbsched.calibration.boards.describe import described, heading
+from tbsched.hardware.described import known_engines
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.documented import compute_capabilities, documented
 from tbsched.launcher.observe import Gpu
@@ -29,6 +30,7 @@ def asked(**changes: Any) -> Queried:
         "threads_per_block": 1024,
         "shared_memory_reserve": 1024,
         "shared_memory_per_block": 101376,
+        "copy_engine_count": 2,
         **changes,
     }
     info = DeviceInfo("NVIDIA GeForce RTX 4090", limits["sms"], details)
@@ -88,6 +90,16 @@ def test_what_the_driver_says_comes_from_the_vendor() -> None:
     )
 
 
+def test_driver_says_whether_both_directions_share_a_copy_engine() -> None:
+    one, two = (described(asked(copy_engine_count=count), "mine", 1) for count in (1, 2))
+    assert (one.copy_engine_count, one.copy_channels) == (1, 1)
+    assert (two.copy_engine_count, two.copy_channels) == (2, tb.device("rtx3090").copy_channels)
+    origin = one.provenance["scheduler.copy_engine_count"]
+    assert (origin.kind, origin.source[:13]) == ("vendor", "driver 580.1:")
+    assert one.provenance["scheduler.copy_channels"].kind == "assumed"
+    assert [known_engines(count) for count in range(5)] == [1, 1, 2, 2, 2]
+
+
 def test_driver_that_contradicts_the_documents_has_measured(tmp_path: Path) -> None:
     spec = described(asked(blocks_per_sm=20, shared_memory_per_sm=131072), "mine", 1)
     origin = spec.provenance["limits.blocks_per_sm"]
@@ -134,6 +146,7 @@ def test_gpu_is_asked_through_the_driver(fake_gpu: tuple[Gpu, Fake]) -> None:
     assert (spec.title, spec.compute_capability, spec.sms) == ("Fake GPU", "9.0", 4)
     assert (spec.max_cluster, spec.provenance["limits.max_cluster"].kind) == (8, "vendor")
     assert (spec.shared_memory_configurations[-1], spec.gpcs) == (233472, ())
+    assert (spec.copy_engine_count, spec.copy_channels) == (2, 4)
 
 
 def test_asking_leaves_nothing_behind(fake_gpu: tuple[Gpu, Fake]) -> None:

@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tbsched as tb
+from helpers import examples
 from tbsched.traces.timeline import span_of
 
 SPEC = tb.device("h200")
@@ -111,6 +114,54 @@ def test_copies_of_given_durations_take_those() -> None:
 def test_without_a_bandwidth_of_both_ways_neither_slows_the_other() -> None:
     alone = tb.device("h200-both-ways-as-alone")
     assert lasted_us(copy(0), copy(1, "d2h"), spec=alone) == pytest.approx([MB_US] * 2, abs=0.01)
+
+
+ONE_ENGINE = replace(SPEC, copy_engine_count=1)
+IN_ORDER = replace(ONE_ENGINE, copy_channels=1)
+GAP_US = SPEC.host_copy_gap_ns / 1e3
+
+
+@pytest.mark.parametrize("kinds", [("h2d", "d2h"), ("d2h", "h2d")])
+def test_one_engine_for_both_directions_makes_them_take_turns(kinds: Any) -> None:
+    both = [copy(stream, kind) for stream, kind in enumerate(kinds)]
+    begins, ends = moved_us(*both).T
+    assert begins.max() < ends.min()  # two engines: at once
+    first, second = moved_us(*both, spec=ONE_ENGINE)
+    assert second[0] - first[1] == pytest.approx(GAP_US)
+    # Nothing slows them down.
+    assert np.ptp([first, second], axis=1) == pytest.approx([MB_US] * 2, abs=0.01)
+
+
+def test_one_engine_goes_on_in_a_stream_that_turns_round() -> None:
+    turning = (copy(0, duration=1e-4), copy(0, "d2h", duration=1e-4))
+    one, two = (np.diff(moved_us(*turning, spec=spec).ravel()) for spec in (ONE_ENGINE, SPEC))
+    assert one == pytest.approx([100, GAP_US, 100])
+    assert two[1] > SPEC.host_copy_latency_ns / 1e3
+
+
+@pytest.mark.parametrize(("channels", "is_held_up"), [(1, True), (4, False)])
+def test_a_copy_back_that_waits_holds_up_those_to_the_gpu(channels: int, is_held_up: bool) -> None:
+    program = (copy(0), kernel(0, LONG_US), copy(0, "d2h"), copy(1))
+    spec = replace(ONE_ENGINE, copy_channels=channels)
+    assert (moved_us(*program, spec=spec)[2, 0] > LONG_US) == is_held_up
+    assert moved_us(*program, spec=replace(SPEC, copy_channels=channels))[2, 0] < LONG_US
+
+
+WORK = st.builds(copy, st.integers(0, 5), st.sampled_from(["h2d", "d2h"]), st.just(MB)) | st.builds(
+    kernel, st.integers(0, 5), st.sampled_from([5, 60, LONG_US])
+)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(WORK, max_size=20), st.integers(1, 8))
+def test_an_engine_for_all_makes_one_copy_at_a_time(work: list[Any], channels: int) -> None:
+    program = [*work, copy(0), copy(1, "d2h")]
+    in_order = moved_us(*program, spec=IN_ORDER)
+    assert (in_order[1:, 0] >= in_order[:-1, 1] + GAP_US - 1e-6).all()
+    times = moved_us(*program, spec=replace(ONE_ENGINE, copy_channels=channels))
+    times = times[times[:, 0].argsort()]
+    assert (times[1:, 0] >= times[:-1, 1] + GAP_US - 1e-6).all()
+    assert times[:, 1] - times[:, 0] == pytest.approx(MB_US, abs=0.01)
 
 
 def test_a_copy_that_has_not_waited_is_not_overtaken() -> None:
@@ -272,7 +323,8 @@ def test_no_order_of_nodes_and_streams_stops_an_engine() -> None:
         kernel(0, 50), copy(0, "d2h"), graph.launch(0), copy(0, "d2h"), copy(1, "d2h"),
         copy(1, pinned=False), copy(1), copy(1, pinned=False), copy(0),
     ]  # fmt: skip
-    assert (moved_us(*program, spec=replace(SPEC, copy_channels=1))[:, 1] > 0).all()
+    for spec in (replace(SPEC, copy_channels=1), IN_ORDER, ONE_ENGINE):
+        assert (moved_us(*program, spec=spec)[:, 1] > 0).all()
 
 
 def test_a_program_of_copies_alone_is_one() -> None:

@@ -67,6 +67,8 @@ RANGES = [
     ("allocation.local_memory_initial", -1, 2**24 + 1),
     ("allocation.local_memory_unit", 0, 65537),
     ("scheduler.hardware_queues", 0, 1025),
+    ("scheduler.copy_engine_count", 0, 3),
+    ("scheduler.copy_channels", 0, 1025),
     ("scheduler.resident_grids", 0, 2**20 + 1),
     ("scheduler.launch_latency_ns", -1, 10**9 + 1),
     ("scheduler.completion_latency_ns", -1, 10**9 + 1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_blocks_run_as_long_as_the_kernel_divided_by_its_waves(tmp_path: Path) -
     [
         ("NVIDIA H100 80GB HBM3", 132, True), ("NVIDIA H100 PCIe", 114, False),
         ("Tesla V100-SXM2-16GB", 80, True), ("NVIDIA GeForce RTX 3090", 82, True),
-        ("AMD Instinct MI250", 104, False), ("", 132, False),
+        ("", 132, False),
     ],
 )  # fmt: skip
 def test_device_is_known_by_its_name_and_size(
@@ -104,6 +105,60 @@ def test_device_is_known_by_its_name_and_size(
     assert assumed(guessed, "waves that the kernel has alone on") == known
     assert assumed(fitted, "The time of each block: found with the model") == known
     assert assumed(fitted, "waves that the kernel") is False
+
+
+def test_gpus_of_other_vendors_are_refused_by_name(tmp_path: Path) -> None:
+    for name, warp in (("AMD Instinct MI250", 64), ("", 64)):
+        device = {"id": 0, "name": name, "numSms": 104, "warpSize": warp}
+        events = call(1, 1, 1), kernel(1, 3, 3)
+        place = kineto(tmp_path / "t.json", *events, deviceProperties=[device])
+        with pytest.raises(ValueError, match=r"of a GPU of (AMD|another vendor)"):
+            tb.load_program(place)
+    place = kineto(tmp_path / "t.json", call(1, 1, 1, "hipLaunchKernel"), kernel(1, 3, 3))
+    with pytest.raises(ValueError, match="hipLaunchKernel is a call of HIP"):
+        tb.load_program(place)
+
+
+def test_a_gpu_that_is_no_device_here_is_described_by_its_properties(tmp_path: Path) -> None:
+    device = {
+        "id": 0, "name": "NVIDIA GeForce RTX 4090", "computeMajor": 8, "computeMinor": 9,
+        "numSms": 128, "maxThreadsPerMultiprocessor": 1536, "warpSize": 32,
+        "regsPerMultiprocessor": 65536, "sharedMemPerBlockOptin": 101376,
+    }  # fmt: skip
+    events = call(1, 1, 1), kernel(1, 3, 3)
+    program = tb.load_program(kineto(tmp_path / "t.json", *events, deviceProperties=[device]))
+    found = tb.explain(program)
+    assert found.prediction is not None
+    assert found.prediction.device.name == "NVIDIA GeForce RTX 4090"
+    assert found.prediction.device.sms == 128
+    assert assumed(program, "No device here is NVIDIA GeForce RTX 4090: it is described")
+    with pytest.raises(ValueError, match="device: tx2, but the profile was recorded on NVIDIA Ge"):
+        tb.explain(program, "tx2")
+
+
+def test_a_kernel_without_a_grid_is_kept(tmp_path: Path) -> None:
+    shapeless = kernel(2, 13, 3)
+    del shapeless["args"]["grid"]
+    program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 3), call(2, 11, 1), shapeless)
+    assert [launch.threads for launch in program.sequence.launches][1] == 128
+    assert assumed(program, "The grid and the blocks of 1 kernels")
+
+
+def test_events_that_stand_twice_count_once(tmp_path: Path) -> None:
+    events = [call(1, 1, 1), kernel(1, 3, 3), call(2, 11, 1), kernel(2, 13, 3)]
+    program = read(tmp_path, *events, *events)
+    assert len(program.sequence.launches) == 2
+    assert program.activity is not None
+    assert program.activity.duplicates == 2
+    assert "2 records stand in the file more than once" in str(tb.explain(program))
+
+
+def test_a_list_of_events_is_read_though_it_is_not_closed(tmp_path: Path) -> None:
+    events = [call(1, 1, 1), kernel(1, 3, 3)]
+    place = tmp_path / "t.json"
+    for text in (json.dumps(events), json.dumps(events)[:-1] + ",\n"):
+        place.write_text(text, "utf-8")
+        assert len(tb.load_program(place, "h100").sequence.launches) == 1
 
 
 def test_copies_and_memsets(tmp_path: Path) -> None:
@@ -118,7 +173,7 @@ def test_copies_and_memsets(tmp_path: Path) -> None:
     assert (first.kind, first.pinned, first.blocking) == ("h2d", True, False)  # type: ignore[union-attr]
     assert (second.kind, second.pinned, second.blocking) == ("d2h", False, True)  # type: ignore[union-attr]
     assert third == tb.Memset(4096, 1e-6, stream=tb.LEGACY_STREAM)
-    assert program.transfers.tolist() == [(4000, 6000), (7000, 9000), (14000, 15000)]
+    assert program.transfers.tolist() == [(4000, 6000, 0), (7000, 9000, 1), (14000, 15000, 2)]
     assert assumed(program, "1 copies are not to or from the GPU: left out")
 
 

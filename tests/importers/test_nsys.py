@@ -107,11 +107,11 @@ def test_parts_can_be_selected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "changes", "words"),
     [
-        ("CUPTI_ACTIVITY_KIND_KERNEL", {"gridX": None}, "gridX: a number from 0 is needed"),
-        ("CUPTI_ACTIVITY_KIND_KERNEL", {"start": "x" * 9}, "start: a number from 0"),
-        ("CUPTI_ACTIVITY_KIND_KERNEL", {"end": 5}, "ended at 5 ns, before 20000"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", {"gridX": -1}, "gridX: a number from 0 is needed"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", {"start": "x" * 9}, "start: nanoseconds are needed"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", {"end": None}, "end: nanoseconds are needed, got None"),
+        ("CUPTI_ACTIVITY_KIND_KERNEL", {"deviceId": 2**31}, "deviceId: a number from 0 to"),
         ("CUPTI_ACTIVITY_KIND_KERNEL", {"blockX": 4096}, r"Launch.threads: 8192 is outside"),
-        ("CUPTI_ACTIVITY_KIND_KERNEL", {"demangledName": 99, "shortName": None}, "number 99"),
         ("CUPTI_ACTIVITY_KIND_KERNEL", {"registersPerThread": -1}, "registersPerThread"),
         ("CUPTI_ACTIVITY_KIND_RUNTIME", {"end": 0}, "before it was made"),
         ("CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes": None}, "bytes: a number"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +38,7 @@ SCORED = {
 REMOVED = {
     "cupy_connections": "CUDA_DEVICE_MAX_CONNECTIONS",
     "cupy_legacy_stream": "non-blocking",
-    "sync_in_loop": "without 24 synchronisations",
+    "sync_in_loop": "without 2. (synchronisations|calls of aten::item)",
 }
 
 
@@ -71,7 +72,7 @@ def test_the_change_that_helps_most_brings_what_it_brought_on_the_gpu(
     c = loaded(recording(RECORDINGS / gpu, name, "c"))
     explained = tb.explain(a, spec)
     best = explained.changes[0]
-    assert change in best.what
+    assert re.search(change, best.what)
     gain = measured(a).makespan - measured(c).makespan
     assert explained.makespan * 1e9 - best.makespan * 1e9 == pytest.approx(gain, rel=GAIN)
     for gap in explained.gaps:

@@ -18,8 +18,6 @@ CPP = ROOT / "cpp"
 PACKAGE = ROOT / "python" / "tbsched"
 SOURCES = (ROOT / "python", CPP, ROOT / "kernels", ROOT / "tests")
 ENDINGS = {".py", ".pyi", ".cc", ".h", ".cu", ".cuh"}
-MODULES_PER_FOLDER = 12
-LINES_PER_FILE = 500
 
 MAY_INCLUDE = {
     "tbsched/program": {"tbsched/program"},
@@ -265,20 +263,3 @@ def files_of(folder: Path) -> list[Path]:
 
 
 ALL = [path for folder in SOURCES for path in files_of(folder)]
-
-
-@pytest.mark.parametrize(
-    "folder", sorted({path.parent for path in ALL}), ids=lambda path: str(path.relative_to(ROOT))
-)
-def test_folder_has_few_modules(folder: Path) -> None:
-    modules = {path.stem for path in ALL if path.parent == folder} - {"__init__"}
-    assert len(modules) <= MODULES_PER_FOLDER, sorted(modules)
-
-
-def test_files_are_short() -> None:
-    long = {
-        str(path.relative_to(ROOT)): lines
-        for path in ALL
-        if (lines := len(path.read_text("utf-8").splitlines())) > LINES_PER_FILE
-    }
-    assert not long

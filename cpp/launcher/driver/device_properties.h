@@ -24,6 +24,7 @@ struct DeviceProperties {
   int32_t registers_per_sm = 0;
   int32_t shared_memory_per_sm = 0;   // the largest configuration
   int32_t shared_memory_reserve = 0;  // of each block, the driver's own
+  int32_t copy_engines = 0;
   bool clusters = false;
 };
 

@@ -48,6 +48,7 @@ inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
+inline constexpr Range copy_engine_count{1, 2};
 inline constexpr Range copy_channels{1, 1024};
 inline constexpr Range host_copy_latency_ns{0, 1000000000};
 inline constexpr Range node_copy_latency_ns{0, 1000000000};
@@ -252,6 +253,9 @@ struct DeviceSpec {
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
   int64_t node_interval_ns = 0;
+  // copy engines: with 2 there is one for each direction between the host and the GPU, with 1
+  // copies of both directions take turns
+  int32_t copy_engine_count = 2;
   // channels of each copy engine: a copy that waits holds up what is behind it in its channel
   int32_t copy_channels = 4;
   // from when a copy to or from the host need not wait any more until it moves bytes
@@ -428,6 +432,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
+  visit(Field{.section = "scheduler", .name = "copy_engine_count", .range = ranges::copy_engine_count, .required = false}, spec.copy_engine_count);
   visit(Field{.section = "scheduler", .name = "copy_channels", .range = ranges::copy_channels, .required = false}, spec.copy_channels);
   visit(Field{.section = "scheduler", .name = "host_copy_latency_ns", .range = ranges::host_copy_latency_ns, .required = false}, spec.host_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_copy_latency_ns", .range = ranges::node_copy_latency_ns, .required = false}, spec.node_copy_latency_ns);

@@ -18,6 +18,8 @@ class Change:
         host: of a profile, the changed program's gaps between calls, as ``Program.host``; empty: it
             has none.
         condition: what must hold for the program to compute the same; empty: nothing.
+        is_bound: whether nothing saves more than this, and what the program can do saves less.
+        saves: seconds of the predicted makespan, where the program as it is is known.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(100, 1024, 64, duration=1e-4)])
@@ -30,3 +32,5 @@ class Change:
     makespan: float
     host: tuple[float, ...] = ()
     condition: str = ""
+    saves: float = 0.0
+    is_bound: bool = False

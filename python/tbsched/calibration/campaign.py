@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from tbsched.calibration.asking.elimination import explains
@@ -141,8 +141,15 @@ def disagreeing(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> list[
 
 
 def _key(spec: DeviceSpec) -> str:
-    """The same for devices that predict the same."""
-    values = {field.path: field.of(spec) for field in FIELDS if field.section}
+    """The same for devices that predict the same.
+
+    Defaults do not count: a field that is new keeps the key of what was compared before.
+    """
+    usual = {x.name: x.default for part in (spec, spec.mechanisms) for x in fields(part)}
+    every = {field.path: field for field in FIELDS if field.section}
+    values = {
+        path: field.of(spec) for path, field in every.items() if field.of(spec) != usual[field.name]
+    }
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 

@@ -9,11 +9,10 @@ from tbsched import storage
 from tbsched.cli.console import note
 from tbsched.cli.options import DEFAULT_DEVICE, Part
 from tbsched.hardware.catalogue import device as find_device
-from tbsched.importers.assembly.durations import known_device
 from tbsched.importers.programs import fitted, is_profile, load_program
 from tbsched.importers.readers import read_sequences
 from tbsched.prediction.predict import predict
-from tbsched.prediction.program_device import device_of
+from tbsched.prediction.program_device import device_of, own_device
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces, save_traces
@@ -66,7 +65,7 @@ def predict_program(program: Program, device: str | None, policy: str | None) ->
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.
     """
-    own = known_device(program.device, program.sms)
+    own = own_device(program)
     spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
     found = fitted(program, own or spec)
     return predict(found.sequence, device_of(found, spec), policy, host=found.host)

@@ -138,6 +138,8 @@ class DeviceFields:
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
             one after the other.
+        copy_engine_count: copy engines: with 2 there is one for each direction between the host and
+            the GPU, with 1 copies of both directions take turns.
         copy_channels: channels of each copy engine: a copy that waits holds up what is behind it in
             its channel.
         host_copy_latency_ns: from when a copy to or from the host need not wait any more until it
@@ -258,6 +260,7 @@ class DeviceFields:
     relay_ns: int = 0
     graph_latency_ns: int = 0
     node_interval_ns: int = 0
+    copy_engine_count: int = 2
     copy_channels: int = 4
     host_copy_latency_ns: int = 0
     node_copy_latency_ns: int = 0
@@ -374,6 +377,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "relay_ns", "ns", "not measured"),
     Field("scheduler", "graph_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_interval_ns", "ns", "not measured"),
+    Field("scheduler", "copy_engine_count", "int", "as on the H200"),
     Field("scheduler", "copy_channels", "int", "as on the H200"),
     Field("scheduler", "host_copy_latency_ns", "ns", "not measured"),
     Field("scheduler", "node_copy_latency_ns", "ns", "not measured"),

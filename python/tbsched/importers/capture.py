@@ -17,6 +17,7 @@ from tbsched.importers.reading.joined import Joined, Waited
 from tbsched.importers.reading.packed import pieces_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import GraphCall, Kernel, Record, Recording, Transfer
+from tbsched.program.activity import COPY, KERNEL, MEMSET, copy_name
 
 NAME = "tbsched capture"
 VERSION = 1
@@ -31,7 +32,7 @@ _SHAPE = (
     "local_memory", "cluster", "carveout", "cooperative",
 )  # fmt: skip
 _PLACE = (
-    "stream", "start_ns", "end_ns", "context", "device", "executable", "node", "channel",
+    "stream", "start_ns", "end_ns", "context", "device", "executable", "node", "channel", "row",
 )  # fmt: skip
 _OF_LAUNCH = ("shared_memory_executed", "priority", "programmatic", "first_use", "green_context")
 _OF_TRANSFER = ("kind", "bytes", "pinned")
@@ -187,7 +188,9 @@ class _Captured:
         elif "StreamEndCapture" in name and self.graph_captures:
             self.graph_captures[-1] = (self.graph_captures[-1][0], end)
         elif "failed" not in line:
-            self.joined.add_call(number, name, thread, start, end)
+            self.joined.add_call(number, name, 0, thread, start, end)
+            return
+        self.joined.activity.add_call(name, 0, thread, start, end, number)
 
     def ran(self, line: _Line) -> None:
         kernel = _integer(line, "ran")
@@ -263,9 +266,12 @@ class _Captured:
             if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
                 self._join(work, stream)
         self.work.clear()
+        for number in self.loading:
+            self.joined.activity.loaded(number)
         self._forget_waits_of_graphs()
         name, sms = self.devices.get(self.joined.device or 0, (None, None))
-        records = self._with_graphs(self.joined.records())
+        records, activity = self.joined.records()
+        records = self._with_graphs(records)
         kinds = {self.numbered(stream): row for stream, row in self.streams.items()}
         legacy = {number for number, (kind, _) in kinds.items() if kind == "null"}
         legacy |= {self.numbered(stream) for stream in self.null_streams}
@@ -285,13 +291,25 @@ class _Captured:
             sources=_SOURCES,
             missing=[*self._missing(), *self.joined.left_out],
             first_uses=True,
+            kernels=self.joined.kernels,
+            activity=activity,
         )
 
     def _join(self, work: _Work, stream: int) -> None:
         context = work.stream.context
+        device = self.device_of.get(context, 0)
+        if work.kernel is None:
+            assert work.moved is not None
+            kind, size, pinned = work.moved
+            what, name = MEMSET if kind == "memset" else COPY, copy_name(kind, pinned)
+        else:
+            what, name, size = KERNEL, self.kernels[work.kernel][0], 0
+        row = self.joined.activity.add_work(
+            device, what, name, stream, work.start_ns, work.end_ns, work.call, size=size
+        )
         place = (
-            stream, work.start_ns, work.end_ns, context, self.device_of.get(context, 0),
-            work.graph, work.node, work.channel,
+            stream, work.start_ns, work.end_ns, context, device, work.graph, work.node,
+            work.channel, row,
         )  # fmt: skip
         if work.kernel is None:
             assert work.moved is not None

@@ -10,10 +10,20 @@ from typing import Any
 from tbsched import storage
 from tbsched.errors import shown
 from tbsched.importers.reading.joined import Joined, Waited
-from tbsched.importers.reading.members import members
-from tbsched.importers.reading.packed import pieces_of
+from tbsched.importers.reading.members import listed, members
+from tbsched.importers.reading.packed import head_of, pieces_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
+from tbsched.program.activity import (
+    ANNOTATION,
+    COPY,
+    FUNCTION,
+    KERNEL,
+    MEMSET,
+    OPERATOR,
+    copy_name,
+)
+from tbsched.program.gpu_facts import GpuFacts
 
 NAME = "torch.profiler trace (Kineto)"
 LEGACY_STREAM = 7  # CUPTI's number of the default stream of a process's first context
@@ -24,12 +34,24 @@ _OLDER = {
 }  # fmt: skip
 _KERNEL = (
     "name", "grid", "block", "registers", "dynamic_shared_memory", "stream", "start_ns", "end_ns",
-    "context", "device", "priority", "executable", "node", "channel",
+    "context", "device", "priority", "executable", "node", "channel", "row",
 )  # fmt: skip
 _TRANSFER = (
     "kind", "bytes", "pinned", "stream", "start_ns", "end_ns", "context", "device", "executable",
-    "node", "channel",
+    "node", "channel", "row",
 )  # fmt: skip
+_HOST_KINDS = {
+    "cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": ANNOTATION,
+    "python_function": FUNCTION, "overhead": FUNCTION,
+}  # fmt: skip
+# Of a GPU what deviceProperties calls it, as far as every version does.
+_GPU = {
+    "name": "name", "sms": "numSms", "major": "computeMajor", "minor": "computeMinor",
+    "warp_size": "warpSize", "threads_per_sm": "maxThreadsPerMultiprocessor",
+    "registers_per_sm": "regsPerMultiprocessor",
+    "shared_memory_per_sm": "sharedMemPerMultiprocessor",
+    "shared_memory_per_block": "sharedMemPerBlockOptin",
+}  # fmt: skip
 _COPIES = {
     "HtoD": "h2d", "HtoA": "h2d", "DtoH": "d2h", "AtoH": "d2h", "DtoD": "d2d", "AtoA": "d2d",
     "AtoD": "d2d", "DtoA": "d2d", "PtoP": "d2d",
@@ -44,9 +66,10 @@ _LARGEST = 2**63 - 1
 
 def takes(head: bytes) -> bool:
     """Whether a file that begins so is one."""
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and any(
-        key in head for key in _KEYS
-    )
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text.startswith(b"["):
+        return b'"ph"' in text
+    return text.startswith(b"{") and any(key in text for key in _KEYS)
 
 
 def read(place: Path, selection: Selection) -> Recording:
@@ -65,14 +88,15 @@ def read(place: Path, selection: Selection) -> Recording:
         except (TypeError, ValueError) as error:
             raise ValueError(f"{storage.shown(place)}: traceEvents[{number}]: {error}") from None
     joined = reader.joined
-    name, sms = _device(devices, joined.device)
+    gpu = _gpu(devices, joined.device)
     missing_ = [_STREAMS, *joined.left_out]
-    records = joined.records()
+    records, activity = joined.records()
     if joined.unknown_waits:
         missing_.append(_UNKNOWN_WAITS.format(count=joined.unknown_waits))
     return Recording(
-        records=records, format=NAME, device=name, sms=sms, sources=_SOURCES, missing=missing_,
-        legacy_streams=frozenset({LEGACY_STREAM}),
+        records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu, sources=_SOURCES,
+        missing=missing_, legacy_streams=frozenset({LEGACY_STREAM}), activity=activity,
+        kernels=joined.kernels,
     )  # fmt: skip
 
 
@@ -104,7 +128,17 @@ class _Reader:
         if not isinstance(event, dict) or event.get("ph") != "X":
             return
         category = event.get("cat")
-        take = self._takes.get(category) if isinstance(category, str) else None
+        if not isinstance(category, str):
+            return
+        if category.startswith("xpu_"):
+            raise ValueError("a call of an Intel GPU, and tbsched knows NVIDIA's")
+        kind = _HOST_KINDS.get(category)
+        if kind is not None:
+            start, end = _times(event)
+            name, process, thread = str(event.get("name")), event.get("pid"), event.get("tid")
+            self.joined.activity.add_host(kind, name, str(process), str(thread), start, end)
+            return
+        take = self._takes.get(category)
         if take is None:
             return
         args = event.get("args")
@@ -116,26 +150,36 @@ class _Reader:
         name = event.get("name")
         if not isinstance(name, str):
             raise ValueError(f"kernel: a name is needed, got {shown(name)}")
-        stream, start_ns, end_ns = _integer(args, "stream"), *_times(event)
+        stream, start_ns, end_ns = _stream(event, args), *_times(event)
         if not self._is_wanted(stream, name, start_ns):
             return
-        self.joined.add_work(_integer(args, "correlation"), Kernel, _KERNEL, (
-            self._names.setdefault(name, name), _three(args, "grid"), _three(args, "block"),
+        correlation, device = _correlation(args), _optional(args, "device") or 0
+        row = self.joined.activity.add_work(
+            device, KERNEL, name, stream, start_ns, end_ns, correlation, node=_graph(args)[1] or 0
+        )
+        is_shaped = "grid" in args and "block" in args
+        self.joined.add_work(correlation, Kernel, _KERNEL, (
+            self._names.setdefault(name, name), _three(args, "grid") if is_shaped else None,
+            _three(args, "block") if is_shaped else None,
             _optional(args, "registers per thread") or None, _optional(args, "shared memory"),
-            stream, start_ns, end_ns,
-            _optional(args, "context") or 0, _optional(args, "device") or 0,
-            _optional(args, "priority", -_LARGEST), *_graph(args), _optional(args, "channel"),
+            stream, start_ns, end_ns, _optional(args, "context") or 0, device,
+            _optional(args, "priority", -_LARGEST), *_graph(args), _optional(args, "channel"), row,
         ))  # fmt: skip
 
     def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
-        stream, start_ns, end_ns = _integer(args, "stream"), *_times(event)
+        stream, start_ns, end_ns = _stream(event, args), *_times(event)
         if not self._is_wanted(stream, None, start_ns):
             return
         kind, pinned = _copy_kind(str(event.get("name")))
-        self.joined.add_work(_integer(args, "correlation"), Transfer, _TRANSFER, (
-            kind, _optional(args, "bytes") or 0, pinned, stream, start_ns, end_ns,
-            _optional(args, "context") or 0, _optional(args, "device") or 0, *_graph(args),
-            _optional(args, "channel"),
+        size, device = _optional(args, "bytes") or 0, _optional(args, "device") or 0
+        correlation = _correlation(args)
+        row = self.joined.activity.add_work(
+            device, MEMSET if kind == "memset" else COPY, copy_name(kind, pinned), stream, start_ns,
+            end_ns, correlation, size=size, node=_graph(args)[1] or 0,
+        )  # fmt: skip
+        self.joined.add_work(correlation, Transfer, _TRANSFER, (
+            kind, size, pinned, stream, start_ns, end_ns, _optional(args, "context") or 0, device,
+            *_graph(args), _optional(args, "channel"), row,
         ))  # fmt: skip
 
     def _is_wanted(self, stream: int, name: str | None, start_ns: int) -> bool:
@@ -143,11 +187,14 @@ class _Reader:
         return selection.takes(stream, name) and selection.takes_time(start_ns, self._first_ns)
 
     def _call(self, event: dict[str, Any], args: dict[str, Any]) -> None:
-        if "correlation" not in args:
-            return
-        thread = (str(event.get("pid")), str(event.get("tid")))
-        correlation = _integer(args, "correlation")
-        self.joined.add_call(correlation, str(event.get("name")), thread, *_times(event))
+        name, process = str(event.get("name")), str(event.get("pid"))
+        thread, correlation = str(event.get("tid")), _correlation(args)
+        if name.startswith("hip"):
+            raise ValueError(
+                f"{name} is a call of HIP: it ran on an AMD GPU, and tbsched knows NVIDIA's"
+            )
+        start, end = _times(event)
+        self.joined.add_call(correlation, name, process, thread, start, end)
 
     def _synchronization(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         stream = _integer(args, "stream", -1)
@@ -184,16 +231,16 @@ def _copy_kind(name: str) -> tuple[str, bool | None]:
 
 
 def _times(event: dict[str, Any]) -> tuple[int, int]:
-    start = _nanoseconds(event, "ts")
-    return start, start + _nanoseconds(event, "dur")
+    start = _nanoseconds(event, "ts", -_LONGEST)
+    return start, start + _nanoseconds(event, "dur", 0)
 
 
-def _nanoseconds(event: dict[str, Any], field: str) -> int:
+def _nanoseconds(event: dict[str, Any], field: str, least: int) -> int:
     value = event.get(field)
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
-    if not 0 <= value <= _LONGEST:
-        raise ValueError(f"{field}: {shown(value)} is outside 0..{_LONGEST} microseconds")
+    if not least <= value <= _LONGEST:
+        raise ValueError(f"{field}: {shown(value)} is outside {least}..{_LONGEST} microseconds")
     return int(value * 1000)
 
 
@@ -202,6 +249,19 @@ def _integer(args: dict[str, Any], field: str, low: int = 0) -> int:
     if type(value) is int and low <= value <= _LARGEST:
         return value
     raise ValueError(f"args.{field}: a number from {low} is needed, got {shown(value)}")
+
+
+def _correlation(args: dict[str, Any]) -> int:
+    """Its number; work without one has a number that no call has."""
+    return (_integer(args, "correlation") if "correlation" in args else 0) or -1
+
+
+def _stream(event: dict[str, Any], args: dict[str, Any]) -> int:
+    """Its stream; that of older versions is the number of its row."""
+    if "stream" in args:
+        return _integer(args, "stream")
+    row = event.get("tid")
+    return row if type(row) is int and row >= 0 else 0
 
 
 def _optional(args: dict[str, Any], field: str, low: int = 0) -> int | None:
@@ -220,7 +280,7 @@ def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
 def _first_ns(place: Path) -> int:
     """When the first work on the GPU starts."""
     starts = (
-        _nanoseconds(event, "ts")
+        _nanoseconds(event, "ts", -_LONGEST)
         for event in _events(place, [])
         if isinstance(event, dict)
         and event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
@@ -236,6 +296,9 @@ def _events(place: Path, devices: list[Any]) -> Iterator[object]:
         ValueError: not JSON, or it ends early.
     """
     try:
+        if head_of(place).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            yield from listed(pieces_of(place))
+            return
         for key, value in members(pieces_of(place), _LISTS):
             if key == "traceEvents":
                 yield value
@@ -249,13 +312,12 @@ def _events(place: Path, devices: list[Any]) -> Iterator[object]:
         ) from None
 
 
-def _device(devices: list[Any], number: int | None) -> tuple[str | None, int | None]:
-    """The name of a GPU and how many SMs it has, as far as the trace tells."""
+def _gpu(devices: list[Any], number: int | None) -> GpuFacts:
+    """What the trace tells of a GPU."""
     for device in devices:
         if isinstance(device, dict) and device.get("id") == number:
-            name, sms = device.get("name"), device.get("numSms")
-            return name if isinstance(name, str) else None, sms if type(sms) is int else None
-    return None, None
+            return GpuFacts.of({ours: device.get(theirs) for ours, theirs in _GPU.items()})
+    return GpuFacts()
 
 
 _STREAMS = (

@@ -7,20 +7,34 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices
+from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import capture, examiner, kineto, nsys, recorded
+from tbsched.importers import capture, examiner, foreign, kineto, nsys, recorded
 from tbsched.importers.assembly.assemble import assembled
-from tbsched.importers.assembly.durations import known_device
+from tbsched.importers.reading.joined import MOST_PREDICTED
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording
 from tbsched.prediction.fitting.durations import fit_durations
+from tbsched.program.activity import Activity
 from tbsched.program.checks import flag
-from tbsched.program.program import Program
+from tbsched.program.program import MEASURED, TRANSFERS, Program
+from tbsched.program.sequence import Sequence
 
 _MOST_FITTED = 20_000
+_TOO_LONG = (
+    "{count:,} kernels are more than the {most:,} that are predicted: the account is of all of "
+    "them; select a part with start and end (--from, --to) for what a change would save."
+)
+_NO_KERNELS = (
+    "The file has no kernels one by one, only copies, memsets or whole graphs: the account is of "
+    "them, and nothing is predicted."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +66,9 @@ FORMATS = (
 def is_profile(place: Path) -> bool:
     """Whether a file, or a folder, is one that a profiler wrote, by looking at it."""
     known = _known_format(place)
-    return known is not None and known.read is not recorded.read
+    if known is None:
+        return foreign.advice(place.name, head_of(place)) is not None
+    return known.read is not recorded.read
 
 
 def load_program(
@@ -106,20 +122,57 @@ def load_program(
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
         return found
+    has_kernels = found.kernels > 0 or any(isinstance(each, Kernel) for each in found.records)
+    has_work = found.activity is not None and len(found.activity.work) > 0
     if selection:
-        if not any(isinstance(record, Kernel) for record in found.records):
+        if not has_kernels and not has_work:
             raise ValueError(
                 f"{storage.shown(place)}: no kernel is in the part that is selected; select more "
                 "(start, end, streams, match), or read all of it"
             )
         found = replace(found, records=selection.of_calls(found.records))
-    spec = spec or known_device(found.device, found.sms)
+    if found.gpu is not None and found.gpu.other_vendor is not None:
+        raise ValueError(
+            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "
+            "tbsched knows those of NVIDIA"
+        )
+    if spec is None:
+        spec = known_device(found.device, found.sms)
+        if spec is None and found.gpu is not None:
+            spec = device_of_facts(found.gpu)
+    if found.activity is not None and found.kernels > MOST_PREDICTED:
+        why = _TOO_LONG.format(count=found.kernels, most=MOST_PREDICTED)
+        return _accounted(found, found.activity, why)
+    if found.activity is not None and has_work and not has_kernels:
+        return _accounted(found, found.activity, _NO_KERNELS)
+    if spec is not None and device is None and spec.name not in devices():
+        found.missing.append(_described(spec, found.device))
     try:
         program = assembled(found, spec)
     except (ValueError, TypeError) as error:
         hint = "; only a part is selected" if selection else ""
         raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
     return program if spec is None or not fit else fitted(program, spec)
+
+
+def _described(spec: DeviceSpec, name: str | None) -> str:
+    """That a GPU is no shipped device, and how much of its description is assumed."""
+    kinds = [origin.kind for origin in spec.provenance.values()]
+    return (
+        f"No device here is {name or spec.title}: it is described by the profile and by what "
+        f"NVIDIA documents; {kinds.count('assumed')} of {len(kinds)} values are assumed to be "
+        "those of the nearest shipped device."
+    )
+
+
+def _accounted(found: Recording, activity: Activity, why: str) -> Program:
+    """A program that is only accounted for, with the sentence that says why."""
+    return Program(
+        Sequence(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=found.device,
+        sms=found.sms, format=found.format, gpu=found.gpu,
+        activity=activity.later(-activity.first_ns), calls=np.zeros(0, np.int64),
+        assumed=(why, *found.missing),
+    )  # fmt: skip
 
 
 def fitted(program: Program, spec: DeviceSpec) -> Program:
@@ -146,11 +199,16 @@ def _format_of(place: Path) -> Format:
     """
     found = _known_format(place)
     if found is None:
+        is_folder = storage.is_folder(place)
+        is_empty = not is_folder and place.stat().st_size == 0
+        advice = None if is_empty else foreign.advice(place.name, head_of(place))
+        if advice is not None:
+            raise ValueError(f"{storage.shown(place)}: {advice}")
         names = ", ".join(known.name for known in FORMATS if known.folders or place.is_file())
         what = "of no known format"
-        if storage.is_folder(place):
+        if is_folder:
             what = "a folder, of which no file is known; name the file itself"
-        elif place.stat().st_size == 0:
+        elif is_empty:
             what = "empty; was it written and copied to its end?"
         raise ValueError(f"{storage.shown(place)}: {what}; known are: {names}")
     return found

@@ -106,7 +106,7 @@ def _measured(trace: Trace) -> StructuredArray:
     found["stream"] = [stream for event in trace.sequence for stream in _streams_of(event)]
     found["start_ns"] = [placement.start_ns.min() for placement in trace]  # type: ignore[union-attr]
     found["end_ns"] = [placement.end_ns.max() for placement in trace]  # type: ignore[union-attr]
-    for name in ("call_ns", "return_ns", "channel", "shared_memory_executed"):
+    for name in ("call_ns", "return_ns", "channel", "shared_memory_executed", "work"):
         found[name] = -1
     return read_only(found)
 

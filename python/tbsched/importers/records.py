@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from tbsched.program.activity import Activity
+from tbsched.program.gpu_facts import GpuFacts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Called:
@@ -16,11 +19,13 @@ class Called:
     Attributes:
         thread: the host thread, as the file numbers it.
         call_ns, return_ns: when the call was made and when it returned; None if unknown.
+        host_row: of ``Activity.host``; None: it is in none.
     """
 
     thread: int = 0
     call_ns: int | None = None
     return_ns: int | None = None
+    host_row: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +39,7 @@ class Ran(Called):
         graph: the number of the :class:`GraphCall` of which this is a node; None: of no graph.
         node: the node in its graph, as the file numbers it: the same in each launch of the graph.
         channel: the hardware channel.
+        row: of ``Activity.work``; None: it is in none.
     """
 
     stream: int
@@ -44,15 +50,19 @@ class Ran(Called):
     graph: int | None = None
     node: int | None = None
     channel: int | None = None
+    row: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernel(Ran):
-    """A kernel that ran; fields as of ``tbsched.Launch``, sizes in bytes."""
+    """A kernel that ran; fields as of ``tbsched.Launch``, sizes in bytes.
+
+    ``grid`` and ``block`` are None if the file does not say them.
+    """
 
     name: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
+    grid: tuple[int, int, int] | None
+    block: tuple[int, int, int] | None
     registers: int | None = None
     static_shared_memory: int | None = None
     dynamic_shared_memory: int | None = None
@@ -133,6 +143,7 @@ class Recording:
         format: what wrote it, in words.
         device: the name of the GPU; None if the file does not say.
         sms: how many SMs it has; None if the file does not say.
+        gpu: all that the file says of the GPU.
         connections: CUDA_DEVICE_MAX_CONNECTIONS of the process; None if the file does not say.
         legacy_streams: the numbers of streams that are the legacy default stream.
         non_blocking: streams that are known to be non-blocking (True) or not (False).
@@ -140,6 +151,8 @@ class Recording:
         sources: of each field of ``tbsched.Launch`` (and ``host``, ``events``, …) that the file
             tells, where in the file it stands.
         missing: sentences: what the file does not say, and what is assumed instead.
+        kernels: how many ran on all GPUs, where ``records`` lacks those of a long program.
+        activity: what ran on all GPUs, and what host threads did; None: the records say it all.
         first_uses: whether ``Kernel.first_use`` can be trusted; False: nobody knows.
     """
 
@@ -147,6 +160,7 @@ class Recording:
     format: str
     device: str | None = None
     sms: int | None = None
+    gpu: GpuFacts | None = None
     connections: int | None = None
     legacy_streams: frozenset[int] = frozenset()
     non_blocking: dict[int, bool] = field(default_factory=dict)
@@ -154,3 +168,5 @@ class Recording:
     sources: dict[str, str] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
     first_uses: bool = False
+    kernels: int = 0
+    activity: Activity | None = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from tbsched.errors import NoGpuError, shown
+from tbsched.hardware.described import known_engines
 from tbsched.traces.placement import DeviceInfo
 
 
@@ -53,7 +54,11 @@ def queried(gpu: int = 0) -> Queried:
     )
     return Queried(
         DeviceInfo(found["name"], found["sms"], {key: found[key] for key in details}),
-        {"warps_per_sm": found["threads_per_sm"] // 32, **{key: found[key] for key in limits}},
+        {
+            "warps_per_sm": found["threads_per_sm"] // 32,
+            "copy_engine_count": known_engines(found["copy_engines"]),
+            **{key: found[key] for key in limits},
+        },
         found["shared_memory_per_sm"],
         found["clusters"],
         found["mps"],

@@ -6,17 +6,63 @@ import os
 from dataclasses import replace
 
 from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.catalogue import devices
+from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.program import Program
 
 
-def device_of(program: Program, device: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
+def own_device(program: Program) -> DeviceSpec | None:
+    """What a program ran on, by its profile; None: that says too little."""
+    if program.gpu is not None:
+        return device_of_facts(program.gpu)
+    return known_device(program.device, program.sms)
+
+
+def device_of(
+    program: Program, device: str | os.PathLike[str] | DeviceSpec | None = None
+) -> DeviceSpec:
     """The device, with as many hardware queues as the profile says that the process had.
 
     Kernels of a program write to the memory of the GPU, and not to the host's, as those of
     ``tb.observe`` do.
+
+    Args:
+        program: of a profile.
+        device: a name, the path of a ``.toml`` file, or a spec; None: the profile's own.
+
+    Raises:
+        ValueError: no device, and the profile says too little of its own.
     """
-    spec = replace(find_device(device), host_watch_ns=0)
+    own = own_device(program)
+    if device is None:
+        if own is None:
+            gpu = (
+                "no GPU" if program.device is None else f"{program.device}, of which it says little"
+            )
+            raise ValueError(
+                f"device: the profile names {gpu}; name a device, or describe one with `tbsched "
+                "describe`"
+            )
+        found = own
+    else:
+        found = find_device(device)
+    spec = replace(found, host_watch_ns=0)
     if program.connections is None:
         return spec
     return replace(spec, hardware_queues=program.connections)
+
+
+def check_ran_on(program: Program, device: object) -> None:
+    """Refuses the name of a shipped device that the profile contradicts.
+
+    Raises:
+        ValueError: it does.
+    """
+    own = own_device(program)
+    if own is None or not isinstance(device, str) or device not in devices() or device == own.name:
+        return
+    raise ValueError(
+        f"device: {device}, but the profile was recorded on {program.device or own.title}; leave "
+        "it out, or give a .toml file of yours"
+    )

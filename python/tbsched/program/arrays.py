@@ -12,6 +12,7 @@ import numpy.typing as npt
 Int32Array: TypeAlias = npt.NDArray[np.int32]
 Int64Array: TypeAlias = npt.NDArray[np.int64]
 Float64Array: TypeAlias = npt.NDArray[np.float64]
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
 StructuredArray: TypeAlias = npt.NDArray[np.void]
 AnyArray = TypeVar("AnyArray", bound=npt.NDArray[np.generic])
 

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.activity import Activity
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+from tbsched.program.gpu_facts import GpuFacts
 from tbsched.program.sequence import Sequence
 from tbsched.views import Shown
 
@@ -23,10 +25,11 @@ MEASURED = np.dtype(
         ("return_ns", np.int64),
         ("channel", np.int32),
         ("shared_memory_executed", np.int32),
+        ("work", np.int64),  # the row of Program.activity.work
     ]
 )
 BLOCK_TIMES = "The time of each block"  # begins the sentence of ``Program.assumed`` about it
-TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64)])
+TRANSFERS = np.dtype([("start_ns", np.int64), ("end_ns", np.int64), ("work", np.int64)])
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -52,6 +55,11 @@ class Program(Shown, HoldsArrays):
             were not fitted.
         kernel_overhead: seconds by which kernels last longer in the profile than from their first
             block to their last, as fitted; below 0: shorter.
+        gpu: what the profile says of the GPU; None: nothing.
+        activity: what ran on all GPUs, and what host threads did; None: the profile says no more
+            than the other fields.
+        calls: for each event of ``sequence`` the row of ``activity.host`` of its call, int64; -1:
+            unknown.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -72,3 +80,6 @@ class Program(Shown, HoldsArrays):
     assumed: tuple[str, ...] = ()
     fitted: tuple[float, ...] = ()
     kernel_overhead: float = 0.0
+    gpu: GpuFacts | None = None
+    activity: Activity | None = None
+    calls: Int64Array | None = None

@@ -95,6 +95,8 @@ def scheduler(draw: st.DrawFn, _: int) -> Values:
         "policy": draw(st.sampled_from([row.name for row in policies()])),
         "launch_order": draw(st.sampled_from([row.name for row in launch_orders()])),
         "hardware_queues": draw(st.sampled_from([1, 2, 8, 1_024])),
+        "copy_engine_count": draw(st.integers(1, 2)),
+        "copy_channels": draw(st.sampled_from([1, 4, 1_024])),
         "resident_grids": draw(st.sampled_from([1, 2, 128, 2**20])),
         **{f"{name}_latency_ns": draw(st.sampled_from(LATENCIES)) for name in latencies},
         "launch_switch_ns": draw(st.sampled_from(LATENCIES)),

@@ -62,7 +62,7 @@ Transfers::Need Transfers::need_of(const Copy& copy) const {
   // The host slows one from pageable memory more than another copy does.
   const bool slows = !copy.duration_ns && staging_ns <= bytes_ns;
   if (!to_gpu) {
-    return {.engine = 1,
+    return {.engine = spec_.copy_engine_count - 1,
             .bytes_ns = copy.duration_ns.value_or(std::max(bytes_ns, staging_ns)),
             .slows = slows};
   }

@@ -4,8 +4,9 @@
 // 0.3 ms, the second after 0.6 ms.
 //
 // The rules:
-//   1. There is a copy engine for each direction between the host and the GPU. It moves the bytes
-//      of one copy at a time. While both engines move bytes, each does so more slowly.
+//   1. There is a copy engine for each direction between the host and the GPU, or one for both. It
+//      moves the bytes of one copy at a time. While two engines move bytes, each does so more
+//      slowly.
 //   2. An engine has a few channels, each first in, first out. A copy that waits for its stream
 //      holds up what is behind it in its channel, whatever the stream. Streams take channels as
 //      they take hardware queues.
@@ -77,7 +78,7 @@ class Transfers {
  private:
   static constexpr int32_t kNone = -1;
   struct Need {
-    int32_t engine = kNone;  // 0: to the GPU, 1: from it
+    int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one
     int64_t bytes_ns = 0;
     std::optional<int64_t> in_graph_ns = {};  // if that is another time
     int64_t call_ns = 0;

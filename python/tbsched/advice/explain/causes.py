@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 import numpy as np
 
+from tbsched.advice.account.idle import Late
+from tbsched.advice.account.intervals import numbered
 from tbsched.advice.explain.beside import kept_out
-from tbsched.advice.explain.explanation import (
-    HOST,
-    ON_ITS_WAY,
-    SYNCHRONIZE,
-    UNEXPLAINED,
-    Cause,
-)
+from tbsched.advice.explain.explanation import HOST, ON_ITS_WAY, UNEXPLAINED, Cause
 from tbsched.advice.explain.facts import NOTHING, Facts
 
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # What a launch waits for before it waits for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
+_UNTOLD_NS = 10  # by which times differ that were rounded
 _AFTER_NS = 5000  # in which what waits for the end of another launch starts
 
 
@@ -33,10 +31,9 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
     shares: dict[tuple[str, int], float] = defaultdict(float)
     issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
     arrived = float(np.clip(facts.arrived_ns[launch], issued, end_ns))
-    if issued > begin_ns:
-        _add_host(facts, launch, (begin_ns, issued), shares)
+    found = [*_of_host(facts, launch, begin_ns, issued)] if issued > begin_ns else []
     if arrived > issued:
-        shares[ON_ITS_WAY, NOTHING] += arrived - issued
+        found.append(Cause(ON_ITS_WAY, (arrived - issued) / 1e9))
     on_gpu = end_ns - arrived
     if on_gpu > 0:
         explained = _waits(facts, launch, (begin_ns, end_ns), arrived, shares)
@@ -50,26 +47,27 @@ def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tupl
         if rest > noise or not shares:
             shares[UNEXPLAINED, NOTHING] += rest
     parts = [(cause, float(ns) / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
-    found = [Cause(*part) for part in parts]
+    found += [Cause(*part) for part in parts]
     return tuple(sorted(found, key=lambda part: -part.seconds))
 
 
-def _add_host(
-    facts: Facts, launch: int, gap: tuple[float, float], shares: dict[tuple[str, int], float]
-) -> None:
-    """Adds why the host had not launched it: calls that took long, and what is left of the time."""
-    begin_ns, issued = gap
-    left = issued - begin_ns
-    for cause, behind, ns in facts.long_calls.within(facts.host_of(launch), *gap):
-        shares[cause, behind] += min(ns, left)
-        left -= min(ns, left)
-    resumed = int(facts.resumed[launch])
-    if resumed >= 0 and facts.issued_ns[resumed] > begin_ns:
-        ended = np.where(facts.end_ns <= facts.issued_ns[resumed], facts.end_ns, -1)
-        behind = int(ended.argmax()) if ended.max(initial=-1) >= 0 else NOTHING
-        shares[SYNCHRONIZE, behind] += left
-    else:
-        shares[HOST, NOTHING] += left
+def _of_host(facts: Facts, launch: int, begin_ns: float, issued: float) -> Iterator[Cause]:
+    """What the host did until it had launched it."""
+    account = facts.account
+    row = int(facts.program.measured["work"][launch])
+    interval = numbered(np.array([round(begin_ns)]), np.array([round(issued)]))
+    late = Late(
+        account.activity, account.times, account.labels, interval, np.array([row]),
+        clocks_differ=False,
+    )  # fmt: skip
+    parts = late.of_host([])
+    told = 0
+    for label, ns in zip(parts.second.tolist(), (parts.end - parts.begin).tolist(), strict=True):
+        cause, by = account.labels[label]
+        told += ns
+        yield Cause(cause, ns / 1e9, by=by)
+    if issued - begin_ns - told > _UNTOLD_NS:
+        yield Cause(HOST, (issued - begin_ns - told) / 1e9)
 
 
 def _waits(

@@ -3,66 +3,202 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
+
+from tbsched.advice.account.account import Account, account_of
+from tbsched.advice.account.programs import with_activity
 from tbsched.advice.explain.changes.predicted import changes_of
-from tbsched.advice.explain.explanation import Explanation
+from tbsched.advice.explain.costs import filled
+from tbsched.advice.explain.explanation import Explanation, Gap
 from tbsched.advice.explain.facts import Facts
 from tbsched.advice.explain.gaps import gaps_of
+from tbsched.advice.explain.kernel_gaps import kernel_gaps
 from tbsched.advice.explain.suppositions import supposed
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.fitting.durations import fit_durations
-from tbsched.prediction.program_device import device_of
-from tbsched.program.checks import instance, seconds
+from tbsched.prediction.fitting.coarse import MOST_BLOCKS_QUICKLY, blocks_at_once, coarser
+from tbsched.prediction.fitting.durations import alike_in_graphs, fit_durations
+from tbsched.prediction.fitting.host import fitted_host
+from tbsched.prediction.program_device import check_ran_on, device_of
+from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
+from tbsched.program.sequence import with_launches
 
 _SHARE = 0.01  # of the makespan, that a gap costs at least
+_MOST_EXPLAINED = 20_000  # launches whose changes are predicted
+_OFF = 0.1  # of the makespan, by which a prediction may be off whose changes are told
+_APART_NS = 1000  # by which kernels that follow each other may seem to overlap
 
 
 def explain(
     program: Program,
-    device: str | os.PathLike[str] | DeviceSpec,
+    device: str | os.PathLike[str] | DeviceSpec | None = None,
     *,
     threshold: float | None = None,
+    predicted: bool = True,
 ) -> Explanation:
-    """Explains why the kernels of a profile did not run sooner, and what would let them.
+    """Explains where the time of a profile went, and what would shorten the program.
 
-    It looks for the times in which the GPU could have done more: no kernel ran, or none of a
-    stream, or one that left SMs idle held up the next one. For each it says what the launch at the
-    end of that time waited for. Until the launch was issued that is the host. From then on it is
-    what the launch waits for in the prediction. Where the model would have run it sooner, the rest
-    is ``unexplained``.
+    The *account* is made from the profile alone. Of each GPU every nanosecond from the first work
+    to the last has one cause: a kernel, collective or copy ran, or nothing did. If nothing ran,
+    somebody was late with the next work. Until its launch call returned that is the host, and the
+    account names what its thread did: the call of CUDA, else the operator, annotation or function
+    that the profile has there. From then on it is what the work waited for on the GPU.
+
+    The *gaps* are the times in which a GPU could have done more: no kernel ran, or none of a
+    stream, or one that left SMs idle held up the next one. The last two need a prediction.
+
+    For the causes that cost most it then tries *changes*: other streams, events, orders, carveouts,
+    block sizes, priorities, more hardware queues, no synchronisation, no pauses of the host. Each
+    is predicted, and those that shorten the program are kept. A change may need something to hold,
+    such as that a kernel does not need the result of another one. Nobody but you knows that. Where
+    the prediction of the program as it is is off by more than 10 %, no change is told.
 
     If the prediction is far from the profile, it looks for what the profile may not say: that all
     streams shared one hardware queue, or that kernels were loaded at their first use. What brings
     the prediction nearest is supposed, and ``program.assumed`` of the result says so.
 
-    For the causes that cost most it then tries changes: other streams, events, orders, carveouts,
-    block sizes, priorities, more hardware queues, no synchronisation, no pauses of the host. Each
-    is predicted, and those that shorten the program are kept. A change may need something to hold,
-    such as that a kernel does not need the result of another one. Nobody but you knows that.
-
     Args:
-        program: as :func:`tbsched.load_program` reads it. If ``fitted`` is empty, durations are
-            fitted first (:func:`tbsched.fit_durations`).
-        device: what it ran on: a name, the path of a ``.toml`` file, or a spec.
-        threshold: seconds that a gap costs at least; None: one per cent of the makespan.
+        program: as :func:`tbsched.load_program` reads it. If ``fitted`` is empty, and kernels ran
+            at the same time, durations are fitted first (:func:`tbsched.fit_durations`).
+        device: what it ran on: a name, the path of a ``.toml`` file, or a spec. None: what the
+            profile says.
+        threshold: seconds that a gap costs at least; None: one per cent of the makespan, which all
+            gaps of a kernel and a cause cost together.
+        predicted: whether the program is predicted, too. Without it there are the account and the
+            times in which no kernel ran, which needs no device and takes a moment.
 
     Raises:
-        TypeError, ValueError: no program, one without launches, or one that cannot run on the
-            device.
+        TypeError, ValueError: no program, one in which nothing ran, one that cannot run on the
+            device, or a shipped device on which it was not recorded.
 
     Example:
-        >>> print(tb.explain(tb.load_program("trace.json.gz"), "h200"))  # doctest: +SKIP
+        >>> print(tb.explain(tb.load_program("trace.json.gz")))  # doctest: +SKIP
     """
     instance("explain", "program", program, Program)
-    spec = device_of(program, device)
-    if not program.sequence.launches:
-        raise ValueError("explain.program: it has no launches; at least one is needed")
-    fitted = program if program.fitted else fit_durations(program, spec)
+    check_ran_on(program, device)
+    given = None if threshold is None else seconds("explain", "threshold", threshold)
+    flag("explain", "predicted", predicted)
+    why = (
+        _not_predicted(program, device) if predicted else "No change is told: nobody asked for any."
+    )
+    if why is not None:
+        program = program if program.activity is not None else with_activity(program, None)
+        return _accounted(program, given, why)
+    try:
+        return _predicted(program, device_of(program, device), given)
+    except ValueError as error:
+        # What is known of a described GPU may not do for its kernels, and accounts for them all the
+        # same.
+        if device is not None or program.activity is None:
+            raise
+        return _accounted(program, given, f"No change is told: {error}.")
+
+
+def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Explanation:
+    """All that there is to say of a program that can be predicted."""
+    fitted = program
+    if not program.fitted:
+        fitted = (
+            fit_durations(program, spec, thorough=False)
+            if _overlap(program)
+            else _measured(program, spec)
+        )
     fitted, spec, prediction = supposed(fitted, spec)
-    facts = Facts.of(fitted, spec, prediction)
-    if threshold is None:
-        threshold = _SHARE * float(facts.end_ns.max() - facts.start_ns.min()) / 1e9
-    least = seconds("explain", "threshold", threshold)
-    gaps = gaps_of(facts, least * 1e9)
-    return Explanation(fitted, prediction, gaps, changes_of(facts, gaps), least)
+    if fitted.activity is None:
+        fitted = with_activity(fitted, prediction)
+    account = _account(fitted)
+    facts = Facts.of(fitted, spec, prediction, account)
+    makespan = float(facts.end_ns.max() - facts.start_ns.min()) / 1e9
+    least = _SHARE * makespan if given is None else given
+    every = [*kernel_gaps(fitted, account), *gaps_of(facts)]
+    gaps = _costly(every, least, is_asked=given is not None)
+    off = prediction.makespan / makespan - 1 if makespan else 0.0
+    if abs(off) > _OFF:
+        note = (
+            f"No change is told: the program as it is is predicted to take {100 * abs(off):.0f} % "
+            f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
+        )
+        return Explanation(fitted, account, prediction, gaps, (), least, (note,), filled(facts))
+    changes = changes_of(facts, every)
+    return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts))
+
+
+def _account(program: Program) -> Account:
+    assert program.activity is not None
+    return account_of(program.activity)
+
+
+def _accounted(program: Program, threshold: float | None, why: str) -> Explanation:
+    """What the profile says, with no prediction."""
+    account = _account(program)
+    least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
+    gaps = _costly(kernel_gaps(program, account), least, is_asked=threshold is not None)
+    return Explanation(program, account, None, gaps, (), least, (why,))
+
+
+def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:
+    """The gaps that cost so much, the most costly first.
+
+    Unless somebody asked for those by themselves, gaps before launches of one kernel for one cause
+    count together: many small ones cost as much as a large one. Not those that may be needed: a
+    launch mostly needs what is before it in its stream. They come last.
+    """
+    groups: dict[object, list[Gap]] = {}
+    for gap in gaps:
+        by_itself = is_asked or gap.kind == "order"
+        groups.setdefault(id(gap) if by_itself else gap.alike, []).append(gap)
+    kept = [own for own in groups.values() if sum(gap.cost for gap in own) >= least]
+    found = [gap for own in kept for gap in own]
+    found.sort(key=lambda gap: (gap.kind == "order", -gap.cost, gap.begin, gap.kind))
+    return tuple(found)
+
+
+def _not_predicted(
+    program: Program, device: str | os.PathLike[str] | DeviceSpec | None
+) -> str | None:
+    """Why a program is not predicted, in words."""
+    launches = len(program.sequence.launches)
+    if not launches:
+        if program.activity is None or not len(program.activity.work):
+            raise ValueError("explain.program: it has no launches, and nothing ran on a GPU")
+        return f"No change is told: {next(iter(program.assumed), 'no kernel is predicted.')}"
+    if launches > _MOST_EXPLAINED:
+        return (
+            f"No change is told: {launches:,} launches are more than {_MOST_EXPLAINED:,}; select a "
+            "part with --from and --to (start and end of load_program)."
+        )
+    try:
+        device_of(program, device).check(program.sequence)
+    except ValueError as error:
+        if device is not None or program.activity is None:
+            raise
+        return f"No change is told: {error}."
+    return None
+
+
+def _overlap(program: Program) -> bool:
+    """Whether kernels ran at the same time; else how long each ran says all of its blocks."""
+    rows = program.measured[np.argsort(program.measured["start_ns"], kind="stable")]
+    until = np.maximum.accumulate(rows["end_ns"])[:-1]
+    return bool((rows["start_ns"][1:] < until - _APART_NS).any())
+
+
+def _measured(program: Program, spec: DeviceSpec) -> Program:
+    """The program with blocks that run as long as its kernels did, in waves."""
+    sequence, _ = coarser(
+        program.sequence, spec, MOST_BLOCKS_QUICKLY
+    )  # none runs beside another one
+    launches = sequence.launches
+    took_ns = program.measured["end_ns"] - program.measured["start_ns"]
+    waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches])
+    each_ns = alike_in_graphs(program.sequence, took_ns / waves)
+    timed = [
+        launch if isinstance(launch.duration, tuple) else replace(launch, duration=ns / 1e9)
+        for launch, ns in zip(launches, each_ns.tolist(), strict=True)
+    ]
+    program = replace(program, sequence=with_launches(sequence, timed))
+    host, _ = fitted_host(program, spec)
+    return replace(program, host=host)

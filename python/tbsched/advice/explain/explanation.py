@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tbsched.advice.account.account import BUSY, Account, AccountRow
 from tbsched.advice.change import Change
 from tbsched.program.program import Program
 from tbsched.traces.trace import Trace
@@ -12,8 +13,8 @@ from tbsched.views import Shown
 # The word of ``Trace.waits`` for the loading of a kernel, which may take the host before the call.
 FIRST_USE = "first_use"
 # Causes beyond those of ``Trace.waits``: what the host did, and what no rule explains.
-HOST, SYNCHRONIZE, LONG_CALL, ON_ITS_WAY, UNEXPLAINED = (
-    "host", "synchronize", "long_call", "launch", "unexplained",
+HOST, SYNCHRONIZE, ON_ITS_WAY, COPY, UNRECORDED, UNEXPLAINED, NO_WORK = (
+    "host", "synchronize", "launch", "copy", "unrecorded", "unexplained", "no_work",
 )  # fmt: skip
 
 
@@ -23,12 +24,13 @@ class Cause:
 
     Attributes:
         cause: a word of ``waits`` of :class:`tbsched.Trace`, or one of these. ``host``: the host
-            had not launched it. ``synchronize``: nor could it, as it waited for the GPU before.
-            ``long_call``: the launch call of ``behind``, which may be its own, took long.
-            ``first_use``, too: the kernel of ``behind`` was loaded. ``launch``: it was on its way
-            to the GPU. ``unexplained``: the model would have run it at that time.
+            had not launched it. ``synchronize``: a call waited for another GPU. ``first_use``,
+            too: its kernel was loaded. ``copy``: it waited for a copy. ``unrecorded``: the profile
+            does not say when it was launched. ``unexplained``: nothing that is known kept it.
         seconds: how long.
         behind: what it waited for, as in ``waits`` of :class:`tbsched.Trace`.
+        by: the call, operator or function of the host, or the kernel or copy; empty: ``behind``
+            says it.
 
     Example:
         >>> tb.Cause("stream", 1e-3, behind=0).seconds
@@ -38,6 +40,7 @@ class Cause:
     cause: str
     seconds: float
     behind: int = -1
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,17 @@ class Gap:
     """A time in which the GPU could have done more.
 
     Attributes:
-        kind: ``idle``: no kernel ran. ``stream``: others ran, but none of the stream. ``order``: a
-            kernel before it in its stream ran, and left SMs idle.
-        launch: the launch that started at its end.
+        kind: ``idle``: nothing ran. ``copies``: copies ran, but no kernel. ``stream``: others ran,
+            but none of the stream. ``order``: a kernel before it in its stream ran, and left SMs
+            idle.
+        launch: the launch that started at its end; -1: one that is not predicted.
         begin: seconds, on the clock of the profile.
         end: seconds, on the same clock.
-        cost: seconds of the whole GPU that were not used, at most ``end - begin``.
+        cost: seconds of the whole GPU that were not used, at most ``end - begin``. Of several gaps
+            at one time each has its share.
         causes: a :class:`Cause` each, the longest first.
+        name: of the kernel that started at its end.
+        gpu: as the profile numbers it.
 
     Example:
         >>> gap = tb.Gap("idle", 1, 0.001, 0.003, 0.002, (tb.Cause("host", 0.002),))
@@ -65,42 +72,73 @@ class Gap:
     end: float
     cost: float
     causes: tuple[Cause, ...]
+    name: str = ""
+    gpu: int = 0
+
+    @property
+    def alike(self) -> tuple[object, ...]:
+        """What gaps have in common that say the same."""
+        first = self.causes[0] if self.causes else Cause("", 0.0)
+        return self.gpu, self.kind, self.name, first.cause, first.by
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Explanation(Shown):
-    """Why a program of a profile took so long: its gaps, and changes that would shorten it.
+    """Why a program of a profile took so long: its account, and changes that would shorten it.
 
     Attributes:
         program: the profile, with the durations of blocks that were found.
-        prediction: the same program as the model runs it.
+        accounted: where its time went, with all parts.
+        prediction: the same program as the model runs it; None: it was not predicted, and
+            ``notes`` says why.
         gaps: a :class:`Gap` each, the most costly first.
-        changes: a :class:`Change` each, the shortest predicted makespan first.
-        threshold: seconds; gaps that cost less are not looked at.
+        changes: a :class:`Change` each, the shortest predicted makespan first, then bounds.
+        threshold: seconds; gaps that cost less are not among ``gaps``.
+        notes: what is not said, and why.
+        filled: of the time in which predicted kernels ran, how much of the GPU their blocks filled,
+            0 to 1; None: it was not predicted.
 
     Example:
-        >>> explained = tb.explain(tb.load_program("trace.json.gz"), "h200")  # doctest: +SKIP
-        >>> explained.gaps[0].causes[0].cause  # doctest: +SKIP
-        'synchronize'
+        >>> explained = tb.explain(tb.load_program("trace.json.gz"))  # doctest: +SKIP
+        >>> explained.account[0]  # doctest: +SKIP
+        AccountRow(gpu=0, cause='host', by='cudaMalloc in aten::empty', seconds=0.012)
     """
 
     program: Program
-    prediction: Trace
+    accounted: Account
+    prediction: Trace | None
     gaps: tuple[Gap, ...]
     changes: tuple[Change, ...]
     threshold: float
+    notes: tuple[str, ...] = ()
+    filled: float | None = None
 
     @property
     def makespan(self) -> float:
-        """Measured seconds from the start of the first kernel to the end of the last."""
+        """Measured seconds from the start of the first predicted kernel to the end of the last."""
         rows = self.program.measured
-        return float(rows["end_ns"].max() - rows["start_ns"].min()) / 1e9
+        return float(rows["end_ns"].max() - rows["start_ns"].min()) / 1e9 if len(rows) else 0.0
+
+    @property
+    def span(self) -> float:
+        """Seconds from the first work of the profile to the last, on any GPU."""
+        return self.accounted.span_ns / 1e9
+
+    @property
+    def account(self) -> tuple[AccountRow, ...]:
+        """Rows of GPU, cause, what it is by, and seconds: of each GPU they add up to ``span``.
+
+        Busy time has the causes ``kernel``, ``collective``, ``copy`` and ``migration``; where
+        several things ran at once, the first of these, and of two kernels the one that started
+        first.
+        """
+        return self.accounted.rows()
 
     @property
     def idle(self) -> dict[str, float]:
-        """Seconds in which no kernel ran, by cause, the longest first."""
+        """Seconds in which nothing ran, by cause, the longest first; of all GPUs together."""
         found: dict[str, float] = {}
-        for gap in self.gaps:
-            for cause in gap.causes if gap.kind == "idle" else ():
-                found[cause.cause] = found.get(cause.cause, 0.0) + cause.seconds
+        for row in self.account:
+            if row.cause not in BUSY:
+                found[row.cause] = found.get(row.cause, 0.0) + row.seconds
         return dict(sorted(found.items(), key=lambda item: -item[1]))

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.advice.account.account import Account
 from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import waits_for_gpu
 from tbsched.prediction.fitting.coarse import blocks_at_once
 from tbsched.prediction.fitting.issued import IssuedCalls
+from tbsched.program.activity import COLLECTIVE
 from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
@@ -28,6 +29,7 @@ class Facts:
 
     Attributes:
         program, spec, prediction: what is explained.
+        account: where its time went.
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
         issued_ns: when the host had launched it, float64.
@@ -36,8 +38,6 @@ class Facts:
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
             launch, -2 - k for transfer k, or ``NOTHING``.
         free_ns: when that had ended, int64; the start of the first kernel if there is nothing.
-        resumed: the first launch of its host thread since that waited for the GPU, int64;
-            ``NOTHING``: it never did.
         predicted_ns: when it starts by the prediction, int64, on the clock of the prediction.
         waits: of each row of ``prediction.waits`` the launch, int32 (waits,).
     """
@@ -45,6 +45,7 @@ class Facts:
     program: Program
     spec: DeviceSpec
     prediction: Trace
+    account: Account
     start_ns: Int64Array
     end_ns: Int64Array
     arrived_ns: Float64Array
@@ -53,12 +54,11 @@ class Facts:
     event: Int64Array
     before: Int64Array
     free_ns: Int64Array
-    resumed: Int64Array
     predicted_ns: Int64Array
     waits: Int32Array
 
     @classmethod
-    def of(cls, program: Program, spec: DeviceSpec, prediction: Trace) -> Facts:
+    def of(cls, program: Program, spec: DeviceSpec, prediction: Trace, account: Account) -> Facts:
         """Of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
@@ -71,9 +71,9 @@ class Facts:
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
         long_calls = LongCalls.of(program, spec, issued, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, start, end, arrived, issued, long_calls,
+            program, spec, prediction, account, start, end, arrived, issued, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
-            np.array(order.resumed), np.array(starts), prediction.waits["launch"].copy(),
+            np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip
 
     def idle_share(self, launch: int) -> float:
@@ -81,11 +81,23 @@ class Facts:
         own = self.program.sequence.launches[launch]
         return max(0.0, 1 - own.blocks / blocks_at_once(self.spec, own))
 
+    def warp_share(self, launch: int) -> float:
+        """Of the GPU's warps, those that its blocks take at once."""
+        own = self.program.sequence.launches[launch]
+        at_once = min(own.blocks, blocks_at_once(self.spec, own))
+        warps = -(-own.threads // 32) * at_once
+        return min(1.0, warps / (self.spec.sms * self.spec.warps_per_sm))
+
     def stream_of(self, launch: int) -> Stream | None:
         """The stream that a launch, or its graph, was launched in."""
         event = self.program.sequence[int(self.event[launch])]
         assert isinstance(event, Launch | GraphLaunch)
         return event.stream
+
+    def is_collective(self, launch: int) -> bool:
+        """Whether its kernel works together with other GPUs."""
+        row = int(self.program.measured["work"][launch])
+        return bool(self.account.activity.work["kind"][row] == COLLECTIVE)
 
     def host_of(self, launch: int) -> int:
         """The host thread that launched it."""
@@ -151,20 +163,15 @@ class _Order:
         self._end[NOTHING] = int(rows["start_ns"].min()) if len(rows) else 0
         self._launches = self._transfers = 0
         self._last: dict[Stream | None, int] = {}
-        # Of each host thread that waited, the first launch since; NOTHING: it made none.
-        self._resumed: dict[int, int] = {}
+        self._blocking: dict[Stream | None, int] = {}  # of those that the legacy stream waits for
         self.event: list[int] = []
         self.before: list[int] = []
         self.free_ns: list[int] = []
-        self.resumed: list[int] = []
 
     def add(self, place: int, event: Event) -> None:
         """The launches of the next event."""
-        host = getattr(event, "host", 0)
-        if waits_for_gpu(event):
-            self._resumed[host] = NOTHING
         if isinstance(event, Launch | GraphLaunch | Copy | Memset):
-            last = self._last_of(event.stream)
+            last = self._last_of(event)
             nodes = [*self._numbers(event)]
             before = [last] * len(nodes)
             if isinstance(event, GraphLaunch):
@@ -175,20 +182,24 @@ class _Order:
                     self.event.append(place)
                     self.before.append(own)
                     self.free_ns.append(self._end[own])
-                    if self._resumed.get(host) == NOTHING:
-                        self._resumed[host] = number
-                    self.resumed.append(self._resumed.get(host, NOTHING))
             if event.stream is not None:
                 for number in nodes:
                     last = self._later(last, number)
                 self._last[event.stream] = last
+                if not event.non_blocking:
+                    self._blocking[event.stream] = last
 
-    def _last_of(self, stream: Stream | None) -> int:
-        if stream == LEGACY_STREAM:
-            return max(self._last.values(), key=self._end.__getitem__, default=NOTHING)
-        return self._later(
-            self._last.get(stream, NOTHING) if stream is not None else NOTHING, NOTHING
+    def _last_of(self, event: Launch | GraphLaunch | Copy | Memset) -> int:
+        """What it waits for in its stream; in the legacy stream in all blocking ones."""
+        stream = event.stream
+        own = (
+            self._later(self._last.get(stream, NOTHING), NOTHING) if stream is not None else NOTHING
         )
+        if stream == LEGACY_STREAM:
+            return max(self._blocking.values(), key=self._end.__getitem__, default=NOTHING)
+        if stream is None or event.non_blocking:
+            return own
+        return self._later(own, self._last.get(LEGACY_STREAM, NOTHING))
 
     def _later(self, one: int, other: int) -> int:
         return one if self._end[one] >= self._end[other] else other

@@ -3,75 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from tbsched.advice.explain.causes import causes_of
+from tbsched.advice.explain.costs import shared_costs
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import NOTHING, Facts
+from tbsched.program.arrays import BoolArray
 
-BoolArray: TypeAlias = npt.NDArray[np.bool_]
-
-
-def gaps_of(facts: Facts, threshold_ns: float) -> tuple[Gap, ...]:
-    """The gaps that cost more than so much, the most costly first."""
-    found = [
-        *_idle(facts, threshold_ns), *_in_streams(facts, threshold_ns),
-        *_behind_others(facts, threshold_ns),
-    ]  # fmt: skip
-    return tuple(sorted(found, key=lambda gap: (-gap.cost, gap.begin, gap.kind)))
+_MOST = 1000  # gaps, the longest ones
+_LEAST_NS = 1000  # shorter ones are the noise of clocks
+_NEXT_NS = 10_000  # within which a kernel starts that waited for the end of others
 
 
-def _gap(facts: Facts, kind: str, launch: int, begin: float, end: float) -> Gap:
-    causes = causes_of(facts, launch, begin, end)
-    return Gap(kind, launch, begin / 1e9, end / 1e9, (end - begin) / 1e9, causes)
+def gaps_of(facts: Facts) -> list[Gap]:
+    """The gaps beside kernels that ran, the longest ones."""
+    ready = [*_in_streams(facts), *_behind_others(facts)]
+    ready.sort(key=lambda each: each.begin - each.end)
+    found = [_gap(facts, each) for each in ready[:_MOST]]
+    costs = shared_costs(facts, found)
+    gpu = int(facts.account.activity.work["gpu"][int(facts.program.measured["work"][0])])
+    return [
+        replace(
+            gap, cost=cost, name=facts.program.sequence.launches[gap.launch].name or "", gpu=gpu
+        )
+        for gap, cost in zip(found, costs, strict=True)
+        if cost > 0
+    ]
 
 
-def _idle(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
-    """No kernel ran."""
-    order = np.argsort(facts.start_ns, kind="stable")
-    start, end = facts.start_ns[order], facts.end_ns[order]
-    until = np.maximum.accumulate(end)[:-1]
-    for place in np.flatnonzero(start[1:] - until > threshold_ns).tolist():
-        yield _gap(facts, "idle", int(order[place + 1]), int(until[place]), int(start[place + 1]))
+class _Ready(NamedTuple):
+    """A time in which a launch was ready, and did not run; ``behind``: what ran in its stream."""
+
+    launch: int
+    begin: float
+    end: float
+    behind: int = NOTHING
 
 
-def _in_streams(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
-    """Kernels of other streams ran, but the next one of this stream did not."""
-    late = facts.start_ns - facts.free_ns > threshold_ns
-    is_first = facts.before == NOTHING
-    late &= ~is_first | (facts.start_ns - facts.arrived_ns > threshold_ns)
-    for launch in np.flatnonzero(late & ~_ends_idle(facts, threshold_ns)).tolist():
-        begin = facts.arrived_ns[launch] if is_first[launch] else facts.free_ns[launch]
-        yield _gap(facts, "stream", launch, float(begin), int(facts.start_ns[launch]))
+def _gap(facts: Facts, ready: _Ready) -> Gap:
+    """As a gap whose cost is not known yet."""
+    launch, begin, end, behind = ready
+    if behind == NOTHING:
+        kind, causes = "stream", causes_of(facts, launch, begin, end)
+    else:
+        kind = "order"
+        causes = (Cause(_of_order(facts, launch, behind), (end - begin) / 1e9, behind),)
+    return Gap(kind, launch, begin / 1e9, end / 1e9, 0.0, causes)
 
 
-def _ends_idle(facts: Facts, threshold_ns: float) -> BoolArray:
+def _in_streams(facts: Facts) -> Iterator[_Ready]:
+    """Kernels of other streams ran; the next one of this stream was ready, but did not."""
+    ready = np.maximum(facts.arrived_ns, facts.free_ns)
+    late = (facts.start_ns - ready > _NEXT_NS) & ~_ends_idle(facts)
+    for launch in np.flatnonzero(late).tolist():
+        yield _Ready(launch, float(ready[launch]), float(facts.start_ns[launch]))
+
+
+def _ends_idle(facts: Facts) -> BoolArray:
     """Of each launch, whether no kernel ran before it started."""
     order = np.argsort(facts.start_ns, kind="stable")
     until = np.maximum.accumulate(np.append(0, facts.end_ns[order]))[:-1]
     found = np.empty(len(order), np.bool_)
-    found[order] = facts.start_ns[order] - until > threshold_ns
+    found[order] = facts.start_ns[order] - until > _NEXT_NS
     return found
 
 
-def _behind_others(facts: Facts, threshold_ns: float) -> Iterator[Gap]:
+def _behind_others(facts: Facts) -> Iterator[_Ready]:
     """It waited for work before it in its stream, which did not need all SMs."""
     moved = facts.program.transfers
-    for launch in np.flatnonzero(~_ends_idle(facts, threshold_ns)).tolist():
+    held = facts.start_ns - facts.free_ns <= _NEXT_NS  # else something else kept it
+    for launch in np.flatnonzero(~_ends_idle(facts) & held).tolist():
         own = int(facts.before[launch])
-        if own == NOTHING:
+        if own == NOTHING or facts.is_collective(launch) or (own >= 0 and facts.is_collective(own)):
             continue
         began = moved["start_ns"][-2 - own] if own < 0 else facts.start_ns[own]
-        begin, end = max(float(facts.arrived_ns[launch]), float(began)), int(facts.free_ns[launch])
-        if end - begin <= threshold_ns:
-            continue
-        cost = (end - begin) * (1.0 if own < 0 else facts.idle_share(own))
-        if cost > threshold_ns:
-            cause = Cause(_of_order(facts, launch, own), (end - begin) / 1e9, own)
-            yield Gap("order", launch, begin / 1e9, end / 1e9, cost / 1e9, (cause,))
+        begin = max(float(facts.arrived_ns[launch]), float(began))
+        end = float(min(facts.free_ns[launch], facts.start_ns[launch]))
+        if end - begin > _LEAST_NS:
+            yield _Ready(launch, begin, end, own)
 
 
 def _of_order(facts: Facts, launch: int, before: int) -> str:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.advice.explain.explanation import FIRST_USE, LONG_CALL
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
@@ -68,10 +66,3 @@ class LongCalls:
             launch.astype(np.int64), thread.astype(np.int64), since_ns, until_ns,
             loaded.astype(np.bool_), may.astype(np.bool_),
         )  # fmt: skip
-
-    def within(self, host: int, begin_ns: float, end_ns: float) -> Iterator[tuple[str, int, float]]:
-        """Of a time of a host thread: causes, the launches whose calls they are, and how long."""
-        ns = np.minimum(self.end_ns, end_ns) - np.maximum(self.begin_ns, begin_ns)
-        for row in np.flatnonzero((ns > 0) & (self.host == host)).tolist():
-            cause = FIRST_USE if self.loads[row] else LONG_CALL
-            yield cause, int(self.launch[row]), float(ns[row])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tbsched.errors import did_you_mean
-from tbsched.hardware.catalogue import even_then_odd, nearest
-from tbsched.hardware.device_fields import FIELDS
+from tbsched.hardware.described import (
+    FIELD,
+    Values,
+    assumed_values,
+    channels_of_one_engine,
+    documented_values,
+    said_values,
+)
 from tbsched.hardware.device_file import assembled
 from tbsched.hardware.documented import Documented, compute_capabilities, documented
-from tbsched.hardware.field import MOST_IN_RANGES, Field
+from tbsched.hardware.field import MOST_IN_RANGES
 from tbsched.hardware.spec import DeviceSpec, Provenance
 from tbsched.launcher.observe import Gpu
 from tbsched.launcher.query import Queried, queried
@@ -18,10 +22,6 @@ from tbsched.program.sequence import Launch
 
 _MOST_CLUSTER = 16  # that any GPU takes, so far
 _CONFIGURATIONS = "shared_memory_configurations"
-_BY_NAME = {field.name: field for field in FIELDS if field.section}
-
-# Of each field its value and where that is from.
-_Values = dict[Field, tuple[Any, Provenance]]
 
 
 def describe(
@@ -80,11 +80,11 @@ def describe(
         raise ValueError("sms: is needed with compute_capability, which does not tell it")
     sms = integer("describe", "sms", sms, 1, MOST_IN_RANGES)
     given = Provenance("assumed", "as it was given")
-    values = _assumed(compute_capability, title, sms, known)
-    values.update(_of_documents(compute_capability, known))
-    values[_BY_NAME["title"]] = (title or f"NVIDIA GPU, {compute_capability}", given)
-    values[_BY_NAME["compute_capability"]] = (compute_capability, given)
-    values[_BY_NAME["sms"]] = (sms, given)
+    values = assumed_values(compute_capability, title, sms, known)
+    values.update(documented_values(compute_capability, known))
+    values[FIELD["title"]] = (title or f"NVIDIA GPU, {compute_capability}", given)
+    values[FIELD["compute_capability"]] = (compute_capability, given)
+    values[FIELD["sms"]] = (sms, given)
     return assembled(name, values)
 
 
@@ -93,17 +93,18 @@ def described(found: Queried, name: str, max_cluster: int) -> DeviceSpec:
     capability = str(found.info.details["compute_capability"])
     known = documented(capability)
     driver = f"driver {found.info.details['driver']}"
-    values = _assumed(capability, found.info.name, found.info.sms, known)
-    values.update(_of_documents(capability, known))
-    values[_BY_NAME["title"]] = (
+    values = assumed_values(capability, found.info.name, found.info.sms, known)
+    values.update(documented_values(capability, known))
+    values[FIELD["title"]] = (
         found.info.name,
         Provenance("vendor", f"{driver}: cuDeviceGetName"),
     )
     said = {"compute_capability": capability, **found.limits}
-    values.update(_of_driver(said, known, f"{driver}: cuDeviceGetAttribute"))
+    values.update(said_values(said, known, f"{driver}: cuDeviceGetAttribute"))
+    values.update(channels_of_one_engine(values))
     if found.clusters:
         source = f"{driver}: cuOccupancyMaxActiveClusters"
-        values.update(_of_driver({"max_cluster": max_cluster}, known, source))
+        values.update(said_values({"max_cluster": max_cluster}, known, source))
     values.update(_of_sizes(values, found.shared_memory_per_sm, known, driver))
     return assembled(name, values)
 
@@ -141,46 +142,9 @@ def _documented(compute_capability: str) -> Documented:
     return known
 
 
-def _assumed(capability: str, title: str, sms: int, known: Documented | None) -> _Values:
-    """As on the nearest shipped device."""
-    base = nearest(capability, title, sms)
-    source = Provenance("assumed", f"as on {base.name}, the nearest shipped device")
-    values = {field: (field.of(base), source) for field in FIELDS if field.section}
-    if (base.compute_capability, base.sms) != (capability, sms):
-        unknown = Provenance("assumed", "unknown; `tbsched calibrate` finds it where it can")
-        order = Provenance("assumed", "even SMs first, as on most GPUs that were looked at")
-        values[_BY_NAME["gpcs"]] = ((), unknown)
-        values[_BY_NAME["sm_preference"]] = (even_then_odd(sms), order)
-    if known is not None and base.compute_capability != capability:
-        portable = Provenance("assumed", f"what is portable; a GPU may allow more: {known.source}")
-        values[_BY_NAME["max_cluster"]] = (known.portable_cluster, portable)
-    return values
-
-
-def _of_documents(capability: str, known: Documented | None) -> _Values:
-    if known is None:
-        return {}
-    source = f"documented for compute capability {capability}: {known.source}"
-    return {
-        _BY_NAME[name]: (value, Provenance("vendor", source))
-        for name, value in known.limits.items()
-    }
-
-
-def _of_driver(said: dict[str, Any], known: Documented | None, source: str) -> _Values:
-    """What the driver says; where documents say otherwise, it counts as measured."""
-    limits = {} if known is None else known.limits
-    return {
-        _BY_NAME[name]: (value, Provenance("vendor", source))
-        if limits.get(name, value) == value
-        else (value, Provenance("measured", f"{source}; NVIDIA documents {limits[name]}"))
-        for name, value in said.items()
-    }
-
-
-def _of_sizes(values: _Values, largest: int, known: Documented | None, driver: str) -> _Values:
+def _of_sizes(values: Values, largest: int, known: Documented | None, driver: str) -> Values:
     """The configurations up to the largest one, which the driver says."""
-    field = _BY_NAME[_CONFIGURATIONS]
+    field = FIELD[_CONFIGURATIONS]
     sizes, origin = values[field]
     if sizes[-1] == largest:
         return {}

@@ -13,6 +13,7 @@ from tbsched.calibration.asking.lab import NotTold
 from tbsched.calibration.boards.describe import described, largest_cluster
 from tbsched.calibration.boards.map import BoardMap, measured
 from tbsched.hardware.catalogue import ATTACHED, nearest
+from tbsched.hardware.described import channels_of_one_engine
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import INHERITED, assembled, read
 from tbsched.hardware.field import Field
@@ -69,6 +70,9 @@ def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
     said = Provenance("measured", f"{driver}: cuDeviceGetAttribute")
     values[_BY_NAME["compute_capability"]] = (base.compute_capability, said)
     values[_BY_NAME["sms"]] = (found.info.sms, said)
+    if (engines := found.limits["copy_engine_count"]) != base.copy_engine_count:
+        values[_BY_NAME["copy_engine_count"]] = (engines, said)
+        values.update(channels_of_one_engine(values))
     return assembled(ATTACHED, values)
 
 

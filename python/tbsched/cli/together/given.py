@@ -8,7 +8,7 @@ from tbsched.cli.files import profiled, sequences_of
 from tbsched.cli.options import DEFAULT_DEVICE, Part
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers.assembly.durations import known_device
+from tbsched.prediction.program_device import own_device
 from tbsched.program.sequence import Sequence
 
 
@@ -24,7 +24,7 @@ def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], 
         found = [sequence for sequence in sequences_of(place) if sequence.launches]
     else:
         found = [program.sequence] if program.sequence.launches else []
-        spec = known_device(program.device, program.sms)
+        spec = own_device(program)
     if not found:
         raise ValueError(f"{place}: holds no launches")
     if device is not None or spec is None:

@@ -22,6 +22,7 @@ from tbsched.importers.records import (
     GraphCall,
     Kernel,
     Ran,
+    Record,
     Recording,
     SynchronizeCall,
     Transfer,
@@ -69,6 +70,10 @@ _WAITED_FOR_NOTHING = (
     "What the host waited for in {count} synchronisations during which no work ended: assumed "
     "nothing."
 )
+_NO_SHAPE = (
+    "The grid and the blocks of {count} kernels: assumed one block of 128 threads for each SM."
+)
+_THREADS = 128
 _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that made it
 
 
@@ -102,6 +107,7 @@ class _Assembly:
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
         self._gaps: list[float] = []
+        self._rows: list[int] = []  # of the activity, of each event's call
         self._ran: list[_Ran] = []
 
     def program(self) -> Program:
@@ -116,9 +122,13 @@ class _Assembly:
             made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
             self._events += made
             self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
+            self._rows += [_or_unknown(item.host_row)] * len(made)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
             raise ValueError("no kernels that ran on a GPU; was the profiler told to record CUDA?")
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
+        if self._recording.activity is not None:
+            first = min(first, self._recording.activity.first_ns)
+        activity = self._recording.activity
         return Program(
             sequence=Sequence(self._events),
             host=tuple(self._gaps),
@@ -131,6 +141,9 @@ class _Assembly:
             format=self._recording.format,
             sources=self._guesses.sources(),
             assumed=(*self._guesses.sentences(), *hosts.sentences(), *self._of_blocks()),
+            gpu=self._recording.gpu,
+            activity=None if activity is None else activity.later(-first),
+            calls=None if activity is None else np.array(self._rows, np.int64),
         )
 
     def _of_blocks(self) -> tuple[str, ...]:
@@ -145,6 +158,7 @@ class _Assembly:
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
         found: list[Call] = []
         last, alone = 0, 0
+        called_by = _latest_calls(self._recording.records)
         for item in self._recording.records:
             if isinstance(item, Transfer) and item.kind not in _KINDS:
                 self._guesses.note(_OTHER_COPIES)
@@ -155,7 +169,7 @@ class _Assembly:
             thread, call_ns = item.thread, item.call_ns
             if call_ns is None:
                 thread = _NOBODY
-                call_ns = item.start_ns if isinstance(item, Ran) else last
+                call_ns = called_by[id(item)] if isinstance(item, Ran) else last
                 alone += isinstance(item, Ran)
             return_ns = call_ns if item.return_ns is None else item.return_ns
             if return_ns < call_ns:
@@ -227,9 +241,12 @@ class _Assembly:
             priority = self._recording.priorities.get(kernel.stream)
         if kernel.green_context is not None:
             self._guesses.note(_GREEN)
+        if kernel.grid is None or kernel.block is None:
+            self._guesses.note(_NO_SHAPE)
+        blocks = self._spec.sms if self._spec is not None else 1
         shape = (
-            math.prod(kernel.grid),
-            math.prod(kernel.block),
+            blocks if kernel.grid is None else math.prod(kernel.grid),
+            _THREADS if kernel.block is None else math.prod(kernel.block),
             given("registers", kernel.registers, REGISTERS),
             self._guesses.shared_memory(kernel),
             given("local memory", kernel.local_memory, 0),
@@ -323,6 +340,23 @@ class _Assembly:
         return [Synchronize(host=host)]
 
 
+def _latest_calls(records: list[Record]) -> dict[int, int]:
+    """By the identity of work of which nobody knows the call: when it was made at the latest.
+
+    That is when it started, or when something was called that ran after it in its stream.
+    """
+    found: dict[int, int] = {}
+    called: dict[tuple[int, int], int] = {}
+    work = [record for record in records if isinstance(record, Ran)]
+    for item in sorted(work, key=lambda item: -item.start_ns):
+        stream = item.device, item.stream
+        latest = item.start_ns if item.call_ns is None else item.call_ns
+        called[stream] = min(latest, called.get(stream, latest))
+        if item.call_ns is None:
+            found[id(item)] = called[stream]
+    return found
+
+
 def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
     """A row per launch, as ``MEASURED``."""
     rows = [(each, call) for each, call in ran if isinstance(each, Kernel)]
@@ -339,6 +373,7 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
         "return_ns": [since(call.return_ns) for _, call in rows],
         "channel": [_or_unknown(kernel.channel) for kernel, _ in rows],
         "shared_memory_executed": [_or_unknown(row.shared_memory_executed) for row, _ in rows],
+        "work": [_or_unknown(kernel.row) for kernel, _ in rows],
     }
     found = np.empty(len(rows), MEASURED)
     for name, column in columns.items():
@@ -357,6 +392,8 @@ def _or_unknown(value: int | None) -> int:
 def _moves(ran: list[_Ran], first_ns: int) -> StructuredArray:
     """A row per copy and memset, as ``TRANSFERS``."""
     times = [
-        (x.start_ns - first_ns, x.end_ns - first_ns) for x, _ in ran if isinstance(x, Transfer)
+        (x.start_ns - first_ns, x.end_ns - first_ns, _or_unknown(x.row))
+        for x, _ in ran
+        if isinstance(x, Transfer)
     ]
     return read_only(np.array(times, TRANSFERS))

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from typing import Any, TypeAlias
 
-from tbsched.hardware.catalogue import device as find_device
-from tbsched.hardware.catalogue import devices
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.program import BLOCK_TIMES
@@ -16,22 +12,6 @@ from tbsched.program.sequence import Launch, Sequence
 # Blocks, threads, registers, shared memory, local memory, carveout and cluster of a launch.
 Shape: TypeAlias = tuple[Any, ...]
 _KERNELS = f"{BLOCK_TIMES}: assumed that of its whole kernel"
-
-
-def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:
-    """The shipped device of a GPU's name, such as "NVIDIA H100 80GB HBM3", if there is one.
-
-    Args:
-        name: as the profile has it; None: it has none.
-        sms: how many SMs it has, which a device of the same name may have fewer of; None: unknown.
-    """
-    words = re.findall(r"[a-z0-9]+", (name or "").lower())
-    pairs = [first + second for first, second in itertools.pairwise(words)]
-    for known in devices():
-        if known in words or known in pairs:
-            spec = find_device(known)
-            return spec if sms in (None, spec.sms) else None
-    return None
 
 
 class Waves:
@@ -74,4 +54,6 @@ class Waves:
         if self._spec is None:
             gpu = "a GPU that nobody named" if device is None else device
             return f"{_KERNELS}, as no device here is {gpu}; name one with device."
-        return f"{_KERNELS}, divided by the waves that the kernel has alone on {self._spec.name}."
+        return (
+            f"{_KERNELS}, divided by the waves that the kernel has alone on a {self._spec.title}."
+        )

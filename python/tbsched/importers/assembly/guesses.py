@@ -84,7 +84,7 @@ class Guesses:
             for pattern in _CLUSTERS:
                 found = pattern.search(kernel.name)
                 size = math.prod(map(int, found.groups())) if found else 0
-                if size and math.prod(kernel.grid) % size == 0:
+                if size and kernel.grid is not None and math.prod(kernel.grid) % size == 0:
                     self.note("The clusters of {count} launches: taken from names of kernels.")
                     return size
         return self.given("cluster", kernel.cluster, 1)

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import CallLengths, waits_for_gpu
-from tbsched.program.sequence import Event
+from tbsched.program.sequence import Copy, Event
 
 _LONGER = (
-    "Calls took {us:.1f} us longer than on {name} without a profiler, at the mean: counted as time "
-    "of the host before them."
+    "Calls took {us:.1f} us longer than on a {name} without a profiler, at the mean: counted as "
+    "time of the host before them."
 )
 
 
@@ -57,11 +57,15 @@ class Hosts:
         """What was assumed."""
         if self._spec is None or not self._longer_ns:
             return ()
-        return (_LONGER.format(us=self._longer_ns / self._calls / 1e3, name=self._spec.name),)
+        return (_LONGER.format(us=self._longer_ns / self._calls / 1e3, name=self._spec.title),)
 
     def _takes_ns(self, event: Event, thread: int) -> int | None:
-        """How long a prediction makes a call take; None: as long as it did, or as it blocks."""
+        """How long a prediction makes a call take; None: as long as it did, or as it blocks.
+
+        A call for a copy from or to pageable memory moves the bytes itself.
+        """
         if self._lengths is None:
             return None
         takes_ns = self._lengths.next_ns(event, thread)
-        return None if waits_for_gpu(event) else takes_ns
+        moves = isinstance(event, Copy) and event.kind != "d2d" and not event.pinned
+        return None if waits_for_gpu(event) or moves else takes_ns

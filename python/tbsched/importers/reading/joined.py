@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import operator
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -21,8 +20,8 @@ from tbsched.importers.records import (
     SynchronizeCall,
     Transfer,
 )
+from tbsched.program.activity import UNKNOWN, Activity, ActivityBuilder, function_name
 
-_VERSION = re.compile(r"(_pts[zd])?(_v\d+)?(_pts[zd])?$")
 _EVENT_CALLS = {
     "cudaEventRecord": "record", "cudaEventRecordWithFlags": "record",
     "cuEventRecord": "record", "cuEventRecordWithFlags": "record",
@@ -31,6 +30,7 @@ _EVENT_CALLS = {
     "cudaEventSynchronize": "event", "cuEventSynchronize": "event",
     "cudaDeviceSynchronize": "device", "cuCtxSynchronize": "device",
 }  # fmt: skip
+MOST_PREDICTED = 50_000  # kernels; each takes some hundred bytes and microseconds
 _GRAPHS = ("cudaGraphLaunch", "cuGraphLaunch")
 _WORK = ("cudaLaunch", "cuLaunch", *_GRAPHS, "cudaMemcpy", "cuMemcpy", "cudaMemset", "cuMemset")
 
@@ -42,6 +42,7 @@ class Call(NamedTuple):
     thread: int
     call_ns: int
     return_ns: int
+    host_row: int
 
 
 class Waited(NamedTuple):
@@ -58,7 +59,7 @@ _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tup
 @functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
     """What a function of CUDA does, as of :class:`Call`; None: nothing that a program has."""
-    bare = _VERSION.sub("", name)
+    bare = function_name(name)
     if bare.startswith(_GRAPHS):
         return "graph"
     if bare.startswith(("cudaMemcpy", "cuMemcpy")):
@@ -76,28 +77,38 @@ class Joined:
         recorded: by correlation of the call that records: the event and the stream.
         unknown_waits: calls that make a stream wait for nobody knows what.
 
-    Only the GPU with the most kernels counts.
+        activity: what ran on all GPUs, and what host threads did.
+        is_too_long: whether there are more kernels than are predicted; then it keeps no records.
+
+    Only the work of the GPU with the most kernels becomes records, and none of a program that is
+    too long to be predicted.
     """
 
     calls: dict[int, Call] = field(default_factory=dict)
     waited: dict[int, Waited] = field(default_factory=dict)
     recorded: dict[int, tuple[int, int]] = field(default_factory=dict)
     unknown_waits: int = 0
+    activity: ActivityBuilder = field(default_factory=ActivityBuilder)
+    is_too_long: bool = False
     _kernels_of: Counter[int] = field(default_factory=Counter)
     _threads: dict[object, int] = field(default_factory=dict)
     _work: list[_Row] = field(default_factory=list)
 
     def add_call(
-        self, correlation: int, name: str, thread: object, call_ns: int, return_ns: int
-    ) -> None:
-        """A call, if it is one that a program has; of nested ones the outer one counts."""
-        what = what_calls(name)
-        if what is None:
+        self, correlation: int, name: str, process: object, thread: object, call_ns: int,
+        return_ns: int,
+    ) -> None:  # fmt: skip
+        """A call; one that a program has is a record, of nested ones the outer one."""
+        row = self.activity.add_call(name, process, thread, call_ns, return_ns, correlation)
+        if correlation < 0:
             return
-        number = self._threads.setdefault(thread, len(self._threads))
+        what = what_calls(name)
+        if what is None or self.is_too_long:
+            return
+        number = self._threads.setdefault((process, thread), len(self._threads))
         before = self.calls.get(correlation)
         if before is None or call_ns < before.call_ns:
-            self.calls[correlation] = Call(what, number, call_ns, return_ns)
+            self.calls[correlation] = Call(what, number, call_ns, return_ns, row)
 
     def add_work(
         self,
@@ -107,9 +118,19 @@ class Joined:
         values: tuple[Any, ...],
     ) -> None:
         """Work that ran, as the fields of its record."""
-        self._work.append((correlation, kind, names, values))
         if kind is Kernel:
             self._kernels_of[values[names.index("device")]] += 1
+            self.is_too_long = self.is_too_long or self.kernels > MOST_PREDICTED
+        if not self.is_too_long:
+            self._work.append((correlation, kind, names, values))
+        elif self._work or self.calls:
+            self._work.clear()
+            self.calls.clear()
+
+    @property
+    def kernels(self) -> int:
+        """How many kernels ran, on all GPUs."""
+        return self._kernels_of.total()
 
     @property
     def device(self) -> int | None:
@@ -124,12 +145,13 @@ class Joined:
             return []
         count = sum(self._kernels_of[device] for device in others)
         return [
-            f"{count} kernels ran on {len(others)} other GPUs: only GPU {self.device} is read, and "
-            "nothing of it is assumed to wait for them."
+            f"{count} kernels ran on {len(others)} other GPUs: they are in the account, but only "
+            f"GPU {self.device} is predicted, and nothing of it is assumed to wait for them."
         ]
 
-    def records(self) -> list[Record]:
+    def records(self) -> tuple[list[Record], Activity]:
         """Everything, joined. The work is gone afterwards, to save memory."""
+        activity, rows = self.activity.built()
         found: list[Record] = []
         nodes: dict[int, tuple[int, int, int | None]] = {}
         device = self.device
@@ -138,7 +160,8 @@ class Joined:
             correlation, kind, names, values = self._work.pop()
             given = dict(zip(names, values, strict=True))
             executable = given.pop("executable", None)
-            if given["device"] != device:
+            given["row"] = int(rows[given["row"]])
+            if given["device"] != device or given["row"] == UNKNOWN:
                 continue
             call = self.calls.get(correlation)
             if call is None:
@@ -157,7 +180,7 @@ class Joined:
             graph = GraphCall(number=correlation, stream=stream, executable=executable, **times)
             found.append(graph)
         found += filter(None, [self._event(*item) for item in self.calls.items()])
-        return found
+        return found, activity
 
     def _event(self, correlation: int, call: Call) -> Record | None:
         """The record of a call that makes no work."""
@@ -184,4 +207,7 @@ class Joined:
 
 
 def _times(call: Call) -> dict[str, Any]:
-    return {"thread": call.thread, "call_ns": call.call_ns, "return_ns": call.return_ns}
+    return {
+        "thread": call.thread, "call_ns": call.call_ns, "return_ns": call.return_ns,
+        "host_row": call.host_row,
+    }  # fmt: skip

@@ -41,6 +41,19 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
         text.separate("}")
 
 
+def listed(pieces: Iterator[bytes]) -> Iterator[Any]:
+    """The items of the list, as :func:`members`; one that is not closed ends where it ends.
+
+    Chrome's format allows a list without its bracket, as a program that is killed leaves it.
+    """
+    text = _Text(pieces)
+    text.expect("[")
+    while not text.at_end() and text.next() != "]":
+        yield text.value()
+        if not text.at_end():
+            text.separate("]")
+
+
 class _Text:
     """The text from where it was read up to, of which more is taken when it is needed."""
 
@@ -66,6 +79,14 @@ class _Text:
                 return self._text[self._place]
             if not self._more():
                 raise self._wrong("it ends early")
+
+    def at_end(self) -> bool:
+        """Whether nothing but blanks is left."""
+        try:
+            self.next()
+        except ValueError:
+            return True
+        return False
 
     def expect(self, character: str) -> None:
         """Goes over the next character, which must be this one."""

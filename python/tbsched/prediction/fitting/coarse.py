@@ -13,6 +13,7 @@ from tbsched.program.sequence import Sequence, with_launches
 # A prediction of so many takes a second, and a fit makes some. Fewer and longer blocks leave an SM
 # too early at the end of a kernel, and the next one starts beside it.
 MOST_BLOCKS = 2**23
+MOST_BLOCKS_QUICKLY = 2**19  # of a prediction of some 50 ms
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
 _WAVES = (32, 16, 8, 4)
 
@@ -34,14 +35,14 @@ def _at_once(spec: DeviceSpec, one: Launch) -> int:
     return max(int(capacity.blocks.sum()), one.cluster)
 
 
-def coarser(sequence: Sequence, spec: DeviceSpec) -> tuple[Sequence, int]:
-    """The sequence with about ``MOST_BLOCKS`` blocks at most, and how many launches have fewer.
+def coarser(sequence: Sequence, spec: DeviceSpec, most: int = MOST_BLOCKS) -> tuple[Sequence, int]:
+    """The sequence with about so many blocks at most, and how many launches have fewer.
 
     A launch of many waves keeps some full ones and its own last one.
     """
     launches = sequence.launches
     for waves in _WAVES:
-        if sum(launch.blocks for launch in launches) <= MOST_BLOCKS:
+        if sum(launch.blocks for launch in launches) <= most:
             break
         launches = tuple(_coarser(launch, spec, waves) for launch in launches)
     changed = sum(

@@ -113,7 +113,7 @@ class Delays:
         called = np.nan_to_num(self.called_ns - (np.array(trace.issue_times) * 1e9 - begin))
         moved = self.transfer_end_ns - (trace.transfer_ns[:, 1] - begin)
         started, ended = self.measured.start - found.start, self.measured.end - found.end
-        free = np.empty(len(arrived))
+        free = arrived - delay_ns  # as predicted, until it is found
         for launch in np.argsort(arrived, kind="stable").tolist():
             other = int(behind[launch])
             if other <= -2:
@@ -126,5 +126,5 @@ class Delays:
                 later = started[other]
             else:
                 later = ended[other]
-            free[launch] = arrived[launch] - delay_ns[launch] + later
+            free[launch] += later
         return arrived, free

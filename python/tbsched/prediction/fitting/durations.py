@@ -9,7 +9,12 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import AsMeasured, BlockTimes, timed_launches
-from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
+from tbsched.prediction.fitting.coarse import (
+    MOST_BLOCKS,
+    MOST_BLOCKS_QUICKLY,
+    blocks_at_once,
+    coarser,
+)
 from tbsched.prediction.fitting.fit import Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
@@ -24,7 +29,9 @@ from tbsched.program.sequence import Sequence, Stream, with_launches
 _MEMORY = "What kernels write"  # begins the sentence of ``Program.assumed`` about it
 
 
-def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec) -> Program:
+def fit_durations(
+    program: Program, device: str | os.PathLike[str] | DeviceSpec, *, thorough: bool = True
+) -> Program:
     """Finds how long blocks run, from the times of whole kernels that a profile has.
 
     A profile says when each kernel started and ended. This inverts the model: it looks for one
@@ -62,6 +69,8 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         program: a profile, as :func:`tbsched.load_program` reads it. The durations of its launches
             are not looked at.
         device: what it ran on: a name, the path of a ``.toml`` file, or a spec.
+        thorough: whether the whole program is predicted up to 550 times, which takes seconds; else
+            it is a few times.
 
     Returns:
         The program with ``sequence``, ``host``, ``kernel_overhead`` and ``fitted``. ``fitted`` is,
@@ -82,7 +91,9 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     spec.check(program.sequence)
     if not program.sequence.launches:
         return program
-    sequence, fewer = coarser(program.sequence, spec)
+    sequence, fewer = coarser(
+        program.sequence, spec, MOST_BLOCKS if thorough else MOST_BLOCKS_QUICKLY
+    )
     rows = program.measured
     order = np.argsort(rows["start_ns"], kind="stable")
     launches = [sequence.launches[k] for k in order.tolist()]
@@ -98,7 +109,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     blocks_ns = np.maximum(length_ns - over_ns, 0.0)
     fit.duration_ns = np.maximum(fit.duration_ns - over_ns / waves, 0.0)
-    if fit.spread() or over_ns:
+    if thorough and (fit.spread() or over_ns):
         fit.improve_again(blocks_ns)
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
@@ -107,7 +118,7 @@ def fit_durations(program: Program, device: str | os.PathLike[str] | DeviceSpec)
         program, lambda tried: replace(timed(tried), host=host), blocks_ns[by_number],
         waves[by_number], spec,
     )  # fmt: skip
-    found = timed(replay.improved(times))
+    found = timed(replay.improved(times, thorough=thorough))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
     known = (BLOCK_TIMES, _MEMORY)
@@ -128,8 +139,8 @@ def _timed(
     """The program of which the blocks run so long."""
     ran_ns = _without_memory_waits(sequence, program, times.duration_ns, spec)
     own = times._replace(
-        duration_ns=_alike_in_graphs(program.sequence, ran_ns),
-        spread_ns=_alike_in_graphs(program.sequence, times.spread_ns),
+        duration_ns=alike_in_graphs(program.sequence, ran_ns),
+        spread_ns=alike_in_graphs(program.sequence, times.spread_ns),
     )
     return replace(
         program, sequence=with_launches(sequence, timed_launches(sequence.launches, own))
@@ -180,7 +191,7 @@ def _without_memory_waits(
     return ran_ns
 
 
-def _alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
+def alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
     """The median of all launches of a graph for each node: one graph has one duration."""
     first: dict[Graph, list[int]] = {}
     number = 0

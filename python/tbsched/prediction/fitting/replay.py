@@ -22,6 +22,8 @@ _MOST_PREDICTIONS = 24  # of one way to go on
 _MOST_STEPS = 72  # of one that goes on in order
 # Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
 _MOST_BLOCKS, _LAUNCH_BLOCKS = 3 * 2**24, 128
+# If few are to do: so many blocks take half a second, and so many predictions are made at least.
+_FEW_BLOCKS, _FEWEST = 2**21, 3
 _NEAR = 1e-3  # a distance that needs no more of them
 _NEAR_ENOUGH = 0.01  # one that needs no other way
 # In one step a duration changes by this power of how wrong the kernel's time is, and a spread by
@@ -67,11 +69,13 @@ class _Way(NamedTuple):
             unequally long.
         in_order: whether launches are left as they are until those before them are right.
         begin: with which block times.
+        spreads: whether blocks of a launch may run unequally long, which takes long to predict.
     """
 
     ends_late: bool
     in_order: bool
     begin: _Begin
+    spreads: bool = True
 
 
 _WAYS = (
@@ -82,6 +86,9 @@ _WAYS = (
     _Way(ends_late=False, in_order=True, begin=_Begin.first),
     *[_Way(ends_late=False, in_order=True, begin=_Begin.best)] * 4,
 )
+
+
+_QUICK = _Way(ends_late=False, in_order=False, begin=_Begin.first, spreads=False)
 
 
 class _Found(NamedTuple):
@@ -167,10 +174,17 @@ class Replay:
         ]
         return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
-    def improved(self, times: BlockTimes) -> BlockTimes:
-        """Block times with which the prediction is nearer to the program as it was measured."""
+    def improved(self, times: BlockTimes, *, thorough: bool) -> BlockTimes:
+        """Block times with which the prediction is nearer to the program as it was measured.
+
+        Args:
+            times: with which it begins.
+            thorough: whether it goes on in several ways, for as long as that helps.
+        """
         sequence = merged(self.timed(times).sequence, self.spec)
         blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in sequence.launches)
+        if not thorough:
+            return self._quickly(times, max(_FEWEST, min(_MOST_PREDICTIONS, _FEW_BLOCKS // blocks)))
         left = _MOST_BLOCKS // blocks
         tried: list[_Found] = []
         for way in _WAYS:
@@ -185,6 +199,12 @@ class Replay:
             if way.begin is _Begin.best and _nearest(tried).times is begin:
                 break  # the next way would be the same
         return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
+
+    def _quickly(self, times: BlockTimes, count: int) -> BlockTimes:
+        """The nearest of few predictions, in the first way."""
+        found = list(self._attempts(times, _QUICK, count))
+        best = min(found, key=self._cost)
+        return min(best, self._scaled(best), key=self._cost).times
 
     def _block_by_block(self, nearest: list[_Found]) -> _Found:
         """The nearest of some predictions, if no blocks are merged."""
@@ -231,7 +251,7 @@ class Replay:
             yield found
             if found.distance <= _NEAR:
                 return
-            spread_ns = self._spread(found, gains[0])
+            spread_ns = self._spread(found, gains[0]) if way.spreads else times.spread_ns
             late_ns = (found.spans.start - self.measured.start) * way.in_order
             duration_ns = self._duration(found, spread_ns, gains[1], late_ns)
             duration_ns = np.where(is_beside, duration_ns, times.duration_ns)

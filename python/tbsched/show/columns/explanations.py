@@ -14,12 +14,14 @@ def explanation_columns(found: Explanation) -> dict[str, Any]:
     return {
         "gap": [number for number, _, _ in rows],
         "kind": [gap.kind for _, gap, _ in rows],
+        "gpu": [gap.gpu for _, gap, _ in rows],
         "launch": [gap.launch for _, gap, _ in rows],
-        "name": [launches[gap.launch].name for _, gap, _ in rows],
+        "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for _, gap, _ in rows],
         "begin": [gap.begin for _, gap, _ in rows],
         "end": [gap.end for _, gap, _ in rows],
         "cost": [gap.cost for _, gap, _ in rows],
         "cause": [cause.cause for _, _, cause in rows],
         "seconds": [cause.seconds for _, _, cause in rows],
         "behind": [cause.behind for _, _, cause in rows],
+        "by": [cause.by for _, _, cause in rows],
     }

@@ -7,17 +7,18 @@ from typing import Any
 
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.program.sequence import events_to_data
-from tbsched.show.text.explanations import cause_words
+from tbsched.show.text.explanations import assumed_words, cause_words
 
 
 def explanation_data(found: Explanation) -> dict[str, Any]:
-    """The gaps with their causes, and the changes."""
+    """The account, the gaps with their causes, and the changes."""
     launches = found.program.sequence.launches
     gaps = [
         {
             "kind": gap.kind,
+            "gpu": gap.gpu,
             "launch": gap.launch,
-            "name": launches[gap.launch].name,
+            "name": launches[gap.launch].name if gap.launch >= 0 else gap.name,
             "begin": gap.begin,
             "end": gap.end,
             "cost": gap.cost,
@@ -30,20 +31,27 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     changes = [
         {
             "change": change.what,
+            "saves": change.saves,
+            "is_bound": change.is_bound,
             "condition": change.condition,
             "makespan": change.makespan,
             "events": events_to_data(change.sequence),
         }
         for change in found.changes
     ]
+    prediction = found.prediction
     return {
-        "device": found.prediction.device.name,
+        "device": None if prediction is None else prediction.device.name,
+        "span": found.span,
+        "account": [row._asdict() for row in found.account],
         "makespan": found.makespan,
-        "predicted": found.prediction.makespan,
+        "predicted": None if prediction is None else prediction.makespan,
         "threshold": found.threshold,
+        "filled": found.filled,
         "idle": found.idle,
         "gaps": gaps,
         "changes": changes,
         "fitted": list(found.program.fitted),
-        "assumed": list(found.program.assumed),
+        "notes": list(found.notes),
+        "assumed": assumed_words(found),
     }

@@ -15,7 +15,8 @@ from tbsched.show.text.explanations import cause_word, gap_words
 from tbsched.show.text.traces import trace_head
 from tbsched.show.words import transfer_name, transfer_words
 
-_GAPS = {"idle": "gaps: the GPU is idle", "stream": "gaps: a stream is idle",
+_GAPS = {"idle": "gaps: the GPU is idle", "copies": "gaps: only copies ran",
+         "stream": "gaps: a stream is idle",
          "order": "gaps: behind a kernel that leaves SMs idle"}  # fmt: skip
 _SHOWN = 10_000  # gaps
 
@@ -32,6 +33,9 @@ def write_program(program: Program, file: BinaryIO) -> None:
 
 def write_explanation(found: Explanation, file: BinaryIO) -> None:
     """Writes the prediction, and the profile as a process of its own."""
+    if found.prediction is None:
+        write_program(found.program, file)
+        return
     writer = TrackWriter(file)
     tracks = TraceTracks(found.prediction, writer)
     tracks.add(trace_head(found.prediction))

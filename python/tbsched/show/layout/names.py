@@ -111,6 +111,32 @@ def cut(text: str, longest: int = LONGEST) -> str:
     return f"{shown[:begin]}{_GAP}{shown[len(shown) - (longest - 1 - begin) :]}"
 
 
+def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
+    """Texts, cut so that different ones stay different.
+
+    Where two are cut alike, each shows its begin, and what stands from the first difference on.
+    """
+    found = [cut(text, longest) for text in texts]
+    alike: dict[str, set[str]] = {}
+    for text, short in zip(texts, found, strict=True):
+        alike.setdefault(short, set()).add(text)
+    for place, (text, short) in enumerate(zip(texts, found, strict=True)):
+        if len(others := alike[short]) > 1:
+            differs = max(_alike(text, other) for other in others if other != text)
+            begin = longest // 2
+            since = max(begin, differs - longest // 8)
+            found[place] = (
+                f"{visible(text[:begin])}{_GAP}{visible(text[since : since + longest // 2])}"
+            )
+    return found
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two texts have in common at their begins."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
 def visible(text: str) -> str:
     """The text with spaces for line ends and tabs, and a mark for other control characters."""
     if text.isprintable():

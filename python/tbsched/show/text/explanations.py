@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
 from rich.table import Table
 
+from tbsched.advice.account.account import BUSY, AccountRow
+from tbsched.advice.account.idle import AFTER, WITHIN
 from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import (
+    COPY,
     HOST,
-    LONG_CALL,
+    NO_WORK,
     ON_ITS_WAY,
     SYNCHRONIZE,
     UNEXPLAINED,
+    UNRECORDED,
     Cause,
     Explanation,
     Gap,
 )
-from tbsched.show.layout.names import cut
+from tbsched.show.layout.names import cut, cut_apart
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import CAUSE_WORDS
 from tbsched.show.words import (
@@ -29,100 +34,238 @@ from tbsched.show.words import (
     transfer_words,
 )
 
-GAPS_SHOWN, CHANGES_SHOWN = 12, 12
+GAPS_SHOWN, CHANGES_SHOWN = 12, 8
+ROWS_SHOWN = 6  # of a cause
+_GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
+_LEAST = 0.005  # of the span, from which on a row is shown
 _PARTS_SHOWN = 3
+_FULL = 0.5  # of the GPU; kernels that fill less leave room for others
 _NAME = 40  # letters
+_BY, _CHANGE = 72, 130
+_ALL = "of that, all "
 _KINDS = {
-    "idle": "the GPU was idle",
+    "idle": "nothing ran",
+    "copies": "no kernel ran, only copies",
     "stream": "none of the stream ran",
-    "order": "it left SMs idle",
+    "order": "only if it need not wait: SMs were idle",
 }
 # Beyond the causes of launches on the GPU.
 _OF_HOST = {
-    HOST: "for the host, which had not launched it (calls without a pause, a CUDA graph or fewer "
-    "kernels would let it start sooner)",
-    SYNCHRONIZE: "for the host, which had waited for {who} before it launched it (without the "
-    "synchronisation it would have been launched sooner)",
-    LONG_CALL: "for the launch call of {who}, which took much longer than others (a kernel that "
-    "was used before is loaded already)",
+    HOST: "for the host: {by} (launched sooner, it would have started sooner)",
+    SYNCHRONIZE: "for the host, which waited: {by}",
     ON_ITS_WAY: "on its way from the host to the GPU (launched sooner, it would have been there)",
-    UNEXPLAINED: "not explained by scheduling: the model would have run it at {when}",
+    COPY: "for a copy: {by}",
+    UNRECORDED: "for a launch call that the profile does not have",
+    UNEXPLAINED: "not explained: nothing that is known kept it from running at {when}",
 }
 _IN_A_WORD = {
-    HOST: "host not issuing",
-    SYNCHRONIZE: "host waiting for the GPU",
-    LONG_CALL: "long launch calls",
+    "kernel": "kernels",
+    "collective": "collectives alone: transfer, and waiting for other GPUs",
+    "copy": "copies alone",
+    "migration": "migrations of unified memory alone",
+    HOST: "the host had not launched what came next",
+    SYNCHRONIZE: "the host waited for another GPU",
     ON_ITS_WAY: "launches on their way",
+    "stream": "from the end of the work before it in its stream to its start",
+    "event": "from the event that it waited for to its start",
+    "node": "between nodes of graphs",
+    "first_use": "kernels being loaded",
+    UNRECORDED: "launch call not in the profile",
     UNEXPLAINED: "not explained",
+    NO_WORK: "nothing more to do",
 }
 
 
 def explanation_short(found: Explanation) -> str:
     """How long it took, how much of that the GPU was idle, and the best change."""
-    launches = counted(len(found.prediction), "launch", "launches")
-    words = f"{launches} in {seconds_words(found.makespan)}, {idle_words(found)}"
+    work = found.accounted.activity.work
+    launches = counted(len(found.program.sequence.launches) or len(work), "launch", "launches")
+    words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
+    if found.notes:
+        return words
     return f"{words}, {counted(len(found.changes), 'change')} would help"
 
 
 def idle_words(found: Explanation) -> str:
-    """How long no kernel ran."""
-    idle = sum(found.idle.values())
-    share = percent_words(round(1e9 * idle), round(1e9 * found.makespan))
+    """How long nothing ran."""
+    idle, gpus = sum(found.idle.values()), len(found.accounted.gpus)
+    share = percent_words(round(1e9 * idle), round(1e9 * found.span * gpus))
+    if gpus > 1:
+        return f"{gpus} GPUs idle {share} % of it"
     return f"the GPU idle {seconds_words(idle)} of it ({share} %)"
 
 
 def explanation_text(found: Explanation) -> str:
-    """What kept the GPU idle, the gaps, and what would shorten the program."""
-    parts = [explanation_short(found), model_words(found)]
-    if found.idle:
-        shares = (f"{seconds_words(x)} {cause_word(cause)}" for cause, x in found.idle.items())
-        parts.append(f"Idle, by cause: {', '.join(shares)}.")
+    """Where the time went, what would shorten the program, and the gaps."""
+    parts = [explanation_short(found)]
+    if found.prediction is not None:
+        parts.append(model_words(found))
+    parts += found.notes
+    for gpu in gpus_shown(found):
+        table, more = account_table(found, gpu)
+        parts += ["", *gpu_words(found, gpu), render(table), *more]
     changes, more = changes_table(found)
     parts += ["", render(changes), *more] if found.changes else []
     gaps, more = gaps_table(found)
     parts += ["", render(gaps), *more] if found.gaps else ["", no_gaps_words(found)]
-    assumed = [f"- {sentence}" for sentence in found.program.assumed]
+    assumed = [f"- {sentence}" for sentence in assumed_words(found)]
     parts += ["", "What the profile does not say:", *assumed] if assumed else []
     return "\n".join(parts)
 
 
+def assumed_words(found: Explanation) -> list[str]:
+    """What the profile does not say, and what is wrong with it."""
+    told = list(found.program.assumed)
+    if found.accounted.clocks_differ:
+        gpus = ", ".join(map(str, found.accounted.clocks_differ))
+        told.insert(
+            0,
+            f"The clocks of the host and of GPU {gpus} do not fit: work ran before it was "
+            "launched, so what the host did is not told.",
+        )
+    duplicates = found.accounted.activity.duplicates
+    if duplicates:
+        told.insert(
+            0, f"{duplicates:,} records stand in the file more than once: each counts once."
+        )
+    return told
+
+
+def gpus_shown(found: Explanation) -> list[int]:
+    """The GPUs of which each row is shown."""
+    idle = dict.fromkeys(found.accounted.gpus, 0.0)
+    for row in found.account:
+        idle[row.gpu] += row.seconds * (row.cause not in BUSY)
+    return sorted(sorted(idle, key=lambda gpu: (-idle[gpu], gpu))[:_GPUS_SHOWN])
+
+
+def gpu_words(found: Explanation, gpu: int) -> list[str]:
+    """The heading of a GPU, where there are several."""
+    others = len(found.accounted.gpus)
+    return [f"GPU {gpu} of {others}:"] if others > 1 else []
+
+
+def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple[Table, list[str]]:
+    """A row per cause and, below it, what it is by; and how many are left out, in words."""
+    rows = [row for row in found.account if row.gpu == gpu]
+    per_step, span = found.accounted.per_step(), found.span
+    causes: dict[str, list[AccountRow]] = {}
+    for row in rows:
+        causes.setdefault(row.cause, []).append(row)
+    lines: list[tuple[str, ...]] = []
+    left = 0
+    # What kernels leave is what can be gained most easily, so it comes first.
+    totals = {cause: sum(row.seconds for row in own) for cause, own in causes.items()}
+    for cause in sorted(causes, key=lambda cause: (cause == "kernel", -totals[cause])):
+        own = causes[cause]
+        shown = [row for row in own[:most] if row.seconds >= _LEAST * span]
+        told = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]
+        told += [(seconds, f"  {_ALL}{what}", "") for what, seconds in _sums(own, span)]
+        names = _names([row.by for row in shown])
+        told += [(row.seconds, f"  {name}", "") for row, name in zip(shown, names, strict=True)]
+        for seconds, name, steps in told:
+            share = percent_words(round(1e9 * seconds), round(1e9 * span))
+            lines.append((seconds_words(seconds), share, name, steps))
+        left += len(own) - len(shown)
+    headings = ("time", "%", "where it went")
+    if not any(line[3] for line in lines):
+        return table_of(headings, [line[:3] for line in lines], left=(2,)), _left(left)
+    return table_of((*headings, "per step (least to most)"), lines, left=(2,)), _left(left)
+
+
+def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
+    """In which annotations and after which waits the host was late, and how long in more than one
+    row.
+    """
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        rest, is_after, wait = row.by.rpartition(AFTER)
+        _, is_within, scope = (rest if is_after else row.by).rpartition(WITHIN)
+        if is_after:
+            found.setdefault(f"after {wait}", []).append(row.seconds)
+        if is_within:
+            found.setdefault(f"within {scope}", []).append(row.seconds)
+    sums = [(what, sum(seconds)) for what, seconds in found.items() if len(seconds) > 1]
+    return sorted((x for x in sums if x[1] >= _LEAST * span), key=lambda each: -each[1])
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """What time is by, cut so that different ones stay different; a wait before it stays whole."""
+    parts = [text.rpartition(AFTER) for text in texts]
+    names = [first if is_after else last for first, is_after, last in parts]
+    waits = [f"{AFTER}{last}" if is_after else "" for _, is_after, last in parts]
+    return [f"{name}{wait}" for name, wait in zip(cut_apart(names, _BY), waits, strict=True)]
+
+
+def _left(rows: int) -> list[str]:
+    return [f"and {counted(rows, 'smaller part')} of these"] if rows else []
+
+
+def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
+    if ns is None or len(ns) < 2:
+        return ""
+    median, least, most = (float(x) / 1e9 for x in (np.median(ns), ns.min(), ns.max()))
+    return f"{seconds_words(median)} ({seconds_words(least)} to {seconds_words(most)})"
+
+
 def model_words(found: Explanation) -> str:
     """How well the model knows the program."""
+    assert found.prediction is not None
     predicted, measured = found.prediction.makespan, found.makespan
     off = 100 * (predicted / measured - 1) if measured else 0.0
     poor = sum(fitted < 0.5 for fitted in found.program.fitted)
-    words = f"Predicted: {seconds_words(predicted)} ({off:+.1f} %)."
+    device = found.prediction.device.name
+    words = (
+        f"From the first kernel to the last: {seconds_words(measured)}, predicted on {device}: "
+        f"{seconds_words(predicted)} ({off:+.1f} %)."
+    )
+    if found.filled is not None and found.filled < _FULL:
+        share = percent_words(round(1e6 * found.filled), 10**6)
+        words += f" While kernels ran, their blocks filled {share} % of the GPU."
     if poor:
         words += f" The durations of blocks of {counted(poor, 'launch', 'launches')} are uncertain."
     return words
 
 
 def no_gaps_words(found: Explanation) -> str:
-    """That there is nothing to explain."""
-    return f"No gap costs more than {seconds_words(found.threshold)}."
+    """That there is no long gap."""
+    return f"No gap of a kernel and a cause costs {seconds_words(found.threshold)} or more."
 
 
 def cause_word(cause: str) -> str:
-    """A cause in a word or two."""
+    """A cause in a few words."""
     return _IN_A_WORD.get(cause, cause.replace("_", " "))
 
 
 def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[str]]:
-    """A row per gap; and how many are left out, in words."""
-    start = int(found.program.measured["start_ns"].min()) / 1e9
-    rows = [
-        (
-            seconds_words(max(gap.begin - start, 0)),
-            seconds_words(gap.end - gap.begin),
-            seconds_words(gap.cost),
-            _named(found, gap.launch),
-            gap_words(found, gap),
+    """A row per kind of gap, kernel and cause; and how many are left out, in words."""
+    groups = _groups(found.gaps)
+    rows = []
+    for own in groups[:most]:
+        longest = max(own, key=lambda gap: gap.cost)
+        times = f"{len(own)}x, to " if len(own) > 1 else ""
+        rows.append(
+            (
+                seconds_words(sum(gap.cost for gap in own)),
+                f"{times}{seconds_words(longest.end - longest.begin)}",
+                seconds_words(max(longest.begin - found.accounted.begin_ns / 1e9, 0)),
+                _next(found, longest),
+                gap_words(found, longest),
+            )
         )
-        for gap in found.gaps[:most]
-    ]
-    left = len(found.gaps) - len(rows)
-    table = table_of(("at", "gap", "cost", "next", "why"), rows, left=(3, 4))
-    return table, [f"and {counted(left, 'gap')} more"] if left else []
+    left = sum(len(own) for own in groups[most:])
+    headings = ("cost", "gaps", "longest at", "next", "why")
+    return table_of(headings, rows, left=(3, 4)), [
+        f"and {counted(left, 'gap')} more"
+    ] if left else []
+
+
+def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
+    """Gaps that say the same, those that cost most first."""
+    found: dict[tuple[object, ...], list[Gap]] = {}
+    for gap in gaps:
+        found.setdefault(gap.alike, []).append(gap)
+    return sorted(found.values(), key=lambda own: -sum(gap.cost for gap in own))
 
 
 def gap_words(found: Explanation, gap: Gap) -> str:
@@ -136,15 +279,18 @@ def gap_words(found: Explanation, gap: Gap) -> str:
 
 def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
     """What the launch at the end of a gap waited for, and unless brief what would avoid it."""
+    if cause.by and cause.cause not in _OF_HOST:
+        return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
     words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(cause.cause, cause.cause)
     if brief:
         words = words.partition(" (")[0]
-    start = int(found.program.measured["start_ns"].min()) / 1e9
+    trace, launch = found.prediction, gap.launch
     return words.format(
         who=_who(found, cause.behind),
-        when=seconds_words(max(gap.end - cause.seconds - start, 0)),
-        queue=found.prediction[gap.launch].hardware_queue,
-        unit=configured_unit(found.prediction.device),
+        by=cut(cause.by, _BY) or "nothing recorded",
+        when=seconds_words(max(gap.end - cause.seconds - found.accounted.begin_ns / 1e9, 0)),
+        queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
+        unit="SM" if trace is None else configured_unit(trace.device),
     )
 
 
@@ -155,18 +301,17 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> tuple[Table,
     return _table(found, shown), [f"and {counted(left, 'change')} more"] if left else []
 
 
-def _table(found: Explanation, changes: Iterable[Change]) -> Table:
-    given = found.prediction.makespan
+def _table(found: Explanation, changes: Sequence[Change]) -> Table:
     rows = [
         (
-            change.what,
-            seconds_words(change.makespan),
-            percent_words(round(1e9 * (given - change.makespan)), round(1e9 * given)),
+            cut(change.what, _CHANGE),
+            seconds_words(change.saves),
+            percent_words(round(1e9 * change.saves), round(1e9 * found.span)),
             change.condition,
         )
         for change in changes
     ]
-    return table_of(("change", "predicted", "% less", "only"), rows, left=(0, 3))
+    return table_of(("change", "saves", "%", "only"), rows, left=(0, 3))
 
 
 def _who(found: Explanation, behind: int) -> str:
@@ -176,6 +321,11 @@ def _who(found: Explanation, behind: int) -> str:
         return "other work"
     transfer = found.program.sequence.transfers[-2 - behind]
     return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
+
+
+def _next(found: Explanation, gap: Gap) -> str:
+    name = _named(found, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
+    return f"GPU {gap.gpu}: {name}" if len(found.accounted.gpus) > 1 else name
 
 
 def _named(found: Explanation, launch: int) -> str:

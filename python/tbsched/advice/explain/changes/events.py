@@ -22,23 +22,28 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     ]
     if not waits or cause.behind < 0:
         return
+    if facts.is_collective(cause.behind) or facts.is_collective(launch):
+        return  # a collective needs what is before it, and what is after it needs the collective
     behind = facts.stream_of(cause.behind)
-    recorded = {e.event for e in before if isinstance(e, RecordEvent) and e.stream == behind}
+    recorded_in = {e.event: e.stream for e in sequence if isinstance(e, RecordEvent)}
+    recorded = {event for event, own in recorded_in.items() if own == behind}
     waits = [(place, event) for place, event in waits if event.event in recorded] or waits
     place, waited = waits[-1]
     alike = [
         k
         for k, event in enumerate(sequence)
-        if isinstance(event, WaitEvent) and (event.event, event.stream) == (waited.event, stream)
+        if isinstance(event, WaitEvent)
+        and event.stream == stream
+        and recorded_in.get(event.event) == behind
     ]
     condition = f"if it does not need {facts.named(cause.behind)}"
-    choices = [([place], "the wait")]
+    choices = [([place], f"the wait of stream {stream} for event {waited.event}")]
     if len(alike) > 1:
-        choices.append((alike, f"all {len(alike)} waits"))
+        what = f"all {len(alike)} waits of stream {stream} for events of stream {behind}"
+        choices.append((alike, what))
     for places, who in choices:
         yield Proposal(
-            f"without {who} of stream {stream} for event {waited.event}, before "
-            f"{facts.named(launch)}",
+            f"without {who}, before {facts.named(launch)}",
             *with_events(facts, dict.fromkeys(places)),
             condition,
         )

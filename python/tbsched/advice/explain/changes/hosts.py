@@ -1,38 +1,114 @@
-"""What a host could do sooner: call, not wait, and have kernels loaded."""
+"""What a host could do sooner: call, not wait, have kernels loaded, and work elsewhere."""
 
 from __future__ import annotations
 
+import functools
+import re
 import statistics
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
+from tbsched.advice.explain.changes.host_windows import gaps_without, gaps_without_unrecorded
 from tbsched.advice.explain.changes.proposal import Proposal, with_events, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, OPERATOR, UNKNOWN
 from tbsched.program.sequence import Copy, Event
 
 _NAMED = 2  # launches that a condition names
+_UNRECORDED_NS = 100_000  # shorter parts of which a profile says nothing are between operators
+_MEMORY = re.compile(
+    r"(cuda|cu)(Malloc|Free|MemAlloc|MemFree|HostAlloc|MemHostAlloc|MallocHost|FreeHost|HostRegister|"
+    r"HostUnregister|MemHostRegister|MemCreate|MemMap|MemUnmap|MemRelease|MemSetAccess)"
+)
+_LOADERS = re.compile(r"dataloader", re.IGNORECASE)
 
 
 def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """No time between calls, as if what the host does between them took none."""
-    host = facts.host_of(launch)
-    sequence = facts.program.sequence
-    gaps = [
-        0.0 if getattr(event, "host", 0) == host else gap
-        for event, gap in zip(sequence, facts.program.host, strict=True)
-    ]
-    who = "the host" if host == 0 else f"host thread {host}"
+    """No time between calls, and no waits, as if what the hosts do took no time."""
+    events = facts.program.sequence
+    hosts = {getattr(event, "host", 0) for event in events}
+    who = "the host" if len(hosts) == 1 else f"all {len(hosts)} host threads"
+    waits = {k: _without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
+    sequence, host = with_events(facts, waits)
     yield Proposal(
-        f"no time between the calls of {who}: a CUDA graph, larger kernels, or less work there",
+        f"a bound: no time between the calls of {who}{', and no waits' if waits else ''} (a CUDA "
+        "graph, larger kernels, or less work there come near it)",
         sequence,
-        tuple(gaps),
+        (0.0,) * len(host),
+        is_bound=True,
     )
 
 
+def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Without calls that take or give back memory, where the host was late for one of them."""
+    names, host = facts.account.activity.names, facts.account.activity.host
+    name = _host_name(facts, cause)
+    if name == UNKNOWN or _MEMORY.match(names[name]) is None:
+        return
+    is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
+    is_call = is_meant[host["name"]] & (host["kind"] == CALL)
+    gaps, _ = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_call[rows])
+    words = sorted({names[each] for each in host["name"][is_call].tolist()})
+    yield Proposal(
+        f"without {int(is_call.sum())} calls of {', '.join(words)}: memory that is kept, or a pool "
+        "(cudaMallocAsync, or a caching allocator)",
+        facts.program.sequence,
+        gaps,
+        "if the memory that they take and give back can be kept",
+    )
+
+
+def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Without the time of a function of the host between calls: done before, or by others."""
+    name, host = _host_name(facts, cause), facts.account.activity.host
+    condition = "if it does not need what the GPU has just computed, and cores are free"
+    if name == UNKNOWN:
+        gaps = gaps_without_unrecorded(facts, _UNRECORDED_NS)
+        yield Proposal(
+            "the work of the host of which the profile has nothing (record it with_stack=True, or "
+            "with NVTX) done before it is needed, by other threads or processes",
+            facts.program.sequence,
+            gaps,
+            condition,
+        )
+        return
+    if _launches(facts, name):
+        return  # what launches cannot be done elsewhere
+    word = facts.account.activity.names[name]
+    is_loader = _LOADERS.search(word) is not None
+    kinds = np.unique(host["kind"][host["name"] == name])
+    if not is_loader and not np.isin(kinds, (FUNCTION, ANNOTATION)).all():
+        return
+    how = "by workers of the loader (num_workers, prefetch_factor)"
+    how = how if is_loader else "by other threads or processes"
+    is_named = host["name"] == name
+    gaps, _ = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_named[rows])
+    what = f"the work of {word} done before it is needed, {how}"
+    yield Proposal(what, facts.program.sequence, gaps, condition)
+
+
+def _launches(facts: Facts, name: int) -> bool:
+    """Whether work is launched within something of this name."""
+    activity, inside = facts.account.activity, facts.account.times.inside
+    rows = np.unique(activity.work["call"])
+    rows = rows[rows != UNKNOWN]
+    while len(rows):
+        if (activity.host["name"][rows] == name).any():
+            return True
+        rows = np.unique(inside[rows])
+        rows = rows[rows != UNKNOWN]
+    return False
+
+
 def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """Without the last call that waits before a launch, and without all of its host thread."""
+    """Without the calls that wait for the GPU, by what made them, and without the last one.
+
+    Where an operator waits, such as ``aten::item``, it is left out whole: its copies, too.
+    """
     host, sequence = facts.host_of(launch), facts.program.sequence
     every = {
         place: _without_wait(event)
@@ -43,17 +119,53 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     if last is None:
         return
     condition = "if the host does not use what the GPU has computed by then"
-    yield Proposal(
-        f"without the synchronisation before {facts.named(launch)}",
-        *with_events(facts, {last: every[last]}),
-        condition,
-    )
+    yield from _without_operators(facts, [*every], condition)
     if len(every) > 1:
         yield Proposal(
             f"without {len(every)} synchronisations of the host",
             *with_events(facts, every),
             condition,
         )
+    yield Proposal(
+        f"without the synchronisation before {facts.named(launch)}",
+        *with_events(facts, {last: every[last]}),
+        condition,
+    )
+
+
+def _without_operators(facts: Facts, waits: list[int], condition: str) -> Iterator[Proposal]:
+    """Without the operators that wait, each name by itself and all together."""
+    activity, calls = facts.account.activity, facts.program.calls
+    assert calls is not None  # an explained program has them
+    maker = facts.account.times.made_in(calls)
+    is_operator = (maker != UNKNOWN) & (activity.host["kind"][maker] == OPERATOR)
+    rows = {int(maker[place]) for place in waits if is_operator[place]}
+    by_name: dict[int, set[int]] = {}
+    for row in rows:
+        by_name.setdefault(int(activity.host["name"][row]), set()).add(row)
+    left_out: dict[int, list[int]] = {}
+    for name, own in by_name.items():
+        places = np.flatnonzero(np.isin(maker, [*own])).tolist()
+        # One that launches or copies to the GPU computes something, too.
+        if all(_only_tells_the_host(facts.program.sequence[place]) for place in places):
+            left_out[name] = places
+    groups = [[name] for name in left_out] if len(left_out) > 1 else []
+    for names in [[*left_out], *groups] if left_out else []:
+        members = np.array([row for name in names for row in by_name[name]], np.int64)
+        gaps, _ = gaps_without(facts, functools.partial(np.isin, test_elements=members))
+        changed = replace(facts, program=replace(facts.program, host=gaps))
+        places = [place for name in names for place in left_out[name]]
+        words = ", ".join(sorted(activity.names[name] for name in names))
+        yield Proposal(
+            f"without {len(members)} calls of {words}, which wait for the GPU",
+            *with_events(changed, dict.fromkeys(places)),
+            condition,
+        )
+
+
+def _only_tells_the_host(event: Event) -> bool:
+    """Whether it waits, or copies to the host."""
+    return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 
 
 def _without_wait(event: Event) -> Event | None:
@@ -90,3 +202,9 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 def _listed(facts: Facts, launches: list[int]) -> str:
     some = ", ".join(map(facts.named, launches[:_NAMED]))
     return some if len(launches) <= _NAMED else f"{some} and {len(launches) - _NAMED} more"
+
+
+def _host_name(facts: Facts, cause: Cause) -> int:
+    """The name of what the host did, as a place in ``activity.names``; or ``UNKNOWN``."""
+    labels = facts.account.labels
+    return labels.host_name(labels.number(cause.cause, cause.by))

@@ -11,20 +11,27 @@ from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
+from tbsched.prediction.predict import predict
+from tbsched.program.sequence import Sequence
 from tbsched.progress import each
 
 # So many changes are predicted; fewer of a program of many launches, or many merged blocks.
-_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 8, 100_000, 2**24
+_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
 _LEAST_GAIN = 1e-3  # of the makespan
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
-    """Changes that would shorten the program, the shortest predicted makespan first.
+    """Changes that would shorten the program, the shortest predicted makespan first, then bounds.
 
-    Each is predicted with merged blocks, and one that gains once more as it is.
+    Each is predicted with merged blocks, and one that gains once more as it is. Copies may run
+    before the first kernel and after the last one. A change saves no more than it shortens all of
+    it, the copies included.
     """
+    given_ns = round(facts.prediction.makespan * 1e9)
+    whole_ns = _whole_ns(facts.program.sequence, facts.spec, facts.program.host)
     limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
 
     def predicted(proposal: Proposal) -> int | None:
@@ -35,15 +42,39 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
             found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
             if found is not None and quick is not proposal.sequence:
                 found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
-        return found
+            if found is not None and whole_ns:
+                whole = _whole_ns(proposal.sequence, spec, proposal.host)
+                found = max(found, given_ns - (whole_ns - whole))
+        return found if found is not None and found < limit_ns else None
 
     proposals = list(itertools.islice(_distinct(facts, gaps), _most(facts)))
     found = [
-        Change(one.what, one.sequence, ns / 1e9, one.host, one.condition)
+        Change(
+            one.what,
+            one.sequence,
+            ns / 1e9,
+            one.host,
+            one.condition,
+            facts.prediction.makespan - ns / 1e9,
+            one.is_bound,
+        )
         for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
         if ns is not None
     ]
-    return tuple(sorted(found, key=lambda change: change.makespan))
+    return tuple(sorted(found, key=lambda change: (change.is_bound, change.makespan)))
+
+
+def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> int:
+    """From the first work to the last, copies and memsets included; 0: there are none."""
+    if not sequence.transfers:
+        return 0
+    trace = predict(merged(sequence, spec), spec, host=host)
+    assert trace.transfer_ns is not None  # of a prediction
+    starts = [int(p.start_ns.min()) for p in trace if p.start_ns is not None]
+    ends = [int(p.end_ns.max()) for p in trace if p.end_ns is not None]
+    starts += trace.transfer_ns[:, 0].tolist()
+    ends += trace.transfer_ns[:, 1].tolist()
+    return max(ends) - min(starts)
 
 
 def _most(facts: Facts) -> int:
@@ -67,6 +98,8 @@ def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
     longest: dict[tuple[str, str], tuple[float, int, Cause]] = {}
     for gap in gaps:
         for cause in gap.causes:
+            if gap.launch < 0:
+                continue
             name = facts.program.sequence.launches[gap.launch].name or str(gap.launch)
             key = (cause.cause, name)
             cost = cause.seconds * gap.cost / max(gap.end - gap.begin, 1e-12)

@@ -21,6 +21,7 @@ class Proposal:
         sequence: the changed program.
         host: its gaps between calls.
         condition: what must hold for the program to compute the same; empty: nothing.
+        is_bound: whether it says only how much any change of this kind can save at most.
         spec: the device, changed if the change is one of its settings; None: as it is.
     """
 
@@ -29,6 +30,7 @@ class Proposal:
     host: tuple[float, ...]
     condition: str = ""
     spec: DeviceSpec | None = None
+    is_bound: bool = False
 
 
 # Sees the program and what a launch waited for; gives changes that would have let it run.

@@ -13,15 +13,28 @@ from tbsched.advice.explain.changes.proposal import (
 )
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
-from tbsched.program.sequence import Launch
+from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.sequence import Copy, Launch, Memset, RecordEvent, WaitEvent
+
+_MOST_STREAMS = 16
 
 
 def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """A stream of their own, for the launch and for all launches of its kernel."""
+    """A stream of their own, for the launch and for all launches of its kernel.
+
+    Only past kernels: nothing is moved past a copy, or away from an event that is waited for. A
+    collective stays in its order.
+    """
     if not isinstance(facts.program.sequence[int(facts.event[launch])], Launch):
+        return
+    if cause.behind < 0:
         return
     launches, new = facts.program.sequence.launches, free_stream(facts)
     for numbers, who in each_and_all(facts, launch):
+        if any(facts.is_collective(k) for k in (*numbers, cause.behind)):
+            continue
+        if _passes(facts, numbers):
+            continue
         changed = {k: moved_to(launches[k], new) for k in numbers}
         yield Proposal(
             f"{who} in another stream, a non-blocking one",
@@ -29,3 +42,46 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             facts.program.host,
             f"if nothing of it needs {facts.named(cause.behind)}, nor the other way round",
         )
+
+
+def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """Launches of one kernel by turns in several streams, as many as fit beside each other."""
+    launches, alike = facts.program.sequence.launches, facts.alike(launch)
+    room = int(1 / max(1 - facts.idle_share(launch), 1 / _MOST_STREAMS))
+    count = min(room, _MOST_STREAMS, len(alike))
+    if count < 2 or launches[launch].stream is None:
+        return
+    if facts.is_collective(launch) or _passes(facts, alike):
+        return
+    new = free_stream(facts)
+    changed = {k: moved_to(launches[k], new + turn % count) for turn, k in enumerate(alike)}
+    yield Proposal(
+        f"{len(alike)} launches of {facts.kernel_name(launch)} by turns in {count} streams",
+        with_some(facts, changed),
+        facts.program.host,
+        "if they need neither each other nor what is between them in their stream",
+    )
+
+
+def _passes(facts: Facts, numbers: list[int]) -> bool:
+    """Whether launches that leave their stream leave a copy or an event of it behind.
+
+    What came before the host waited for the GPU is over, and nobody passes it.
+    """
+    sequence, stream = facts.program.sequence, facts.stream_of(numbers[0])
+    awaited = {event.event for event in sequence if isinstance(event, WaitEvent)}
+    moved = {int(facts.event[number]) for number in numbers}
+    holds_up = has_left = False
+    for place, event in enumerate(sequence):
+        if waits_for_gpu(event):
+            holds_up = has_left = False
+        elif place in moved:
+            if holds_up:
+                return True
+            has_left = True
+        elif getattr(event, "stream", None) == stream:
+            if isinstance(event, Copy | Memset | WaitEvent):
+                holds_up = True
+            if has_left and isinstance(event, RecordEvent) and event.event in awaited:
+                return True
+    return False

@@ -6,27 +6,42 @@ from collections.abc import Mapping
 
 from tbsched.advice.explain.changes.blocks import other_block_size
 from tbsched.advice.explain.changes.carveouts import other_carveout
-from tbsched.advice.explain.changes.copies import other_copy
+from tbsched.advice.explain.changes.copies import copies_ahead, pinned_memory
+from tbsched.advice.explain.changes.copy_order import to_gpu_first
 from tbsched.advice.explain.changes.events import without_edge, without_event
-from tbsched.advice.explain.changes.hosts import no_pauses, warmed_up, without_synchronisation
+from tbsched.advice.explain.changes.graphs import as_graphs
+from tbsched.advice.explain.changes.hosts import (
+    no_pauses,
+    warmed_up,
+    without_calls,
+    without_synchronisation,
+    without_work,
+)
 from tbsched.advice.explain.changes.orders import issued_first, more_urgent
 from tbsched.advice.explain.changes.proposal import Proposer
 from tbsched.advice.explain.changes.queues import more_connections
-from tbsched.advice.explain.changes.streams import other_stream
-from tbsched.advice.explain.explanation import FIRST_USE, HOST, LONG_CALL, ON_ITS_WAY, SYNCHRONIZE
+from tbsched.advice.explain.changes.streams import other_stream, several_streams
+from tbsched.advice.explain.explanation import COPY, FIRST_USE, HOST, ON_ITS_WAY, SYNCHRONIZE
 
 _ROOM: tuple[Proposer, ...] = (other_block_size, issued_first, more_urgent)
 PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
-    HOST: (warmed_up, no_pauses),
-    SYNCHRONIZE: (without_synchronisation, no_pauses),
-    LONG_CALL: (warmed_up, no_pauses),
+    HOST: (
+        without_calls,
+        without_work,
+        without_synchronisation,
+        pinned_memory,
+        as_graphs,
+        no_pauses,
+    ),
+    SYNCHRONIZE: (without_synchronisation,),
+    COPY: (to_gpu_first, pinned_memory, copies_ahead),
     ON_ITS_WAY: (no_pauses,),
-    "stream": (other_stream, other_copy),
-    "event": (without_event, other_copy),
+    "stream": (other_stream, several_streams, to_gpu_first, pinned_memory, copies_ahead),
+    "event": (without_event, pinned_memory),
     "node": (without_edge,),
-    "legacy_stream": (other_stream, other_copy),
+    "legacy_stream": (other_stream, several_streams, pinned_memory),
     "hardware_queue": (more_connections, issued_first),
-    FIRST_USE: (warmed_up,),
+    FIRST_USE: (warmed_up, no_pauses),
     "queue": (issued_first, more_urgent),
     "turn": (issued_first, more_urgent),
     "priority": (issued_first, more_urgent),

@@ -21,7 +21,7 @@ from tbsched.show.text.explanations import cause_word, gap_words
 _DRAWN = 400  # gaps, the most costly ones
 _NAME = 40
 _STREAMS = (420, 30, 13)  # pixels: of all rows, and of one at most and at least
-_GAPS = {"idle": "GPU idle", "stream": "stream idle", "order": "SMs idle"}
+_GAPS = {"idle": "GPU idle", "copies": "copies alone", "stream": "stream idle", "order": "SMs idle"}
 # Of causes, those that cost most first; the others are grey. Kernels have other colours.
 _CAUSES = ("#c8322b", "#7b3fa0", "#8a6d3b", "#3f6f73", "#d98ba0", "#5a5f2a")
 
@@ -34,6 +34,7 @@ def measured_html(program: Program) -> list[Markup]:
 
 def explained_html(found: Explanation) -> list[Markup]:
     """The profile and the prediction on one scale, and the gaps of the profile by their causes."""
+    assert found.prediction is not None  # which is drawn
     measured, predicted = spans_measured(found.program), spans_by_stream(found.prediction)
     length = max(measured.length_ns, predicted.length_ns)
     measured, predicted = (

@@ -1,0 +1,1 @@
+"""Where the time of a profile went: every nanosecond once, by cause."""

@@ -1,0 +1,210 @@
+"""Where the time of a profile went: every nanosecond once, by cause, from the file alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tbsched.advice.account.host_time import HostTime
+from tbsched.advice.account.idle import Idle, clocks_disagree, idle_parts
+from tbsched.advice.account.intervals import (
+    Intervals,
+    Overlaps,
+    concatenated,
+    first_come,
+    gaps,
+    joined,
+    numbered,
+    overlaps,
+    within,
+)
+from tbsched.advice.account.labels import Labels
+from tbsched.advice.account.steps import Steps, steps_of
+from tbsched.program.activity import COLLECTIVE, COPY, GRAPH, KERNEL, MEMSET, MIGRATION, Activity
+from tbsched.program.arrays import Int64Array
+
+# What runs, the first that does counts: beside a kernel nobody waits for a copy.
+_LAYERS = (
+    ("kernel", (KERNEL, GRAPH)),
+    ("collective", (COLLECTIVE,)),
+    ("copy", (COPY, MEMSET)),
+    ("migration", (MIGRATION,)),
+)
+BUSY = tuple(cause for cause, _ in _LAYERS)
+
+
+class AccountRow(NamedTuple):
+    """Time of a GPU that has one cause.
+
+    Attributes:
+        gpu: as the profile numbers it.
+        cause: what ran (``kernel``, ``collective``, ``copy``, ``migration``), or why nothing did.
+        by: the kernel, the copy, the call, operator or function of the host.
+        seconds: how long.
+
+    Example:
+        >>> tb.AccountRow(0, "host", "cudaMalloc in aten::empty", 1e-3).cause
+        'host'
+    """
+
+    gpu: int
+    cause: str
+    by: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Where the time went, from the first work of the profile to the last.
+
+    Attributes:
+        activity: what is accounted for.
+        begin_ns, end_ns: of the first and the last work of all GPUs.
+        gpus: those on which something ran, ascending.
+        parts: the time of each GPU in parts that follow each other: ``first`` is the place of the
+            GPU, ``second`` the number of a label. They add up to the span, to the nanosecond.
+        labels: what the numbers mean.
+        times: what host threads did.
+        idle: of each GPU the times in which nothing ran, and what ended them.
+        steps: iterations of the program, if the profile marks any.
+    """
+
+    activity: Activity
+    begin_ns: int
+    end_ns: int
+    gpus: tuple[int, ...]
+    parts: Overlaps
+    labels: Labels
+    times: HostTime
+    idle: tuple[Idle, ...]
+    steps: Steps
+
+    @property
+    def clocks_differ(self) -> tuple[int, ...]:
+        """The GPUs whose clock does not fit that of the host."""
+        gpu = self.activity.work["gpu"]
+        rows = ((each, np.flatnonzero(gpu == each)) for each in self.gpus)
+        return tuple(each for each, own in rows if clocks_disagree(self.activity, own))
+
+    @property
+    def span_ns(self) -> int:
+        """From the first work to the last."""
+        return self.end_ns - self.begin_ns
+
+    def rows(self) -> tuple[AccountRow, ...]:
+        """A row per GPU, cause and name, by GPU, those that took longest first."""
+        parts, labels = self.parts, len(self.labels)
+        ns = _added(
+            parts.first * labels + parts.second, parts.end - parts.begin, labels * len(self.gpus)
+        )
+        found = []
+        for place in np.flatnonzero(ns).tolist():
+            gpu, label = divmod(place, labels)
+            cause, by = self.labels[label]
+            found.append(AccountRow(self.gpus[gpu], cause, by, int(ns[place]) / 1e9))
+        return tuple(sorted(found, key=lambda row: (row.gpu, -row.seconds, row.cause, row.by)))
+
+    def per_step(self) -> dict[tuple[int, str], Int64Array]:
+        """Of each GPU and cause how long in each step, int64 ns (steps,)."""
+        if not len(self.steps.names):
+            return {}
+        found = overlaps(
+            Intervals(*self.parts[:2], np.arange(len(self.parts.begin))), self.steps.times
+        )
+        causes = sorted({cause for cause, _ in self.labels})
+        cause_of = np.array([causes.index(cause) for cause, _ in self.labels])
+        gpu, label = self.parts.first[found.first], self.parts.second[found.first]
+        count = len(self.steps.names)
+        key = (gpu * len(causes) + cause_of[label]) * count + found.second
+        ns = _added(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
+        table = ns.reshape(len(self.gpus), len(causes), count)
+        return {
+            (self.gpus[gpu], cause): table[gpu, place]
+            for gpu in range(len(self.gpus))
+            for place, cause in enumerate(causes)
+            if table[gpu, place].any()
+        }
+
+
+def account_of(activity: Activity) -> Account:
+    """The account of what a profile has.
+
+    Raises:
+        ValueError: nothing ran on a GPU.
+    """
+    work = activity.work
+    if not len(work):
+        raise ValueError("nothing ran on a GPU, so there is no time to account for")
+    begin_ns, end_ns = int(work["start_ns"].min()), int(work["end_ns"].max())
+    labels = Labels(activity.names)
+    gpus = np.unique(work["gpu"])
+    columns: list[Overlaps] = []
+    idle: list[Idle] = []
+    times = HostTime.of(activity)
+    running = [_running(activity, gpu) for gpu in gpus.tolist()]
+    for place, gpu in enumerate(gpus.tolist()):
+        rows = np.flatnonzero(work["gpu"] == gpu)
+        others = [own for other, own in enumerate(running) if other != place]
+        busy = _busy(activity, rows, labels)
+        nothing = gaps(running[place], begin_ns, end_ns)
+        idle.append(idle_parts(activity, rows, nothing, others, times, labels))
+        parts = idle[-1].parts
+        columns += [
+            Overlaps(own.begin, own.end, np.full(len(own.begin), place), own.of)
+            for own in (*busy, Intervals(parts.begin, parts.end, parts.second))
+        ]
+    parts_of_all = concatenated(columns)
+    parts_of_all = parts_of_all.some(np.lexsort([parts_of_all.begin, parts_of_all.first]))
+    found_account = Account(
+        activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, labels, times,
+        tuple(idle),
+        steps_of(activity),
+    )  # fmt: skip
+    _check(found_account)
+    return found_account
+
+
+def _running(activity: Activity, gpu: int) -> Intervals:
+    own = activity.work[activity.work["gpu"] == gpu]
+    return joined(numbered(own["start_ns"], own["end_ns"]))
+
+
+def _busy(activity: Activity, rows: Int64Array, labels: Labels) -> list[Intervals]:
+    """What ran on a GPU, in disjoint parts; ``of``: the number of a label."""
+    work = activity.work
+    found: list[Intervals] = []
+    covered = Intervals(*np.zeros((3, 0), np.int64))
+    begin, end = int(work["start_ns"].min()), int(work["end_ns"].max())
+    for cause, kinds in _LAYERS:
+        own = rows[np.isin(work["kind"][rows], kinds)]
+        if not len(own):
+            continue
+        numbers = labels.numbers(cause, work["name"][own])
+        ran = Intervals(work["start_ns"][own], work["end_ns"][own], numbers)
+        alone = within(first_come(ran), gaps(covered, begin, end))
+        found.append(alone)
+        covered = joined(
+            Intervals(
+                np.append(covered.begin, ran.begin), np.append(covered.end, ran.end),
+                np.zeros(len(covered.begin) + len(own), np.int64),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _added(keys: Int64Array, ns: Int64Array, count: int) -> Int64Array:
+    """Of each key up to ``count`` the sum, exactly."""
+    found = np.zeros(count, np.int64)
+    np.add.at(found, keys, ns)
+    return found
+
+
+def _check(found: Account) -> None:
+    """That the parts of each GPU follow each other from the first work to the last."""
+    parts = found.parts
+    for place in range(len(found.gpus)):
+        own = parts.some(parts.first == place)
+        edges = np.append(own.begin, found.end_ns), np.append(found.begin_ns, own.end)
+        assert np.array_equal(*edges), "the account does not add up"

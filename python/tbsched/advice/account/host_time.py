@@ -1,0 +1,167 @@
+"""What host threads did at any time: the call or function that they were in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, overlaps
+from tbsched.program.activity import CALL, OPERATOR, STEP, UNKNOWN, Activity
+from tbsched.program.arrays import BoolArray, Int64Array
+
+_OTHERS = 8  # threads of a process that are asked what they did, those with the most calls
+
+
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """Of each host thread what it was in, innermost first.
+
+    Of nested operators the outermost one counts: ``aten::linear`` says more than what it is made
+    of. So does a call of CUDA, and not the calls of the system in it.
+
+    Attributes:
+        lines: by thread its time, sorted and disjoint; ``of``: a row of ``activity.host``.
+        inside: of each row of ``activity.host`` the row that it was made in, or ``UNKNOWN``, int64.
+        is_outermost: of each row whether it counts: it is in no other call, or no other operator.
+        threads: of each process its threads, those with the most calls first.
+    """
+
+    activity: Activity
+    lines: dict[int, Intervals]
+    inside: Int64Array
+    is_outermost: BoolArray
+    threads: dict[int, list[int]]
+
+    @classmethod
+    def of(cls, activity: Activity) -> HostTime:
+        """Of everything that a profile has of the host."""
+        host = activity.host
+        inside = np.full(len(host), UNKNOWN, np.int64)
+        is_outermost = np.zeros(len(host), np.bool_)
+        lines: dict[int, Intervals] = {}
+        calls: dict[int, int] = {}
+        is_call = host["kind"] == CALL  # which is in what lasts as long, as times are rounded
+        order = np.lexsort([is_call, -host["end_ns"], host["begin_ns"], host["thread"]])
+        order = order[host["kind"][order] != STEP]
+        threads, starts = np.unique(host["thread"][order], return_index=True)
+        for thread, own in zip(threads.tolist(), np.split(order, starts)[1:], strict=True):
+            kept = own[_outside(activity, own, CALL) & _outermost(activity, own, OPERATOR)]
+            is_outermost[kept] = True
+            lines[thread] = _line(activity, kept, inside)
+            calls[thread] = int((host["kind"][own] == CALL).sum())
+        by_process: dict[int, list[int]] = {}
+        for thread in sorted(lines, key=lambda thread: -calls[thread]):
+            by_process.setdefault(activity.processes[thread], []).append(thread)
+        return cls(activity, lines, inside, is_outermost, by_process)
+
+    def made_in(self, rows: Int64Array) -> Int64Array:
+        """Of rows of ``activity.host`` the rows that they were made in; of ``UNKNOWN`` that."""
+        known = rows != UNKNOWN
+        found = np.full(len(rows), UNKNOWN)
+        found[known] = self.inside[rows[known]]
+        return found
+
+    def spent(self, thread: Int64Array, intervals: Intervals) -> Overlaps:
+        """What threads did in intervals.
+
+        Where the file has nothing of a thread, another thread of its process may have done
+        something: that of a backward pass waits for the forward pass.
+
+        Args:
+            thread: of each interval, int64 (intervals,).
+            intervals: any.
+
+        Returns:
+            Parts that cover the intervals: ``first`` is the place of the interval, ``second`` a
+            row of ``activity.host``, or ``UNKNOWN`` where the file has nothing.
+        """
+        left = Overlaps(
+            intervals.begin, intervals.end, np.arange(len(thread)), np.full(len(thread), UNKNOWN)
+        )
+        found: list[Overlaps] = []
+        for tried in range(_OTHERS):
+            asked = self._asked(thread[left.first], tried)
+            rest = [left.some(~np.isin(asked, [*self.lines]))]
+            for number in np.intersect1d(asked, [*self.lines]).tolist():
+                line, own = self.lines[number], left.some(asked == number)
+                parts = overlaps(Intervals(own.begin, own.end, own.first), line)
+                parts = parts._replace(first=own.first[parts.first], second=line.of[parts.second])
+                if tried:
+                    parts = parts._replace(second=self._said_of_others(parts.second))
+                found.append(parts.some(parts.second != UNKNOWN))
+                rest.append(parts.some(parts.second == UNKNOWN))
+            left = concatenated(rest)
+        return concatenated([*found, left])
+
+    def _said_of_others(self, rows: Int64Array) -> Int64Array:
+        """Rows that tell what a thread waits for that is not theirs; the others are ``UNKNOWN``.
+
+        A call or an operator is work that may be waited for. That another thread sleeps, or is in
+        an annotation, says nothing.
+        """
+        is_work = np.isin(self.activity.host["kind"][rows], (CALL, OPERATOR))
+        return np.where((rows != UNKNOWN) & is_work, rows, UNKNOWN)
+
+    def _asked(self, thread: Int64Array, tried: int) -> Int64Array:
+        """Whom to ask: first the thread itself, then the others of its process."""
+        if not tried:
+            return thread
+        found = np.full(len(thread), UNKNOWN)
+        for number in np.unique(thread).tolist():
+            process = self.activity.processes[number]
+            others = [other for other in self.threads.get(process, ()) if other != number]
+            if tried <= len(others):
+                found[thread == number] = others[tried - 1]
+        return found
+
+
+def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
+    """Of rows of a thread, those that are in no row of a kind."""
+    host = activity.host
+    end = host["end_ns"][rows]
+    of_kind = np.where(host["kind"][rows] == kind, end, np.int64(-(2**62)))
+    until = np.maximum.accumulate(np.append(np.int64(-(2**62)), of_kind))[:-1]
+    found: BoolArray = end > until
+    return found
+
+
+def _outermost(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
+    """Of rows of a thread, those that are not of a kind, or in no other one of it."""
+    host = activity.host
+    found = np.ones(len(rows), np.bool_)
+    places = np.flatnonzero(host["kind"][rows] == kind)
+    end = host["end_ns"][rows[places]]
+    until = np.maximum.accumulate(np.append(np.int64(-(2**62)), end))[:-1]
+    found[places] = end > until
+    return found
+
+
+def _line(activity: Activity, rows: Int64Array, inside: Int64Array) -> Intervals:
+    """The time of a thread, cut where it enters or leaves something; fills ``inside``."""
+    host = activity.host
+    begin, end = host["begin_ns"][rows], host["end_ns"][rows]
+    begin_ns, parents, ends = begin.tolist(), [UNKNOWN] * len(rows), end.tolist()
+    times: list[int] = [-(2**62)]
+    states: list[int] = [UNKNOWN]
+    open_: list[int] = []  # one that has ended may lie below one that has not
+    for place, began in enumerate(begin_ns):
+        while open_ and ends[open_[-1]] <= began:
+            closed = open_.pop()
+            times.append(max(times[-1], ends[closed]))
+            states.append(open_[-1] if open_ else UNKNOWN)
+        if open_:
+            parents[place] = open_[-1]
+        times.append(began)
+        states.append(place)
+        open_.append(place)
+    while open_:
+        times.append(max(times[-1], ends[open_.pop()]))
+        states.append(open_[-1] if open_ else UNKNOWN)
+    parent = np.array(parents, np.int64)
+    inside[rows] = np.where(parent >= 0, rows[parent], UNKNOWN) if len(rows) else UNKNOWN
+    at = np.array(times, np.int64)
+    state = np.array(states, np.int64)
+    of = np.where(state >= 0, rows[state], UNKNOWN) if len(rows) else state
+    until = np.append(at[1:], np.int64(2**62))
+    return Intervals(at, until, of).some(until > at)

@@ -1,0 +1,392 @@
+"""Why nothing ran on a GPU: who was late with the work that ended each such time."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tbsched.advice.account.host_time import HostTime
+from tbsched.advice.account.intervals import (
+    NO_OVERLAPS,
+    Intervals,
+    Overlaps,
+    concatenated,
+    gaps,
+    joined,
+    within,
+)
+from tbsched.advice.account.labels import Labels
+from tbsched.program.activity import ANNOTATION, CALL, COPY, UNKNOWN, Activity
+from tbsched.program.arrays import BoolArray, Int64Array
+
+# Causes of which only the host knows, and causes on the GPU, which have words of Trace.waits.
+# Between what the host did and the annotation that it did it in, and the wait before it.
+WITHIN, AFTER = ", within ", ", after "
+HOST, SYNCHRONIZE, FIRST_USE = "host", "synchronize", "first_use"
+UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
+# On an idle GPU a kernel starts 1.1 to 2.7 us after its call returned, 65 us after it was idle for
+# 60 ms (H100, torch.profiler), and what waits for other work up to 6 us after that has ended; a
+# graph of many nodes, or a GPU with a slow host, takes longer. What takes longer than this has
+# another reason, which the file does not say.
+_ON_ITS_WAY_NS = 100_000
+_NEXT_NS = 10_000  # work of an unknown call, so soon after that before it, had been called before
+_AHEAD_NS = 1_000  # by which clocks of the host and the GPU may differ
+_DISAGREE = 0.02  # of the work of known calls, from which on the clocks are wrong
+_WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx)Synchronize")
+_LOADS = re.compile(
+    r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|cudaFuncGetAttributes|cuLink"
+)
+_LAUNCHES = re.compile(r"cu(da)?(LaunchKernel|LaunchCooperative|Launch\b)")
+_STREAM_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
+_LOADING_NS = 100_000  # a first launch call that takes longer, on an idle GPU, loads its kernel
+
+
+class Idle(NamedTuple):
+    """Times in which nothing ran on a GPU.
+
+    Attributes:
+        times: disjoint and sorted.
+        next: of each the row of ``activity.work`` that ended it; ``UNKNOWN``: nothing came.
+        before: of each the row that ended last before it; ``UNKNOWN``: none did.
+        parts: of the times, with their causes: ``first`` is a place among them, ``second`` the
+            number of a label. By place, then by time.
+    """
+
+    times: Intervals
+    next: Int64Array
+    before: Int64Array
+    parts: Overlaps
+
+
+def idle_parts(
+    activity: Activity,
+    rows: Int64Array,
+    nothing: Intervals,
+    others: list[Intervals],
+    times: HostTime,
+    labels: Labels,
+) -> Idle:
+    """Why a GPU was idle.
+
+    Args:
+        activity: of the profile.
+        rows: the work of the GPU.
+        nothing: when none of it ran.
+        others: when work ran on other GPUs.
+        times: what host threads did.
+        labels: in which causes are numbered.
+    """
+    order, next_ = ended_by(activity, rows, nothing)
+    clocks_differ = clocks_disagree(activity, rows)
+    late = Late(activity, times, labels, nothing, next_, clocks_differ=clocks_differ)
+    on_gpu = _OnGpu(activity, order, nothing, next_, labels)
+    ended = np.flatnonzero(next_ == UNKNOWN)
+    nothing_more = labels.number(NO_WORK, "nothing more ran") if len(ended) else 0
+    after_last = Overlaps(
+        nothing.begin[ended], nothing.end[ended], ended, np.full(len(ended), nothing_more)
+    )
+    found = concatenated(
+        [late.of_host(others), on_gpu.parts(late, clocks_differ=clocks_differ), after_last]
+    )
+    found = found.some(np.lexsort([found.begin, found.first]))
+    return Idle(nothing, next_, on_gpu.before(), found)
+
+
+def ended_by(
+    activity: Activity, rows: Int64Array, nothing: Intervals
+) -> tuple[Int64Array, Int64Array]:
+    """Work by start, and of each interval the row that started at its end; ``UNKNOWN``: none."""
+    start = activity.work["start_ns"]
+    order = rows[np.lexsort([rows, start[rows]])]
+    place = np.searchsorted(start[order], nothing.end, side="left")
+    next_ = order[np.minimum(place, len(order) - 1)]
+    return order, np.where(start[next_] == nothing.end, next_, UNKNOWN)
+
+
+class Late:
+    """Who was late with work that ended intervals in which it could have run.
+
+    Args:
+        activity: of the profile.
+        times: what host threads did.
+        labels: in which causes are numbered.
+        intervals: any.
+        next_: of each the row of ``activity.work`` that ended it, or ``UNKNOWN``.
+        clocks_differ: whether the clocks of the host and the GPU do not fit.
+    """
+
+    def __init__(
+        self, activity: Activity, times: HostTime, labels: Labels, intervals: Intervals,
+        next_: Int64Array, *, clocks_differ: bool,
+    ) -> None:  # fmt: skip
+        self._activity = activity
+        self._times = times
+        self._labels = labels
+        self._intervals = intervals
+        self._next = next_
+        self._call = np.where(next_ == UNKNOWN, UNKNOWN, activity.work["call"][next_])
+        self.is_known = self._call != UNKNOWN
+        self._called, self._returned = intervals.begin, intervals.begin
+        self._thread = np.full(len(next_), UNKNOWN)
+        if len(activity.host):
+            called = activity.host[self._call]
+            self._called = np.where(self.is_known, called["begin_ns"], self._called)
+            self._returned = np.where(self.is_known, called["end_ns"], self._returned)
+            self._thread = np.where(self.is_known, called["thread"].astype(np.int64), UNKNOWN)
+        self.is_late = self.is_known & (self._returned > intervals.begin) & (not clocks_differ)
+        self.until = np.where(
+            self.is_late, np.minimum(self._returned, intervals.end), intervals.begin
+        )
+
+    def of_host(self, others: list[Intervals]) -> Overlaps:
+        """What the host did until it had launched the work; the last part is the launch call.
+
+        Args:
+            others: when work ran on other GPUs.
+
+        Returns:
+            Parts: ``first`` is the place of an interval, ``second`` the number of a label.
+        """
+        place = np.flatnonzero(self.is_late & (self.until > self._intervals.begin))
+        if not len(place):
+            return NO_OVERLAPS
+        activity, host, times = self._activity, self._activity.host, self._times
+        begin, end, count = self._intervals.begin[place], self.until[place], len(place)
+        waited = self._waited(place)
+        cut = np.where(waited == UNKNOWN, end, np.clip(host["end_ns"][waited], begin, end))
+        halves = Intervals(np.append(begin, cut), np.append(cut, end), np.tile(place, 2))
+        spent = times.spent(np.tile(self._thread[place], 2), halves)
+        row, of = spent.second, halves.of[spent.first]
+        after = np.where(spent.first >= count, waited[spent.first % count], UNKNOWN)
+        loads = self._loads(row, of)
+        maker = _maker(activity, times, row)
+        is_own = (row != UNKNOWN) & (row == self._call[of]) & (maker == UNKNOWN)
+        needs_kernel = loads | (row == UNKNOWN) | is_own
+        label = self._labels.of_keys(
+            self._host_words,
+            _named(activity, row),
+            _named(activity, maker),
+            _named(activity, _scope(activity, times, row)),
+            _named(activity, after),
+            _named(activity, _maker(activity, times, after)),
+            np.where(needs_kernel, activity.work["name"][self._next[of]], UNKNOWN),
+            loads.astype(np.int64),
+        )
+        self._labels.of_host(label, _named(activity, row))
+        found = Overlaps(spent.begin, spent.end, of, label)
+        waits = (row != UNKNOWN) & _matching(activity, _WAITS)[row]
+        if not waits.any() or not others:
+            return found
+        return concatenated([found.some(~waits), self._waiting(found.some(waits), others)])
+
+    def _host_words(
+        self, row: int, inside: int, scope: int, after: int, after_in: int, kernel: int, loads: int
+    ) -> tuple[str, str]:
+        names = self._activity.names
+
+        def named(name: int, place: int) -> str:
+            return names[name] if place == UNKNOWN else f"{names[name]} in {names[place]}"
+
+        if loads:
+            what = names[kernel]
+            return FIRST_USE, what if row == UNKNOWN else f"{what} ({names[row]})"
+        what = f"nothing recorded before {names[kernel]}" if row == UNKNOWN else named(row, inside)
+        if row != UNKNOWN and kernel != UNKNOWN:
+            what = f"{what} of {names[kernel]}"
+        what = what if scope == UNKNOWN else f"{what}{WITHIN}{names[scope]}"
+        return HOST, what if after == UNKNOWN else f"{what}{AFTER}{named(after, after_in)}"
+
+    def _waiting(self, parts: Overlaps, others: list[Intervals]) -> Overlaps:
+        """Calls that wait, which wait for another GPU while that runs."""
+        running = joined(Intervals(*(np.concatenate(c) for c in zip(*others, strict=True))))
+        begin, end = int(parts.begin.min()), int(parts.end.max())
+        some = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
+        found = []
+        for times, is_waiting in (
+            (running, True),
+            (gaps(_clipped(running, begin, end), begin, end), False),
+        ):
+            own = within(some, times)
+            label = parts.second[own.of]
+            if is_waiting:
+                label = self._labels.of_keys(
+                    lambda number: (SYNCHRONIZE, f"{self._labels[number][1]}, for another GPU"),
+                    label,
+                )
+            found.append(Overlaps(own.begin, own.end, parts.first[own.of], label))
+        return concatenated(found)
+
+    def _waited(self, place: Int64Array) -> Int64Array:
+        """The last call of its thread that waited, and returned in an idle time; or ``UNKNOWN``."""
+        host = self._activity.host
+        rows = np.flatnonzero(_matching(self._activity, _WAITS) | _blocking_copies(self._activity))
+        found = np.full(len(place), UNKNOWN)
+        for thread in np.unique(self._thread[place]).tolist():
+            own = rows[host["thread"][rows] == thread]
+            if not len(own):
+                continue
+            # Of nested ones that return at once the outermost one is last.
+            own = own[np.lexsort([-own, -host["begin_ns"][own], host["end_ns"][own]])]
+            mine = self._thread[place] == thread
+            last = np.searchsorted(host["end_ns"][own], self._called[place[mine]], side="right") - 1
+            row = own[np.maximum(last, 0)]
+            is_in = (last >= 0) & (host["end_ns"][row] > self._intervals.begin[place[mine]])
+            found[mine] = np.where(is_in, row, UNKNOWN)
+        return found
+
+    def _loads(self, row: Int64Array, of: Int64Array) -> BoolArray:
+        """Of parts whether a kernel was loaded: by a call that does, or a long first launch."""
+        activity, host, work = self._activity, self._activity.host, self._activity.work
+        loading = _matching(activity, _LOADS)
+        launching = np.flatnonzero(_matching(activity, _LAUNCHES))
+        length = host["end_ns"] - host["begin_ns"]
+        first = np.full(len(activity.names), np.iinfo(np.int64).max)
+        np.minimum.at(first, work["name"], work["start_ns"])
+        next_ = self._next[of]
+        is_first = work["start_ns"][next_] == first[work["name"][next_]]
+        is_long = length[row] > _LOADING_NS
+        own_call = (row == self._call[of]) & np.isin(row, launching)
+        is_said = host["loads"][self._call[of]] & ((row == UNKNOWN) | (row == self._call[of]))
+        seems = loading[row] | (own_call & is_first & is_long)
+        found: BoolArray = is_said | ((row != UNKNOWN) & seems)
+        return found
+
+
+class _OnGpu:
+    """What kept work waiting on an idle GPU once it was launched."""
+
+    def __init__(
+        self, activity: Activity, order: Int64Array, idle: Intervals, next_: Int64Array,
+        labels: Labels,
+    ) -> None:  # fmt: skip
+        self._activity = activity
+        self._order = order
+        self._idle = idle
+        self._next = next_
+        self._labels = labels
+
+    def parts(self, late: Late, *, clocks_differ: bool) -> Overlaps:
+        """From the return of the launch call on, or of all the time if nobody knows the call."""
+        place = np.flatnonzero((self._next != UNKNOWN) & (late.until < self._idle.end))
+        if not len(place):
+            return NO_OVERLAPS
+        begin, end = late.until[place], self._idle.end[place]
+        cause = self._causes(place, late, clocks_differ=clocks_differ)
+        is_long = (end - begin > _ON_ITS_WAY_NS) & (cause != _WORDS.index(UNRECORDED))
+        cause = np.where(is_long, _WORDS.index(UNEXPLAINED), cause)
+        names = self._activity.work["name"][self._next[place]]
+        label = self._labels.of_keys(self._words, cause, names)
+        return Overlaps(begin, end, place, label)
+
+    def _words(self, cause: int, name: int) -> tuple[str, str]:
+        word, what = _WORDS[cause], self._activity.names[name]
+        return word, f"{what} on its way to the GPU" if word == HOST else what
+
+    def _causes(self, place: Int64Array, late: Late, *, clocks_differ: bool) -> Int64Array:
+        """Of idle times, as places among ``_WORDS``."""
+        work = self._activity.work
+        next_, before = self._next[place], self.before()[place]
+        is_first = before == UNKNOWN
+        same = ~is_first & (work["stream"][before] == work["stream"][next_])
+        is_known = late.is_known[place]
+        in_graph = ~is_first & is_known & (work["call"][before] == work["call"][next_])
+        is_next = same & (self._idle.end[place] - self._idle.begin[place] <= _NEXT_NS)
+        found = np.full(len(place), _WORDS.index(UNEXPLAINED))
+        found[self._waits_for_event(next_)] = _WORDS.index("event")
+        found[same] = _WORDS.index("stream")
+        found[in_graph] = _WORDS.index("node")
+        found[late.is_late[place]] = _WORDS.index(HOST)
+        found[(~is_known & ~is_next) | clocks_differ] = _WORDS.index(UNRECORDED)
+        return found
+
+    def before(self) -> Int64Array:
+        """The work that ended last before each idle time; ``UNKNOWN``: none did."""
+        ends = self._activity.work["end_ns"]
+        by_end = self._order[np.argsort(ends[self._order], kind="stable")]
+        last = np.searchsorted(ends[by_end], self._idle.begin, side="right") - 1
+        return np.where(last < 0, UNKNOWN, by_end[np.maximum(last, 0)])
+
+    def _waits_for_event(self, rows: Int64Array) -> BoolArray:
+        """Whether a thread made a stream wait, between its launch before and that of each work."""
+        host, work = self._activity.host, self._activity.work
+        waits = np.flatnonzero(_matching(self._activity, _STREAM_WAITS))
+        found = np.zeros(len(rows), np.bool_)
+        if not len(waits):
+            return found
+        calls = np.unique(work["call"][work["call"] != UNKNOWN])
+        call = work["call"][rows]
+        for thread in np.unique(host["thread"][waits]).tolist():
+            waited = np.sort(host["begin_ns"][waits[host["thread"][waits] == thread]])
+            launched = np.sort(host["begin_ns"][calls[host["thread"][calls] == thread]])
+            mine = (call != UNKNOWN) & (host["thread"][call] == thread)
+            at = host["begin_ns"][call[mine]]
+            since = np.append(np.int64(-(2**62)), launched)[
+                np.searchsorted(launched, at, side="left")
+            ]
+            found[mine] = np.searchsorted(waited, at) > np.searchsorted(waited, since)
+        return found
+
+
+_WORDS = (HOST, "stream", "event", "node", UNRECORDED, UNEXPLAINED)
+
+
+def _named(activity: Activity, rows: Int64Array) -> Int64Array:
+    """The names of rows of the host; ``UNKNOWN`` of those."""
+    return np.where(rows == UNKNOWN, UNKNOWN, activity.host["name"][rows])
+
+
+def _maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
+    """Of rows of the host that are calls, what made them, but no annotation; else ``UNKNOWN``."""
+    is_call = (rows != UNKNOWN) & (activity.host["kind"][rows] == CALL)
+    found = np.where(is_call, times.inside[rows], UNKNOWN)
+    is_annotation = (found != UNKNOWN) & (activity.host["kind"][found] == ANNOTATION)
+    return np.where(is_annotation, UNKNOWN, found)
+
+
+def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
+    """The innermost annotation that rows of the host were made in; else ``UNKNOWN``."""
+    found = np.where(rows == UNKNOWN, UNKNOWN, times.inside[rows])
+    while True:
+        is_other = (found != UNKNOWN) & (activity.host["kind"][found] != ANNOTATION)
+        if not is_other.any():
+            return found
+        found = np.where(is_other, times.inside[found], found)
+
+
+def _matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
+    """Of each row of the host whether it is a call with such a name."""
+    names = np.array([pattern.match(name) is not None for name in activity.names], np.bool_)
+    host = activity.host
+    if not len(host):
+        return np.zeros(0, np.bool_)
+    found: BoolArray = names[host["name"]] & (host["kind"] == CALL)
+    return found
+
+
+def _blocking_copies(activity: Activity) -> BoolArray:
+    """Of each row of the host whether it is the call of copies that returned after their ends."""
+    work = activity.work
+    found = np.zeros(len(activity.host), np.bool_)
+    moved = (work["kind"] == COPY) & (work["call"] != UNKNOWN)
+    calls = work["call"][moved]
+    found[calls] = True
+    found[calls[activity.host["end_ns"][calls] < work["end_ns"][moved]]] = False
+    return found
+
+
+def clocks_disagree(activity: Activity, rows: Int64Array) -> bool:
+    """Whether work started before it was launched, more often than chance."""
+    work = activity.work
+    call = work["call"][rows]
+    known = rows[call != UNKNOWN]
+    if not len(known):
+        return False
+    early = activity.host["begin_ns"][work["call"][known]] > work["start_ns"][known] + _AHEAD_NS
+    return bool(early.mean() > _DISAGREE)
+
+
+def _clipped(some: Intervals, begin: int, end: int) -> Intervals:
+    whole = Intervals(np.array([begin]), np.array([end]), np.zeros(1, np.int64))
+    return within(some, whole)

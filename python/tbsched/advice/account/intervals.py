@@ -1,0 +1,108 @@
+"""Intervals of time as arrays: what covers them, and what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from tbsched.program.arrays import BoolArray, Int64Array
+
+
+class Intervals(NamedTuple):
+    """Intervals, int64 (intervals,) each; ``of``: what each belongs to."""
+
+    begin: Int64Array
+    end: Int64Array
+    of: Int64Array
+
+    @property
+    def length(self) -> int:
+        """Of all together."""
+        return int((self.end - self.begin).sum())
+
+    def some(self, chosen: Int64Array | BoolArray) -> Intervals:
+        """Those at some places, or where a mask is True."""
+        return Intervals(self.begin[chosen], self.end[chosen], self.of[chosen])
+
+
+NO_INTERVALS = Intervals(*np.zeros((3, 0), np.int64))
+
+
+def numbered(begin: Int64Array, end: Int64Array) -> Intervals:
+    """Intervals that belong to their own numbers."""
+    return Intervals(begin.astype(np.int64), end.astype(np.int64), np.arange(len(begin)))
+
+
+def first_come(intervals: Intervals) -> Intervals:
+    """Disjoint intervals that cover the same, each moment by the interval that began first."""
+    order = np.lexsort([intervals.end, intervals.begin])
+    begin, end, of = intervals.some(order)
+    if not len(begin):
+        return NO_INTERVALS
+    until = np.maximum.accumulate(end)
+    begin[1:] = np.maximum(begin[1:], until[:-1])
+    return Intervals(begin, end, of).some(end > begin)
+
+
+def joined(intervals: Intervals) -> Intervals:
+    """Disjoint intervals as few as possible that cover the same; ``of``: their own numbers."""
+    begin, end, _ = first_come(intervals)
+    if not len(begin):
+        return NO_INTERVALS
+    starts = np.flatnonzero(np.append(True, begin[1:] > end[:-1]))
+    return numbered(begin[starts], end[np.append(starts[1:] - 1, len(end) - 1)])
+
+
+def gaps(covered: Intervals, begin: int, end: int) -> Intervals:
+    """What disjoint sorted intervals leave of a time; ``of``: how many end before it."""
+    begins = np.maximum(np.append(begin, covered.end), begin)
+    ends = np.minimum(np.append(covered.begin, end), end)
+    found = Intervals(begins, np.maximum(ends, begins), np.arange(len(begins)))
+    return found.some(ends > begins)
+
+
+class Overlaps(NamedTuple):
+    """Where intervals meet others: a row per pair, int64 (pairs,) each."""
+
+    begin: Int64Array
+    end: Int64Array
+    first: Int64Array
+    second: Int64Array
+
+    def some(self, chosen: Int64Array | BoolArray) -> Overlaps:
+        """Those at some places, or where a mask is True."""
+        return Overlaps(*(column[chosen] for column in self))
+
+
+NO_OVERLAPS = Overlaps(*np.zeros((4, 0), np.int64))
+
+
+def concatenated(parts: Iterable[Overlaps]) -> Overlaps:
+    """All parts in one; at least one is needed."""
+    return Overlaps(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+
+def overlaps(some: Intervals, others: Intervals) -> Overlaps:
+    """The parts of intervals that lie in others, by the places of both.
+
+    Args:
+        some: in any order.
+        others: disjoint, sorted by begin.
+    """
+    low = np.searchsorted(others.end, some.begin, side="right")
+    high = np.searchsorted(others.begin, some.end, side="left")
+    count = np.maximum(high - low, 0)
+    first = np.repeat(np.arange(len(count)), count)
+    second = np.arange(len(first)) - np.repeat(count.cumsum() - count, count) + low[first]
+    begin = np.maximum(some.begin[first], others.begin[second])
+    end = np.minimum(some.end[first], others.end[second])
+    is_there = end > begin
+    return Overlaps(*(column[is_there] for column in (begin, end, first, second)))
+
+
+def within(some: Intervals, others: Intervals) -> Intervals:
+    """The parts of intervals that lie in others, which are disjoint and sorted."""
+    found = overlaps(some, others)
+    return Intervals(found.begin, found.end, some.of[found.first])

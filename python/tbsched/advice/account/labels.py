@@ -1,0 +1,56 @@
+"""Causes and what they are by, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from tbsched.program.arrays import Int64Array
+
+
+class Labels:
+    """Numbers pairs of a cause and a name in the order in which they are first asked for."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._numbers: dict[tuple[str, str], int] = {}
+        self._pairs: list[tuple[str, str]] = []
+        self._host: dict[int, int] = {}
+
+    def number(self, cause: str, by: str) -> int:
+        """Of one pair."""
+        found = self._numbers.setdefault((cause, by), len(self._pairs))
+        if found == len(self._pairs):
+            self._pairs.append((cause, by))
+        return found
+
+    def numbers(self, cause: str, names: Int64Array) -> Int64Array:
+        """Of a cause by names of the profile, int64 (names,)."""
+        return self.of_keys(lambda name: (cause, self._names[name]), names)
+
+    def of_keys(self, pair: Callable[..., tuple[str, str]], *keys: Int64Array) -> Int64Array:
+        """Of any keys, int64 (keys,): each combination of keys is made a pair once."""
+        if not len(keys[0]):
+            return np.zeros(0, np.int64)
+        distinct, place = np.unique(np.stack(keys), axis=1, return_inverse=True)
+        found = [self.number(*pair(*map(int, key))) for key in distinct.T]
+        return np.array(found, np.int64)[place.ravel()]
+
+    def of_host(self, labels: Int64Array, names: Int64Array) -> None:
+        """That labels are what the host did, by these names of the profile."""
+        distinct, place = np.unique(labels, return_index=True)
+        self._host |= dict(zip(distinct.tolist(), names[place].tolist(), strict=True))
+
+    def host_name(self, number: int) -> int:
+        """The name of what the host did, as a place among the names of the profile; -1: none."""
+        return self._host.get(number, -1)
+
+    def __getitem__(self, number: int) -> tuple[str, str]:
+        return self._pairs[number]
+
+    def __len__(self) -> int:
+        return len(self._pairs)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._pairs)

@@ -1,0 +1,99 @@
+"""What ran and what the host did, of a program whose profile says no more than times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.program.activity import COPY, KERNEL, MEMSET, UNKNOWN, ActivityBuilder, copy_name
+from tbsched.program.program import Program
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    Launch,
+    Memset,
+    RecordEvent,
+    Stream,
+    Synchronize,
+    WaitEvent,
+)
+from tbsched.traces.trace import Trace
+
+_LEGACY = -1  # the number of a stream that has none
+
+
+def with_activity(program: Program, prediction: Trace | None) -> Program:
+    """The program with an activity made of its times.
+
+    Calls of which the profile does not say when they were made are where the prediction has them.
+    """
+    builder = ActivityBuilder()
+    measured, transfers = program.measured.copy(), program.transfers.copy()
+    called = None if prediction is None else prediction.call_ns
+    offset = 0
+    if prediction is not None and len(measured):
+        starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
+        offset = int(measured["start_ns"].min()) - min(starts)
+    calls = np.full(len(program.sequence), UNKNOWN, np.int64)
+    launch = transfer = 0
+    for place, event in enumerate(program.sequence):
+        number = place + 1  # as a correlation
+        begin_ns, end_ns = -1, -1
+        if called is not None:
+            begin_ns, end_ns = (int(time) + offset for time in called[place])
+        if event.launches and measured["call_ns"][launch] >= 0:
+            begin_ns = int(measured["call_ns"][launch])
+            end_ns = max(begin_ns, int(measured["return_ns"][launch]))
+        host = getattr(event, "host", 0)
+        if called is not None or begin_ns >= 0:
+            calls[place] = builder.add_call(_call(event), 0, host, begin_ns, end_ns, number)
+            if any(each.first_use for each in event.launches):
+                builder.loaded(number)
+        for node in event.graph.nodes if isinstance(event, GraphLaunch) else (event,):
+            stream = _stream(getattr(event, "stream", None))
+            if isinstance(node, Launch):
+                row = measured[launch]
+                measured["work"][launch] = builder.add_work(
+                    0, KERNEL, node.name or f"launch {launch}", stream, int(row["start_ns"]),
+                    int(row["end_ns"]), number, node=launch,
+                )  # fmt: skip
+                launch += 1
+            elif isinstance(node, Copy | Memset):
+                times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
+                kind = node.kind if isinstance(node, Copy) else "memset"
+                pinned = node.pinned if isinstance(node, Copy) and kind != "d2d" else None
+                transfers["work"][transfer] = builder.add_work(
+                    0, COPY if isinstance(node, Copy) else MEMSET, copy_name(kind, pinned), stream,
+                    *times, number, size=node.bytes, node=-1 - transfer,
+                )  # fmt: skip
+                transfer += 1
+    activity, _ = builder.built()
+    return replace(program, measured=measured, transfers=transfers, activity=activity, calls=calls)
+
+
+def _stream(stream: Stream | None) -> int:
+    return stream if isinstance(stream, int) else _LEGACY
+
+
+def _call(event: Event) -> str:
+    """The function of CUDA that an event stands for."""
+    match event:
+        case Launch():
+            return "cudaLaunchKernel"
+        case GraphLaunch():
+            return "cudaGraphLaunch"
+        case Copy():
+            return "cudaMemcpy" if event.blocking else "cudaMemcpyAsync"
+        case Memset():
+            return "cudaMemsetAsync"
+        case RecordEvent():
+            return "cudaEventRecord"
+        case WaitEvent():
+            return "cudaStreamWaitEvent"
+        case Synchronize():
+            if event.event is not None:
+                return "cudaEventSynchronize"
+            return "cudaDeviceSynchronize" if event.stream is None else "cudaStreamSynchronize"
+    return type(event).__name__

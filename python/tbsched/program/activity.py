@@ -1,0 +1,221 @@
+"""What ran on GPUs and what host threads did, as a profile has it, in columns."""
+
+from __future__ import annotations
+
+import functools
+import re
+from array import array
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from tbsched.program.arrays import BoolArray, HoldsArrays, Int64Array, StructuredArray
+
+# Kinds of work. Collectives are kernels that wait for other GPUs; a migration moves pages of
+# unified memory; a graph was recorded as a whole.
+KERNEL, GRAPH, COLLECTIVE, COPY, MEMSET, MIGRATION = range(6)
+# Kinds of what a host thread does. A step is an iteration of the program, as PyTorch marks it.
+CALL, OPERATOR, ANNOTATION, FUNCTION, STEP = range(5)
+UNKNOWN = -1
+
+# Times are of the clock of the profile. ``name``: a place in ``Activity.names``. ``call``: the row
+# of ``host`` that launched it.
+WORK = np.dtype(
+    [
+        ("gpu", np.int32),
+        ("kind", np.int8),
+        ("name", np.int32),
+        ("stream", np.int64),
+        ("start_ns", np.int64),
+        ("end_ns", np.int64),
+        ("bytes", np.int64),
+        ("call", np.int64),
+    ]
+)
+HOST = np.dtype(
+    [
+        ("thread", np.int32),
+        ("kind", np.int8),
+        ("name", np.int32),
+        ("begin_ns", np.int64),
+        ("end_ns", np.int64),
+        ("loads", np.bool_),  # whether the profile says that this call loaded a kernel
+    ]
+)
+_Key: TypeAlias = Hashable
+# Kernels of NCCL, NVSHMEM, MSCCL++, DeepEP, vLLM, TensorRT-LLM and PyTorch's symmetric memory.
+_COLLECTIVE = re.compile(
+    r"nccl[A-Z:_]|nvshmem|mscclpp|deep_ep|dpsk::ep|cross_device_reduce|(one|two)_?shot_?all_?reduce|"
+    r"multimem_(all|one_shot|reduce)|allreduce_fusion",
+    re.IGNORECASE,
+)
+# What tells apart the times that something was done, and not what was done.
+_INSTANCE = re.compile(r", (seq|op_id) = \d+| at 0x[0-9a-fA-F]+")
+_STEPS = re.compile(r"ProfilerStep\*?#?\s*\d*")
+_VERSION = re.compile(r"(_pts[zd])?(_v\d+)?(_pts[zd])?$")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Activity(HoldsArrays):
+    """What ran on GPUs, and what host threads did.
+
+    Attributes:
+        work: a row per kernel, copy, memset, migration and whole graph, as ``WORK``, of every GPU.
+        host: a row per call, operator, annotation and function of a host thread, as ``HOST``.
+        names: of both.
+        processes: of each host thread the number of its process.
+        duplicates: records that stood in the file more than once, of which one is kept.
+
+    Example:
+        >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
+        >>> program.activity.work["end_ns"].max()  # doctest: +SKIP
+        2588000
+    """
+
+    work: StructuredArray
+    host: StructuredArray
+    names: tuple[str, ...]
+    processes: tuple[int, ...]
+    duplicates: int = 0
+
+    @property
+    def first_ns(self) -> int:
+        """When the first work started; 0 if there is none."""
+        return int(self.work["start_ns"].min()) if len(self.work) else 0
+
+    def later(self, ns: int) -> Activity:
+        """The same on a clock that shows more by ``ns``."""
+        work, host = self.work.copy(), self.host.copy()
+        for rows, columns in ((work, ("start_ns", "end_ns")), (host, ("begin_ns", "end_ns"))):
+            for column in columns:
+                rows[column] += ns
+        return replace(self, work=work, host=host)
+
+
+def copy_name(kind: str, pinned: bool | None) -> str:
+    """What a copy or memset is called, by its kind and the memory of the host."""
+    memory = {True: " pinned", False: " pageable", None: ""}[pinned]
+    return kind if kind in ("memset", "d2d", "p2p") else f"{kind}{memory}"
+
+
+@functools.lru_cache(maxsize=4096)
+def function_name(name: str) -> str:
+    """What a function of CUDA is called, without the version that profilers write after it."""
+    return _VERSION.sub("", name)
+
+
+class ActivityBuilder:
+    """Takes records in any order; each column is an array of numbers, so a million take 60 MB."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._threads: dict[_Key, int] = {}
+        self._processes: dict[_Key, int] = {}
+        self._process_of: list[int] = []
+        self._work = {name: array("q") for name in WORK.names or ()}
+        self._host = {name: array("q") for name in HOST.names or ()}
+        self._correlation, self._node = array("q"), array("q")  # of work
+        self._calls: dict[_Key, int] = {}  # of a correlation the outermost call
+        self._kernels: dict[str, int] = {}  # of a kernel's name its kind
+
+    def add_work(
+        self, gpu: int, kind: int, name: str, stream: int, start_ns: int, end_ns: int,
+        correlation: int, *, size: int = 0, node: int = 0,
+    ) -> int:  # fmt: skip
+        """Work that ran on a GPU; its row. ``node`` tells nodes of a graph apart."""
+        if kind == KERNEL:
+            known = self._kernels.get(name)
+            if known is None:
+                known = COLLECTIVE if _COLLECTIVE.search(name) else KERNEL
+                self._kernels[name] = known
+            kind = known
+        columns = self._work
+        columns["gpu"].append(gpu)
+        columns["kind"].append(kind)
+        columns["name"].append(self._names.setdefault(name, len(self._names)))
+        columns["stream"].append(stream)
+        columns["start_ns"].append(start_ns)
+        columns["end_ns"].append(max(start_ns, end_ns))
+        columns["bytes"].append(size)
+        self._correlation.append(correlation)
+        self._node.append(node)
+        return len(self._correlation) - 1
+
+    def add_call(
+        self, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int, correlation: int
+    ) -> int:
+        """A call of CUDA; of nested ones with one correlation the outer one launched the work."""
+        row = self.add_host(CALL, function_name(name), process, thread, begin_ns, end_ns)
+        if correlation >= 0:
+            before = self._calls.get(correlation)
+            if before is None or begin_ns < self._host["begin_ns"][before]:
+                self._calls[correlation] = row
+        return row
+
+    def add_host(
+        self, kind: int, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int
+    ) -> int:
+        """Something that a host thread did; its row."""
+        key = (process, thread)
+        number = self._threads.get(key)
+        if number is None:
+            number = self._threads[key] = len(self._threads)
+            self._process_of.append(self._processes.setdefault(process, len(self._processes)))
+        if kind in (ANNOTATION, OPERATOR) and _STEPS.fullmatch(name):
+            kind = STEP
+        if " = " in name or " at 0x" in name:
+            name = _INSTANCE.sub("", name)
+        columns = self._host
+        columns["thread"].append(number)
+        columns["kind"].append(kind)
+        columns["name"].append(self._names.setdefault(name, len(self._names)))
+        columns["begin_ns"].append(begin_ns)
+        columns["end_ns"].append(max(begin_ns, end_ns))
+        columns["loads"].append(0)
+        return len(columns["begin_ns"]) - 1
+
+    def loaded(self, correlation: int) -> None:
+        """That the call with a correlation number loaded a kernel, if it was added."""
+        row = self._calls.get(correlation)
+        if row is not None:
+            self._host["loads"][row] = 1
+
+    def built(self) -> tuple[Activity, Int64Array]:
+        """Everything, and of each row of work that was added its row now.
+
+        Work that is the same in all columns counts once: the others get the row ``UNKNOWN``.
+        """
+        work = _rows(self._work, WORK, len(self._correlation))
+        correlation = np.array(self._correlation, np.int64)
+        calls = (self._calls.get(number, UNKNOWN) for number in self._correlation)
+        work["call"] = np.fromiter(calls, np.int64, len(correlation))
+        is_first = _is_first(work, correlation, np.array(self._node, np.int64))
+        row = np.where(is_first, np.cumsum(is_first) - 1, UNKNOWN)
+        host = _rows(self._host, HOST, len(self._host["begin_ns"]))
+        names, processes = tuple(self._names), tuple(self._process_of)
+        duplicates = int(len(work) - is_first.sum())
+        return Activity(work[is_first], host, names, processes, duplicates), row
+
+
+def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:
+    found = np.zeros(count, kind)
+    for name, column in columns.items():
+        if len(column):
+            found[name] = np.frombuffer(column, np.int64)
+    return found
+
+
+def _is_first(work: StructuredArray, correlation: Int64Array, node: Int64Array) -> BoolArray:
+    """Of each row whether no row before it is the same."""
+    columns = [node, correlation, *(work[name] for name in ("name", "stream", "gpu", "end_ns"))]
+    columns.append(work["start_ns"])
+    order = np.lexsort(columns)  # which keeps the order of equal rows
+    found = np.ones(len(order), np.bool_)
+    repeats = np.ones(max(len(order) - 1, 0), np.bool_)
+    for column in columns:
+        ordered = column[order]
+        repeats &= ordered[1:] == ordered[:-1]
+    found[order[1:][repeats]] = False
+    return found

@@ -1,0 +1,56 @@
+"""What a profile says of the GPU on which it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+_OTHERS = {"AMD": ("amd", "instinct", "radeon"), "Intel": ("intel", "arc(tm)", "ponte vecchio")}
+_WARP = 32  # threads of a warp of every GPU of NVIDIA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuFacts:
+    """What a profile says of a GPU; None: it does not say it. Sizes in bytes.
+
+    Attributes:
+        name: such as "NVIDIA GeForce RTX 4090".
+        sms: how many SMs it has.
+        major, minor: its compute capability.
+        copy_engines: how many engines for copies it has.
+        The others: per SM, or what one block may have of shared memory if it asks for it.
+    """
+
+    name: str | None = None
+    sms: int | None = None
+    major: int | None = None
+    minor: int | None = None
+    warp_size: int | None = None
+    copy_engines: int | None = None
+    threads_per_sm: int | None = None
+    blocks_per_sm: int | None = None
+    registers_per_sm: int | None = None
+    shared_memory_per_sm: int | None = None
+    shared_memory_per_block: int | None = None
+
+    @classmethod
+    def of(cls, said: Mapping[str, object]) -> GpuFacts:
+        """Of what a file has by these names, without what cannot be."""
+        given: dict[str, object] = {}
+        for field in fields(cls):
+            value = said.get(field.name)
+            is_text = field.name == "name"
+            if isinstance(value, str) if is_text else type(value) is int and 0 <= value < 2**31:
+                given[field.name] = value
+        return cls(**given)  # type: ignore[arg-type]
+
+    @property
+    def other_vendor(self) -> str | None:
+        """Who made it, if that is not NVIDIA."""
+        name = (self.name or "").lower()
+        if "nvidia" in name:
+            return None
+        for vendor, words in _OTHERS.items():
+            if any(word in name for word in words):
+                return vendor
+        return "another vendor" if self.warp_size not in (None, 0, _WARP) else None

@@ -1,0 +1,121 @@
+"""Scores `tbsched explain` on programs with one known defect, and on programs with none.
+
+    python tests/real/score_defects.py tests/real/defects/h100
+
+The programs are in tests/lab/defects. They were written by somebody who had not seen how
+`tbsched explain` works. Each was recorded with its defect and without it, under torch.profiler and
+without. For each the script prints whether the defect is the first cause, what the change that
+removes it is predicted to save, and what it did save.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import tbsched as tb
+from tbsched.show.text.explanations import account_table, gaps_table, model_words
+
+# Of each program what its defect is called in the first lines, and the change that removes it.
+# None: no change that is tried removes it.
+DEFECTS: dict[str, tuple[str, str | None]] = {
+    "defect_01_item_each_batch": (r"after cudaStreamSynchronize in aten::item", "aten::item"),
+    "defect_02_sync_each_op": (r"after cudaDeviceSynchronize", r"without \d+ synchronisations"),
+    "defect_03_pageable_h2d": (r"h2d pageable", "pinned memory"),
+    "defect_04_list_to_tensor": (
+        r"nothing recorded before h2d",
+        "of which the profile has nothing",
+    ),
+    "defect_05_empty_cache": (r"cudaFree", "cudaFree"),
+    "defect_06_cupy_no_pool": (r"cudaFree", "cudaFree"),
+    "defect_07_no_graph": (r"the host had not launched", "CUDA graphs"),
+    "defect_08_loop_not_batched": (r"the host had not launched", "CUDA graphs"),
+    "defect_09_python_between": (r"nothing recorded", "of which the profile has nothing"),
+    "defect_10_boolean_mask": (r"after cudaStreamSynchronize in aten::index", None),
+    "defect_11_print_tensor": (r"after cudaStreamSynchronize in aten::", "which wait for the GPU"),
+    "defect_12_numpy_on_host": (r"nothing recorded before h2d", "of which the profile has nothing"),
+    "defect_13_one_stream": (r"their blocks filled \d", "by turns in"),
+    "defect_14_legacy_stream": (r"legacy stream", "in another stream"),
+    "defect_15_needless_wait": (r"for an event", r"without all \d+ waits"),
+    "defect_16_pageable_d2h": (r"d2h pageable", "pinned memory"),
+    "defect_17_unfused_gelu": (r"vectorized_elementwise_kernel", None),
+    "defect_18_loader_no_workers": (r"DataLoader", "workers of the loader"),
+    "defect_19_optimizer_loop": (r"within Optimizer.step#Adam.step", None),
+    "defect_20_copy_same_stream": (r"h2d pinned", "in a stream of their own"),
+}
+_NEAR, _LITTLE = 0.2, 0.03  # of what was saved; of the time of the program
+_LINES = 3  # of the account; the line above it, and one of the gaps, may name the defect, too
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """What was found of a program; shares of the time that it takes with its defect.
+
+    Attributes:
+        named: whether the first lines name the defect.
+        predicted: what the change saves that removes it; None: no such change is told.
+        most: what the change saves that is predicted to save most, bounds left out.
+        profiled, unprofiled: what was saved, with torch.profiler and without.
+    """
+
+    name: str
+    named: bool
+    predicted: float | None
+    most: float
+    profiled: float
+    unprofiled: float
+
+
+def scored(folder: Path, name: str) -> Scored:
+    """One program, with its defect or as it was given."""
+    times = json.loads((folder / "times.json").read_text("utf-8"))[name]
+    first, second = ("defect", "fixed") if name in DEFECTS else ("given", "changed")
+    found = tb.explain(tb.load_program(folder / f"{name}-{first}.json.gz", fit=False))
+    account, _ = account_table(found, found.accounted.gpus[0])
+    lines = [model_words(found), *[*account.columns[2].cells][:_LINES]]
+    if found.gaps:
+        gaps, _ = gaps_table(found)
+        lines += [*gaps.columns[4].cells][:1]
+    cause, change = DEFECTS.get(name, ("", None))
+    assert found.prediction is not None
+    whole = found.prediction.makespan
+    saves = {x.what: x.saves / whole for x in found.changes if not x.is_bound}
+    removes = [] if change is None else [x for what, x in saves.items() if re.search(change, what)]
+    gained = [
+        1 - times[second][key] / times[first][key]
+        for key in ("profiled_step_s", "unprofiled_step_s")
+    ]
+    named = any(re.search(cause, str(line)) for line in lines)
+    most = max(saves.values(), default=0.0)
+    return Scored(name, named, removes[0] if removes else None, most, gained[0], gained[1])
+
+
+def main(folders: list[str]) -> None:
+    """Prints a row per program."""
+    for folder in map(Path, folders):
+        print(f"\n{folder}\nprogram, named first, predicted %, saved %, without profiler %")
+        names = sorted(json.loads((folder / "times.json").read_text("utf-8")))
+        rows = [scored(folder, name) for name in names]
+        for row in rows:
+            predicted = row.most if row.name not in DEFECTS else row.predicted
+            told = "-" if predicted is None else f"{100 * predicted:.1f}"
+            named = "yes" if row.named else "NO"
+            saved = f"{100 * row.profiled:6.1f} {100 * row.unprofiled:6.1f}"
+            print(f"{row.name:32} {named:3} {told:>6} {saved}")
+        defects = [row for row in rows if row.name in DEFECTS]
+        given = [row for row in rows if row.name not in DEFECTS]
+        near = sum(
+            row.predicted is not None and abs(row.predicted / row.profiled - 1) <= _NEAR
+            for row in defects
+        )
+        print(f"defects named first: {sum(row.named for row in defects)} of {len(defects)}")
+        print(f"predicted within {100 * _NEAR:.0f} % of what was saved: {near}")
+        little = sum(row.most <= _LITTLE for row in given)
+        print(f"without one, promised at most {100 * _LITTLE:.0f} %: {little} of {len(given)}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
