@@ -51,14 +51,21 @@ struct Filled {
   size_t used;
 };
 
-// Not linked: this library comes with the driver, and only where there is one.
+// Calls a function of a library that the process has loaded, if it has; none of them is linked.
+void call_if_loaded(const char* const library, const char* const function) {
+  void* const loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  if (loaded == nullptr) return;
+  using Function = int (*)();
+  const auto called = reinterpret_cast<Function>(dlsym(loaded, function));
+  if (called != nullptr) called();
+  dlclose(loaded);
+}
+
+// By the driver, and by the runtime: torch.profiler looks at calls of the runtime alone.
 void wait_for_gpu() {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (driver == nullptr) return;
-  using Synchronize = int (*)();
-  const auto synchronize = reinterpret_cast<Synchronize>(dlsym(driver, "cuCtxSynchronize"));
-  if (synchronize != nullptr) synchronize();
-  dlclose(driver);
+  call_if_loaded("libcuda.so.1", "cuCtxSynchronize");
+  for (const char* const runtime : {"libcudart.so.13", "libcudart.so.12"})
+    call_if_loaded(runtime, "cudaDeviceSynchronize");
 }
 
 constexpr char kTakenAtTheStart[] =
@@ -78,7 +85,8 @@ class Subscription {
     const auto subscribe = [&] { return cupti_.subscribe(&handle_, callback, argument); };
     constexpr auto kTaken = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
     CUptiResult result = subscribe();
-    // With TEARDOWN_CUPTI=1, torch.profiler gives CUPTI up as a call of CUDA after its block ends.
+    // With TEARDOWN_CUPTI=1, torch.profiler gives CUPTI up as a call of the runtime after its
+    // block ends.
     for (int calls = 0; result == kTaken && !from_the_beginning && calls < kMostCalls; ++calls) {
       wait_for_gpu();
       std::this_thread::sleep_for(kBetweenCalls);
