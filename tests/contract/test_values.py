@@ -79,7 +79,7 @@ def public_values() -> list[Any]:
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
         tb.makespan_bounds(TIMED, "h200", predictions=2),
         room, room.limits[0], choices, choices.choices[0], together, together.fixes[0],
-        program, explained, explained.gaps[0], explained.gaps[0].causes[0],
+        program, explained, explained.account[0], explained.gaps[0], explained.gaps[0].causes[0],
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),
     ]  # fmt: skip
 

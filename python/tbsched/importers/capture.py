@@ -305,8 +305,9 @@ class _Captured:
         else:
             what, name, size = KERNEL, self.kernels[work.kernel][0], 0
         row = self.joined.activity.add_work(
-            device, what, name, stream, work.start_ns, work.end_ns, work.call, size=size
-        )
+            device, what, name, stream, work.start_ns, work.end_ns, work.call, size=size,
+            node=work.node or 0,
+        )  # fmt: skip
         place = (
             stream, work.start_ns, work.end_ns, context, device, work.graph, work.node,
             work.channel, row,

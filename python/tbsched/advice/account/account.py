@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from tbsched.advice.account.intervals import (
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.steps import Steps, steps_of
 from tbsched.program.activity import COLLECTIVE, COPY, GRAPH, KERNEL, MEMSET, MIGRATION, Activity
-from tbsched.program.arrays import Int64Array
+from tbsched.program.arrays import Int64Array, read_only
 
 # What runs, the first that does counts: beside a kernel nobody waits for a copy.
 _LAYERS = (
@@ -65,7 +65,7 @@ class Account:
         gpus: those on which something ran, ascending.
         parts: the time of each GPU in parts that follow each other: ``first`` is the place of the
             GPU, ``second`` the number of a label. They add up to the span, to the nanosecond.
-        labels: what the numbers mean.
+        labels: what the numbers mean: a cause, and what it is by.
         times: what host threads did.
         idle: of each GPU the times in which nothing ran, and what ended them.
         steps: iterations of the program, if the profile marks any.
@@ -76,10 +76,14 @@ class Account:
     end_ns: int
     gpus: tuple[int, ...]
     parts: Overlaps
-    labels: Labels
+    labels: tuple[tuple[str, str], ...]
     times: HostTime
     idle: tuple[Idle, ...]
     steps: Steps
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """It is made again from the same activity, so that nobody can write to a copy either."""
+        return account_of, (self.activity,)
 
     @property
     def clocks_differ(self) -> tuple[int, ...]:
@@ -157,13 +161,27 @@ def account_of(activity: Activity) -> Account:
         ]
     parts_of_all = concatenated(columns)
     parts_of_all = parts_of_all.some(np.lexsort([parts_of_all.begin, parts_of_all.first]))
-    found_account = Account(
-        activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, labels, times,
-        tuple(idle),
-        steps_of(activity),
+    parts_of_all, times, found_idle, steps = _frozen(
+        (parts_of_all, times, tuple(idle), steps_of(activity))
+    )
+    found = Account(
+        activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, tuple(labels), times,
+        found_idle, steps,
     )  # fmt: skip
-    _check(found_account)
-    return found_account
+    _check(found)
+    return found
+
+
+def _frozen(value: Any) -> Any:
+    """The same, whose arrays nobody can write to any more."""
+    if isinstance(value, np.ndarray):
+        return read_only(value)
+    if isinstance(value, tuple):
+        for part in value:
+            _frozen(part)
+    elif isinstance(value, HostTime):
+        _frozen((value.inside, value.is_outermost, *value.lines.values()))
+    return value
 
 
 def _running(activity: Activity, gpu: int) -> Intervals:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -12,10 +12,10 @@ from tbsched.program.arrays import Int64Array
 class Labels:
     """Numbers pairs of a cause and a name in the order in which they are first asked for."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], known: Iterable[tuple[str, str]] = ()) -> None:
         self._names = names
-        self._numbers: dict[tuple[str, str], int] = {}
-        self._pairs: list[tuple[str, str]] = []
+        self._pairs: list[tuple[str, str]] = list(known)
+        self._numbers = {pair: number for number, pair in enumerate(self._pairs)}
         self._host: dict[int, int] = {}
 
     def number(self, cause: str, by: str) -> int:

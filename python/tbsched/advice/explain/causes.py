@@ -57,13 +57,13 @@ def _of_host(facts: Facts, launch: int, begin_ns: float, issued: float) -> Itera
     row = int(facts.program.measured["work"][launch])
     interval = numbered(np.array([round(begin_ns)]), np.array([round(issued)]))
     late = Late(
-        account.activity, account.times, account.labels, interval, np.array([row]),
+        account.activity, account.times, facts.labels, interval, np.array([row]),
         clocks_differ=False,
     )  # fmt: skip
     parts = late.of_host([])
     told = 0
     for label, ns in zip(parts.second.tolist(), (parts.end - parts.begin).tolist(), strict=True):
-        cause, by = account.labels[label]
+        cause, by = facts.labels[label]
         told += ns
         yield Cause(cause, ns / 1e9, by=by)
     if issued - begin_ns - told > _UNTOLD_NS:

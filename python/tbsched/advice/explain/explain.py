@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.account.account import Account, account_of
+from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.programs import with_activity
 from tbsched.advice.explain.changes.predicted import changes_of
 from tbsched.advice.explain.costs import filled
@@ -22,6 +23,7 @@ from tbsched.prediction.fitting.coarse import MOST_BLOCKS_QUICKLY, blocks_at_onc
 from tbsched.prediction.fitting.durations import alike_in_graphs, fit_durations
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.program_device import check_ran_on, device_of
+from tbsched.program.activity import UNKNOWN
 from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
@@ -109,11 +111,15 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     fitted, spec, prediction = supposed(fitted, spec)
     if fitted.activity is None:
         fitted = with_activity(fitted, prediction)
+    elif fitted.calls is None or len(fitted.calls) != len(fitted.sequence):
+        # Somebody has changed the program.
+        fitted = replace(fitted, calls=np.full(len(fitted.sequence), UNKNOWN, np.int64))
     account = _account(fitted)
-    facts = Facts.of(fitted, spec, prediction, account)
+    labels = Labels(account.activity.names, account.labels)
+    facts = Facts.of(fitted, spec, prediction, account, labels)
     makespan = float(facts.end_ns.max() - facts.start_ns.min()) / 1e9
     least = _SHARE * makespan if given is None else given
-    every = [*kernel_gaps(fitted, account), *gaps_of(facts)]
+    every = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
     gaps = _costly(every, least, is_asked=given is not None)
     off = prediction.makespan / makespan - 1 if makespan else 0.0
     if abs(off) > _OFF:
@@ -134,8 +140,9 @@ def _account(program: Program) -> Account:
 def _accounted(program: Program, threshold: float | None, why: str) -> Explanation:
     """What the profile says, with no prediction."""
     account = _account(program)
+    labels = Labels(account.activity.names, account.labels)
     least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
-    gaps = _costly(kernel_gaps(program, account), least, is_asked=threshold is not None)
+    gaps = _costly(kernel_gaps(program, account, labels), least, is_asked=threshold is not None)
     return Explanation(program, account, None, gaps, (), least, (why,))
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.advice.account.account import Account
+from tbsched.advice.account.labels import Labels
 from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once
@@ -30,6 +31,7 @@ class Facts:
     Attributes:
         program, spec, prediction: what is explained.
         account: where its time went.
+        labels: of its parts, and of gaps.
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
         issued_ns: when the host had launched it, float64.
@@ -46,6 +48,7 @@ class Facts:
     spec: DeviceSpec
     prediction: Trace
     account: Account
+    labels: Labels
     start_ns: Int64Array
     end_ns: Int64Array
     arrived_ns: Float64Array
@@ -58,7 +61,9 @@ class Facts:
     waits: Int32Array
 
     @classmethod
-    def of(cls, program: Program, spec: DeviceSpec, prediction: Trace, account: Account) -> Facts:
+    def of(
+        cls, program: Program, spec: DeviceSpec, prediction: Trace, account: Account, labels: Labels
+    ) -> Facts:
         """Of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
@@ -71,7 +76,7 @@ class Facts:
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
         long_calls = LongCalls.of(program, spec, issued, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, account, start, end, arrived, issued, long_calls,
+            program, spec, prediction, account, labels, start, end, arrived, issued, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
             np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip

@@ -17,6 +17,7 @@ from tbsched.advice.account.intervals import (
     numbered,
     overlaps,
 )
+from tbsched.advice.account.labels import Labels
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, UNKNOWN
 from tbsched.program.arrays import Int64Array
@@ -26,8 +27,8 @@ _MOST = 1000  # gaps of a GPU, the longest ones
 _COPIES = ("copy", "migration")
 
 
-def kernel_gaps(program: Program, account: Account) -> list[Gap]:
-    """The longest gaps of each GPU.
+def kernel_gaps(program: Program, account: Account, labels: Labels) -> list[Gap]:
+    """The longest gaps of each GPU; ``labels`` has those of the account, and takes others.
 
     Until a kernel was launched the cause is with the host, even if copies ran meanwhile. From then
     on it is a copy while one ran, and what the account has while nothing did.
@@ -36,13 +37,11 @@ def kernel_gaps(program: Program, account: Account) -> list[Gap]:
     return [
         gap
         for place in range(len(account.gpus))
-        for gap in _of_gpu(program, account, place, numbers)
+        for gap in _of_gpu(account, labels, place, numbers)
     ]
 
 
-def _of_gpu(
-    program: Program, account: Account, place: int, numbers: dict[int, int]
-) -> Iterator[Gap]:
+def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int]) -> Iterator[Gap]:
     activity = account.activity
     work, gpu = activity.work, account.gpus[place]
     rows = np.flatnonzero((work["gpu"] == gpu) & np.isin(work["kind"], (KERNEL, GRAPH, COLLECTIVE)))
@@ -54,7 +53,7 @@ def _of_gpu(
     nothing = nothing.some(chosen)
     _, next_ = ended_by(activity, rows, nothing)
     late = Late(
-        activity, account.times, account.labels, nothing, next_,
+        activity, account.times, labels, nothing, next_,
         clocks_differ=clocks_disagree(activity, rows),
     )  # fmt: skip
     running = [
@@ -81,19 +80,19 @@ def _of_gpu(
             begin,
             end,
             int(nothing.end[each] - nothing.begin[each]) / 1e9,
-            _causes(account, own, numbers),
+            _causes(labels, own),
             activity.names[work["name"][row]],
             gpu,
         )
 
 
-def _causes(account: Account, parts: Overlaps, numbers: dict[int, int]) -> tuple[Cause, ...]:
+def _causes(labels: Labels, parts: Overlaps) -> tuple[Cause, ...]:
     """Of the parts of one gap, the longest first."""
     ns: dict[tuple[str, str], int] = {}
     for label, length in zip(
         parts.second.tolist(), (parts.end - parts.begin).tolist(), strict=True
     ):
-        pair = account.labels[label]
+        pair = labels[label]
         ns[pair] = ns.get(pair, 0) + length
     found = [Cause(cause, length / 1e9, by=by) for (cause, by), length in ns.items()]
     return tuple(sorted(found, key=lambda cause: -cause.seconds))

@@ -206,5 +206,4 @@ def _listed(facts: Facts, launches: list[int]) -> str:
 
 def _host_name(facts: Facts, cause: Cause) -> int:
     """The name of what the host did, as a place in ``activity.names``; or ``UNKNOWN``."""
-    labels = facts.account.labels
-    return labels.host_name(labels.number(cause.cause, cause.by))
+    return facts.labels.host_name(facts.labels.number(cause.cause, cause.by))
