@@ -21,9 +21,9 @@ from tbsched.advice.account.labels import Labels
 from tbsched.program.activity import ANNOTATION, CALL, COPY, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
-# Causes of which only the host knows, and causes on the GPU, which have words of Trace.waits.
 # Between what the host did and the annotation that it did it in, and the wait before it.
 WITHIN, AFTER = ", within ", ", after "
+# Causes of the host, and those beyond the words of Trace.waits.
 HOST, SYNCHRONIZE, FIRST_USE = "host", "synchronize", "first_use"
 UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
 # On an idle GPU a kernel starts 1.1 to 2.7 us after its call returned, 65 us after it was idle for
@@ -36,7 +36,8 @@ _AHEAD_NS = 1_000  # by which clocks of the host and the GPU may differ
 _DISAGREE = 0.02  # of the work of known calls, from which on the clocks are wrong
 _WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx)Synchronize")
 _LOADS = re.compile(
-    r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|cudaFuncGetAttributes|cuLink"
+    r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|"
+    r"cudaFuncGetAttributes|cuLink"
 )
 _LAUNCHES = re.compile(r"cu(da)?(LaunchKernel|LaunchCooperative|Launch\b)")
 _STREAM_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
