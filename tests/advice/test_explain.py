@@ -209,6 +209,53 @@ def test_a_launch_never_passes_a_copy_or_an_event() -> None:
         assert not any("in another stream" in change.what for change in found.changes)
 
 
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL"
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [kernel(0), kernel(0), tb.Copy(1 << 20, "d2h", duration=MS, stream=0), tb.Synchronize()],
+        [kernel(0), kernel(0, name=NCCL), kernel(0), kernel(0, name=NCCL)],
+        [tb.Copy(1 << 20, "h2d", duration=MS, stream="legacy"), kernel("legacy"), kernel(1)],
+        [kernel(1, 2), kernel(0, name=NCCL), kernel(2, name=f"{NCCL}_2")],
+    ],
+)
+def test_what_a_program_may_not_do_is_not_proposed(events: list[Any]) -> None:
+    """A copy back needs its kernel, a collective its order, and blocking streams the legacy one."""
+    found = explained(*events)
+    for words in ("another stream", "by turns", "issued before"):
+        assert not any(words in change.what for change in found.changes)
+
+
+def test_copies_that_wait_for_an_event_stay_where_they_are() -> None:
+    step = [
+        kernel(1), tb.RecordEvent(0, 1), tb.WaitEvent(0, 0),
+        tb.Copy(1 << 20, "h2d", duration=MS, stream=0), kernel(0),
+    ]  # fmt: skip
+    found = explained(*step, *step, *step)
+    assert not any("one group ahead" in change.what for change in found.changes)
+
+
+def test_pinned_memory_says_that_the_host_waits_elsewhere() -> None:
+    back = tb.Copy(1 << 20, "d2h", duration=4 * MS, stream=0, pinned=False)
+    found = explained(kernel(0), back, kernel(0), back, kernel(0))
+    assert "the host waits elsewhere" in best(found, "pinned memory for 2 copies").condition
+
+
+def test_a_program_that_lost_a_part_is_refused_by_name() -> None:
+    program = profiled(tb.Sequence([kernel(0), kernel(1)]), "h200")
+    with pytest.raises(ValueError, match=r"explain\.program\.measured: 2 are needed.*got 1"):
+        tb.explain(replace(program, measured=program.measured[:1]), "h200")
+
+
+def test_a_device_that_the_profile_contradicts_is_refused_as_a_spec_too(tmp_path: Path) -> None:
+    tb.save_traces(tmp_path / "t.jsonl", [tb.predict(tb.Sequence([kernel(0)]), "h200", host=0.0)])
+    program = tb.load_program(tmp_path / "t.jsonl")
+    with pytest.raises(ValueError, match="device: h100, but the profile was recorded on NVIDIA H2"):
+        tb.explain(program, tb.device("h100"))
+
+
 def test_copies_one_group_ahead_of_the_kernels() -> None:
     step = [tb.Copy(1 << 20, "h2d", duration=MS, stream=0), kernel(0)]
     found = explained(*step, *step, *step, *step)

@@ -200,6 +200,7 @@ class _Reader:
         stream = _integer(args, "stream", -1)
         recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
         correlation = _integer(args, "correlation")
+        self._note_gpu(args, correlation)
         of = _optional(args, "wait_on_stream", -1)
         known = recorded is not None and recorded > 0 and of is not None and of >= 0
         # The number of the call that records it tells apart the records of one event.
@@ -212,7 +213,13 @@ class _Reader:
 
     def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         correlation = _integer(args, "correlation")
+        self._note_gpu(args, correlation)
         self.joined.recorded[correlation] = (correlation, _integer(args, "stream"))
+
+    def _note_gpu(self, args: dict[str, Any], correlation: int) -> None:
+        gpu = _optional(args, "device", -1)
+        if gpu is not None and gpu >= 0:
+            self.joined.gpus[correlation] = gpu
 
 
 def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:

@@ -27,6 +27,10 @@ from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import Sequence
 
 _MOST_FITTED = 20_000
+_PART = (
+    "What is not selected: it is not in the account, so a GPU that ran something else counts as "
+    "idle."
+)
 _TOO_LONG = (
     "{count:,} kernels are more than the {most:,} that are predicted: the account is of all of "
     "them; select a part with start and end (--from, --to) for what a change would save."
@@ -131,6 +135,7 @@ def load_program(
                 "(start, end, streams, match), or read all of it"
             )
         found = replace(found, records=selection.of_calls(found.records))
+        found.missing.insert(0, _PART)
     if found.gpu is not None and found.gpu.other_vendor is not None:
         raise ValueError(
             f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "

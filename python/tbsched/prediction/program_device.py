@@ -54,15 +54,16 @@ def device_of(
 
 
 def check_ran_on(program: Program, device: object) -> None:
-    """Refuses the name of a shipped device that the profile contradicts.
+    """Refuses a shipped device that the profile contradicts.
 
     Raises:
         ValueError: it does.
     """
     own = own_device(program)
-    if own is None or not isinstance(device, str) or device not in devices() or device == own.name:
+    name = device.name if isinstance(device, DeviceSpec) else device
+    if own is None or not isinstance(name, str) or name not in devices() or name == own.name:
         return
     raise ValueError(
-        f"device: {device}, but the profile was recorded on {program.device or own.title}; leave "
+        f"device: {name}, but the profile was recorded on {program.device or own.title}; leave "
         "it out, or give a .toml file of yours"
     )

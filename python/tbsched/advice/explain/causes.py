@@ -3,71 +3,40 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 import numpy as np
 
-from tbsched.advice.account.idle import Late
-from tbsched.advice.account.intervals import numbered
+from tbsched.advice.account.idle import UNEXPLAINED
 from tbsched.advice.explain.beside import kept_out
-from tbsched.advice.explain.explanation import HOST, ON_ITS_WAY, UNEXPLAINED, Cause
+from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import NOTHING, Facts
 
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # What a launch waits for before it waits for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
-_UNTOLD_NS = 10  # by which times differ that were rounded
 _AFTER_NS = 5000  # in which what waits for the end of another launch starts
 
 
 def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tuple[Cause, ...]:
     """Why a launch did not start between two times, the longest part first.
 
-    First the host had not called, then the launch was on its way. From there on the prediction
-    says what it waited for. Where it would not have waited, kernels that were measured to run then
-    may have left it no room. Else nothing explains the gap.
+    It was on the GPU by then. The prediction says what it waited for. Where it would not have
+    waited, kernels that were measured to run then may have left it no room. Else nothing explains
+    the gap.
     """
     shares: dict[tuple[str, int], float] = defaultdict(float)
-    issued = float(np.clip(facts.issued_ns[launch], begin_ns, end_ns))
-    arrived = float(np.clip(facts.arrived_ns[launch], issued, end_ns))
-    found = [*_of_host(facts, launch, begin_ns, issued)] if issued > begin_ns else []
-    if arrived > issued:
-        found.append(Cause(ON_ITS_WAY, (arrived - issued) / 1e9))
-    on_gpu = end_ns - arrived
-    if on_gpu > 0:
-        explained = _waits(facts, launch, (begin_ns, end_ns), arrived, shares)
-        rest = on_gpu - explained
-        noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
-        if rest > noise:
-            ready = arrived + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
-            for cause, behind, ns in kept_out(facts, launch, ready, end_ns):
-                shares[cause, behind] += min(ns, rest)
-                rest -= min(ns, rest)
-        if rest > noise or not shares:
-            shares[UNEXPLAINED, NOTHING] += rest
+    rest = end_ns - begin_ns - _waits(facts, launch, (begin_ns, end_ns), begin_ns, shares)
+    noise = max(_NOISE_NS, _NOISE_SHARE * (end_ns - begin_ns))
+    if rest > noise:
+        ready = begin_ns + sum(ns for (cause, _), ns in shares.items() if cause in _BEFORE_READY)
+        for cause, behind, ns in kept_out(facts, launch, ready, end_ns):
+            shares[cause, behind] += min(ns, rest)
+            rest -= min(ns, rest)
+    if rest > noise or not shares:
+        shares[UNEXPLAINED, NOTHING] += rest
     parts = [(cause, float(ns) / 1e9, behind) for (cause, behind), ns in shares.items() if ns > 0]
-    found += [Cause(*part) for part in parts]
-    return tuple(sorted(found, key=lambda part: -part.seconds))
-
-
-def _of_host(facts: Facts, launch: int, begin_ns: float, issued: float) -> Iterator[Cause]:
-    """What the host did until it had launched it."""
-    account = facts.account
-    row = int(facts.program.measured["work"][launch])
-    interval = numbered(np.array([round(begin_ns)]), np.array([round(issued)]))
-    late = Late(
-        account.activity, account.times, facts.labels, interval, np.array([row]),
-        clocks_differ=False,
-    )  # fmt: skip
-    parts = late.of_host([])
-    told = 0
-    for label, ns in zip(parts.second.tolist(), (parts.end - parts.begin).tolist(), strict=True):
-        cause, by = facts.labels[label]
-        told += ns
-        yield Cause(cause, ns / 1e9, by=by)
-    if issued - begin_ns - told > _UNTOLD_NS:
-        yield Cause(HOST, (issued - begin_ns - told) / 1e9)
+    return tuple(sorted((Cause(*part) for part in parts), key=lambda part: -part.seconds))
 
 
 def _waits(

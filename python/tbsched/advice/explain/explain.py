@@ -20,7 +20,7 @@ from tbsched.advice.explain.kernel_gaps import kernel_gaps
 from tbsched.advice.explain.suppositions import supposed
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import MOST_BLOCKS_QUICKLY, blocks_at_once, coarser
-from tbsched.prediction.fitting.durations import alike_in_graphs, fit_durations
+from tbsched.prediction.fitting.durations import alike_in_graphs, fewer_blocks, fit_durations
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.program_device import check_ran_on, device_of
 from tbsched.program.activity import UNKNOWN
@@ -80,6 +80,7 @@ def explain(
         >>> print(tb.explain(tb.load_program("trace.json.gz")))  # doctest: +SKIP
     """
     instance("explain", "program", program, Program)
+    _check_lengths(program)
     check_ran_on(program, device)
     given = None if threshold is None else seconds("explain", "threshold", threshold)
     flag("explain", "predicted", predicted)
@@ -130,6 +131,24 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
         return Explanation(fitted, account, prediction, gaps, (), least, (note,), filled(facts))
     changes = changes_of(facts, every)
     return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts))
+
+
+def _check_lengths(program: Program) -> None:
+    """That a program that somebody changed still has a row for each of its parts.
+
+    Raises:
+        ValueError: it has not.
+    """
+    sequence = program.sequence
+    for name, rows, needed in (
+        ("host", program.host, len(sequence)),
+        ("measured", program.measured, len(sequence.launches)),
+        ("transfers", program.transfers, len(sequence.transfers)),
+    ):
+        if len(rows) != needed:
+            raise ValueError(
+                f"explain.program.{name}: {needed} are needed, as its sequence has, got {len(rows)}"
+            )
 
 
 def _account(program: Program) -> Account:
@@ -195,9 +214,9 @@ def _overlap(program: Program) -> bool:
 
 def _measured(program: Program, spec: DeviceSpec) -> Program:
     """The program with blocks that run as long as its kernels did, in waves."""
-    sequence, _ = coarser(
+    sequence, fewer = coarser(
         program.sequence, spec, MOST_BLOCKS_QUICKLY
-    )  # none runs beside another one
+    )  # none has another beside it
     launches = sequence.launches
     took_ns = program.measured["end_ns"] - program.measured["start_ns"]
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches])
@@ -206,6 +225,9 @@ def _measured(program: Program, spec: DeviceSpec) -> Program:
         launch if isinstance(launch.duration, tuple) else replace(launch, duration=ns / 1e9)
         for launch, ns in zip(launches, each_ns.tolist(), strict=True)
     ]
-    program = replace(program, sequence=with_launches(sequence, timed))
+    told = (fewer_blocks(fewer),) if fewer else ()
+    program = replace(
+        program, sequence=with_launches(sequence, timed), assumed=(*program.assumed, *told)
+    )
     host, _ = fitted_host(program, spec)
     return replace(program, host=host)

@@ -10,12 +10,7 @@ from tbsched.program.program import Program
 from tbsched.traces.trace import Trace
 from tbsched.views import Shown
 
-# The word of ``Trace.waits`` for the loading of a kernel, which may take the host before the call.
-FIRST_USE = "first_use"
-# Causes beyond those of ``Trace.waits``: what the host did, and what no rule explains.
-HOST, SYNCHRONIZE, ON_ITS_WAY, COPY, UNRECORDED, UNEXPLAINED, NO_WORK = (
-    "host", "synchronize", "launch", "copy", "unrecorded", "unexplained", "no_work",
-)  # fmt: skip
+COPY = "copy"  # the cause of a gap beyond those of the account and of ``Trace.waits``
 
 
 @dataclass(frozen=True, slots=True)

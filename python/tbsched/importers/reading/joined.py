@@ -75,6 +75,7 @@ class Joined:
         calls: by correlation.
         waited: by correlation of the call that waits.
         recorded: by correlation of the call that records: the event and the stream.
+        gpus: by correlation of the call that waits, or records, of which GPU; if the file says it.
         unknown_waits: calls that make a stream wait for nobody knows what.
 
         activity: what ran on all GPUs, and what host threads did.
@@ -87,6 +88,7 @@ class Joined:
     calls: dict[int, Call] = field(default_factory=dict)
     waited: dict[int, Waited] = field(default_factory=dict)
     recorded: dict[int, tuple[int, int]] = field(default_factory=dict)
+    gpus: dict[int, int] = field(default_factory=dict)
     unknown_waits: int = 0
     activity: ActivityBuilder = field(default_factory=ActivityBuilder)
     is_too_long: bool = False
@@ -183,7 +185,9 @@ class Joined:
         return found, activity
 
     def _event(self, correlation: int, call: Call) -> Record | None:
-        """The record of a call that makes no work."""
+        """The record of a call that makes no work; None: it makes nothing of the program wait."""
+        if self.gpus.get(correlation, self.device) != self.device:
+            return None
         times = _times(call)
         if call.what == "record":
             if correlation not in self.recorded:

@@ -147,13 +147,18 @@ def _timed(
     )
 
 
+def fewer_blocks(launches: int) -> str:
+    """That launches have fewer blocks than they had."""
+    return (
+        f"Blocks: {launches} launches of very many blocks have fewer and longer ones, so that the "
+        "program can be predicted."
+    )
+
+
 def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
     told = []
     if fewer:
-        told.append(
-            f"Blocks: {fewer} launches of very many blocks have fewer and longer ones, so that "
-            "the program can be predicted."
-        )
+        told.append(fewer_blocks(fewer))
     if over_ns:
         longer = "longer" if over_ns > 0 else "shorter"
         told.append(

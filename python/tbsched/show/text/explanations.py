@@ -8,20 +8,17 @@ import numpy as np
 from rich.table import Table
 
 from tbsched.advice.account.account import BUSY, AccountRow
-from tbsched.advice.account.idle import AFTER, WITHIN
-from tbsched.advice.change import Change
-from tbsched.advice.explain.explanation import (
-    COPY,
+from tbsched.advice.account.idle import (
+    AFTER,
     HOST,
     NO_WORK,
-    ON_ITS_WAY,
     SYNCHRONIZE,
     UNEXPLAINED,
     UNRECORDED,
-    Cause,
-    Explanation,
-    Gap,
+    WITHIN,
 )
+from tbsched.advice.change import Change
+from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
 from tbsched.show.layout.names import cut, cut_apart
 from tbsched.show.text.tables import render, table_of
 from tbsched.show.waits import CAUSE_WORDS
@@ -53,7 +50,6 @@ _KINDS = {
 _OF_HOST = {
     HOST: "for the host: {by} (launched sooner, it would have started sooner)",
     SYNCHRONIZE: "for the host, which waited: {by}",
-    ON_ITS_WAY: "on its way from the host to the GPU (launched sooner, it would have been there)",
     COPY: "for a copy: {by}",
     UNRECORDED: "for a launch call that the profile does not have",
     UNEXPLAINED: "not explained: nothing that is known kept it from running at {when}",
@@ -65,7 +61,6 @@ _IN_A_WORD = {
     "migration": "migrations of unified memory alone",
     HOST: "the host had not launched what came next",
     SYNCHRONIZE: "the host waited for another GPU",
-    ON_ITS_WAY: "launches on their way",
     "stream": "from the end of the work before it in its stream to its start",
     "event": "from the event that it waited for to its start",
     "node": "between nodes of graphs",

@@ -10,13 +10,13 @@ from typing import TypeGuard
 from tbsched.advice.explain.changes.proposal import Proposal, free_stream, with_events
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
-from tbsched.program.activity import UNKNOWN
+from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.sequence import (
-    LEGACY_STREAM,
     Copy,
     Event,
     RecordEvent,
     Sequence,
+    Stream,
     Synchronize,
     WaitEvent,
 )
@@ -41,8 +41,16 @@ def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     yield Proposal(
         f"pinned memory{how} for {len(changed)} copies from or to pageable memory",
         *with_events(facts, changed | dict.fromkeys(waits)),
-        "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)",
+        "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)"
+        + _unwaited(changed),
     )
+
+
+def _unwaited(changed: dict[int, Event | None]) -> str:
+    """That the host has to wait for copies from the GPU by itself, if there are some."""
+    if all(event is None or _to_gpu(event) for event in changed.values()):
+        return ""
+    return ", and the host waits elsewhere before it reads what was copied"
 
 
 def _waits_of_copies(facts: Facts, copies: list[int]) -> list[int]:
@@ -50,7 +58,12 @@ def _waits_of_copies(facts: Facts, copies: list[int]) -> list[int]:
     calls, sequence = facts.program.calls, facts.program.sequence
     assert calls is not None  # an explained program has them
     maker = facts.account.times.made_in(calls)
-    makers = {int(maker[place]) for place in copies if _to_gpu(sequence[place])} - {UNKNOWN}
+    is_operator = facts.account.activity.host["kind"] == OPERATOR
+    makers = {
+        int(maker[place])
+        for place in copies
+        if _to_gpu(sequence[place]) and maker[place] != UNKNOWN and is_operator[maker[place]]
+    }
     return [
         place
         for place, event in enumerate(sequence)
@@ -70,8 +83,10 @@ def copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """
     sequence = facts.program.sequence
     stream = _busiest(facts)
-    if stream is None or (isinstance(stream, str) and stream != LEGACY_STREAM):
+    if stream is None:
         return
+    if any(isinstance(event, WaitEvent) and event.stream == stream for event in sequence):
+        return  # the copies may be what waits for the events
     new, event = free_stream(facts), _free_event(facts)
     events: list[Event] = []
     host: list[float] = []
@@ -106,10 +121,10 @@ def copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         )
 
 
-def _busiest(facts: Facts) -> int | str | None:
+def _busiest(facts: Facts) -> Stream | None:
     """The stream with most time of copies to the GPU, of those that kernels run in."""
     kernels = {launch.stream for launch in facts.program.sequence.launches}
-    seconds: dict[int | str, float] = {}
+    seconds: dict[Stream, float] = {}
     for event in facts.program.sequence:
         if _to_gpu(event) and event.stream in kernels and event.stream is not None:
             seconds[event.stream] = seconds.get(event.stream, 0.0) + (event.duration or 0.0)

@@ -27,7 +27,9 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     behind = facts.stream_of(cause.behind)
     recorded_in = {e.event: e.stream for e in sequence if isinstance(e, RecordEvent)}
     recorded = {event for event, own in recorded_in.items() if own == behind}
-    waits = [(place, event) for place, event in waits if event.event in recorded] or waits
+    waits = [(place, event) for place, event in waits if event.event in recorded]
+    if not waits:
+        return
     place, waited = waits[-1]
     alike = [
         k
@@ -36,7 +38,9 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         and event.stream == stream
         and recorded_in.get(event.event) == behind
     ]
-    condition = f"if it does not need {facts.named(cause.behind)}"
+    condition = (
+        f"if it does not need {facts.named(cause.behind)}, nor what was before that in its stream"
+    )
     choices = [([place], f"the wait of stream {stream} for event {waited.event}")]
     if len(alike) > 1:
         what = f"all {len(alike)} waits of stream {stream} for events of stream {behind}"
@@ -71,5 +75,5 @@ def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     yield Proposal(
         f"without the edge of the graph from {facts.named(cause.behind)} to {facts.named(launch)}",
         *with_events(facts, changed),
-        f"if it does not need {facts.named(cause.behind)}",
+        f"if it does not need {facts.named(cause.behind)}, nor what that waited for",
     )

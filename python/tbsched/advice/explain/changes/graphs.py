@@ -89,7 +89,7 @@ def _called_between(facts: Facts) -> set[int]:
         first = np.searchsorted(others, window.begin_ns, side="right")
         if first < len(others) and others[first] <= window.end_ns:
             found.add(window.place)
-    return found
+    return found | set(np.flatnonzero(calls == UNKNOWN).tolist())
 
 
 def _follows(facts: Facts, run: list[int], event: Event, pause: float) -> bool:
@@ -104,7 +104,12 @@ def _follows(facts: Facts, run: list[int], event: Event, pause: float) -> bool:
 
 def _may_be_node(event: Event) -> bool:
     if isinstance(event, Launch):
-        return not event.programmatic and event.trigger is None and event.memory_wait is None
+        return (
+            not event.first_use
+            and not event.programmatic
+            and event.trigger is None
+            and event.memory_wait is None
+        )
     return isinstance(event, Memset) or (isinstance(event, Copy) and event.kind == "d2d")
 
 

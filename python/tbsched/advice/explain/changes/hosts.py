@@ -20,9 +20,10 @@ from tbsched.program.sequence import Copy, Event
 
 _NAMED = 2  # launches that a condition names
 _UNRECORDED_NS = 100_000  # shorter parts of which a profile says nothing are between operators
+# Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
-    r"(cuda|cu)(Malloc|Free|MemAlloc|MemFree|HostAlloc|MemHostAlloc|MallocHost|FreeHost|HostRegister|"
-    r"HostUnregister|MemHostRegister|MemCreate|MemMap|MemUnmap|MemRelease|MemSetAccess)"
+    r"(?!.*Async)(cuda|cu)(Malloc|Free|MemAlloc|MemFree|HostAlloc|MemHostAlloc|MallocHost|FreeHost|"
+    r"HostRegister|HostUnregister|MemHostRegister|MemCreate|MemMap|MemUnmap|MemRelease|MemSetAccess)"
 )
 _LOADERS = re.compile(r"dataloader", re.IGNORECASE)
 
@@ -35,8 +36,8 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     waits = {k: _without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
     sequence, host = with_events(facts, waits)
     yield Proposal(
-        f"a bound: no time between the calls of {who}{', and no waits' if waits else ''} (a CUDA "
-        "graph, larger kernels, or less work there come near it)",
+        f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, each as "
+        "long as now (larger kernels, or less work there come near it; a CUDA graph has no calls)",
         sequence,
         (0.0,) * len(host),
         is_bound=True,

@@ -33,8 +33,8 @@ def more_urgent(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 def issued_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Issued before what it waits behind, by the same host thread."""
     sequence = facts.program.sequence
-    if cause.behind < 0:
-        return
+    if cause.behind < 0 or facts.is_collective(launch):
+        return  # ranks issue their collectives in one order
     place, behind = int(facts.event[launch]), int(facts.event[cause.behind])
     one, other = sequence[place], sequence[behind]
     if not (isinstance(one, Launch) and isinstance(other, Launch)) or behind >= place:

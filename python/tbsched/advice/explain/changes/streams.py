@@ -14,7 +14,17 @@ from tbsched.advice.explain.changes.proposal import (
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
-from tbsched.program.sequence import Copy, Launch, Memset, RecordEvent, WaitEvent
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Event,
+    GraphLaunch,
+    Launch,
+    Memset,
+    RecordEvent,
+    Stream,
+    WaitEvent,
+)
 
 _MOST_STREAMS = 16
 
@@ -40,7 +50,8 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             f"{who} in another stream, a non-blocking one",
             with_some(facts, changed),
             facts.program.host,
-            f"if nothing of it needs {facts.named(cause.behind)}, nor the other way round",
+            f"if nothing of it needs {facts.named(cause.behind)} or what else was before it in its "
+            "stream, nor the other way round",
         )
 
 
@@ -64,24 +75,43 @@ def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposa
 
 
 def _passes(facts: Facts, numbers: list[int]) -> bool:
-    """Whether launches that leave their stream leave a copy or an event of it behind.
+    """Whether launches that leave their stream pass a copy, an event or a collective of it.
 
-    What came before the host waited for the GPU is over, and nobody passes it.
+    Neither what is before them in the stream, nor what comes after them and may need them. Work of
+    the legacy stream is before and after that of blocking streams, too. What came before the host
+    waited for the GPU is over, and nobody passes it.
     """
     sequence, stream = facts.program.sequence, facts.stream_of(numbers[0])
+    is_blocking = not facts.program.sequence.launches[numbers[0]].non_blocking
     awaited = {event.event for event in sequence if isinstance(event, WaitEvent)}
     moved = {int(facts.event[number]) for number in numbers}
     holds_up = has_left = False
+    number = 0
     for place, event in enumerate(sequence):
+        own = range(number, number + len(event.launches))
+        number = own.stop
         if waits_for_gpu(event):
             holds_up = has_left = False
         elif place in moved:
             if holds_up:
                 return True
             has_left = True
-        elif getattr(event, "stream", None) == stream:
-            if isinstance(event, Copy | Memset | WaitEvent):
-                holds_up = True
-            if has_left and isinstance(event, RecordEvent) and event.event in awaited:
+        elif _is_ordered(event, stream, is_blocking=is_blocking):
+            is_bound = isinstance(event, Copy | Memset | WaitEvent | GraphLaunch) or any(
+                facts.is_collective(each) for each in own
+            )
+            is_awaited = isinstance(event, RecordEvent) and event.event in awaited
+            if has_left and (is_bound or is_awaited):
                 return True
+            holds_up = holds_up or is_bound
     return False
+
+
+def _is_ordered(event: Event, stream: Stream | None, *, is_blocking: bool) -> bool:
+    """Whether an event follows, and is followed by, work of a stream."""
+    own = getattr(event, "stream", None)
+    if own == stream:
+        return True
+    if LEGACY_STREAM not in (own, stream):
+        return False
+    return is_blocking and not getattr(event, "non_blocking", False)

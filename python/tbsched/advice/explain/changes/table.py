@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tbsched.advice.account.idle import FIRST_USE, HOST, SYNCHRONIZE
 from tbsched.advice.explain.changes.blocks import other_block_size
 from tbsched.advice.explain.changes.carveouts import other_carveout
 from tbsched.advice.explain.changes.copies import copies_ahead, pinned_memory
@@ -21,7 +22,7 @@ from tbsched.advice.explain.changes.orders import issued_first, more_urgent
 from tbsched.advice.explain.changes.proposal import Proposer
 from tbsched.advice.explain.changes.queues import more_connections
 from tbsched.advice.explain.changes.streams import other_stream, several_streams
-from tbsched.advice.explain.explanation import COPY, FIRST_USE, HOST, ON_ITS_WAY, SYNCHRONIZE
+from tbsched.advice.explain.explanation import COPY
 
 _ROOM: tuple[Proposer, ...] = (other_block_size, issued_first, more_urgent)
 PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
@@ -35,7 +36,6 @@ PROPOSERS: Mapping[str, tuple[Proposer, ...]] = {
     ),
     SYNCHRONIZE: (without_synchronisation,),
     COPY: (to_gpu_first, pinned_memory, copies_ahead),
-    ON_ITS_WAY: (no_pauses,),
     "stream": (other_stream, several_streams, to_gpu_first, pinned_memory, copies_ahead),
     "event": (without_event, pinned_memory),
     "node": (without_edge,),
