@@ -73,8 +73,10 @@ _IN_A_WORD = {
 
 def explanation_short(found: Explanation) -> str:
     """How long it took, how much of that the GPU was idle, and the best change."""
-    work = found.accounted.activity.work
-    launches = counted(len(found.program.sequence.launches) or len(work), "launch", "launches")
+    work = len(found.accounted.activity.work)
+    launches = counted(len(found.program.sequence.launches), "launch", "launches")
+    if not found.program.sequence.launches:
+        launches = counted(work, "kernel, copy or memset", "kernels, copies and memsets")
     words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
     if found.notes:
         return words
