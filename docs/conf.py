@@ -51,6 +51,8 @@ OTHERS = (
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS})\..*"),
     ("py:class", r"Axes|Device|Path_|Executor|tbsched\..*\._\w+"),
+    # What an account is made of.
+    ("py:class", r"tbsched\.advice\.account\.(intervals|host_time|idle|steps)\..*"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -61,7 +61,8 @@ class Account:
 
     Attributes:
         activity: what is accounted for.
-        begin_ns, end_ns: of the first and the last work of all GPUs.
+        begin_ns: when the first work of all GPUs started.
+        end_ns: when the last one ended.
         gpus: those on which something ran, ascending.
         parts: the time of each GPU in parts that follow each other: ``first`` is the place of the
             GPU, ``second`` the number of a label. They add up to the span, to the nanosecond.

@@ -121,7 +121,7 @@ class Explanation(Shown):
 
     @property
     def account(self) -> tuple[AccountRow, ...]:
-        """Rows of GPU, cause, what it is by, and seconds: of each GPU they add up to ``span``.
+        """Where the time went, in rows that add up to ``span`` for each GPU.
 
         Busy time has the causes ``kernel``, ``collective``, ``copy`` and ``migration``; where
         several things ran at once, the first of these, and of two kernels the one that started
