@@ -16,9 +16,15 @@ class GpuFacts:
     Attributes:
         name: such as "NVIDIA GeForce RTX 4090".
         sms: how many SMs it has.
-        major, minor: its compute capability.
+        major: of its compute capability.
+        minor: of its compute capability.
+        warp_size: threads of a warp.
         copy_engines: how many engines for copies it has.
-        The others: per SM, or what one block may have of shared memory if it asks for it.
+        threads_per_sm: that an SM holds at most.
+        blocks_per_sm: that an SM holds at most.
+        registers_per_sm: that an SM has.
+        shared_memory_per_sm: that an SM has.
+        shared_memory_per_block: what a block may have if it asks for it.
     """
 
     name: str | None = None
