@@ -44,7 +44,7 @@ _HOST_KINDS = {
     "cpu_op": OPERATOR, "Operator": OPERATOR, "user_annotation": ANNOTATION,
     "python_function": FUNCTION, "overhead": FUNCTION,
 }  # fmt: skip
-# Of a GPU what deviceProperties calls it, as far as every version does.
+# The names that deviceProperties has for the fields of GpuFacts.
 _GPU = {
     "name": "name", "sms": "numSms", "major": "computeMajor", "minor": "computeMinor",
     "warp_size": "warpSize", "threads_per_sm": "maxThreadsPerMultiprocessor",

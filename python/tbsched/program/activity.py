@@ -208,7 +208,7 @@ def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -
 
 
 def _is_first(work: StructuredArray, correlation: Int64Array, node: Int64Array) -> BoolArray:
-    """Of each row whether no row before it is the same."""
+    """Returns a mask of the rows that repeat no row before them."""
     columns = [node, correlation, *(work[name] for name in ("name", "stream", "gpu", "end_ns"))]
     columns.append(work["start_ns"])
     order = np.lexsort(columns)  # which keeps the order of equal rows

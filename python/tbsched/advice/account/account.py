@@ -112,7 +112,7 @@ class Account:
         return tuple(sorted(found, key=lambda row: (row.gpu, -row.seconds, row.cause, row.by)))
 
     def per_step(self) -> dict[tuple[int, str], Int64Array]:
-        """Of each GPU and cause how long in each step, int64 ns (steps,)."""
+        """Returns the time of each GPU and cause in each step, int64 ns (steps,)."""
         if not len(self.steps.names):
             return {}
         found = overlaps(
@@ -214,7 +214,7 @@ def _busy(activity: Activity, rows: Int64Array, labels: Labels) -> list[Interval
 
 
 def _added(keys: Int64Array, ns: Int64Array, count: int) -> Int64Array:
-    """Of each key up to ``count`` the sum, exactly."""
+    """Returns the sum of the times of each key up to ``count``, exactly."""
     found = np.zeros(count, np.int64)
     np.add.at(found, keys, ns)
     return found

@@ -15,7 +15,7 @@ _OTHERS = 8  # threads of a process that are asked what they did, those with the
 
 @dataclass(frozen=True, slots=True)
 class HostTime:
-    """Of each host thread what it was in, innermost first.
+    """What each host thread was in at any time: the innermost call, operator or function.
 
     Of nested operators the outermost one counts: ``aten::linear`` says more than what it is made
     of. So does a call of CUDA, and not the calls of the system in it.
@@ -56,7 +56,7 @@ class HostTime:
         return cls(activity, lines, inside, is_outermost, by_process)
 
     def made_in(self, rows: Int64Array) -> Int64Array:
-        """Of rows of ``activity.host`` the rows that they were made in; of ``UNKNOWN`` that."""
+        """Returns the rows of ``activity.host`` that enclose some; ``UNKNOWN`` where none does."""
         known = rows != UNKNOWN
         found = np.full(len(rows), UNKNOWN)
         found[known] = self.inside[rows[known]]
@@ -117,7 +117,7 @@ class HostTime:
 
 
 def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
-    """Of rows of a thread, those that are in no row of a kind."""
+    """Returns a mask of the rows of a thread that no row of a kind encloses."""
     host = activity.host
     end = host["end_ns"][rows]
     of_kind = np.where(host["kind"][rows] == kind, end, np.int64(-(2**62)))
@@ -127,7 +127,7 @@ def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
 
 
 def _outermost(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
-    """Of rows of a thread, those that are not of a kind, or in no other one of it."""
+    """Returns a mask of the rows of a thread without those of a kind in others of that kind."""
     host = activity.host
     found = np.ones(len(rows), np.bool_)
     places = np.flatnonzero(host["kind"][rows] == kind)

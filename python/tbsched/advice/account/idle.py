@@ -238,7 +238,7 @@ class Late:
         return found
 
     def _loads(self, row: Int64Array, of: Int64Array) -> BoolArray:
-        """Of parts whether a kernel was loaded: by a call that does, or a long first launch."""
+        """Returns in which parts a kernel was loaded: a call that loads, or a long first launch."""
         activity, host, work = self._activity, self._activity.host, self._activity.work
         loading = _matching(activity, _LOADS)
         launching = np.flatnonzero(_matching(activity, _LAUNCHES))
@@ -286,7 +286,7 @@ class _OnGpu:
         return word, f"{what} on its way to the GPU" if word == HOST else what
 
     def _causes(self, place: Int64Array, late: Late, *, clocks_differ: bool) -> Int64Array:
-        """Of idle times, as places among ``_WORDS``."""
+        """Returns the cause of each idle time, as a place among ``_WORDS``."""
         work = self._activity.work
         next_, before = self._next[place], self.before()[place]
         is_first = before == UNKNOWN
@@ -339,7 +339,7 @@ def _named(activity: Activity, rows: Int64Array) -> Int64Array:
 
 
 def _maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Of rows of the host that are calls, what made them, but no annotation; else ``UNKNOWN``."""
+    """Returns what made calls: the row that encloses each, unless it is an annotation."""
     is_call = (rows != UNKNOWN) & (activity.host["kind"][rows] == CALL)
     found = np.where(is_call, times.inside[rows], UNKNOWN)
     is_annotation = (found != UNKNOWN) & (activity.host["kind"][found] == ANNOTATION)
@@ -357,7 +357,7 @@ def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
 
 
 def _matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
-    """Of each row of the host whether it is a call with such a name."""
+    """Returns a mask of the rows of the host that are calls with such a name."""
     names = np.array([pattern.match(name) is not None for name in activity.names], np.bool_)
     host = activity.host
     if not len(host):
@@ -367,7 +367,7 @@ def _matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
 
 
 def _blocking_copies(activity: Activity) -> BoolArray:
-    """Of each row of the host whether it is the call of copies that returned after their ends."""
+    """Returns a mask of the calls of copies that returned after the copies had ended."""
     work = activity.work
     found = np.zeros(len(activity.host), np.bool_)
     moved = (work["kind"] == COPY) & (work["call"] != UNKNOWN)

@@ -19,7 +19,7 @@ class Intervals(NamedTuple):
 
     @property
     def length(self) -> int:
-        """Of all together."""
+        """The sum of their lengths."""
         return int((self.end - self.begin).sum())
 
     def some(self, chosen: Int64Array | BoolArray) -> Intervals:

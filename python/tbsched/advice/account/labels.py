@@ -19,14 +19,14 @@ class Labels:
         self._host: dict[int, int] = {}
 
     def number(self, cause: str, by: str) -> int:
-        """Of one pair."""
+        """Returns the number of a pair."""
         found = self._numbers.setdefault((cause, by), len(self._pairs))
         if found == len(self._pairs):
             self._pairs.append((cause, by))
         return found
 
     def numbers(self, cause: str, names: Int64Array) -> Int64Array:
-        """Of a cause by names of the profile, int64 (names,)."""
+        """Returns the numbers of a cause by names of the profile, int64 (names,)."""
         return self.of_keys(lambda name: (cause, self._names[name]), names)
 
     def of_keys(self, pair: Callable[..., tuple[str, str]], *keys: Int64Array) -> Int64Array:

@@ -15,7 +15,7 @@ _IN_LINE = frozenset({"queue", "turn", "priority", "hardware_queue"})
 
 
 def shared_costs(facts: Facts, gaps: Sequence[Gap]) -> list[float]:
-    """Of each gap the seconds of the whole GPU that it cost.
+    """Returns the seconds of the whole GPU that each gap cost.
 
     At any time that is the room that the kernels that ran had left, and gaps at the same time share
     it. So beside a full GPU a gap costs nothing, and all gaps together cost no more than the time
@@ -34,7 +34,7 @@ def shared_costs(facts: Facts, gaps: Sequence[Gap]) -> list[float]:
 
 
 def filled(facts: Facts) -> float:
-    """Of the time in which kernels ran, how much of the GPU their blocks filled, as a share.
+    """Returns how much of the GPU blocks filled while kernels ran, as a share.
 
     A kernel of which no more blocks fit fills it.
     """
@@ -50,7 +50,7 @@ def filled(facts: Facts) -> float:
 
 
 def _unused(facts: Facts, gaps: Sequence[Gap], used: Float64Array) -> Float64Array:
-    """Of each gap its share of what is unused, if kernels use so much of the GPU; seconds."""
+    """Returns the share of each gap in what kernels left unused, in seconds."""
     count = len(facts.start_ns)
     begin = np.array([gap.begin for gap in gaps]) * 1e9
     end = np.array([gap.end for gap in gaps]) * 1e9

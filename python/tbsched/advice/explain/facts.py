@@ -87,7 +87,7 @@ class Facts:
         return max(0.0, 1 - own.blocks / blocks_at_once(self.spec, own))
 
     def warp_share(self, launch: int) -> float:
-        """Of the GPU's warps, those that its blocks take at once."""
+        """Returns the share of the GPU's warps that its blocks take at once."""
         own = self.program.sequence.launches[launch]
         at_once = min(own.blocks, blocks_at_once(self.spec, own))
         warps = -(-own.threads // 32) * at_once

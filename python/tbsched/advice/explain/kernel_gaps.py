@@ -87,7 +87,7 @@ def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int
 
 
 def _causes(labels: Labels, parts: Overlaps) -> tuple[Cause, ...]:
-    """Of the parts of one gap, the longest first."""
+    """Returns the causes of one gap, the longest first."""
     ns: dict[tuple[str, str], int] = {}
     for label, length in zip(
         parts.second.tolist(), (parts.end - parts.begin).tolist(), strict=True
@@ -99,7 +99,7 @@ def _causes(labels: Labels, parts: Overlaps) -> tuple[Cause, ...]:
 
 
 def _moved(account: Account, place: int, nothing: Intervals) -> Int64Array:
-    """Of each time without a kernel how long copies ran in it, ns."""
+    """Returns how long copies ran in each time without a kernel, ns."""
     mine = account.parts.some(account.parts.first == place)
     is_copy = np.array([cause in _COPIES for cause, _ in account.labels], np.bool_)[mine.second]
     copies = Intervals(mine.begin, mine.end, mine.second).some(is_copy)

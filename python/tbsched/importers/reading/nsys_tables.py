@@ -77,7 +77,7 @@ class Tables:
         return int(found)
 
     def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[Row]:
-        """Of each row these columns, None where the table has no such column."""
+        """Yields these columns of each row; None where the table has no such column."""
         known = self._columns.get(table)
         if known is None:
             return iter(())

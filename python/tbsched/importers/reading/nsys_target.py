@@ -20,7 +20,7 @@ from tbsched.program.gpu_facts import GpuFacts
 
 _NON_BLOCKING, _NULL = 2, 3  # the kinds of streams
 _WARP = 32  # threads
-# Of a GPU what its table calls it, in exports of these years and of earlier ones.
+# The columns of the table of GPUs, in exports of these years and of earlier ones.
 _GPU = {
     "name": "name", "sms": "smCount", "major": "computeMajor", "minor": "computeMinor",
     "warp_size": "threadsPerWarp", "copy_engines": "asyncEngines",

@@ -35,7 +35,7 @@ def to_gpu_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def earliest(events: tuple[Event, ...]) -> dict[int, int]:
-    """Of each copy to the GPU that may move the event that it then follows; -1: it is the first.
+    """Returns the event that each copy to the GPU follows once it has moved; -1: it is the first.
 
     It passes nothing of its stream, nothing of the legacy stream, and no call of its host thread
     that waits for the GPU. All other events stay in order, and so do copies that move.

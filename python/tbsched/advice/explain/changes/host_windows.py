@@ -12,7 +12,7 @@ from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import UNKNOWN
 from tbsched.program.arrays import BoolArray, Int64Array
 
-# Of rows of ``activity.host`` (or UNKNOWN) which ones are meant.
+# A mask of the rows of ``activity.host`` (or UNKNOWN) that are meant.
 Chosen: TypeAlias = Callable[[Int64Array], BoolArray]
 
 
@@ -32,7 +32,7 @@ class Window(NamedTuple):
 
 
 def windows(facts: Facts) -> Iterator[Window]:
-    """Of each event whose call is known."""
+    """Yields the window of each event whose call is known."""
     calls = facts.program.calls
     assert calls is not None  # an explained program has them
     host = facts.account.activity.host
