@@ -17,7 +17,7 @@ from tbsched.hardware.spec import DeviceSpec, Provenance
 from tbsched.program.gpu_facts import GpuFacts
 
 FIELD = {field.name: field for field in FIELDS if field.section}
-# Of each field its value and where that is from.
+# By the name of a field: its value, and where that is from.
 Values: TypeAlias = dict[Field, tuple[Any, Provenance]]
 
 _SAID = "the profile says it"

@@ -85,7 +85,7 @@ class Records:
 
 @contextmanager
 def short_rules() -> Iterator[None]:
-    """In which the package, too, takes ``SHORT`` for long."""
+    """A context in which the package, too, takes ``SHORT`` for long."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(idle, "_ON_ITS_WAY_NS", SHORT.on_its_way)
         patch.setattr(idle, "_NEXT_NS", SHORT.next)

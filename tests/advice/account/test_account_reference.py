@@ -19,7 +19,7 @@ _FEW = settings(max_examples=examples(100), deadline=None)
 
 
 def painted(account: Account) -> dict[tuple[int, int], tuple[str, str]]:
-    """Of each GPU and nanosecond the cause, and what it is by."""
+    """Returns the cause of each nanosecond of each GPU, and what it is by."""
     found: dict[tuple[int, int], tuple[str, str]] = {}
     for begin, end, place, label in zip(*(part.tolist() for part in account.parts), strict=True):
         for ns in range(begin, end):

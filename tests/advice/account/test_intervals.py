@@ -61,7 +61,7 @@ def covered(rows: list[Triple]) -> set[int]:
 
 
 def painted(rows: list[Triple]) -> dict[int, int]:
-    """Of each nanosecond what the only interval there belongs to."""
+    """Returns what the only interval at each nanosecond belongs to."""
     found: dict[int, int] = {}
     for begin, end, of in rows:
         assert begin < end

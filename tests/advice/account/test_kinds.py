@@ -36,7 +36,7 @@ def activity(tmp_path: Path, *events: Event) -> Activity:
 
 
 def told(account: Account, gpu: int = 0) -> Rows:
-    """Of each cause the microseconds of a GPU in which nothing ran."""
+    """Returns by cause the microseconds of a GPU in which nothing ran."""
     busy = ("kernel", "collective", "copy", "migration")
     return {
         row[1:3]: round(1e6 * row.seconds, 3)
@@ -447,7 +447,7 @@ def step_events(*steps: tuple[str, float, float], kind: str = "user_annotation")
 
 
 def by_step(account: Account) -> dict[str, list[float]]:
-    """Of each cause the microseconds in each step."""
+    """Returns by cause the microseconds in each step."""
     return {
         cause: [ns / 1e3 for ns in row.tolist()] for (_, cause), row in account.per_step().items()
     }

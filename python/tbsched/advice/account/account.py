@@ -10,6 +10,7 @@ import numpy as np
 from tbsched.advice.account.host_time import HostTime
 from tbsched.advice.account.idle import Idle, clocks_disagree, idle_parts
 from tbsched.advice.account.intervals import (
+    NO_INTERVALS,
     Intervals,
     Overlaps,
     concatenated,
@@ -148,7 +149,7 @@ def account_of(activity: Activity) -> Account:
     columns: list[Overlaps] = []
     idle: list[Idle] = []
     times = HostTime.of(activity)
-    running = [_running(activity, gpu) for gpu in gpus.tolist()]
+    running = [running_on(activity, gpu) for gpu in gpus.tolist()]
     for place, gpu in enumerate(gpus.tolist()):
         rows = np.flatnonzero(work["gpu"] == gpu)
         others = [own for other, own in enumerate(running) if other != place]
@@ -185,7 +186,8 @@ def _frozen(value: Any) -> Any:
     return value
 
 
-def _running(activity: Activity, gpu: int) -> Intervals:
+def running_on(activity: Activity, gpu: int) -> Intervals:
+    """When anything ran on a GPU, disjoint and sorted."""
     own = activity.work[activity.work["gpu"] == gpu]
     return joined(numbered(own["start_ns"], own["end_ns"]))
 
@@ -194,7 +196,7 @@ def _busy(activity: Activity, rows: Int64Array, labels: Labels) -> list[Interval
     """What ran on a GPU, in disjoint parts; ``of``: the number of a label."""
     work = activity.work
     found: list[Intervals] = []
-    covered = Intervals(*np.zeros((3, 0), np.int64))
+    covered = NO_INTERVALS
     begin, end = int(work["start_ns"].min()), int(work["end_ns"].max())
     for cause, kinds in _LAYERS:
         own = rows[np.isin(work["kind"][rows], kinds)]

@@ -82,7 +82,8 @@ def idle_parts(
     order, next_ = ended_by(activity, rows, nothing)
     clocks_differ = clocks_disagree(activity, rows)
     late = Late(activity, times, labels, nothing, next_, clocks_differ=clocks_differ)
-    on_gpu = _OnGpu(activity, order, nothing, next_, labels)
+    before = _ended_before(activity, order, nothing)
+    on_gpu = _OnGpu(activity, nothing, before, next_, labels)
     ended = np.flatnonzero(next_ == UNKNOWN)
     nothing_more = labels.number(NO_WORK, "nothing more ran") if len(ended) else 0
     after_last = Overlaps(
@@ -92,7 +93,7 @@ def idle_parts(
         [late.of_host(others), on_gpu.parts(late, clocks_differ=clocks_differ), after_last]
     )
     found = found.some(np.lexsort([found.begin, found.first]))
-    return Idle(nothing, next_, on_gpu.before(), found)
+    return Idle(nothing, next_, before, found)
 
 
 def ended_by(
@@ -104,6 +105,14 @@ def ended_by(
     place = np.searchsorted(start[order], nothing.end, side="left")
     next_ = order[np.minimum(place, len(order) - 1)]
     return order, np.where(start[next_] == nothing.end, next_, UNKNOWN)
+
+
+def _ended_before(activity: Activity, order: Int64Array, nothing: Intervals) -> Int64Array:
+    """Of work by start, what ended last before each interval; ``UNKNOWN``: none did."""
+    ends = activity.work["end_ns"]
+    by_end = order[np.argsort(ends[order], kind="stable")]
+    last = np.searchsorted(ends[by_end], nothing.begin, side="right") - 1
+    return np.where(last < 0, UNKNOWN, by_end[np.maximum(last, 0)])
 
 
 class Late:
@@ -207,7 +216,7 @@ class Late:
         found = []
         for times, is_waiting in (
             (running, True),
-            (gaps(_clipped(running, begin, end), begin, end), False),
+            (gaps(running, begin, end), False),
         ):
             own = within(some, times)
             label = parts.second[own.of]
@@ -259,12 +268,12 @@ class _OnGpu:
     """What kept work waiting on an idle GPU once it was launched."""
 
     def __init__(
-        self, activity: Activity, order: Int64Array, idle: Intervals, next_: Int64Array,
+        self, activity: Activity, idle: Intervals, before: Int64Array, next_: Int64Array,
         labels: Labels,
     ) -> None:  # fmt: skip
         self._activity = activity
-        self._order = order
         self._idle = idle
+        self._before = before
         self._next = next_
         self._labels = labels
 
@@ -288,7 +297,7 @@ class _OnGpu:
     def _causes(self, place: Int64Array, late: Late, *, clocks_differ: bool) -> Int64Array:
         """Returns the cause of each idle time, as a place among ``_WORDS``."""
         work = self._activity.work
-        next_, before = self._next[place], self.before()[place]
+        next_, before = self._next[place], self._before[place]
         is_first = before == UNKNOWN
         same = ~is_first & (work["stream"][before] == work["stream"][next_])
         is_known = late.is_known[place]
@@ -301,13 +310,6 @@ class _OnGpu:
         found[late.is_late[place]] = _WORDS.index(HOST)
         found[(~is_known & ~is_next) | clocks_differ] = _WORDS.index(UNRECORDED)
         return found
-
-    def before(self) -> Int64Array:
-        """The work that ended last before each idle time; ``UNKNOWN``: none did."""
-        ends = self._activity.work["end_ns"]
-        by_end = self._order[np.argsort(ends[self._order], kind="stable")]
-        last = np.searchsorted(ends[by_end], self._idle.begin, side="right") - 1
-        return np.where(last < 0, UNKNOWN, by_end[np.maximum(last, 0)])
 
     def _waits_for_event(self, rows: Int64Array) -> BoolArray:
         """Whether a thread made a stream wait, between its launch before and that of each work."""
@@ -386,8 +388,3 @@ def clocks_disagree(activity: Activity, rows: Int64Array) -> bool:
         return False
     early = activity.host["begin_ns"][work["call"][known]] > work["start_ns"][known] + _AHEAD_NS
     return bool(early.mean() > _DISAGREE)
-
-
-def _clipped(some: Intervals, begin: int, end: int) -> Intervals:
-    whole = Intervals(np.array([begin]), np.array([end]), np.zeros(1, np.int64))
-    return within(some, whole)

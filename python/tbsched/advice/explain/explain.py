@@ -214,9 +214,8 @@ def _overlap(program: Program) -> bool:
 
 def _measured(program: Program, spec: DeviceSpec) -> Program:
     """The program with blocks that run as long as its kernels did, in waves."""
-    sequence, fewer = coarser(
-        program.sequence, spec, MOST_BLOCKS_QUICKLY
-    )  # none has another beside it
+    # It is called where no kernel has another beside it.
+    sequence, fewer = coarser(program.sequence, spec, MOST_BLOCKS_QUICKLY)
     launches = sequence.launches
     took_ns = program.measured["end_ns"] - program.measured["start_ns"]
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches])

@@ -34,7 +34,6 @@ class Facts:
         labels: of its parts, and of gaps.
         start_ns, end_ns: when its kernel ran, int64.
         arrived_ns: when it reached the GPU, float64.
-        issued_ns: when the host had launched it, float64.
         long_calls: calls that kept the host long.
         event: the place of its event in the sequence, int64.
         before: what comes before it in its stream, or in its graph, and ended last, int64: a
@@ -52,7 +51,6 @@ class Facts:
     start_ns: Int64Array
     end_ns: Int64Array
     arrived_ns: Float64Array
-    issued_ns: Float64Array
     long_calls: LongCalls
     event: Int64Array
     before: Int64Array
@@ -67,16 +65,16 @@ class Facts:
         """Of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
-        issued, arrived = _issued(program, spec, prediction)
+        arrived = _arrived(program, spec, prediction)
         order = _Order(program)
         for place, event in enumerate(program.sequence):
             order.add(place, event)
         starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
         assert prediction.waits is not None  # of a timed prediction
         call = np.where(rows["call_ns"] < 0, 0, rows["return_ns"] - rows["call_ns"])
-        long_calls = LongCalls.of(program, spec, issued, np.maximum(call, 0))
+        long_calls = LongCalls.of(program, np.maximum(call, 0))
         return cls(
-            program, spec, prediction, account, labels, start, end, arrived, issued, long_calls,
+            program, spec, prediction, account, labels, start, end, arrived, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
             np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip
@@ -132,10 +130,8 @@ class Facts:
         ]
 
 
-def _issued(
-    program: Program, spec: DeviceSpec, prediction: Trace
-) -> tuple[Float64Array, Float64Array]:
-    """When launches were issued, and when they reached the GPU.
+def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Array:
+    """When launches reached the GPU.
 
     Of a profile that does not say it, as the prediction has it.
     """
@@ -148,10 +144,11 @@ def _issued(
         # A call rings the GPU at its end.
         rang = np.repeat(prediction.call_ns[:, 1] - spec.launch_call_ns, launches)
         issued = (rang - first + start.min()).astype(np.float64)
-        return np.minimum(issued, start), np.minimum(issued + spec.launch_latency_ns, start)
+        arrived: Float64Array = np.minimum(issued + spec.launch_latency_ns, start)
+        return arrived
     row = np.searchsorted(calls.first, np.arange(len(start)), side="right") - 1
     issued = np.minimum(calls.issued_ns[row], start)
-    return issued, np.minimum(issued + calls.latency_ns[row], start)
+    return np.minimum(issued + calls.latency_ns[row], start)
 
 
 def _cut(name: str) -> str:

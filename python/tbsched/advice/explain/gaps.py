@@ -64,7 +64,7 @@ def _in_streams(facts: Facts) -> Iterator[_Ready]:
 
 
 def _ends_idle(facts: Facts) -> BoolArray:
-    """Of each launch, whether no kernel ran before it started."""
+    """Returns a mask of the launches before whose start no kernel ran."""
     order = np.argsort(facts.start_ns, kind="stable")
     until = np.maximum.accumulate(np.append(0, facts.end_ns[order]))[:-1]
     found = np.empty(len(order), np.bool_)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tbsched.advice.account.account import Account
+from tbsched.advice.account.account import Account, running_on
 from tbsched.advice.account.idle import Late, clocks_disagree, ended_by
 from tbsched.advice.account.intervals import (
     Intervals,
@@ -56,12 +56,7 @@ def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int
         activity, account.times, labels, nothing, next_,
         clocks_differ=clocks_disagree(activity, rows),
     )  # fmt: skip
-    running = [
-        joined(numbered(own["start_ns"], own["end_ns"]))
-        for other in account.gpus
-        if other != gpu
-        for own in [work[work["gpu"] == other]]
-    ]
+    running = [running_on(activity, other) for other in account.gpus if other != gpu]
     left = Intervals(late.until, nothing.end, np.arange(len(next_)))
     mine = account.parts.some(account.parts.first == place)
     meets = overlaps(left, Intervals(mine.begin, mine.end, mine.second))

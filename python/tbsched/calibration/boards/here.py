@@ -26,7 +26,7 @@ from tbsched.storage import replacing
 _BY_NAME = {field.name: field for field in FIELDS if field.section}
 _MAP = ("gpcs", "sm_preference", "max_cluster")
 
-# Of each field its value and where that is from.
+# By the name of a field: its value, and where that is from.
 _Values = Mapping[Field, tuple[Any, Provenance]]
 
 

@@ -171,8 +171,9 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple
 
 
 def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
-    """In which annotations and after which waits the host was late, and how long in more than one
-    row.
+    """Returns the annotations and waits that the host was late in or after, in more than one row.
+
+    With each the seconds of its rows.
     """
     found: dict[str, list[float]] = {}
     for row in rows:

@@ -45,40 +45,20 @@ def windows(facts: Facts) -> Iterator[Window]:
         since[thread] = max(end, since.get(thread, end))
 
 
-def gaps_without(
-    facts: Facts, chosen: Chosen, at_least_ns: int = 0
-) -> tuple[tuple[float, ...], float]:
-    """The gaps between calls without the time in which threads did something.
-
-    Args:
-        facts: of the program.
-        chosen: what they did.
-        at_least_ns: shorter parts stay.
-
-    Returns:
-        The gaps in seconds, one per event; and the seconds that were taken away.
-    """
+def gaps_without(facts: Facts, chosen: Chosen) -> tuple[float, ...]:
+    """The gaps between calls, in seconds, without the time in which threads did what is chosen."""
     gaps = [*facts.program.host]
     lines = {
-        thread: _chosen(line, chosen(line.of), at_least_ns)
+        thread: joined(line.some(chosen(line.of)))
         for thread, line in facts.account.times.lines.items()
     }
-    taken = 0.0
     for window in windows(facts):
         if window.begin_ns >= window.end_ns:
             continue
         begin, end = np.array([window.begin_ns]), np.array([window.end_ns])
         meets = overlaps(Intervals(begin, end, np.zeros(1, np.int64)), lines[window.thread])
-        less = min(gaps[window.place], int((meets.end - meets.begin).sum()) / 1e9)
-        gaps[window.place] -= less
-        taken += less
-    return tuple(gaps), taken
-
-
-def _chosen(line: Intervals, mask: BoolArray, at_least_ns: int) -> Intervals:
-    """The parts that a mask has, disjoint and sorted."""
-    found = joined(line.some(mask))
-    return found.some(found.end - found.begin >= at_least_ns)
+        gaps[window.place] -= min(gaps[window.place], int((meets.end - meets.begin).sum()) / 1e9)
+    return tuple(gaps)
 
 
 def gaps_without_unrecorded(facts: Facts, at_least_ns: int) -> tuple[float, ...]:

@@ -52,7 +52,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         return
     is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
     is_call = is_meant[host["name"]] & (host["kind"] == CALL)
-    gaps, _ = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_call[rows])
+    gaps = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_call[rows])
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
     yield Proposal(
         f"without {int(is_call.sum())} calls of {', '.join(words)}: memory that is kept, or a pool "
@@ -87,7 +87,7 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     how = "by workers of the loader (num_workers, prefetch_factor)"
     how = how if is_loader else "by other threads or processes"
     is_named = host["name"] == name
-    gaps, _ = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_named[rows])
+    gaps = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_named[rows])
     what = f"the work of {word} done before it is needed, {how}"
     yield Proposal(what, facts.program.sequence, gaps, condition)
 
@@ -153,7 +153,7 @@ def _without_operators(facts: Facts, waits: list[int], condition: str) -> Iterat
     groups = [[name] for name in left_out] if len(left_out) > 1 else []
     for names in [[*left_out], *groups] if left_out else []:
         members = np.array([row for name in names for row in by_name[name]], np.int64)
-        gaps, _ = gaps_without(facts, functools.partial(np.isin, test_elements=members))
+        gaps = gaps_without(facts, functools.partial(np.isin, test_elements=members))
         changed = replace(facts, program=replace(facts.program, host=gaps))
         places = [place for name in names for place in left_out[name]]
         words = ", ".join(sorted(activity.names[name] for name in names))
