@@ -70,7 +70,7 @@ class Account:
         labels: what the numbers mean: a cause, and what it is by.
         times: what host threads did.
         idle: of each GPU the times in which nothing ran, and what ended them.
-        steps: iterations of the program, if the profile marks any.
+        steps: iterations of the program, if the profile marks any, or its work repeats.
     """
 
     activity: Activity
@@ -114,7 +114,8 @@ class Account:
 
     def per_step(self) -> dict[tuple[int, str], Int64Array]:
         """Returns the time of each GPU and cause in each step, int64 ns (steps,)."""
-        if not len(self.steps.names):
+        count = len(self.steps.times.begin)
+        if not count:
             return {}
         found = overlaps(
             Intervals(*self.parts[:2], np.arange(len(self.parts.begin))), self.steps.times
@@ -122,7 +123,6 @@ class Account:
         causes = sorted({cause for cause, _ in self.labels})
         cause_of = np.array([causes.index(cause) for cause, _ in self.labels])
         gpu, label = self.parts.first[found.first], self.parts.second[found.first]
-        count = len(self.steps.names)
         key = (gpu * len(causes) + cause_of[label]) * count + found.second
         ns = _added(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
         table = ns.reshape(len(self.gpus), len(causes), count)

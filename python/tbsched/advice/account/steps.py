@@ -1,4 +1,4 @@
-"""Iterations of a program, as a profile marks them."""
+"""Iterations of a program, as a profile marks them, or as its work repeats."""
 
 from __future__ import annotations
 
@@ -14,15 +14,18 @@ from tbsched.program.arrays import Int64Array
 _DIGITS = re.compile(r"\d+")
 _LEAST = 3  # times that something repeats, to be a step
 _ROUNDED_NS = 1000  # by which steps that follow each other may overlap, as times are rounded
-_COVERED = 0.5  # of the time from first to last work
+_COVERED = 0.5  # of the time from first to last work; of the work, where nothing is marked
+_ALIKE = 0.8  # of what repeats, that is the same work
+_FEWEST = 4  # kernels, copies and memsets of what repeats
 
 
 class Steps(NamedTuple):
     """Iterations.
 
     Attributes:
-        times: when each ran on its host thread, disjoint and sorted.
-        names: of each.
+        times: when each ran, disjoint and sorted: on its host thread, or, if ``names`` is empty, on
+            the GPU, from the start of its first work to that of the next one's.
+        names: of each, as the profile marks it; empty: it does not, and they repeat the same work.
     """
 
     times: Intervals
@@ -33,10 +36,16 @@ NO_STEPS = Steps(NO_INTERVALS, ())
 
 
 def steps_of(activity: Activity) -> Steps:
-    """The steps of torch.profiler; else annotations that differ in a number, or repeat.
+    """The steps of torch.profiler; else annotations that differ in a number, or repeat; else work.
 
     Of several such groups the one counts whose members cover the most time. They must not overlap.
     """
+    found = _marked(activity)
+    return found if len(found.names) or not len(activity.work) else _repeated(activity)
+
+
+def _marked(activity: Activity) -> Steps:
+    """Iterations that are marked."""
     host = activity.host
     marked = np.flatnonzero(host["kind"] == STEP)
     if len(marked):
@@ -70,3 +79,30 @@ def _steps(activity: Activity, rows: Int64Array) -> Steps | None:
     return Steps(
         Intervals(begin.astype(np.int64), end.astype(np.int64), np.arange(len(own))), names
     )
+
+
+def _repeated(activity: Activity) -> Steps:
+    """Times in which the GPU with most work did the same again and again, the longest that repeat.
+
+    Each begins with the same kernel, copy or memset. What is between two of them is the same if it
+    is the same work as often, in any order.
+    """
+    work = activity.work
+    own = work[work["gpu"] == np.bincount(work["gpu"]).argmax()]
+    own = own[np.argsort(own["start_ns"], kind="stable")]
+    of, count = np.unique(own["name"], return_inverse=True, return_counts=True)[1:]
+    weights = np.random.default_rng(0).integers(0, 2**63, len(count), dtype=np.uint64)
+    sums = np.append(np.uint64(0), weights[of].cumsum(dtype=np.uint64))  # of the work before each
+    for number in np.argsort(count, kind="stable").tolist():
+        if count[number] <= _LEAST or len(own) < _FEWEST * count[number]:
+            continue
+        first = np.flatnonzero(of == number)
+        first = first[np.append(True, np.diff(first) > 1)]  # of those that follow each other
+        contents = np.diff(sums[first])
+        usual, times = np.unique(contents, return_counts=True)
+        begin = own["start_ns"][first].astype(np.int64)
+        is_long = first[-1] - first[0] > _COVERED * len(own)
+        if len(contents) >= _LEAST and times.max() >= _ALIKE * len(contents) and is_long:
+            alike = np.flatnonzero(contents == usual[times.argmax()])
+            return Steps(Intervals(begin[alike], begin[alike + 1], np.arange(len(alike))), ())
+    return NO_STEPS

@@ -13,7 +13,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.assembly.durations import Shape, Waves
 from tbsched.importers.assembly.graphs import NOTHING, in_order, known_edges
 from tbsched.importers.assembly.guesses import REGISTERS, Guesses
-from tbsched.importers.assembly.hosts import Hosts
+from tbsched.importers.assembly.hosts import NOBODY, Hosts
 from tbsched.importers.assembly.streams import Streams
 from tbsched.importers.assembly.waits import Call, Work, with_waits
 from tbsched.importers.records import (
@@ -43,7 +43,6 @@ from tbsched.program.sequence import (
 
 _MOST_BYTES = 1 << 30  # of one copy, as of tbsched.Copy
 _KINDS = ("h2d", "d2h", "d2d", "memset")
-_NOBODY = -1  # the thread of work of which nobody knows who called, and when
 _NO_CALL = (
     "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
     "thread of their own."
@@ -117,7 +116,7 @@ class _Assembly:
             ValueError: as :func:`assembled`.
         """
         begin = self._calls[0][0] if self._calls else 0
-        hosts = Hosts(begin, self._spec)
+        hosts = Hosts([thread for _, _, thread, _ in self._calls], begin, self._spec)
         for call_ns, return_ns, thread, item in self._calls:
             made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
             self._events += made
@@ -168,7 +167,7 @@ class _Assembly:
                 continue
             thread, call_ns = item.thread, item.call_ns
             if call_ns is None:
-                thread = _NOBODY
+                thread = NOBODY
                 call_ns = called_by[id(item)] if isinstance(item, Ran) else last
                 alone += isinstance(item, Ran)
             return_ns = call_ns if item.return_ns is None else item.return_ns

@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import CallLengths, waits_for_gpu
+from tbsched.program.arrays import BoolArray
 from tbsched.program.sequence import Copy, Event
+
+NOBODY = -1  # the thread of work of which nobody knows who called, and when
 
 _LONGER = (
     "Calls took {us:.1f} us longer than on a {name} without a profiler, at the mean: counted as "
     "time of the host before them."
 )
+_TURNS = (
+    "Which threads wait for each other: assumed that {count} threads which call by turns are one, "
+    "as those of PyTorch's forward and backward passes."
+)
+# Of the calls of the thread that makes fewer, the most after which the other one may go on: the
+# calls of threads that do not wait for each other lie between each other.
+_MOST_SWITCHES = 0.25
 
 
 class Hosts:
     """Numbers threads in the order of their first calls, and finds the gaps before calls.
+
+    Threads that call by turns have one number: one goes on where the other one stopped.
 
     A prediction makes a call take as long as on its device, or as long as it blocks. Under a
     profiler calls take longer, and the GPU gets the work at their end. So what they take longer
     belongs to the gap before them: calls return when they did.
     """
 
-    def __init__(self, begin_ns: int, spec: DeviceSpec | None) -> None:
+    def __init__(self, threads: Sequence[int], begin_ns: int, spec: DeviceSpec | None) -> None:
+        """``threads``: of each call in the order of time."""
+        self._one = _taking_turns(threads)
         self._begin_ns = begin_ns
         self._spec = spec
         self._lengths = None if spec is None else CallLengths(spec)
@@ -32,11 +49,12 @@ class Hosts:
 
     def numbered(self, thread: int) -> int:
         """Its number in the program."""
-        return self._numbers.setdefault(thread, len(self._numbers))
+        return self._numbers.setdefault(self._one[thread], len(self._numbers))
 
     def gaps(self, thread: int, made: Iterable[Event], call_ns: int, return_ns: int) -> list[float]:
         """Seconds before each event of one call."""
         found = []
+        thread = self._one[thread]
         before_ns = self._returned_ns.get(thread, self._begin_ns)
         for event in made:
             takes_ns = self._takes_ns(event, thread)
@@ -55,9 +73,12 @@ class Hosts:
 
     def sentences(self) -> tuple[str, ...]:
         """What was assumed."""
+        count = sum(number for number in Counter(self._one.values()).values() if number > 1)
+        turns = (_TURNS.format(count=count),) if count else ()
         if self._spec is None or not self._longer_ns:
-            return ()
-        return (_LONGER.format(us=self._longer_ns / self._calls / 1e3, name=self._spec.title),)
+            return turns
+        us = self._longer_ns / self._calls / 1e3
+        return (*turns, _LONGER.format(us=us, name=self._spec.title))
 
     def _takes_ns(self, event: Event, thread: int) -> int | None:
         """How long a prediction makes a call take; None: as long as it did, or as it blocks.
@@ -69,3 +90,25 @@ class Hosts:
         takes_ns = self._lengths.next_ns(event, thread)
         moves = isinstance(event, Copy) and event.kind != "d2d" and not event.pinned
         return None if waits_for_gpu(event) or moves else takes_ns
+
+
+def _taking_turns(threads: Sequence[int]) -> dict[int, int]:
+    """Of each thread the one that it takes turns with, of those the one with most calls; or itself.
+
+    Threads take turns if each makes many calls before another one goes on.
+    """
+    order = np.array(threads, np.int64)
+    found = {NOBODY: NOBODY}
+    calls: dict[int, BoolArray] = {}  # of threads that are one
+    for thread, _ in Counter(each for each in threads if each != NOBODY).most_common():
+        own = order == thread
+        for first, others in calls.items():
+            switches = int(np.count_nonzero(np.diff(own[own | others])))
+            if switches <= _MOST_SWITCHES * min(own.sum(), others.sum()):
+                found[thread] = first
+                calls[first] = own | others
+                break
+        else:
+            found[thread] = thread
+            calls[thread] = own
+    return found

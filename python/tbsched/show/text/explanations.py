@@ -167,7 +167,8 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple
     headings = ("time", "%", "where it went")
     if not any(line[3] for line in lines):
         return table_of(headings, [line[:3] for line in lines], left=(2,)), _left(left)
-    return table_of((*headings, "per step (least to most)"), lines, left=(2,)), _left(left)
+    per = "step" if found.accounted.steps.names else "repetition"
+    return table_of((*headings, f"per {per} (least to most)"), lines, left=(2,)), _left(left)
 
 
 def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TypeGuard
 
-from tbsched.advice.explain.changes.proposal import Proposal, free_stream, with_events
+from tbsched.advice.explain.changes.proposal import Proposal, edited, free_stream
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import OPERATOR, UNKNOWN
@@ -38,9 +38,10 @@ def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         return
     waits = _waits_of_copies(facts, [*changed])
     how = " and non_blocking=True" if waits else ""
-    yield Proposal(
+    yield edited(
+        facts,
         f"pinned memory{how} for {len(changed)} copies from or to pageable memory",
-        *with_events(facts, changed | dict.fromkeys(waits)),
+        changed | dict.fromkeys(waits),
         "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)"
         + _unwaited(changed),
     )

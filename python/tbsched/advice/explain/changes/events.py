@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tbsched.advice.explain.changes.proposal import Proposal, with_events
+from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.sequence import Event, Graph, GraphLaunch, Launch, RecordEvent, WaitEvent
@@ -46,11 +46,8 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         what = f"all {len(alike)} waits of stream {stream} for events of stream {behind}"
         choices.append((alike, what))
     for places, who in choices:
-        yield Proposal(
-            f"without {who}, before {facts.named(launch)}",
-            *with_events(facts, dict.fromkeys(places)),
-            condition,
-        )
+        what = f"without {who}, before {facts.named(launch)}"
+        yield edited(facts, what, dict.fromkeys(places), condition)
 
 
 def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -72,8 +69,9 @@ def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         for k, each in enumerate(facts.program.sequence)
         if isinstance(each, GraphLaunch) and each.graph == event.graph
     }
-    yield Proposal(
+    yield edited(
+        facts,
         f"without the edge of the graph from {facts.named(cause.behind)} to {facts.named(launch)}",
-        *with_events(facts, changed),
+        changed,
         f"if it does not need {facts.named(cause.behind)}, nor what that waited for",
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import windows
-from tbsched.advice.explain.changes.proposal import Proposal
+from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import CALL, UNKNOWN
@@ -23,7 +23,6 @@ _HARMLESS = re.compile(
     r"Launch|.*LaunchKernel)"
 )
 _FEWEST = 4  # launches of a graph
-_MOST_PAUSE = 5e-4  # seconds between calls; in a longer one the host does something else
 
 
 def as_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -84,11 +83,12 @@ def _called_between(facts: Facts) -> set[int]:
         thread: np.sort(host["end_ns"][is_other & (host["thread"] == thread)])
         for thread in facts.account.times.lines
     }
-    for window in windows(facts):
-        others = ends[window.thread]
-        first = np.searchsorted(others, window.begin_ns, side="right")
-        if first < len(others) and others[first] <= window.end_ns:
-            found.add(window.place)
+    place, threads, begin, end = windows(facts)
+    for thread, others in ends.items():
+        own = threads == thread
+        first = np.searchsorted(others, begin[own], side="right")
+        last = np.searchsorted(others, end[own], side="right")
+        found.update(place[own][last > first].tolist())
     return found | set(np.flatnonzero(calls == UNKNOWN).tolist())
 
 
@@ -97,7 +97,7 @@ def _follows(facts: Facts, run: list[int], event: Event, pause: float) -> bool:
     return (
         _may_be_node(event)
         and _may_be_node(last)
-        and pause <= _MOST_PAUSE
+        and pause <= MOST_PAUSE
         and (event.stream, event.host) == (last.stream, last.host)  # type: ignore[union-attr]
     )
 

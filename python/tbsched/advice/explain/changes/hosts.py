@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 import statistics
 from collections.abc import Iterator
@@ -10,15 +9,20 @@ from dataclasses import replace
 
 import numpy as np
 
-from tbsched.advice.explain.changes.host_windows import gaps_without, gaps_without_unrecorded
-from tbsched.advice.explain.changes.proposal import Proposal, with_events, with_some
+from tbsched.advice.explain.changes.host_windows import (
+    gaps_without,
+    gaps_without_unrecorded,
+    time_of,
+)
+from tbsched.advice.explain.changes.operators import without_operators, without_wait
+from tbsched.advice.explain.changes.proposal import Proposal, edited, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
-from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, OPERATOR, UNKNOWN
-from tbsched.program.sequence import Copy, Event
+from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, UNKNOWN
 
 _NAMED = 2  # launches that a condition names
+_CALLING = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
 _UNRECORDED_NS = 100_000  # shorter parts of which a profile says nothing are between operators
 # Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
@@ -33,15 +37,15 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     events = facts.program.sequence
     hosts = {getattr(event, "host", 0) for event in events}
     who = "the host" if len(hosts) == 1 else f"all {len(hosts)} host threads"
-    waits = {k: _without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
-    sequence, host = with_events(facts, waits)
-    yield Proposal(
+    waits = {k: without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
+    changed = edited(
+        facts,
         f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, each as "
         "long as now (larger kernels, or less work there come near it; a CUDA graph has no calls)",
-        sequence,
-        (0.0,) * len(host),
-        is_bound=True,
+        waits,
+        gaps=(0.0,) * len(events),
     )
+    yield replace(changed, is_bound=True, edits=None)
 
 
 def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -52,14 +56,15 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
         return
     is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
     is_call = is_meant[host["name"]] & (host["kind"] == CALL)
-    gaps = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_call[rows])
+    gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_call[rows]))
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
-    yield Proposal(
+    yield edited(
+        facts,
         f"without {int(is_call.sum())} calls of {', '.join(words)}: memory that is kept, or a pool "
         "(cudaMallocAsync, or a caching allocator)",
-        facts.program.sequence,
-        gaps,
+        {},
         "if the memory that they take and give back can be kept",
+        gaps,
     )
 
 
@@ -68,13 +73,13 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     name, host = _host_name(facts, cause), facts.account.activity.host
     condition = "if it does not need what the GPU has just computed, and cores are free"
     if name == UNKNOWN:
-        gaps = gaps_without_unrecorded(facts, _UNRECORDED_NS)
-        yield Proposal(
+        yield edited(
+            facts,
             "the work of the host of which the profile has nothing (record it with_stack=True, or "
             "with NVTX) done before it is needed, by other threads or processes",
-            facts.program.sequence,
-            gaps,
+            {},
             condition,
+            gaps_without_unrecorded(facts, _UNRECORDED_NS),
         )
         return
     if _launches(facts, name):
@@ -87,9 +92,8 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     how = "by workers of the loader (num_workers, prefetch_factor)"
     how = how if is_loader else "by other threads or processes"
     is_named = host["name"] == name
-    gaps = gaps_without(facts, lambda rows: (rows != UNKNOWN) & is_named[rows])
-    what = f"the work of {word} done before it is needed, {how}"
-    yield Proposal(what, facts.program.sequence, gaps, condition)
+    gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_named[rows]))
+    yield edited(facts, f"the work of {word} done before it is needed, {how}", {}, condition, gaps)
 
 
 def _launches(facts: Facts, name: int) -> bool:
@@ -108,69 +112,29 @@ def _launches(facts: Facts, name: int) -> bool:
 def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Without the calls that wait for the GPU, by what made them, and without the last one.
 
-    Where an operator waits, such as ``aten::item``, it is left out whole: its copies, too.
+    With a wait goes the time right before it in which the profile has nothing: it is needed to call
+    it, as ``torch.cuda.synchronize()`` does before it reaches CUDA.
     """
     host, sequence = facts.host_of(launch), facts.program.sequence
     every = {
-        place: _without_wait(event)
+        place: without_wait(event)
         for place, event in enumerate(sequence)
         if getattr(event, "host", 0) == host and waits_for_gpu(event)
     }
     last = max((place for place in every if place < facts.event[launch]), default=None)
     if last is None:
         return
+    yield from without_operators(facts, [*every])
+    gaps = [*facts.program.host]
+    for place, event in every.items():
+        if event is None and gaps[place] <= _CALLING:
+            gaps[place] = 0.0
     condition = "if the host does not use what the GPU has computed by then"
-    yield from _without_operators(facts, [*every], condition)
     if len(every) > 1:
-        yield Proposal(
-            f"without {len(every)} synchronisations of the host",
-            *with_events(facts, every),
-            condition,
-        )
-    yield Proposal(
-        f"without the synchronisation before {facts.named(launch)}",
-        *with_events(facts, {last: every[last]}),
-        condition,
-    )
-
-
-def _without_operators(facts: Facts, waits: list[int], condition: str) -> Iterator[Proposal]:
-    """Without the operators that wait, each name by itself and all together."""
-    activity, calls = facts.account.activity, facts.program.calls
-    assert calls is not None  # an explained program has them
-    maker = facts.account.times.made_in(calls)
-    is_operator = (maker != UNKNOWN) & (activity.host["kind"][maker] == OPERATOR)
-    rows = {int(maker[place]) for place in waits if is_operator[place]}
-    by_name: dict[int, set[int]] = {}
-    for row in rows:
-        by_name.setdefault(int(activity.host["name"][row]), set()).add(row)
-    left_out: dict[int, list[int]] = {}
-    for name, own in by_name.items():
-        places = np.flatnonzero(np.isin(maker, [*own])).tolist()
-        # One that launches or copies to the GPU computes something, too.
-        if all(_only_tells_the_host(facts.program.sequence[place]) for place in places):
-            left_out[name] = places
-    groups = [[name] for name in left_out] if len(left_out) > 1 else []
-    for names in [[*left_out], *groups] if left_out else []:
-        members = np.array([row for name in names for row in by_name[name]], np.int64)
-        gaps = gaps_without(facts, functools.partial(np.isin, test_elements=members))
-        changed = replace(facts, program=replace(facts.program, host=gaps))
-        places = [place for name in names for place in left_out[name]]
-        words = ", ".join(sorted(activity.names[name] for name in names))
-        yield Proposal(
-            f"without {len(members)} calls of {words}, which wait for the GPU",
-            *with_events(changed, dict.fromkeys(places)),
-            condition,
-        )
-
-
-def _only_tells_the_host(event: Event) -> bool:
-    """Whether it waits, or copies to the host."""
-    return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
-
-
-def _without_wait(event: Event) -> Event | None:
-    return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
+        what = f"without {len(every)} synchronisations of the host"
+        yield edited(facts, what, every, condition, tuple(gaps))
+    what = f"without the synchronisation before {facts.named(launch)}"
+    yield edited(facts, what, {last: every[last]}, condition)
 
 
 def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 from tbsched.advice.change import Change
-from tbsched.advice.explain.changes.proposal import Proposal
-from tbsched.advice.explain.changes.table import PROPOSERS
+from tbsched.advice.explain.changes.proposal import Proposal, both
+from tbsched.advice.explain.changes.table import LESS_WORK, PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
 from tbsched.hardware.spec import DeviceSpec
@@ -21,6 +22,8 @@ from tbsched.progress import each
 # So many changes are predicted; fewer of a program of many launches, or many merged blocks.
 _MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
 _LEAST_GAIN = 1e-3  # of the makespan
+# Other changes are tried beside the best one, and each has to save so much more of the makespan.
+_MOST_TOGETHER, _LEAST_MORE = 6, 0.03
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
@@ -49,6 +52,13 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
 
     proposals = list(itertools.islice(_distinct(facts, gaps), _most(facts)))
     found = [
+        (ns, one)
+        for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
+        if ns is not None
+    ]
+    found.sort(key=lambda each: (each[1].is_bound, each[0]))
+    together = _together(facts, found, predicted)
+    return tuple(
         Change(
             one.what,
             one.sequence,
@@ -58,10 +68,30 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
             facts.prediction.makespan - ns / 1e9,
             one.is_bound,
         )
-        for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
-        if ns is not None
-    ]
-    return tuple(sorted(found, key=lambda change: (change.is_bound, change.makespan)))
+        for ns, one in [*together, *found]
+    )
+
+
+def _together(
+    facts: Facts, found: list[tuple[int, Proposal]], predicted: Callable[[Proposal], int | None]
+) -> list[tuple[int, Proposal]]:
+    """The change that saves most with others that save more where it is made; or nothing."""
+    able = [(ns, one) for ns, one in found if one.edits is not None]
+    if not able:
+        return []
+    least, best = able[0]
+    parts = 1
+    for _, other in able[1:_MOST_TOGETHER]:
+        joint = both(facts, best, other)
+        ns = None if joint is None else predicted(joint)
+        if (
+            joint is not None
+            and ns is not None
+            and ns < least - _LEAST_MORE * facts.prediction.makespan * 1e9
+        ):
+            least, best, parts = ns, joint, parts + 1
+    is_best = parts > 1 and least < found[0][0]
+    return [(least, replace(best, what=f"together: {best.what}"))] if is_best else []
 
 
 def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> int:
@@ -86,10 +116,15 @@ def _most(facts: Facts) -> int:
 
 def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
     tried: set[str] = set()
-    for proposal in _proposals(facts, gaps):
+    for proposal in itertools.chain(_less_work(facts), _proposals(facts, gaps)):
         if proposal.what not in tried:
             tried.add(proposal.what)
             yield proposal
+
+
+def _less_work(facts: Facts) -> Iterator[Proposal]:
+    for proposer in LESS_WORK:
+        yield from proposer(facts)
 
 
 def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:

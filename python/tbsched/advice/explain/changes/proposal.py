@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -10,6 +10,21 @@ from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Sequence, with_launches
+
+MOST_PAUSE = 5e-4  # seconds between calls; in a longer one the host does something else
+
+
+@dataclass(frozen=True, slots=True)
+class Edits:
+    """Events of a program that change or go, and the gaps between its calls.
+
+    Attributes:
+        events: by its place what an event becomes; None: it goes.
+        gaps: before each event of the program as it is, in seconds.
+    """
+
+    events: Mapping[int, Event | None]
+    gaps: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +38,8 @@ class Proposal:
         condition: what must hold for the program to compute the same; empty: nothing.
         is_bound: whether it says only how much any change of this kind can save at most.
         spec: the device, changed if the change is one of its settings; None: as it is.
+        edits: what the change does to single events, so that it goes together with others; None:
+            it changes the order, or more.
     """
 
     what: str
@@ -31,10 +48,40 @@ class Proposal:
     condition: str = ""
     spec: DeviceSpec | None = None
     is_bound: bool = False
+    edits: Edits | None = None
 
 
 # Sees the program and what a launch waited for; gives changes that would have let it run.
 Proposer: TypeAlias = Callable[[Facts, int, Cause], Iterator[Proposal]]
+
+
+def edited(
+    facts: Facts,
+    what: str,
+    events: Mapping[int, Event | None],
+    condition: str = "",
+    gaps: tuple[float, ...] | None = None,
+) -> Proposal:
+    """Returns the change of some events by their places, and of the gaps between calls."""
+    edits = Edits(events, facts.program.host if gaps is None else gaps)
+    return Proposal(what, *_applied(facts, edits), condition, edits=edits)
+
+
+def both(facts: Facts, one: Proposal, other: Proposal) -> Proposal | None:
+    """Returns two changes together; None if they change the same event, or more than events."""
+    if one.edits is None or other.edits is None or one.spec or other.spec:
+        return None
+    events = dict(one.edits.events)
+    for place, event in other.edits.events.items():
+        if place in events and None not in (events[place], event) and events[place] != event:
+            return None
+        events[place] = None if events.get(place, event) is None else event
+    gaps = tuple(
+        max(0.0, a + b - given)  # both save their part of it
+        for a, b, given in zip(one.edits.gaps, other.edits.gaps, facts.program.host, strict=True)
+    )
+    conditions = dict.fromkeys(each for each in (one.condition, other.condition) if each)
+    return edited(facts, f"{one.what}; and {other.what}", events, "; ".join(conditions), gaps)
 
 
 def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
@@ -45,21 +92,17 @@ def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
     )
 
 
-def with_events(
-    facts: Facts, changed: dict[int, Event | None]
-) -> tuple[Sequence, tuple[float, ...]]:
-    """The program with other events in the place of some, None: without them; and its host.
+def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
+    """The changed program and its gaps.
 
     The time before a call that is not made passes before the next one of its thread.
     """
     events: list[Event] = []
     gaps: list[float] = []
     kept: dict[int, float] = {}
-    for place, (event, gap) in enumerate(
-        zip(facts.program.sequence, facts.program.host, strict=True)
-    ):
+    for place, (event, gap) in enumerate(zip(facts.program.sequence, edits.gaps, strict=True)):
         host = getattr(event, "host", 0)
-        made = changed.get(place, event)
+        made = edits.events.get(place, event)
         if made is None:
             kept[host] = kept.get(host, 0.0) + gap
         else:

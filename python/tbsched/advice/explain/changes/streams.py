@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tbsched.advice.explain.changes.proposal import (
     Proposal,
     each_and_all,
+    edited,
     free_stream,
     moved_to,
-    with_some,
 )
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
@@ -35,8 +35,6 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     Only past kernels: nothing is moved past a copy, or away from an event that is waited for. A
     collective stays in its order.
     """
-    if not isinstance(facts.program.sequence[int(facts.event[launch])], Launch):
-        return
     if cause.behind < 0:
         return
     launches, new = facts.program.sequence.launches, free_stream(facts)
@@ -45,11 +43,10 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             continue
         if _passes(facts, numbers):
             continue
-        changed = {k: moved_to(launches[k], new) for k in numbers}
-        yield Proposal(
+        yield edited(
+            facts,
             f"{who} in another stream, a non-blocking one",
-            with_some(facts, changed),
-            facts.program.host,
+            {int(facts.event[k]): moved_to(launches[k], new) for k in numbers},
             f"if nothing of it needs {facts.named(cause.behind)} or what else was before it in its "
             "stream, nor the other way round",
         )
@@ -65,11 +62,10 @@ def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposa
     if facts.is_collective(launch) or _passes(facts, alike):
         return
     new = free_stream(facts)
-    changed = {k: moved_to(launches[k], new + turn % count) for turn, k in enumerate(alike)}
-    yield Proposal(
+    yield edited(
+        facts,
         f"{len(alike)} launches of {facts.kernel_name(launch)} by turns in {count} streams",
-        with_some(facts, changed),
-        facts.program.host,
+        {int(facts.event[k]): moved_to(launches[k], new + n % count) for n, k in enumerate(alike)},
         "if they need neither each other nor what is between them in their stream",
     )
 
@@ -82,6 +78,8 @@ def _passes(facts: Facts, numbers: list[int]) -> bool:
     waited for the GPU is over, and nobody passes it.
     """
     sequence, stream = facts.program.sequence, facts.stream_of(numbers[0])
+    if not all(isinstance(sequence[int(facts.event[number])], Launch) for number in numbers):
+        return True  # a node is where its graph is
     is_blocking = not facts.program.sequence.launches[numbers[0]].non_blocking
     awaited = {event.event for event in sequence if isinstance(event, WaitEvent)}
     moved = {int(facts.event[number]) for number in numbers}

@@ -1,0 +1,90 @@
+"""Kernels that follow each other element by element, as one kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, edited
+from tbsched.advice.explain.facts import Facts
+from tbsched.program.sequence import Copy, Event, GraphLaunch, Launch, Memset, Stream
+
+# Kernels of PyTorch, and of CuPy's and Triton's code for expressions, that compute each element by
+# itself.
+_BY_ELEMENT = re.compile(r"elementwise_kernel|^triton_poi_|^cupy_\w+__\w+")
+
+
+def fused(facts: Facts) -> Iterator[Proposal]:
+    """Each chain of kernels that compute element by element as one, which takes the longest's time.
+
+    A chain is of one stream and one number of elements, with nothing in between. Where the kernels
+    of it come again and again, each time is a chain of its own: it may work on something else. One
+    kernel reads and writes memory once.
+    """
+    launches, gaps = facts.program.sequence.launches, [*facts.program.host]
+    changed: dict[int, Event | None] = {}
+    chains = kernels = 0
+    for chain in _chains(facts):
+        own = [(place, launches[number]) for place, number in chain]
+        took = [facts.end_ns[number] - facts.start_ns[number] for _, number in chain]
+        longest = launches[chain[int(np.argmax(took))][1]]
+        place, first = own[0]
+        changed[place] = replace(first, duration=longest.duration)
+        for place, _ in own[1:]:
+            changed[place] = None
+            gaps[place] = 0.0
+        chains, kernels = chains + 1, kernels + len(own)
+    if chains:
+        yield edited(
+            facts,
+            f"{kernels} kernels that compute element by element as {chains}, one for those that "
+            "follow each other (torch.compile, or a fused operator or optimizer)",
+            changed,
+            "if each needs of the others only the same elements",
+            tuple(gaps),
+        )
+
+
+def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:
+    """Chains of at least two launches; of each the place of its event, and its number."""
+    launches = facts.program.sequence.launches
+    for run in _runs(facts):
+        names = [launches[number].name for _, number in run]
+        period = next(p for p in range(1, len(run) + 1) if names[p:] == names[:-p])
+        if period > 1:
+            yield from (run[first : first + period] for first in range(0, len(run), period))
+
+
+def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
+    """Launches that follow each other in their streams and are alike, as :func:`_chains`."""
+    sequence = facts.program.sequence
+    open_: dict[Stream | None, list[tuple[int, int]]] = {}
+    number = 0
+    for place, event in enumerate(sequence):
+        if isinstance(event, Launch):
+            run = open_.pop(event.stream, [])
+            if run and not _follows(event, sequence.launches[run[0][1]], facts.program.host[place]):
+                yield run
+                run = []
+            if event.name is not None and _BY_ELEMENT.search(event.name):
+                open_[event.stream] = [*run, (place, number)]
+            elif run:
+                yield run
+        elif isinstance(event, GraphLaunch | Copy | Memset):
+            if event.stream in open_:
+                yield open_.pop(event.stream)
+        else:
+            yield from open_.values()
+            open_.clear()
+        number += len(event.launches)
+    yield from open_.values()
+
+
+def _follows(launch: Launch, first: Launch, pause: float) -> bool:
+    """Whether a launch belongs to the run of another one."""
+    return pause <= MOST_PAUSE and all(
+        getattr(launch, field) == getattr(first, field) for field in ("blocks", "threads", "host")
+    )

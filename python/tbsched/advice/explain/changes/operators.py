@@ -1,0 +1,148 @@
+"""Operators that wait for the GPU: without them, or without what they find out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tbsched.advice.account.intervals import Intervals
+from tbsched.advice.explain.changes.host_windows import Times, gaps_without
+from tbsched.advice.explain.changes.proposal import Proposal, edited
+from tbsched.advice.explain.facts import Facts
+from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.activity import OPERATOR, UNKNOWN
+from tbsched.program.arrays import Int64Array
+from tbsched.program.sequence import Copy, Event
+
+_READ_TOGETHER_NS = 100_000  # between values that are read one after the other
+_NONZERO = "aten::nonzero"
+
+
+def without_wait(event: Event) -> Event | None:
+    """Returns a copy that does not wait in the place of one that does; None for other waits."""
+    return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
+
+
+def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
+    """Without the operators that wait, such as ``aten::item``: each name, and all together.
+
+    They go whole, with their copies. So does what the host does from one to the next where nothing
+    is launched in between: it reads values one by one.
+    """
+    activity, calls, sequence = facts.account.activity, facts.program.calls, facts.program.sequence
+    assert calls is not None  # an explained program has them
+    maker = facts.account.times.made_in(calls)
+    is_operator = (maker != UNKNOWN) & (activity.host["kind"][maker] == OPERATOR)
+    waiting = {int(maker[place]) for place in waits if is_operator[place]}
+    by_name: dict[int, set[int]] = {}
+    for row in waiting:
+        by_name.setdefault(int(activity.host["name"][row]), set()).add(row)
+    left_out: dict[int, Int64Array] = {}
+    for name, own in by_name.items():
+        places = np.flatnonzero(np.isin(maker, [*own]))
+        # One that launches or copies to the GPU computes something, too.
+        if all(_only_tells_the_host(sequence[place]) for place in places.tolist()):
+            left_out[name] = places
+    groups = [[name] for name in left_out] if len(left_out) > 1 else []
+    for names in [[*left_out], *groups] if left_out else []:
+        places = np.sort(np.concatenate([left_out[name] for name in names]))
+        rows = np.array([row for name in names for row in by_name[name]], np.int64)
+        words = ", ".join(sorted(activity.names[name] for name in names))
+        yield edited(
+            facts,
+            f"without {len(rows)} calls of {words}, which wait for the GPU",
+            dict.fromkeys(places.tolist()),
+            "if the host does not use what the GPU has computed by then",
+            gaps_without(facts, _read_together(facts, rows, maker, places)),
+        )
+
+
+def without_nonzero(facts: Facts) -> Iterator[Proposal]:
+    """Without ``aten::nonzero``, with which the host learns how many values a mask keeps.
+
+    So goes what its operator, such as ``aten::index``, does with their places until it launches.
+    """
+    activity = facts.account.activity
+    host = activity.host
+    named = activity.names.index(_NONZERO) if _NONZERO in activity.names else UNKNOWN
+    rows = np.flatnonzero((host["name"] == named) & (host["kind"] == OPERATOR))
+    inside = _called_in(facts, rows)
+    if any(waits_for_gpu(facts.program.sequence[place]) for place in inside):
+        yield edited(
+            facts,
+            f"without {len(rows)} calls of {_NONZERO}, with which the host learns how many values "
+            "a mask keeps: torch.where, or the mask as a factor",
+            dict.fromkeys(inside),
+            "if what the mask leaves out may be computed, too, and takes no longer",
+            gaps_without(facts, _until_launched(facts, rows, inside)),
+        )
+
+
+def _until_launched(facts: Facts, rows: Int64Array, inside: dict[int, int]) -> Times:
+    """The times of operators, and from there to the next call that their outer operator makes."""
+    host, calls = facts.account.activity.host, facts.program.calls
+    assert calls is not None  # an explained program has them
+    maker = facts.account.times.made_in(calls)
+    called: dict[int, list[int]] = {}
+    for place in np.flatnonzero(maker != UNKNOWN).tolist():
+        if place not in inside:
+            called.setdefault(int(maker[place]), []).append(int(host["begin_ns"][calls[place]]))
+    until = dict(zip(rows.tolist(), host["end_ns"][rows].tolist(), strict=True))
+    for place, row in inside.items():
+        later = [begin for begin in called.get(int(maker[place]), ()) if begin > until[row]]
+        until[row] = min(later, default=until[row])
+    times = _times(facts, rows)
+    return {
+        thread: line._replace(end=np.array([until[row] for row in line.of.tolist()]))
+        for thread, line in times.items()
+    }
+
+
+def _only_tells_the_host(event: Event) -> bool:
+    """Whether it waits, or copies to the host."""
+    return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
+
+
+def _read_together(
+    facts: Facts, rows: Int64Array, maker: Int64Array, left_out: Int64Array
+) -> Times:
+    """The times of operators, and those between them in which nothing else is called."""
+    host, calls = facts.account.activity.host, facts.program.calls
+    assert calls is not None  # an explained program has them
+    others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
+    found = _times(facts, rows)
+    for thread, line in found.items():
+        called = np.sort(host["begin_ns"][calls[others]][host["thread"][calls[others]] == thread])
+        begin, end = line.end[:-1], line.begin[1:]
+        is_free = np.searchsorted(called, begin) == np.searchsorted(called, end)
+        is_free &= (end > begin) & (end - begin <= _READ_TOGETHER_NS)
+        joined = np.where(is_free, end, begin)
+        found[thread] = Intervals(line.begin, np.append(joined, line.end[-1:]), line.of)
+    return found
+
+
+def _times(facts: Facts, rows: Int64Array) -> Times:
+    """The times of rows of ``activity.host`` by thread, in order."""
+    host = facts.account.activity.host
+    rows = rows[np.argsort(host["begin_ns"][rows], kind="stable")]
+    found: Times = {}
+    for thread in np.unique(host["thread"][rows]).tolist():
+        own = rows[host["thread"][rows] == thread]
+        found[thread] = Intervals(host["begin_ns"][own], host["end_ns"][own], own)
+    return found
+
+
+def _called_in(facts: Facts, rows: Int64Array) -> dict[int, int]:
+    """The places of events whose calls were made within rows of ``activity.host``, and those."""
+    host, calls = facts.account.activity.host, facts.program.calls
+    assert calls is not None  # an explained program has them
+    found: dict[int, int] = {}
+    for thread, line in _times(facts, rows).items():
+        places = np.flatnonzero((calls != UNKNOWN) & (host["thread"][calls] == thread))
+        begin = host["begin_ns"][calls[places]]
+        last = np.searchsorted(line.begin, begin, side="right") - 1
+        is_in = (last >= 0) & (begin < line.end[np.maximum(last, 0)])
+        found |= zip(places[is_in].tolist(), line.of[last[is_in]].tolist(), strict=True)
+    return found
