@@ -37,7 +37,8 @@ def causes(found: tb.Explanation, launch: int) -> list[str]:
 
 
 def best(found: tb.Explanation, words: str) -> Change:
-    return next(change for change in found.changes if words in change.what)
+    by_themselves = (x for x in found.changes if not x.what.startswith("together: "))
+    return next(change for change in by_themselves if words in change.what)
 
 
 def check_cause(found: tb.Explanation, launch: int, cause: str, change: str) -> None:

@@ -494,6 +494,39 @@ def test_what_is_no_step(tmp_path: Path, steps: list[tuple[str, float, float]]) 
     assert account_of(found).per_step() == {}
 
 
+def repeated(*names: str) -> list[Event]:
+    """Kernels of 5 us, 10 us from each other."""
+    return [
+        event
+        for n, name in enumerate(names)
+        for event in (call(n + 1, 10.0 * n, 2), kernel(n + 1, 10.0 * n + 4, 5, name=name))
+    ]
+
+
+def test_work_that_repeats_makes_the_steps_where_none_are_marked(tmp_path: Path) -> None:
+    events = repeated("load", *("gemm", "relu", "gemm", "norm", "sum") * 4, "save")
+    account = account_of(activity(tmp_path, *events))
+    assert account.steps.names == ()
+    # From the first of "relu", "norm" or "sum" to the next one: a step is of five kernels.
+    assert (account.steps.times.end - account.steps.times.begin).tolist() == [50_000] * 3
+    assert by_step(account)["kernel"] == [25] * 3
+    place = kineto(tmp_path / "trace.json", *events)
+    assert "per repetition (least to most)" in str(tb.explain(tb.load_program(place, fit=False)))
+
+
+def test_a_repetition_with_other_work_in_it_is_none_of_the_steps(tmp_path: Path) -> None:
+    step = ("gemm", "relu", "gemm", "norm", "sum")
+    account = account_of(activity(tmp_path, *repeated(*step * 3, "other", *step * 4)))
+    assert set((account.steps.times.end - account.steps.times.begin).tolist()) == {50_000}
+
+
+@pytest.mark.parametrize(
+    "names", ["k" * 20, "abc" * 3, "abcdeabcde", "abcdefghijklmnop", "abacabadabacaba"]
+)
+def test_what_does_not_repeat_often_is_no_step(tmp_path: Path, names: str) -> None:
+    assert steps_of(activity(tmp_path, *repeated(*names))) == NO_STEPS
+
+
 def test_steps_of_several_threads_are_none() -> None:
     work = [Work(0, KERNEL, "k", 7, 0, 300)]
     host = [Host(n, ANNOTATION, f"step {n}", 0, n, 100 * n, 100 * n + 100) for n in range(3)]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tbsched.advice.account.account import Account
 from tbsched.advice.account.labels import Labels
+from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.long_calls import LongCalls
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once
@@ -105,6 +106,10 @@ class Facts:
     def host_of(self, launch: int) -> int:
         """The host thread that launched it."""
         return int(getattr(self.program.sequence[int(self.event[launch])], "host", 0))
+
+    def host_name(self, cause: Cause) -> int:
+        """The name of what the host did, as a place in ``activity.names``; or ``UNKNOWN``."""
+        return self.labels.host_name(self.labels.number(cause.cause, cause.by))
 
     def named(self, launch: int) -> str:
         """A launch or, below -1, a copy or memset, by its number and name."""

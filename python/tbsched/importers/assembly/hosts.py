@@ -39,7 +39,7 @@ class Hosts:
 
     def __init__(self, threads: Sequence[int], begin_ns: int, spec: DeviceSpec | None) -> None:
         """``threads``: of each call in the order of time."""
-        self._one = _taking_turns(threads)
+        self._one = taking_turns(threads)
         self._begin_ns = begin_ns
         self._spec = spec
         self._lengths = None if spec is None else CallLengths(spec)
@@ -92,7 +92,7 @@ class Hosts:
         return None if waits_for_gpu(event) or moves else takes_ns
 
 
-def _taking_turns(threads: Sequence[int]) -> dict[int, int]:
+def taking_turns(threads: Sequence[int]) -> dict[int, int]:
     """Of each thread the one that it takes turns with, of those the one with most calls; or itself.
 
     Threads take turns if each makes many calls before another one goes on.

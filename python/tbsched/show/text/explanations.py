@@ -34,6 +34,7 @@ from tbsched.show.words import (
 GAPS_SHOWN, CHANGES_SHOWN = 12, 8
 ROWS_SHOWN = 6  # of a cause
 _GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
+_SMALL = 0.05  # of the span, which is not worth the first lines
 _LEAST = 0.005  # of the span, from which on a row is shown
 _PARTS_SHOWN = 3
 _FULL = 0.5  # of the GPU; kernels that fill less leave room for others
@@ -151,9 +152,10 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple
         causes.setdefault(row.cause, []).append(row)
     lines: list[tuple[str, ...]] = []
     left = 0
-    # What kernels leave is what can be gained most easily, so it comes first.
+    # What kernels leave is what can be gained most easily, so it comes first, if it is not small.
     totals = {cause: sum(row.seconds for row in own) for cause, own in causes.items()}
-    for cause in sorted(causes, key=lambda cause: (cause == "kernel", -totals[cause])):
+    ranks = {cause: (totals[cause] < _SMALL * span, cause == "kernel") for cause in causes}
+    for cause in sorted(causes, key=lambda cause: (*ranks[cause], -totals[cause])):
         own = causes[cause]
         shown = [row for row in own[:most] if row.seconds >= _LEAST * span]
         told = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]

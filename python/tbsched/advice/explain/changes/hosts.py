@@ -19,11 +19,14 @@ from tbsched.advice.explain.changes.proposal import Proposal, edited, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
-from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, UNKNOWN
+from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
 
 _NAMED = 2  # launches that a condition names
+_MOST_BY_THEMSELVES = 8  # waits of a host; of more, each is one of many that are alike
 _CALLING = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us on hosts of H100s
-_UNRECORDED_NS = 100_000  # shorter parts of which a profile says nothing are between operators
+# Shorter parts of which a profile says nothing are between operators, and shorter operators only
+# describe tensors.
+_UNRECORDED_NS = 100_000
 # Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
     r"(?!.*Async)(cuda|cu)(Malloc|Free|MemAlloc|MemFree|HostAlloc|MemHostAlloc|MallocHost|FreeHost|"
@@ -51,7 +54,7 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Without calls that take or give back memory, where the host was late for one of them."""
     names, host = facts.account.activity.names, facts.account.activity.host
-    name = _host_name(facts, cause)
+    name = facts.host_name(cause)
     if name == UNKNOWN or _MEMORY.match(names[name]) is None:
         return
     is_meant = np.array([_MEMORY.match(each) is not None for each in names], np.bool_)
@@ -70,7 +73,7 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
 
 def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Without the time of a function of the host between calls: done before, or by others."""
-    name, host = _host_name(facts, cause), facts.account.activity.host
+    name, host = facts.host_name(cause), facts.account.activity.host
     condition = "if it does not need what the GPU has just computed, and cores are free"
     if name == UNKNOWN:
         yield edited(
@@ -86,11 +89,12 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         return  # what launches cannot be done elsewhere
     word = facts.account.activity.names[name]
     is_loader = _LOADERS.search(word) is not None
-    kinds = np.unique(host["kind"][host["name"] == name])
-    if not is_loader and not np.isin(kinds, (FUNCTION, ANNOTATION)).all():
+    rows = host[host["name"] == name]
+    is_short = (rows["end_ns"] - rows["begin_ns"]).mean() < _UNRECORDED_NS
+    if not is_loader and (CALL in rows["kind"] or (is_short and OPERATOR in rows["kind"])):
         return
     how = "by workers of the loader (num_workers, prefetch_factor)"
-    how = how if is_loader else "by other threads or processes"
+    how = how if is_loader else "by other threads or processes, or by the GPU"
     is_named = host["name"] == name
     gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_named[rows]))
     yield edited(facts, f"the work of {word} done before it is needed, {how}", {}, condition, gaps)
@@ -133,8 +137,9 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     if len(every) > 1:
         what = f"without {len(every)} synchronisations of the host"
         yield edited(facts, what, every, condition, tuple(gaps))
-    what = f"without the synchronisation before {facts.named(launch)}"
-    yield edited(facts, what, {last: every[last]}, condition)
+    if len(every) <= _MOST_BY_THEMSELVES:
+        what = f"without the synchronisation before {facts.named(launch)}"
+        yield edited(facts, what, {last: every[last]}, condition)
 
 
 def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -167,8 +172,3 @@ def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 def _listed(facts: Facts, launches: list[int]) -> str:
     some = ", ".join(map(facts.named, launches[:_NAMED]))
     return some if len(launches) <= _NAMED else f"{some} and {len(launches) - _NAMED} more"
-
-
-def _host_name(facts: Facts, cause: Cause) -> int:
-    """The name of what the host did, as a place in ``activity.names``; or ``UNKNOWN``."""
-    return facts.labels.host_name(facts.labels.number(cause.cause, cause.by))

@@ -69,7 +69,7 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
     named = activity.names.index(_NONZERO) if _NONZERO in activity.names else UNKNOWN
     rows = np.flatnonzero((host["name"] == named) & (host["kind"] == OPERATOR))
     inside = _called_in(facts, rows)
-    if any(waits_for_gpu(facts.program.sequence[place]) for place in inside):
+    if inside:
         yield edited(
             facts,
             f"without {len(rows)} calls of {_NONZERO}, with which the host learns how many values "

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from tbsched.advice.account.idle import HOST
 from tbsched.advice.change import Change
 from tbsched.advice.explain.changes.proposal import Proposal, both
 from tbsched.advice.explain.changes.table import LESS_WORK, PROPOSERS
@@ -20,10 +21,10 @@ from tbsched.program.sequence import Sequence
 from tbsched.progress import each
 
 # So many changes are predicted; fewer of a program of many launches, or many merged blocks.
-_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
+_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 6, 50_000, 2**22
 _LEAST_GAIN = 1e-3  # of the makespan
 # Other changes are tried beside the best one, and each has to save so much more of the makespan.
-_MOST_TOGETHER, _LEAST_MORE = 6, 0.03
+_MOST_TOGETHER, _LEAST_MORE = 4, 0.03
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
@@ -115,33 +116,55 @@ def _most(facts: Facts) -> int:
 
 
 def _distinct(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
+    """Each proposal once, those first that may save most."""
     tried: set[str] = set()
-    for proposal in itertools.chain(_less_work(facts), _proposals(facts, gaps)):
-        if proposal.what not in tried:
-            tried.add(proposal.what)
-            yield proposal
+    groups = [*_less_work(facts), *_for_gaps(facts, gaps)]
+    for _, proposals in sorted(groups, key=lambda group: -group[0]):
+        for proposal in proposals:
+            if proposal.what not in tried:
+                tried.add(proposal.what)
+                yield proposal
 
 
-def _less_work(facts: Facts) -> Iterator[Proposal]:
+def _less_work(facts: Facts) -> Iterator[tuple[float, list[Proposal]]]:
+    """Proposals of less work, with the seconds that it takes."""
+    rows = facts.program.measured
+    took = dict.fromkeys(range(len(facts.program.sequence)), 0.0)
+    for place, ns in zip(facts.event.tolist(), rows["end_ns"] - rows["start_ns"], strict=True):
+        took[place] += float(ns) / 1e9
     for proposer in LESS_WORK:
-        yield from proposer(facts)
+        for proposal in proposer(facts):
+            assert proposal.edits is not None  # it changes events
+            removed = [place for place, event in proposal.edits.events.items() if event is None]
+            saved = sum(facts.program.host) - sum(proposal.edits.gaps)
+            yield saved + sum(took[place] for place in removed), [proposal]
 
 
-def _proposals(facts: Facts, gaps: Iterable[Gap]) -> Iterator[Proposal]:
-    """What might shorten each gap, those for the causes that took longest first."""
-    totals: dict[tuple[str, str], float] = {}
-    longest: dict[tuple[str, str], tuple[float, int, Cause]] = {}
+def _for_gaps(facts: Facts, gaps: Iterable[Gap]) -> Iterator[tuple[float, Iterator[Proposal]]]:
+    """What might shorten each gap, with what all that have its cause cost."""
+    totals: dict[object, float] = {}
+    longest: dict[object, tuple[float, int, Cause]] = {}
     for gap in gaps:
         for cause in gap.causes:
             if gap.launch < 0:
                 continue
-            name = facts.program.sequence.launches[gap.launch].name or str(gap.launch)
-            key = (cause.cause, name)
+            key: object = (cause.cause, _about(facts, gap.launch, cause))
             cost = cause.seconds * gap.cost / max(gap.end - gap.begin, 1e-12)
             totals[key] = totals.get(key, 0.0) + cost
             if key not in longest or cost > longest[key][0]:
                 longest[key] = (cost, gap.launch, cause)
-    for key in sorted(totals, key=lambda key: -totals[key]):
-        _, launch, cause = longest[key]
-        for proposer in PROPOSERS.get(cause.cause, ()):
-            yield from proposer(facts, launch, cause)
+    for key, (_, launch, cause) in longest.items():
+        yield totals[key], _let_run(facts, launch, cause)
+
+
+def _about(facts: Facts, launch: int, cause: Cause) -> int | str:
+    """What causes of one kind are told apart by: what the host did, or the kernel that waited."""
+    if cause.cause == HOST:
+        return facts.host_name(cause)
+    return facts.program.sequence.launches[launch].name or launch
+
+
+def _let_run(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
+    """What might let a launch run that waited."""
+    for proposer in PROPOSERS.get(cause.cause, ()):
+        yield from proposer(facts, launch, cause)

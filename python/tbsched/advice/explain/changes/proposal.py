@@ -39,7 +39,7 @@ class Proposal:
         is_bound: whether it says only how much any change of this kind can save at most.
         spec: the device, changed if the change is one of its settings; None: as it is.
         edits: what the change does to single events, so that it goes together with others; None:
-            it changes the order, or more.
+            it changes an order, or more.
     """
 
     what: str

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from tbsched.advice.explain.changes.proposal import (
     Proposal,
     each_and_all,
-    edited,
     free_stream,
     moved_to,
+    with_some,
 )
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
@@ -43,10 +43,10 @@ def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             continue
         if _passes(facts, numbers):
             continue
-        yield edited(
-            facts,
+        yield Proposal(
             f"{who} in another stream, a non-blocking one",
-            {int(facts.event[k]): moved_to(launches[k], new) for k in numbers},
+            with_some(facts, {k: moved_to(launches[k], new) for k in numbers}),
+            facts.program.host,
             f"if nothing of it needs {facts.named(cause.behind)} or what else was before it in its "
             "stream, nor the other way round",
         )
@@ -62,10 +62,11 @@ def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposa
     if facts.is_collective(launch) or _passes(facts, alike):
         return
     new = free_stream(facts)
-    yield edited(
-        facts,
+    changed = {k: moved_to(launches[k], new + turn % count) for turn, k in enumerate(alike)}
+    yield Proposal(
         f"{len(alike)} launches of {facts.kernel_name(launch)} by turns in {count} streams",
-        {int(facts.event[k]): moved_to(launches[k], new + n % count) for n, k in enumerate(alike)},
+        with_some(facts, changed),
+        facts.program.host,
         "if they need neither each other nor what is between them in their stream",
     )
 

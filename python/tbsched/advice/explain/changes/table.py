@@ -8,6 +8,7 @@ from tbsched.advice.account.idle import FIRST_USE, HOST, SYNCHRONIZE
 from tbsched.advice.explain.changes.blocks import other_block_size
 from tbsched.advice.explain.changes.carveouts import other_carveout
 from tbsched.advice.explain.changes.copies import copies_ahead, pinned_memory
+from tbsched.advice.explain.changes.copies_together import copies_together
 from tbsched.advice.explain.changes.copy_order import to_gpu_first
 from tbsched.advice.explain.changes.events import without_edge, without_event
 from tbsched.advice.explain.changes.fused import fused
@@ -62,4 +63,5 @@ LESS_WORK: tuple[Callable[[Facts], Iterator[Proposal]], ...] = (
     fused,
     without_nonzero,
     without_moved_data,
+    copies_together,
 )
