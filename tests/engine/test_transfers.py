@@ -18,6 +18,7 @@ SPEC = tb.device("h200")
 MB = 1 << 20
 MB_US = MB / SPEC.host_copy_bandwidth  # of moving it
 LONG_US = 400
+NO_KERNELS = "-no-copy-kernels"
 Transfer = tb.Copy | tb.Memset
 
 
@@ -332,3 +333,16 @@ def test_a_program_of_copies_alone_is_one() -> None:
     assert len(found) == 0
     assert found.transfer_ns is not None
     assert len(found.transfer_ns) == 2
+
+
+@pytest.mark.parametrize(
+    "name", [f"{name}{less}" for name in tb.devices() for less in ("", NO_KERNELS)]
+)
+def test_a_copy_that_ends_as_it_begins_lets_the_next_memset_begin(name: str) -> None:
+    """Which takes a hardware queue, and is no launch."""
+    before = [copy(0, size=MB), tb.Memset(64, stream=0)] * 3
+    found = tb.predict(tb.Sequence([*before, kernel(0, 1)]), name)
+    assert found.transfer_ns is not None
+    end = int(found.transfer_ns[:, 1].max())
+    assert found[0].start_ns is not None
+    assert int(found[0].start_ns[0]) >= end

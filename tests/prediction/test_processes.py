@@ -235,7 +235,7 @@ def test_no_programs_no_slices_and_rows_that_do_not_fit() -> None:
 
 
 def under_mps(
-    *programs: list[Event], issue_ms: list[list[float]], spec: str = "h200"
+    *programs: list[Event], issue_ms: list[list[float]], spec: str | DeviceSpec = "h200"
 ) -> tb.Processes:
     times = [[ms * 1e-3 for ms in row] for row in issue_ms]
     return tb.predict_processes(
@@ -284,3 +284,17 @@ def test_events_and_the_legacy_stream_under_mps() -> None:
     legacy = tb.Launch(1, 32, 32, stream="legacy", duration=1e-3)
     with pytest.raises(ValueError, match="process 1: stream: the legacy one is not known"):
         under_mps([first], [legacy], issue_ms=[[0], [0]])
+
+
+def test_a_client_of_mps_may_launch_nothing_and_the_last_tpc_may_be_small() -> None:
+    small = tb.Launch(3, 1024, 32, stream=0, duration=1e-3)
+    found = under_mps([tb.RecordEvent(0, stream=0)], [small], issue_ms=[[], [0]], spec=gpu(sms=3))
+    assert [len(trace) for trace in found.traces] == [0, 1]
+    assert sorted(found.seen[1][0].smid.tolist()) == [0, 1, 2]
+
+
+def test_each_client_of_mps_loads_its_kernels() -> None:
+    first = tb.Launch(1, 32, 32, stream=0, duration=1e-3, name="a", first_use=True)
+    found = under_mps([first], [first], issue_ms=[[0], [2]])
+    alone = under_mps([first], issue_ms=[[2]])
+    assert found.traces[1][0].start_ns == alone.traces[0][0].start_ns

@@ -12,7 +12,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import Int32Array
-from tbsched.program.sequence import LEGACY_STREAM, Event, Sequence
+from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Sequence
 from tbsched.traces.trace import Trace
 
 # What names a stream or a CUDA event, which no other process has.
@@ -36,6 +36,8 @@ def run_as_one(
 
     def renamed(event: Event, number: int) -> Event:
         own: dict[str, Any] = {}
+        if isinstance(event, Launch) and event.first_use and event.name is not None:
+            own["name"] = f"{event.name} of process {number}"  # which loads kernels of its own
         for field in _NAMES:
             name = getattr(event, field, None)
             if name == LEGACY_STREAM:
@@ -60,15 +62,17 @@ def as_seen(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Trace, ...]:
     processes/mps-h200.
     """
     gpc_of = {tpc: gpc for gpc, tpcs in enumerate(spec.gpcs) for tpc in tpcs}
-    return tuple(_as_seen(trace, spec.sms_per_tpc, gpc_of) for trace in traces)
+    return tuple(_as_seen(trace, spec, gpc_of) for trace in traces)
 
 
 def _timed_events(program: Sequence, issue_ns: list[int]) -> Iterable[tuple[Event, int]]:
-    """What issues no launch is issued with the launch before."""
-    seen = 0
+    """What issues no launch is issued with the launch before, or else with the first, or at 0."""
+    seen, last_ns = 0, issue_ns[0] if issue_ns else 0
     for event in program:
+        yield event, issue_ns[seen] if event.launches else last_ns
         seen += len(event.launches)
-        yield event, issue_ns[max(0, seen - len(event.launches) - (not event.launches))]
+        if event.launches:
+            last_ns = issue_ns[seen - 1]
 
 
 def _part(trace: Trace, program: Sequence, owners: list[int], process: int) -> Trace:
@@ -83,26 +87,28 @@ def _part(trace: Trace, program: Sequence, owners: list[int], process: int) -> T
     return replace(trace, sequence=program, placements=placements, waits=waits, replay=None)
 
 
-def _as_seen(trace: Trace, sms_per_tpc: int, gpc_of: dict[int, int]) -> Trace:
+def _as_seen(trace: Trace, spec: DeviceSpec, gpc_of: dict[int, int]) -> Trace:
     rows = trace.timeline
     starts = np.unique(rows[["start_ns", "launch"]])
     ends = np.sort(rows["end_ns"])
     smids = [np.array(placement.smid) for placement in trace.placements]
-    tpcs: dict[int, int] = {}
+    first_sm: dict[int, int] = {}  # as the process numbers them, by TPC
+    used = 0  # SMs
     begun = 0
     for start_ns, launch in starts.tolist():
         if np.searchsorted(ends, start_ns, side="right") == begun:
-            tpcs = {}
+            first_sm, used = {}, 0
         start = trace.placements[launch].start_ns
         assert start is not None
         blocks = np.flatnonzero(start == start_ns)
         begun += len(blocks)
         physical = smids[launch][blocks]
-        new = set((physical // sms_per_tpc).tolist()) - tpcs.keys()
+        new = set((physical // spec.sms_per_tpc).tolist()) - first_sm.keys()
         for tpc in sorted(new, key=lambda tpc: (gpc_of.get(tpc, len(gpc_of)), tpc)):
-            tpcs[tpc] = len(tpcs)
+            first_sm[tpc] = used
+            used += min(spec.sms_per_tpc, spec.sms - tpc * spec.sms_per_tpc)
         smids[launch][blocks] = [
-            sms_per_tpc * tpcs[sm // sms_per_tpc] + sm % sms_per_tpc for sm in physical.tolist()
+            first_sm[sm // spec.sms_per_tpc] + sm % spec.sms_per_tpc for sm in physical.tolist()
         ]
     return replace(trace, placements=_renumbered(trace, smids))
 

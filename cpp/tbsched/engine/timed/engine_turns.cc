@@ -30,7 +30,13 @@ int64_t EngineTurns::ends_ns(const int32_t process) const {
 
 // Returns when the copy of a process ends, if that is earlier.
 int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
-  while (!claims_.empty() && now_ < until_ns) {
+  // A copy of no time ends in the instant in which it begins.
+  const auto ends_now = [&] {
+    const Claim& first = claims_.front();
+    const bool has_engine = first.process == holder_ || holder_ == kNobody;
+    return has_engine && first.start_ns <= now_ && first.left_ns == 0;
+  };
+  while (!claims_.empty() && (now_ < until_ns || ends_now())) {
     Claim& first = claims_.front();
     if (first.process != holder_) {
       first.start_ns = std::max(first.start_ns, now_ + (holder_ == kNobody ? 0 : switch_ns_));

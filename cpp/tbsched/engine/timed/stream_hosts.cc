@@ -12,6 +12,7 @@ void Streams::load(const int32_t launch, const int64_t now) {
   settle(now);
   const int32_t load =
       push({.kind = Kind::load, .non_blocking = true, .launch = launch, .issued_ns = now});
+  ++not_over_;
   depend_on_streams(load, false);
   depend(load, last_load_);
   if (items_[load].unmet == 0) change_later({now + spec_.load_ns, load, Change::done});

@@ -58,16 +58,20 @@ void Streams::add_transfer_node(const Transfer& asked, const int32_t begin, Even
 template void Streams::add_transfer_node(const Copy&, int32_t, EventNumbers&);
 template void Streams::add_transfer_node(const Memset&, int32_t, EventNumbers&);
 
-// Those at the head of a queue. They need no room for a grid.
+// Those at the head of a queue. They need no room for a grid. One that ends at once lets others
+// begin, until only launches are left at the heads.
 void Streams::begin_transfers(const int64_t now) {
-  for (Queue& queue : queues_) {
-    while (!queue.empty() && items_[queue.items[queue.head]].transfer >= 0 &&
-           ready(queue.items[queue.head], now)) {
-      begin_transfer(queue.items[queue.head], now);
-      pass_head(queue, now);
+  for (;;) {
+    for (Queue& queue : queues_) {
+      while (!queue.empty() && items_[queue.items[queue.head]].transfer >= 0 &&
+             ready(queue.items[queue.head], now)) {
+        begin_transfer(queue.items[queue.head], now);
+        pass_head(queue, now);
+      }
     }
+    if (!begin_engines(now)) return;
+    settle(now);
   }
-  if (begin_engines(now)) settle(now);
 }
 
 // It waits for nothing any more.
@@ -117,6 +121,8 @@ void Streams::end_transfer(const int32_t index, const int64_t now) {
     const int64_t end_ns = transfers_.ends_ns(transfer) - late_ns_;
     if (end_ns > now) return end_transfer_at(index, now, end_ns);
     transfers_.end(transfer, now + late_ns_);
+  } else {
+    transfers_.end_without_engine(transfer, now + late_ns_);
   }
   if (items_[index].is_launch()) --not_over_;
   get_over(index, now);

@@ -334,7 +334,8 @@ void Streams::settle(const int64_t now) {
 void Streams::change_later(Later later) {
   if (stirs(later)) ++stirring_;
   const Item& item = items_[later.item];
-  const bool is_live = !needs_turn(item) || (later.change == Change::done && is_awaited(item));
+  const bool is_live = !needs_turn(item) || later.change == Change::issued ||
+                       (later.change == Change::done && is_awaited(item));
   if (is_live) later.time_ns += late_ns_;
   (is_live ? live_ : later_).push(later);
 }
@@ -380,6 +381,19 @@ int64_t Streams::works_from_ns(const int64_t now, const bool looks_at_all) const
   return first_ns == kNever && stirring_ > 0 ? now : first_ns;
 }
 
+int64_t Streams::first_arrival_ns(const int64_t now) const {
+  if (running_ > 0 || !nodes_.empty()) return now;
+  int64_t first_ns = kNever;
+  const auto look_at = [&](const int32_t item) {
+    first_ns = std::min(first_ns, std::max(now, reaches_gpu_ns(item)));
+  };
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) look_at(queue.items[queue.head]);
+  }
+  std::ranges::for_each(unnoticed_, look_at);
+  return first_ns;
+}
+
 // Of both kinds the one of which the next has happened by now, first of all.
 std::priority_queue<Streams::Later>* Streams::first_changes(const int64_t now) {
   const bool own = !later_.empty() && later_.top().time_ns <= now;
@@ -403,6 +417,8 @@ void Streams::happen(const Later& later, const int64_t now) {
       met(later.item, now);
       break;
     case Change::issued:
+      // By the clock of the GPU: the own one may not have gone on since.
+      items_[later.item].issued_ns = std::min(items_[later.item].issued_ns, now);
       if (items_[later.item].follows_nodes) {
         use_queue(items_[later.item].stream);
       } else {
@@ -429,6 +445,7 @@ void Streams::finish(const int32_t index, const int64_t now) {
   Item& item = items_[index];
   item.done_ns = now;
   if (item.kind == Kind::host) over_.push_back(index);
+  if (item.kind == Kind::load) --not_over_;
   const bool triggers = !item.has_been(Until::triggered);
   if (triggers) item.triggered_ns = now;
   for (int32_t edge = item.first_dependent; edge >= 0; edge = dependents_[edge].next) {

@@ -126,6 +126,8 @@ class Streams {
   // over or wait for engines; kNever: they do. Those that the GPU does not look at now do nothing,
   // unless it looks at all.
   int64_t works_from_ns(int64_t now, bool looks_at_all) const;
+  // When the first launch is there of those that are on the way, or were; kNever: there is none.
+  int64_t first_arrival_ns(int64_t now) const;
 
   // When each copy and memset that was issued moved its bytes.
   const std::vector<TransferTime>& transfer_times() const { return transfers_.times(); }
@@ -376,7 +378,7 @@ class Streams {
   std::priority_queue<Later> live_;  // by the clock of the GPU: what goes on without the process
   int64_t graph_until_ns_ = 0;       // the driver issues one
   int64_t late_ns_ = 0;
-  int32_t not_over_ = 0;         // launches
+  int32_t not_over_ = 0;         // launches, and kernels that are loaded
   int32_t behind_launches_ = 0;  // copies and records
   int64_t came_ = 0;
   int64_t woken_ = 0;

@@ -62,7 +62,6 @@ Timeline TimedEngine::run(const Sequence& sequence) && {
 void TimedEngine::begin(const Sequence& sequence) { add(sequence); }
 
 Timeline TimedEngine::finish() && {
-  if (!stops_.empty()) put_on_the_gpus_clock();
   remove_hidden();
   std::ranges::stable_sort(timeline_.waits, {}, &Wait::launch);
   timeline_.calls = std::move(hosts_).calls();
@@ -271,6 +270,7 @@ void TimedEngine::leave() {
       const int32_t next = std::exchange(held_[held].next, free_held_);
       free_held_ = std::exchange(held, next);
     }
+    if (!stops_.empty()) note_ends(blocks);
     LaunchState& state = launches_[blocks.launch];
     state.unfinished -= blocks.blocks;
     if (state.unfinished == 0) {
@@ -329,7 +329,12 @@ void TimedEngine::make(const Hosts::Call& call, const Event& event) {
 void TimedEngine::admit() {
   while (const std::optional<int32_t> launch = streams_.take(grids_left_ > 0, now_)) {
     --grids_left_;
+    const size_t waits = timeline_.waits.size();
     streams_.append_waits(*launch, now_, timeline_.waits);
+    for (Wait& wait : std::span(timeline_.waits).subspan(waits)) {
+      wait = {wait.launch, wait.behind, began_ns(wait.begin_ns),
+              wait.end_ns == now_ ? gpu_ns() : began_ns(wait.end_ns), wait.cause};
+    }
     timeline_.hardware_queue[*launch] = streams_.hardware_queue(*launch);
     scheduler_.enqueue(*launch, launches_admitted_++);
   }
@@ -358,8 +363,11 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   for (int32_t k = 0; k < blocks; ++k) {
     const int32_t block = placed.first_block + k;
     if (!together) end_ns = now + duration_ns(launch, block);
-    rows[k] = {
-        .launch = launch, .block = block, .sm = placed.sms[k], .start_ns = now, .end_ns = end_ns};
+    rows[k] = {.launch = launch,
+               .block = block,
+               .sm = placed.sms[k],
+               .start_ns = gpu_ns(),
+               .end_ns = end_ns + late_ns()};
   }
   if (together) {
     int32_t held = -1;
@@ -368,7 +376,7 @@ void TimedEngine::on_place(const PlacedBlocks& placed) {
   } else {
     for (int32_t k = 0; k < blocks; ++k) {
       const int32_t held = hold(placed.footprints[k], -1);
-      start(launch, {now, rows[k].end_ns - now, rows[k].block, 1, held});
+      start(launch, {now, rows[k].end_ns - rows[k].start_ns, rows[k].block, 1, held});
     }
   }
   if (scheduler_.placed_whole(launch)) wait_for(launch, Refusal::none, -1);
@@ -399,7 +407,7 @@ void TimedEngine::go_on(const int32_t launch) {
     check_time(launch, rest_ns);
     const int64_t end_ns = std::max(now_, blocks.start_ns + wait_ns) + rest_ns;
     for (int32_t k = 0; k < blocks.blocks; ++k) {
-      timeline_.blocks[state.first_row + blocks.first_block + k].end_ns = end_ns;
+      timeline_.blocks[state.first_row + blocks.first_block + k].end_ns = end_ns + late_ns();
     }
     end(launch, blocks, end_ns);
     if (!triggers_first(*state.launch)) trigger(launch, blocks, end_ns);
@@ -408,7 +416,8 @@ void TimedEngine::go_on(const int32_t launch) {
 
 void TimedEngine::end(const int32_t launch, const Started& blocks, const int64_t end_ns) {
   if (!is_hidden(launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
-  resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.blocks, blocks.first_held});
+  resident_.push({end_ns + exit_latency_ns_, serial_++, launch, blocks.first_block, blocks.blocks,
+                  blocks.first_held});
   if (paces_) note_running(launch, blocks, end_ns);
 }
 
@@ -477,7 +486,8 @@ void TimedEngine::wait_for(const int32_t launch, const Refusal cause, const int3
   const Refusal found = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
   if (state.cause == found && state.behind == behind) return;
   if (state.cause != Refusal::none && now_ > state.since_ns) {
-    timeline_.waits.push_back({launch, state.behind, state.since_ns, now_, state.cause});
+    timeline_.waits.push_back(
+        {launch, state.behind, began_ns(state.since_ns), gpu_ns(), state.cause});
   }
   state.cause = found;
   state.behind = behind;

@@ -71,6 +71,7 @@ class TimedEngine : private Observer {
   int64_t works_from_ns(const bool looks_at_all) const {
     return streams_.works_from_ns(now_, looks_at_all);
   }
+  int64_t first_arrival_ns() const { return streams_.first_arrival_ns(now_); }
   // Whether a launch waits in a hardware queue.
   bool waits() const { return streams_.waits(); }
   int64_t came() const { return streams_.came(); }
@@ -110,6 +111,7 @@ class TimedEngine : private Observer {
     int64_t leaves_ns;
     int64_t serial;  // in the order of placing
     int32_t launch;
+    int32_t first_block;
     int32_t blocks;
     int32_t first_held;
 
@@ -171,7 +173,8 @@ class TimedEngine : private Observer {
   bool is_hidden(int32_t launch) const { return launch >= shown_; }
   int64_t least_makespan() const;
   int64_t gpu_ns() const { return now_ + late_ns(); }
-  void put_on_the_gpus_clock();
+  int64_t began_ns(int64_t own_ns) const;
+  void note_ends(const Resident& blocks);
   void leave();
   void go_on_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
@@ -205,8 +208,9 @@ class TimedEngine : private Observer {
   const DeviceSpec& spec_;
   PlaceOptions options_;
   int64_t now_ = 0;
+  // The own clock stood still. Times are recorded by that of the GPU, as it is when things happen.
   struct Stop {
-    int64_t at_ns;    // when it stood still
+    int64_t at_ns;    // by the own clock
     int64_t late_ns;  // from then on
   };
   std::vector<Stop> stops_;

@@ -59,6 +59,7 @@ class Transfers {
 
   // Of one without an engine. Returns when it ends.
   int64_t run(int32_t transfer, bool in_graph, int64_t now);
+  void end_without_engine(int32_t transfer, int64_t now) { times_[transfer].end_ns = now; }
 
   // Of one with an engine. It takes a channel from the call on.
   void enqueue(int32_t transfer, int32_t stream);

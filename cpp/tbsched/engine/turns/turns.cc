@@ -32,21 +32,20 @@ void TimedEngine::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
   streams_.look_again(at_ns);
 }
 
-// What begins as the process is stopped begins when it goes on; what ends has ended.
-void TimedEngine::put_on_the_gpus_clock() {
-  const auto late_ns = [this](const std::vector<Stop>::iterator behind) {
-    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
-  };
-  const auto begun = [&](int64_t& time_ns) {
-    time_ns += late_ns(std::ranges::upper_bound(stops_, time_ns, {}, &Stop::at_ns));
-  };
-  for (BlockTime& block : timeline_.blocks) {
-    begun(block.start_ns);
-    block.end_ns += late_ns(std::ranges::lower_bound(stops_, block.end_ns, {}, &Stop::at_ns));
-  }
-  for (Wait& wait : timeline_.waits) {
-    begun(wait.begin_ns);
-    begun(wait.end_ns);
+// Of something that began by then: what begins as the process is stopped begins when it goes on.
+int64_t TimedEngine::began_ns(const int64_t own_ns) const {
+  const auto behind = std::ranges::upper_bound(stops_, own_ns, {}, &Stop::at_ns);
+  return own_ns + (behind == stops_.begin() ? 0 : std::prev(behind)->late_ns);
+}
+
+// What ends as the process is stopped has ended, unless it began since.
+void TimedEngine::note_ends(const Resident& blocks) {
+  const int64_t end_ns = blocks.leaves_ns - exit_latency_ns_;
+  const auto behind = std::ranges::lower_bound(stops_, end_ns, {}, &Stop::at_ns);
+  const int64_t late_ns = behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
+  const size_t first = launches_[blocks.launch].first_row + blocks.first_block;
+  for (BlockTime& block : std::span(timeline_.blocks).subspan(first, blocks.blocks)) {
+    block.end_ns = std::max(block.start_ns, end_ns + late_ns);
   }
 }
 
@@ -63,10 +62,11 @@ class Process {
       : program_(program), engine_(model, state, std::move(calls)) {
     engine_.share(engines, number);
     engine_.begin(program_);
-    engine_.doze();
   }
 
   const GpuState& gpu() const { return engine_.gpu(); }
+  // From when on it has work, by the clock of the GPU.
+  int64_t works_from_ns() const { return on_the_gpu(engine_.works_from_ns(true)); }
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return engine_.works_from_ns(false) != kNever; }
   // Whether there is something that the GPU does not look at now.
@@ -92,15 +92,18 @@ class Process {
     const int64_t gpu_ns = next_without_gpu_ns();
     const int64_t own_ns = stands_ ? stands_->own_ns : engine_.next_instant();
     engine_.live(program_, own_ns, gpu_ns);
-    if (stands_) return;
     const int64_t works_ns = engine_.works_from_ns(true);
-    if (works_ns != kNever) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns)};
+    if (works_ns == kNever) return;
+    if (!stands_) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), works_ns - own_ns};
+    // A graph reaches the GPU sooner than a launch that was issued before it.
+    const int64_t arrival_ns = engine_.first_arrival_ns();
+    if (arrival_ns != kNever) {
+      stands_->reaches_ns = std::min(stands_->reaches_ns, arrival_ns - own_ns);
+    }
   }
 
   // It is to have the GPU at this instant: what comes until then is there.
-  int64_t comes_until_ns(const int64_t gpu_ns) const {
-    return gpu_ns - (stands_->wants_ns - stands_->gpu_ns);
-  }
+  int64_t comes_until_ns(const int64_t gpu_ns) const { return gpu_ns - stands_->reaches_ns; }
   void go_on(const int64_t gpu_ns) {
     starts_ = engine_.starts();
     engine_.go_on_at(stands_->own_ns, comes_until_ns(gpu_ns));
@@ -111,7 +114,7 @@ class Process {
   void stop(const int64_t gpu_ns) {
     engine_.doze();
     if (engine_.works_from_ns(true) == kNever) return;
-    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns};
+    stands_ = {gpu_ns - engine_.late_ns(), gpu_ns, gpu_ns, 0};
   }
 
   Timeline finish() && {
@@ -126,6 +129,7 @@ class Process {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
     int64_t wants_ns;
+    int64_t reaches_ns;  // so long after the own clock goes on, its first work is there
   };
 
   int64_t on_the_gpu(const int64_t own_ns) const {
@@ -150,11 +154,32 @@ class Round {
   }
 
   // `last`: which process had the GPU before.
-  ProcessTimelines run(std::optional<size_t> last) && {
-    ProcessTimelines found;
+  ProcessTimelines run(const std::optional<size_t> last) && {
+    std::vector<Turn> turns = processes_.size() == 1 ? turn_of_one() : turns_of_all(last);
+    ProcessTimelines found{.timelines = {}, .turns = std::move(turns)};
+    for (Process& process : processes_) found.timelines.push_back(std::move(process).finish());
+    return found;
+  }
+
+ private:
+  // Nobody else ever has the GPU.
+  std::vector<Turn> turn_of_one() {
+    Process& process = processes_.front();
+    int64_t begin_ns = kNever;
+    for (int64_t next_ns = process.next_ns(); next_ns != kNever; next_ns = process.next_ns()) {
+      now_ = next_ns;
+      process.step();
+      if (now_ < begin_ns) begin_ns = std::min(begin_ns, process.works_from_ns());
+    }
+    return begin_ns == kNever ? std::vector<Turn>() : std::vector<Turn>{{0, begin_ns, now_}};
+  }
+
+  std::vector<Turn> turns_of_all(std::optional<size_t> last) {
+    std::vector<Turn> turns;
+    for (Process& process : processes_) process.doze();
     std::optional<size_t> next = first_to_come(last.value_or(0));
     while (next) {
-      if (found.turns.size() == kMaxTurns) {
+      if (turns.size() == kMaxTurns) {
         refuse("durations: the processes take more than " + std::to_string(kMaxTurns) +
                " turns; give shorter ones");
       }
@@ -162,18 +187,14 @@ class Round {
       if (last && next != last) now_ += switch_ns(processes_[*last]);
       const int64_t begin_ns = now_;
       const std::optional<size_t> chosen = take_turn(*next);
-      found.turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
+      turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
       last = next;
       next = chosen ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
-    for (Process& process : processes_) {
-      found.timelines.push_back(std::move(process).finish());
-    }
-    return found;
+    return turns;
   }
 
- private:
   // To stop its blocks, or to let them go on.
   int64_t preemption_ns(const Process& process) const {
     if (process.gpu().idle()) return 0;
