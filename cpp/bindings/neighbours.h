@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tbsched/engine/neighbours/paces.h"
+#include "tbsched/sim/paces.h"
 
 namespace tbsched {
 

@@ -19,7 +19,7 @@
 #include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
-#include "tbsched/engine/turns/turns.h"
+#include "tbsched/sim/time_slicing.h"
 
 namespace py = pybind11;
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "rtx3090.h"
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 
 namespace {
 

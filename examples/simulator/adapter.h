@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 
 // Kernels have the simulator's own numbers. A block that runs is named by its SM and its slot
 // there.

@@ -24,7 +24,10 @@ MAY_INCLUDE = {
     "tbsched/hardware": {"tbsched/hardware", "tbsched/program"},
     "tbsched/sm_sim": {"tbsched/sm_sim", "tbsched/hardware"},
     "tbsched/policy": {"tbsched/policy", "tbsched/hardware", "tbsched/program"},
-    "tbsched/engine": {"tbsched/engine", "tbsched/policy", "tbsched/hardware", "tbsched/program"},
+    "tbsched/sim": {"tbsched/sim", "tbsched/policy", "tbsched/hardware", "tbsched/program"},
+    "tbsched/engine": {
+        "tbsched/engine", "tbsched/sim", "tbsched/policy", "tbsched/hardware", "tbsched/program",
+    },  # fmt: skip
     "launcher": {"launcher", "tbsched/program"},
     "bindings": {"bindings", "launcher", "tbsched"},
 }

@@ -8,7 +8,7 @@
 
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
-#include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/sim/simulation.h"
 #include "tbsched/hardware/sm/processing_blocks.h"
 
 namespace tbsched {
@@ -111,7 +111,7 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
                           HostCalls calls, std::vector<int32_t> turns,
                           const Neighbours* const neighbours) {
-  TimedEngine engine(model, state, std::move(calls));
+  Simulation engine(model, state, std::move(calls));
   engine.take_turns(std::move(turns));
   if (neighbours != nullptr) engine.slow(*neighbours);
   return std::move(engine).run(sequence);
@@ -151,7 +151,7 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, const Init
 
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, const InitialState state,
                      HostCalls calls, const int64_t at_ns, const Neighbours* const neighbours) {
-  TimedEngine engine(model, state, std::move(calls));
+  Simulation engine(model, state, std::move(calls));
   if (neighbours != nullptr) engine.slow(*neighbours);
   return std::move(engine).snapshot(sequence, at_ns);
 }

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "tbsched/engine/held/race.h"
-#include "tbsched/engine/neighbours/paces.h"
-#include "tbsched/engine/snapshot.h"
-#include "tbsched/engine/timed/hosts.h"
+#include "tbsched/sim/paces.h"
+#include "tbsched/sim/snapshot.h"
+#include "tbsched/sim/host_calls.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "h200.h"
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 
 namespace {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "h200.h"
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 
 namespace {
 

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "h200.h"
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/predict.h"
-#include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/sim/simulation.h"
 #include "tbsched/program/event_table.h"
 
 namespace {
@@ -96,7 +96,7 @@ int64_t makespan(const bool any_launch) {
                                           any_launch ? joined : tbsched::Graph{.nodes = {copy}})}};
   std::vector<int64_t> issue_ns(any_launch ? 2 : 0);
   const tbsched::CallTimes calls{std::move(issue_ns)};
-  return tbsched::TimedEngine(model(), {}, calls).makespan(sequence, tbsched::kNever);
+  return tbsched::Simulation(model(), {}, calls).makespan(sequence, tbsched::kNever);
 }
 
 // The SMs of a launch that comes after others have left, whose blocks somebody lets go again or
@@ -239,7 +239,7 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
     {"timed: more waits than are kept",
      [] {
        const Launch whole{.blocks = 132, .threads = 1024, .registers = 64, .duration_ns = {1}};
-       tbsched::TimedEngine(model(), {}, tbsched::CallIntervals{}, 20).run(Sequence(9, whole));
+       tbsched::Simulation(model(), {}, tbsched::CallIntervals{}, 20).run(Sequence(9, whole));
      }},
     {"timed: a copy of no bytes", [] { time({graph_of(Copy{.bytes = 0})}, {0}); }},
     {"timed: a memset of too many bytes",

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tbsched/engine/observer.h"
+#include "tbsched/sim/observer.h"
 #include "tbsched/program/refusal.h"
 #include "tbsched/program/trace.h"
 

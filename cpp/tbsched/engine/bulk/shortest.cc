@@ -10,7 +10,7 @@
 
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/predict.h"
-#include "tbsched/engine/timed/timed_engine.h"
+#include "tbsched/sim/simulation.h"
 
 namespace tbsched {
 namespace {
@@ -82,7 +82,7 @@ std::optional<Shortest> shortest_order(const Model& model, const Sequence& seque
     const std::span order = orders.subspan(k * events, events);
     const Sequence some = arranged(sequence, order);
     const int64_t limit = best.limit(k);
-    const int64_t found = TimedEngine(model, state, arranged(calls, order)).makespan(some, limit);
+    const int64_t found = Simulation(model, state, arranged(calls, order)).makespan(some, limit);
     if (found < limit) best.found(k, found);
   };
   for_each_sequence(orders.size() / events, threads, try_order, "order");

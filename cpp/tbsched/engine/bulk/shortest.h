@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-#include "tbsched/engine/timed/hosts.h"
+#include "tbsched/sim/host_calls.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 

@@ -4,8 +4,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "tbsched/engine/block_scheduler.h"
-#include "tbsched/engine/observer.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/observer.h"
 #include "tbsched/hardware/gpu/filled.h"
 #include "tbsched/hardware/gpu/rooms.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "tbsched/engine/block_scheduler.h"
+#include "tbsched/sim/block_scheduler.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/full_sms.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tbsched/engine/sm_groups.h"
+#include "tbsched/sim/sm_groups.h"
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/program/event.h"

@@ -17,7 +17,7 @@ namespace tbsched {
 bool is_balanced(const Demand& demand, const DeviceSpec& spec);
 // Whether an idle domain has the SMs for a cluster. A GPC of few SMs takes a larger cluster that is
 // balanced. A TPC of no GPC does so for launches in a partition: those on the whole GPU leave it
-// out (engine/sm_groups).
+// out (sim/sm_groups).
 bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
 
 // How good an SM is for a block of a cluster. An idle SM comes before any other.

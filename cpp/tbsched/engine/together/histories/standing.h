@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "tbsched/engine/observer.h"
+#include "tbsched/sim/observer.h"
 
 namespace tbsched {
 

@@ -1,0 +1,336 @@
+#include "tbsched/sim/block_scheduler.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/at_once.h"
+#include "tbsched/sim/launch_check.h"
+
+namespace tbsched {
+BlockScheduler::BlockScheduler(const Model& model, const InitialState state)
+    : model_(model),
+      gpu_(model.device()),
+      order_(model.order()),
+      policy_(model.start(state)),
+      rooms_(model.device()) {}
+
+int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
+  const auto index = static_cast<int32_t>(launches_.size());
+  check(launch, index, model_);
+  const DeviceSpec& spec = gpu_.spec();
+  Demand demand = demand_of(launch, model_.device());
+  if (demand.blocks_per_sm == 0) {
+    const Room room =
+        model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
+    refuse(index, "one block is more than an empty SM of " + spec.name +
+                      " holds: " + std::string(name(room.limiter)));
+  }
+  const int32_t group = groups_.of(launch, model_.device());
+  if (group != kWholeGpu) demand.partition = groups_[group].partition();
+  if (launch.cooperative) check_cooperative(launch, demand, index);
+  launches_.push_back({
+      .demand = demand,
+      .blocks = launch.blocks,
+      .rank = rank_of(launch, spec),
+      .leaving = leaving,
+      .group = group,
+  });
+  return index;
+}
+
+void BlockScheduler::refuse_unknown(const int32_t launch) const {
+  refuse(launch, "there is none; " + std::to_string(launches_.size()) + " have been added");
+}
+
+void BlockScheduler::refuse_footprint(const int32_t launch) const {
+  refuse(checked(launch), "it does not hold this footprint: that has left, or is another launch's");
+}
+
+void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
+  LaunchState& state = launches_[checked(launch)];
+  if (state.enqueued) refuse(launch, "it is enqueued already");
+  state.enqueued = true;
+  state.place = place;
+  if (spare_.empty()) {
+    waiting_.insert(place_of(launch));
+  } else {
+    spare_.back().value() = place_of(launch);
+    waiting_.insert(std::move(spare_.back()));
+    spare_.pop_back();
+  }
+  news_.push_back(launch);
+  if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({place, launch});
+}
+
+// The first launch issued of those that need more local memory, or -1. The driver makes no other
+// launch until it has that: more urgent ones that come later wait, too. Source: traces
+// ways-holdout.
+int32_t BlockScheduler::first_to_grow() {
+  while (!growing_.empty()) {
+    const LaunchState& first = launches_[growing_.begin()->second];
+    if (first.placed == 0 && gpu_.grows_for(first.demand)) return growing_.begin()->second;
+    growing_.erase(growing_.begin());
+  }
+  return -1;
+}
+
+BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
+  const LaunchState& state = launches_[launch];
+  return {order_.by_priority ? state.rank : 0, state.place, launch};
+}
+
+void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
+  if (placing_) refuse("place: it is under way; an observer must not begin another");
+  const struct UnderWay {
+    explicit UnderWay(bool& flag) : placing(flag) { placing = true; }
+    ~UnderWay() { placing = false; }
+    bool& placing;
+  } under_way(placing_);
+  const Pass pass{observer, options};
+  ++pass_;
+  if (options.every_refusal) wake_all();
+  wake_if_any_sm_changed();
+  const Cause cause = go_through_line(pass);
+  gpu_.let_go();
+  tell_the_rest(cause, pass);
+}
+
+// A launch that does not fit holds up those behind it on its SMs: where those are all SMs, nobody
+// looks at them until it moves.
+BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
+  holders_.clear();
+  int32_t to_all = -1;
+  Cause cause;  // of those that came after a launch that needs more local memory
+  for (auto next = waiting_.begin(); next != waiting_.end();) {
+    const Place place = *next;
+    if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
+      if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
+          launches_[current_].looked_at != pass_) {
+        for (; *next < place_of(current_); ++next) hold_again(next->launch);
+        look_at(place_of(current_), pass);
+      }
+      return {Refusal::turn, current_};
+    }
+    if (to_all >= 0) return {Refusal::queue, to_all};
+    const int32_t growing = first_to_grow();
+    const bool is_behind = growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin();
+    if (is_behind || launches_[place.launch].looked_at == pass_) {
+      if (is_behind) cause = {Refusal::queue, growing};
+      ++next;
+      continue;
+    }
+    if (look_at(place, pass)) to_all = place.launch;
+    // Now the turn of those behind it has come.
+    const bool has_grown = cause.behind == place.launch && launches_[place.launch].placed > 0;
+    if (has_grown) cause = {};
+    next = has_grown ? waiting_.begin() : waiting_.upper_bound(place);
+  }
+  return cause;
+}
+
+// Returns whether it holds up all behind it.
+bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
+  const int32_t launch = place.launch;
+  const int32_t placed_before = launches_[launch].placed;
+  launches_[launch].looked_at = pass_;
+  const Refusal refusal = try_to_place(launch, pass);
+  const LaunchState& state = launches_[launch];
+  if (state.placed > placed_before) current_ = launch;
+  if (placed_whole(launch)) {
+    spare_.push_back(waiting_.extract(place));
+    if (state.group != kWholeGpu) wake_next_for(groups_[state.group].sms);
+  } else if (!pass.options.every_refusal && may_sleep(state)) {
+    fall_asleep(place);
+  }
+  wake_if_any_sm_changed();
+  if (refusal == Refusal::none) return false;
+
+  const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
+  // What waits for an idle GPU waits for all of it.
+  const bool for_all =
+      state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
+  if (order_.head_of_line && !for_all) hold_for(launch);
+  pass.observer.on_refuse(launch, refusal, behind);
+  return order_.head_of_line && for_all;
+}
+
+// The last one in line of those that hold an SM that the launch can use.
+int32_t BlockScheduler::holder_before(const LaunchState& state) const {
+  const auto holds_some = [&](const int32_t holder) {
+    return state.group == kWholeGpu ||
+           groups_[launches_[holder].group].sms.meets(groups_[state.group].sms);
+  };
+  const auto found = std::find_if(holders_.rbegin(), holders_.rend(), holds_some);
+  return found == holders_.rend() ? -1 : *found;
+}
+
+// Of each group the last one is enough.
+void BlockScheduler::hold_for(const int32_t launch) {
+  const int32_t group = launches_[launch].group;
+  std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
+  holders_.push_back(launch);
+  gpu_.hold(groups_[group].sms);
+}
+
+// Where the scheduler does not look at it, a launch goes on holding what it waits for.
+void BlockScheduler::hold_again(const int32_t launch) {
+  const LaunchState& state = launches_[launch];
+  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu && state.looked_at > 0) {
+    hold_for(launch);
+  }
+}
+
+// Whether those before it hold each SM that it can use.
+bool BlockScheduler::all_held(const LaunchState& state) const {
+  const SmSet& held = gpu_.held();
+  if (held.empty()) return false;
+  if (state.group == kWholeGpu) return held.size() == gpu_.spec().sms;
+  return groups_[state.group].sms.is_within(held);
+}
+
+// Where launches may pass each other, one that was refused is so until an SM changes. Else one
+// whose SMs are all held is so until a holder has been placed whole; meanwhile it holds up nothing
+// that is not held up anyway.
+bool BlockScheduler::may_sleep(const LaunchState& state) const {
+  return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
+}
+
+void BlockScheduler::fall_asleep(const Place& place) {
+  const auto line = static_cast<size_t>(launches_[place.launch].group - kWholeGpu);
+  if (asleep_.size() <= line) asleep_.resize(line + 1);
+  asleep_[line].insert(waiting_.extract(place));
+}
+
+void BlockScheduler::wake_all() {
+  for (Line& line : asleep_) waiting_.merge(line);
+}
+
+void BlockScheduler::wake_if_any_sm_changed() {
+  if (order_.head_of_line || changes_seen_ == gpu_.changes()) return;
+  wake_all();
+  changes_seen_ = gpu_.changes();
+}
+
+// Launches that need the same SMs get them one after the other: the first of each group that needs
+// some of these.
+void BlockScheduler::wake_next_for(const SmSet& sms) {
+  if (!order_.head_of_line) return;
+  for (size_t line = 0; line < asleep_.size(); ++line) {
+    Line& asleep = asleep_[line];
+    if (asleep.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.meets(sms)) continue;
+    waiting_.insert(asleep.extract(asleep.begin()));
+  }
+}
+
+void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
+  const auto tell = [&](const int32_t launch) {
+    if (launches_[launch].looked_at == pass_) return;
+    pass.observer.on_refuse(launch, cause.refusal, cause.behind);
+  };
+  // The same cause is new to a launch that was looked at before the scheduler turned to another.
+  const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
+  if (cause.refusal != Refusal::none && pass.options.every_refusal && may_be_new) {
+    for (const Place& place : waiting_) tell(place.launch);
+  } else if (cause.refusal != Refusal::none) {
+    for (size_t k = 0; k < news_.size(); ++k) tell(news_[k]);  // there may be more by then
+  }
+  news_.clear();
+  cause_ = cause;
+}
+
+Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
+  LaunchState& state = launches_[launch];
+  if (all_held(state)) return Refusal::queue;
+  if (!gpu_.admits(state.demand)) return Refusal::local_memory;
+  if (state.demand.at_once) {
+    rooms_.ask(gpu_, state.demand);
+    if (!has_room_for_all(state)) {
+      return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+    }
+  }
+  footprints_.clear();
+  footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
+  const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
+  const std::span<int32_t> sms = memory(launch, pass);
+  const size_t count = choose(launch, pass, commit, sms);
+  const PlacedBlocks placed{launch, state.placed, sms.first(count), footprints_};
+  state.placed += static_cast<int32_t>(count);
+  if (state.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  for (const Footprint& footprint : footprints_) residents_.add(footprint.owner, launch);
+  Refusal refusal = Refusal::none;
+  if (state.waiting() > 0) {
+    rooms_.ask(gpu_, state.demand);
+    refusal = rooms_.commonest_limiter();
+  }
+  if (count > 0) pass.observer.on_place(placed);
+  return refusal;
+}
+
+// How many blocks of the launch were placed, and where.
+size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
+                              const std::span<int32_t> sms) {
+  const LaunchState& state = launches_[launch];
+  size_t count = 0;
+  while (pass.options.where && count < sms.size()) {
+    const auto next = pass.options.where(launch, state.placed + static_cast<int32_t>(count));
+    if (!next) break;
+    if (next->empty()) return count;
+    for (const int32_t sm : *next) {
+      commit(sm, 1);
+      sms[count++] = sm;
+    }
+  }
+  return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
+}
+
+// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no.
+bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
+  if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
+  return fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
+}
+
+void BlockScheduler::check_cooperative(const Launch& launch, const Demand& demand,
+                                       const int32_t index) const {
+  const int32_t allowed = allowed_at_once(model_, launch, demand, launch.blocks);
+  if (allowed >= launch.blocks) return;
+  const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";
+  refuse(index, "cooperative: all blocks must be resident at once, and " + where +
+                    gpu_.spec().name + " holds " + std::to_string(allowed) + "; got " +
+                    std::to_string(launch.blocks));
+}
+
+// As many as wait, or as the GPU holds at most.
+std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass) {
+  const LaunchState& state = launches_[launch];
+  const auto waiting = static_cast<size_t>(state.waiting());
+  if (pass.options.memory) {
+    const std::span<int32_t> given = pass.options.memory(launch, state.placed);
+    if (!given.empty() && given.size() < waiting) refuse("memory: less than for all that wait");
+    if (!given.empty()) return given.first(waiting);
+  }
+  const DeviceSpec& spec = gpu_.spec();
+  const size_t most = std::min(waiting, static_cast<size_t>(spec.sms) * spec.blocks_per_sm);
+  if (sms_.size() < most) sms_.resize(most);
+  return std::span(sms_).first(most);
+}
+
+// Blocks of a launch on one SM are alike, so that SM's footprints go to them in order.
+void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
+  if (sms.size() < 2) return;
+  end_of_sm_.assign(gpu_.spec().sms, 0);
+  for (const int32_t sm : sms) ++end_of_sm_[sm];
+  std::exclusive_scan(end_of_sm_.begin(), end_of_sm_.end(), end_of_sm_.begin(), 0);
+  by_sm_.resize(sms.size());
+  for (const Footprint& footprint : footprints_) by_sm_[end_of_sm_[footprint.sm]++] = footprint;
+  for (size_t block = sms.size(); block-- > 0;) {
+    footprints_[block] = by_sm_[--end_of_sm_[sms[block]]];
+  }
+}
+
+void BlockScheduler::leave(const int32_t launch, const Footprint& footprint) {
+  if (!residents_.remove(footprint.owner, launch)) refuse_footprint(launch);
+  gpu_.release(launches_[launch].demand, footprint);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,136 @@
+#include "tbsched/sim/contention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr int kMostRounds = 200;
+constexpr double kSettled = 1e-7;
+constexpr double kLongestWait = 1e6;
+constexpr size_t kMostKnown = 1 << 16;
+// What is measured of a resource that cannot give more is less than all of it, and so are waits.
+constexpr double kMostUse = 0.97;
+constexpr double kMostOfTime = 0.95;
+
+}  // namespace
+
+Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
+    : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
+
+// Alone, too, its blocks have waited for each other. A wait for memory that took a part of the time
+// would have taken 1 / (1 + d) of that with nobody beside it, and the rest as long as it did.
+void Contention::measured_alone(const int32_t kernel, const std::span<const Alike> alone) {
+  Needs& needs = kernels_[kernel];
+  double blocks = 0, sms = 0;
+  for (const Alike& each : alone) {
+    for (const auto& [own, count] : each.held) blocks += static_cast<double>(each.sms) * count;
+    sms += each.sms;
+  }
+  double queued = 0;
+  for (size_t r = 0; r < kResources; ++r) {
+    const double used = needs.shares[r] * blocks / (r < kInside ? sms : sms_);
+    const double most = std::min(used, kMostUse);
+    if (used > 0) needs.shares[r] *= most / used;
+    const double longer = sharing_.softness * most / (1 - most);
+    if (r >= kInside) needs.waits[r] /= 1 + longer;
+    queued += needs.waits[r] * longer;
+  }
+  const double slowed = 1 / (1 - std::min(queued, kMostOfTime));
+  for (size_t r = 0; r < kResources; ++r) {
+    needs.shares[r] *= slowed;
+    needs.waits[r] *= slowed;
+  }
+  known_.clear();
+}
+
+const std::vector<double>& Contention::times(const std::span<const Alike> alike) {
+  std::vector<int32_t> asked;
+  for (const Alike& each : alike) {
+    asked.push_back(-each.sms);
+    for (const auto& [kernel, count] : each.held) asked.insert(asked.end(), {kernel, count});
+  }
+  if (const auto found = known_.find(asked); found != known_.end()) return found->second;
+  waits_.assign(alike.size(), Waits{});
+  for (int round = 0; round < kMostRounds; ++round) {
+    double change = settle_outside(alike);
+    for (size_t row = 0; row < alike.size(); ++row) {
+      change = std::max(change, settle_inside(alike[row], waits_[row]));
+    }
+    if (change < kSettled) break;
+  }
+  std::vector<double> found;
+  for (size_t row = 0; row < alike.size(); ++row) {
+    for (const auto& [kernel, count] : alike[row].held) found.push_back(time(kernel, waits_[row]));
+  }
+  if (known_.size() >= kMostKnown) known_.clear();
+  return known_.emplace(std::move(asked), std::move(found)).first->second;
+}
+
+double Contention::time(const int32_t kernel, const Waits& waits) const {
+  double sum = 1;
+  for (size_t r = 0; r < kResources; ++r) sum += kernels_[kernel].waits[r] * waits[r];
+  return sum;
+}
+
+double Contention::use(const Held& held, const size_t resource, const Waits& waits) const {
+  double sum = 0;
+  for (const auto& [kernel, count] : held) {
+    const double share = kernels_[kernel].shares[resource];
+    if (share > 0) sum += count * share / time(kernel, waits);
+  }
+  return sum;
+}
+
+// Finds the wait that agrees with the use it leaves.
+template <typename Use>
+void Contention::settle(double& wait, const Use& use) const {
+  const auto excess = [&](const double tried) {
+    wait = tried;
+    return use() - tried / (tried + sharing_.softness);
+  };
+  if (excess(0) <= 0) {
+    wait = 0;
+    return;
+  }
+  double low = 0, high = 1;
+  while (excess(high) > 0 && high < kLongestWait) low = std::exchange(high, 4 * high);
+  for (int k = 0; k < 60 && high - low > kSettled * high / 4; ++k) {
+    const double middle = (low + high) / 2;
+    (excess(middle) > 0 ? low : high) = middle;
+  }
+  wait = (low + high) / 2;
+}
+
+double Contention::settle_inside(const Alike& alike, Waits& waits) const {
+  double change = 0;
+  for (size_t r = 0; r < kInside; ++r) {
+    const double before = waits[r];
+    settle(waits[r], [&] { return use(alike.held, r, waits); });
+    change = std::max(change, std::abs(waits[r] - before) / (1 + before));
+  }
+  return change;
+}
+
+double Contention::settle_outside(const std::span<const Alike> alike) {
+  double change = 0;
+  for (size_t r = kInside; r < kResources; ++r) {
+    double wait = waits_.empty() ? 0 : waits_[0][r];
+    const double before = wait;
+    settle(wait, [&] {
+      double sum = 0;
+      for (size_t row = 0; row < alike.size(); ++row) {
+        waits_[row][r] = wait;
+        sum += alike[row].sms * use(alike[row].held, r, waits_[row]);
+      }
+      return sum / sms_;
+    });
+    for (Waits& waits : waits_) waits[r] = wait;
+    change = std::max(change, std::abs(wait - before) / (1 + before));
+  }
+  return change;
+}
+
+}  // namespace tbsched

@@ -1,0 +1,135 @@
+// Copies and memsets that are no kernels of the driver: when each begins and ends.
+//
+// An example: two copies of 16 MB from the host to the GPU may begin at once. The first ends after
+// 0.3 ms, the second after 0.6 ms.
+//
+// The rules:
+//   1. There is a copy engine for each direction between the host and the GPU, or one for both. It
+//      moves the bytes of one copy at a time. While two engines move bytes, each does so more
+//      slowly.
+//   2. An engine has a few channels, each first in, first out. A copy that waits for its stream
+//      holds up what is behind it in its channel, whatever the stream. Streams take channels as
+//      they take hardware queues.
+//   3. An engine goes on with the copies of one channel until the next one there must wait. Then it
+//      turns to the next channel. An engine that stood still learns a while later that a copy need
+//      not wait any more, and by then of others, too: it takes the first channel that has one.
+//   4. Small copies from the host and small memsets take no engine. They go through the hardware
+//      queue of their stream, and take no room on an SM.
+//   5. The host itself copies from and to pageable memory, within the call.
+//
+// Source: traces ways/copies; docs/explanation/copies.md.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+#include "tbsched/sim/clock.h"
+#include "tbsched/sim/engine_sharing.h"
+
+namespace tbsched {
+
+class CopyEngines {
+ public:
+  static constexpr size_t kEngines = 2;
+
+  // They outlive it.
+  CopyEngines(const DeviceSpec& spec, const Clock& clock);
+
+  // Before the first: other processes use the engines, too.
+  void share(const std::span<EngineTurns, kEngines> engines, const int32_t process) {
+    if (!spec_.mechanisms.copy_engines || spec_.engine_slice_ns == 0) return;
+    shared_ = engines.data();
+    process_ = process;
+  }
+  // Before the first: how many there are. Their numbers count from 0.
+  void expect(int32_t transfers);
+  void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
+  void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
+  bool empty() const { return needs_.empty(); }
+  // Whether an engine moves it. Else it takes a hardware queue.
+  bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
+  // Whether the same engine moves both; -1 is no transfer.
+  bool share_engine(int32_t a, int32_t b) const;
+  // How long the host copies within the call.
+  int64_t call_ns(const int32_t transfer) const { return needs_[transfer].call_ns; }
+
+  // Begins one without an engine. Returns when it ends. All times are by the own clock.
+  int64_t run(int32_t transfer, bool in_graph);
+
+  // Of one with an engine. It takes a channel from the call on.
+  void enqueue(int32_t transfer, int32_t stream);
+  // In a graph, it takes one that is for graphs alone once it waits for nothing.
+  void enqueue_node(int32_t transfer);
+  // It waits for no other work any more, if it has, and may move bytes from then on.
+  void be_ready(int32_t transfer, int64_t from_ns, bool has_waited);
+  // The next one that an engine begins now, if there is any. times() has its end.
+  std::optional<int32_t> begin();
+  // When one ends that an engine has just begun, unless another one is in its way.
+  int64_t first_end_ns(const int32_t transfer) const {
+    return clock_.to_own(times_[transfer].end_ns);
+  }
+  // Of one that an engine has begun: when it ends, as far as is known now. It may be later than it
+  // was: another one, which began since, slows it down, or another process stops it.
+  int64_t ends_ns(int32_t transfer) const;
+  void end(int32_t transfer);
+
+  const std::vector<TransferTime>& times() const { return times_; }
+
+ private:
+  static constexpr int32_t kNone = -1;
+  struct Need {
+    int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one
+    int64_t bytes_ns = 0;
+    std::optional<int64_t> in_graph_ns = {};  // if that is another time
+    int64_t call_ns = 0;
+    int64_t ready_ns = kNever;
+    bool has_waited = false;
+    bool slows = false;  // while the other engine moves bytes
+  };
+  struct Channel {
+    std::vector<int32_t> waiting;
+    size_t head = 0;
+    int64_t last_use = 0;
+    int32_t last_stream = kNone;
+
+    bool empty() const { return head == waiting.size(); }
+    int32_t next() const { return waiting[head]; }
+  };
+  struct Engine {
+    std::vector<Channel> channels;  // the last is for graphs
+    size_t current = 0;
+    bool busy = false;
+    int64_t free_ns = 0;
+    int64_t uses = 0;
+    // What it moves, how long that would take alone from `as_of_ns` on.
+    int32_t moves = kNone;
+    int64_t as_of_ns = 0;
+    int64_t left_ns = 0;
+  };
+
+  Need need_of(const Copy& copy) const;
+  Need need_of(const Memset& memset) const;
+  int64_t ready_ns(const Channel& channel) const { return needs_[channel.next()].ready_ns; }
+  static Channel& channel_for(std::span<Channel> channels, int32_t stream);
+  int32_t next_of(Engine& engine, int64_t now);  // takes it; kNone: there is none
+  void slow_down(Engine& begun, Engine& other);
+  double slower(const Engine& engine) const;
+  int64_t beside_ns(const Engine& engine) const;
+  int64_t alone_ns(const Engine& engine, int64_t beside_ns) const;
+
+  const DeviceSpec& spec_;
+  const Clock& clock_;
+  std::vector<Need> needs_;
+  std::vector<TransferTime> times_;
+  std::array<Engine, kEngines> engines_;
+  EngineTurns* shared_ = nullptr;  // of each engine, if processes take turns in it
+  int32_t process_ = 0;
+};
+
+}  // namespace tbsched

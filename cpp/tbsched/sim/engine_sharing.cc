@@ -1,0 +1,65 @@
+#include "tbsched/sim/engine_sharing.h"
+
+#include <algorithm>
+
+#include "tbsched/program/timeline.h"
+
+namespace tbsched {
+
+int64_t renewed(const int64_t slice_ends_ns, const int64_t until_ns, const int64_t slice_ns) {
+  const int64_t missing_ns = until_ns - slice_ends_ns;
+  if (missing_ns <= 0 || until_ns == kNever) return slice_ends_ns;
+  return slice_ends_ns + (missing_ns + slice_ns - 1) / slice_ns * slice_ns;
+}
+
+void EngineTurns::begin(const int32_t process, const int64_t now, const int64_t start_ns,
+                        const int64_t bytes_ns) {
+  advance(now, kNobody);
+  const bool goes_on = before_.process == process && start_ns < before_.slice_ends_ns &&
+                       start_ns - before_.ended_ns <= pause_ns_;
+  claims_.insert(goes_on ? claims_.begin() : claims_.end(), {process, start_ns, bytes_ns});
+  if (!goes_on) return;
+  holder_ = process;
+  slice_ends_ns_ = before_.slice_ends_ns;
+}
+
+int64_t EngineTurns::ends_ns(const int32_t process) const {
+  EngineTurns later = *this;
+  return later.advance(kNever, process);
+}
+
+// Returns when the copy of a process ends, if that is earlier.
+int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
+  // A copy of no time ends in the instant in which it begins.
+  const auto ends_now = [&] {
+    const Claim& first = claims_.front();
+    const bool has_engine = first.process == holder_ || holder_ == kNobody;
+    return has_engine && first.start_ns <= now_ && first.left_ns == 0;
+  };
+  while (!claims_.empty() && (now_ < until_ns || ends_now())) {
+    Claim& first = claims_.front();
+    if (first.process != holder_) {
+      first.start_ns = std::max(first.start_ns, now_ + (holder_ == kNobody ? 0 : switch_ns_));
+      slice_ends_ns_ = first.start_ns + slice_ns_;
+      holder_ = first.process;
+    }
+    const int64_t from_ns = std::max(now_, first.start_ns);
+    slice_ends_ns_ = renewed(slice_ends_ns_, from_ns, slice_ns_);
+    const int64_t ends_ns = from_ns + first.left_ns;
+    const int64_t stops_ns = claims_.size() > 1 ? std::max(slice_ends_ns_, now_) : kNever;
+    now_ = std::min({until_ns, ends_ns, stops_ns});
+    first.left_ns -= std::max<int64_t>(0, now_ - from_ns);
+    if (now_ == ends_ns) {
+      const bool found = first.process == process;
+      before_ = {first.process, now_, slice_ends_ns_};
+      claims_.erase(claims_.begin());
+      if (found) return now_;
+    } else if (now_ == stops_ns) {
+      std::ranges::rotate(claims_, claims_.begin() + 1);
+    }
+  }
+  if (until_ns != kNever) now_ = std::max(now_, until_ns);
+  return now_;
+}
+
+}  // namespace tbsched

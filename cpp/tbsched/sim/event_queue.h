@@ -1,0 +1,122 @@
+// What happens at which time: one queue of all events of a process, in two clock domains.
+//
+// Events of one instant happen in the order of their phases: blocks leave, then operations change,
+// then hosts call, then the scheduler may turn to another launch.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "tbsched/program/timeline.h"
+#include "tbsched/sim/clock.h"
+
+namespace tbsched {
+
+enum class Phase : uint8_t { leave, change, call, turn };
+
+// Of a change: what happens to the operation.
+enum class Change : uint8_t { none, done, triggered, one_met, issued, reached, transferred };
+
+// The clock by which an event happens.
+enum class Domain : uint8_t { process, gpu };
+
+struct TimedEvent {
+  int64_t time_ns;  // by the clock of its domain
+  int32_t subject;  // blocks that leave together, an operation, or the event that a host calls
+  Change change = Change::none;
+  int64_t place = 0;  // of several in one phase at once, in this order, then by subject
+
+  // The first is at the top of a heap.
+  bool operator<(const TimedEvent& other) const {
+    return std::tie(time_ns, place, subject) > std::tie(other.time_ns, other.place, other.subject);
+  }
+};
+
+class EventQueue {
+ public:
+  // The clock outlives it.
+  explicit EventQueue(const Clock& clock) : clock_(clock) {}
+
+  void push(const Phase phase, const Domain domain, const TimedEvent& event) {
+    Heap& heap = heap_of(phase, domain);
+    heap.push_back(event);
+    std::push_heap(heap.begin(), heap.end());
+  }
+
+  // The first event of the phase that has happened by now.
+  std::optional<TimedEvent> pop(const Phase phase) {
+    Heap& own = heap_of(phase, Domain::process);
+    Heap& live = heap_of(phase, Domain::gpu);
+    const bool own_is_due = !own.empty() && own.front().time_ns <= clock_.now();
+    const bool live_is_due = !live.empty() && live.front().time_ns <= clock_.gpu_now();
+    if (!own_is_due && !live_is_due) return std::nullopt;
+    Heap& first = !live_is_due ? own : !own_is_due || !(by_own(live) < own.front()) ? live : own;
+    const TimedEvent found = first.front();
+    std::pop_heap(first.begin(), first.end());
+    first.pop_back();
+    return found;
+  }
+  bool is_due(const Phase phase) const {
+    return next_of(heap_of(phase, Domain::process)) <= clock_.now() ||
+           next_of(heap_of(phase, Domain::gpu)) <= clock_.gpu_now();
+  }
+
+  // When the next event happens, by the own clock; kNever: none.
+  int64_t next_ns() const {
+    int64_t own_ns = kNever;
+    for (const auto& phase : heaps_) own_ns = std::min(own_ns, next_of(phase[0]));
+    const int64_t live_ns = clock_.to_own(next_live_ns());
+    const int64_t next_ns = std::min(own_ns, live_ns);
+    return next_ns == kNever ? kNever : std::max(next_ns, clock_.now());
+  }
+  // The same, by the GPU's clock, of events that happen whoever has the GPU.
+  int64_t next_live_ns() const {
+    int64_t next_ns = kNever;
+    for (const auto& phase : heaps_) next_ns = std::min(next_ns, next_of(phase[1]));
+    return next_ns;
+  }
+
+  // Gives events of the own clock other times.
+  template <typename NewTime>
+  void reschedule(const Phase phase, const NewTime& new_time) {
+    Heap& heap = heap_of(phase, Domain::process);
+    for (TimedEvent& event : heap) event.time_ns = new_time(event);
+    std::make_heap(heap.begin(), heap.end());
+  }
+  // Visits events of the own clock in the order of time.
+  template <typename Visit>
+  void for_each_in_order(const Phase phase, const Visit& visit) const {
+    Heap sorted = heap_of(phase, Domain::process);
+    std::sort(sorted.begin(), sorted.end());
+    std::for_each(sorted.rbegin(), sorted.rend(), visit);
+  }
+  void clear(const Phase phase) {
+    for (Heap& heap : heaps_[static_cast<size_t>(phase)]) heap.clear();
+  }
+
+ private:
+  using Heap = std::vector<TimedEvent>;
+
+  Heap& heap_of(const Phase phase, const Domain domain) {
+    return heaps_[static_cast<size_t>(phase)][static_cast<size_t>(domain)];
+  }
+  const Heap& heap_of(const Phase phase, const Domain domain) const {
+    return heaps_[static_cast<size_t>(phase)][static_cast<size_t>(domain)];
+  }
+  static int64_t next_of(const Heap& heap) { return heap.empty() ? kNever : heap.front().time_ns; }
+  TimedEvent by_own(const Heap& live) const {
+    TimedEvent event = live.front();
+    event.time_ns = clock_.to_own(event.time_ns);
+    return event;
+  }
+
+  const Clock& clock_;
+  std::array<std::array<Heap, 2>, 4> heaps_;  // by phase and domain
+};
+
+}  // namespace tbsched

@@ -1,0 +1,460 @@
+#include "tbsched/sim/gpu_work.h"
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <variant>
+
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/driver_kernels.h"
+
+namespace tbsched {
+
+GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events)
+    : spec_(spec),
+      clock_(clock),
+      events_(events),
+      order_(launch_order_named(spec.launch_order)),
+      operations_(spec, clock, events, *this),
+      queues_(spec, clock, operations_),
+      engines_(spec, clock),
+      graphs_(spec, clock, operations_, queues_, engines_) {}
+
+void GpuWork::make_non_blocking(const int32_t stream) {
+  operations_.stream(operations_.stream_named(stream)).non_blocking = true;
+}
+
+void GpuWork::expect(const int32_t launches, const int32_t hidden, const int32_t transfers) {
+  numbering_ = Numbering(launches, hidden, transfers);
+  engines_.expect(transfers);
+}
+
+void GpuWork::catch_up() {
+  do {
+    while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) happen(*event);
+    operations_.finish_all();
+  } while (!engines_.empty() && begin_engines());
+}
+
+void GpuWork::happen(const TimedEvent& event) {
+  operations_.happens(event);
+  const int32_t index = event.subject;
+  switch (event.change) {
+    case Change::done:
+      operations_.finish_later(index);
+      break;
+    case Change::triggered:
+      operations_.trigger(index);
+      break;
+    case Change::one_met:
+      operations_.meet_one(index);
+      break;
+    case Change::issued:
+      // By the clock of the GPU: the own one may not have gone on since.
+      operations_[index].issued_ns = std::min(operations_[index].issued_ns, clock_.now());
+      if (operations_[index].follows_nodes) {
+        queues_.use(operations_[index].stream);
+      } else {
+        queues_.enqueue(index);
+      }
+      break;
+    case Change::transferred:
+      end_transfer(index);
+      break;
+    case Change::reached:
+    case Change::none:
+      break;
+  }
+}
+
+// -- what hosts issue ----------------------------------------------------------------------------
+
+int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
+                       const std::span<const int64_t> issue_ns) {
+  catch_up();
+  int64_t ends_ns = clock_.now();
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { issue(launch, numbers.launch); },
+                 [](const Release&) {},  // of held launches, which are not issued here
+                 [&](const RecordEvent& record) { issue(record); },
+                 [&](const WaitEvent& wait) { issue(wait); },
+                 [&](const GraphLaunch& graph) { ends_ns = issue(graph, numbers, issue_ns); },
+                 [&](const Copy& copy) {
+                   issue_transfer(copy, numbers);
+                   ends_ns += engines_.call_ns(numbers.transfer);
+                 },
+                 [&](const Memset& memset) { issue_transfer(memset, numbers); },
+                 [](const Synchronize&) {},
+             },
+             event);
+  catch_up();
+  return ends_ns;
+}
+
+void GpuWork::issue(const Launch& launch, const int32_t number) {
+  const int32_t stream = operations_.stream_named(launch.stream);
+  if (!launch.stream) operations_.stream(stream).non_blocking = launch.non_blocking;
+  const bool programmatic = operations_.may_be_programmatic(launch, operations_.stream(stream));
+  const int32_t index = add({.kind = OperationKind::launch,
+                             .launch = number,
+                             .priority = launch.priority,
+                             .programmatic = programmatic},
+                            stream);
+  numbering_.set(number, index);
+  if (launch.delay_ns != 0) queues_.delay(index, launch.delay_ns);
+  enqueue(index);
+  operations_.stream(stream).go_on_from(index);
+  if (!launch.completion_event) return;
+  // It happens by itself, not in the order of the stream.
+  const int32_t record = operations_.push({.kind = OperationKind::record,
+                                           .issued_ns = clock_.now(),
+                                           .stream = stream,
+                                           .non_blocking = true,
+                                           .last_launch = index});
+  operations_[index].record = record;
+  operations_.note_record(*launch.completion_event, record);
+}
+
+void GpuWork::issue(const RecordEvent& record) {
+  const int32_t stream = operations_.stream_named(record.stream);
+  const bool waits =
+      queues_.backs_off() && queues_.goes_unnoticed_behind(operations_.stream(stream).last_launch);
+  const int32_t index = add({.kind = OperationKind::record, .pending = waits ? 1 : 0}, stream);
+  if (waits) records_put_off_.push_back(index);
+  operations_.note_record(record.event, index);
+}
+
+void GpuWork::issue(const WaitEvent& wait) {
+  const int32_t stream = operations_.stream_named(wait.stream);
+  const int32_t record = operations_.last_record(wait.event);
+  if (record >= 0 && !operations_[record].done() && operations_[record].stream != stream) {
+    operations_.stream(stream).waits_for_event = true;
+  }
+  const int32_t index = add({.kind = OperationKind::wait, .record = record}, stream);
+  operations_.stream(stream).last_wait = index;
+}
+
+template <typename Transfer>
+void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers) {
+  const int32_t transfer = numbers.transfer;
+  engines_.add(transfer, asked);
+  const int32_t stream = operations_.stream_named(asked.stream);
+  if (!asked.stream) operations_.stream(stream).non_blocking = asked.non_blocking;
+  Operation operation{
+      .kind = OperationKind::launch, .launch = transfer_number(transfer), .transfer = transfer};
+  if (driver_kernel(spec_, asked)) {
+    const int32_t before = operations_.stream(stream).last_launch;
+    const int32_t kernel = numbering_.number_of_hidden(numbers.hidden);
+    operation = {.kind = OperationKind::launch,
+                 .launch = kernel,
+                 .priority = before < 0 ? 0 : operations_[before].priority};
+    numbering_.set(kernel, operations_.size());
+  } else if (engines_.has_engine(transfer)) {
+    operation.kind = OperationKind::engine_copy;
+    operation.by_engine = true;
+    engines_.enqueue(transfer, stream);
+  }
+  numbering_.set_transfer(transfer, operations_.size());
+  const int32_t index = add(operation, stream);
+  if (operation.is_launch()) enqueue(index);
+  operations_.stream(stream).go_on_from(index);
+}
+
+int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
+                       const std::span<const int64_t> issue_ns) {
+  const int32_t stream = operations_.stream_named(launched.stream);
+  const int32_t begin =
+      add({.kind = OperationKind::graph_begin, .record = graphs_.last_end(launched)}, stream);
+  not_over_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
+  const int32_t end = add({.kind = OperationKind::graph_end}, stream);
+  graphs_.end(launched, begin, end);
+  operations_.stream(stream).go_on_from(end);
+  return graphs_.until_ns();
+}
+
+int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
+  const int32_t last = operations_.stream(stream).last;
+  // Two copies by one engine follow each other at once.
+  const bool goes_on = last >= 0 && operation.kind == OperationKind::engine_copy &&
+                       engines_.share_engine(operations_[last].transfer, operation.transfer);
+  const int32_t index =
+      operations_.add(operation, stream, goes_on ? Milestone::over : Milestone::done);
+  if (operation.is_launch()) ++not_over_;
+  count_arrival(index);
+  const Operation& added = operations_[index];
+  if (!added.is_launch() && added.pending == 0 && operations_.has_legacy_turn(index)) {
+    go_on(index);
+  }
+  return index;
+}
+
+// For the turns of processes.
+void GpuWork::count_arrival(const int32_t index) {
+  Operation& operation = operations_[index];
+  const int32_t last = operation.last_launch;
+  const bool is_next = last < 0 || operations_[last].done();
+  const bool follows_kernel = !is_next && operations_[last].needs_turn();
+  if (operation.is_launch()) {
+    if (is_next || follows_kernel) ++arrivals_;
+  } else if (follows_kernel && (operation.kind == OperationKind::record ||
+                                operation.kind == OperationKind::engine_copy)) {
+    operation.behind_launch = true;
+    queues_.note_behind_launch(1);
+    ++arrivals_;
+  }
+}
+
+// While the driver issues a graph, it issues nothing else.
+void GpuWork::enqueue(const int32_t launch) {
+  if (clock_.now() >= graphs_.until_ns()) return queues_.enqueue(launch);
+  operations_[launch].issued_ns = graphs_.until_ns();
+  operations_.change_at(graphs_.until_ns(), launch, Change::issued, GraphIssue::kBehindGraph);
+}
+
+void GpuWork::load(const int32_t launch) {
+  catch_up();
+  ++not_over_;
+  const int32_t load = operations_.add_load(launch);
+  if (operations_[load].pending == 0) {
+    operations_.change_at(clock_.now() + spec_.load_ns, load, Change::done);
+  }
+}
+
+// -- what hosts wait for -------------------------------------------------------------------------
+
+int32_t GpuWork::add_host_wait() {
+  return operations_.push(
+      {.kind = OperationKind::host_wait, .issued_ns = clock_.now(), .non_blocking = true});
+}
+
+std::optional<int32_t> GpuWork::unless_over(const int32_t wait) const {
+  return operations_[wait].pending == 0 ? std::nullopt : std::optional(wait);
+}
+
+std::optional<int32_t> GpuWork::wait_for(const Event& event) {
+  catch_up();
+  const int32_t wait = add_host_wait();
+  const auto* const synchronize = std::get_if<Synchronize>(&event);
+  if (synchronize != nullptr && synchronize->event) {
+    operations_.depend(wait, operations_.last_record(*synchronize->event));
+  } else if (synchronize == nullptr || !synchronize->stream) {
+    operations_.depend_on_streams(wait, false);
+  } else if (*synchronize->stream == kLegacyStream) {
+    operations_.depend_on_streams(wait, true);
+  } else {
+    const int32_t stream = operations_.stream_named(*synchronize->stream);
+    operations_.depend(wait, operations_.stream(stream).last);
+  }
+  return unless_over(wait);
+}
+
+std::optional<int32_t> GpuWork::wait_for_transfer(const int32_t transfer) {
+  catch_up();
+  const int32_t wait = add_host_wait();
+  operations_.depend(wait, numbering_.operation_of_transfer(transfer), Milestone::over,
+                     static_cast<int32_t>(spec_.host_return_ns));
+  return unless_over(wait);
+}
+
+std::optional<int32_t> GpuWork::wait_for_place(const Launch& launch) {
+  catch_up();
+  const std::optional<int32_t> stream = operations_.known_stream(launch.stream);
+  if (!queues_.is_full_for(stream)) return std::nullopt;
+  const int32_t wait = add_host_wait();
+  queues_.await_place(stream, wait);
+  return wait;
+}
+
+std::vector<int32_t> GpuWork::take_over() {
+  catch_up();
+  return std::exchange(over_, {});
+}
+
+// -- what goes on --------------------------------------------------------------------------------
+
+void GpuWork::on_met(const int32_t index) {
+  const Operation& operation = operations_[index];
+  if (operation.kind == OperationKind::load) {
+    operations_.change_at(clock_.now() + spec_.load_ns, index, Change::done);
+  } else if (!operation.is_launch()) {
+    if (operations_.has_legacy_turn(index)) go_on(index);
+  } else if (operation.follows_nodes && operation.transfer >= 0) {
+    begin_transfer(index);
+  } else if (operation.follows_nodes) {
+    nodes_.insert({rank(index), ++nodes_ready_, index});
+  } else if (operations_.waits_for_nothing(index) && !operation.programmatic) {
+    if (!operation.after_copy) return queues_.notice(index);
+    const auto idle_since_ns = running_ > 0 ? std::nullopt : std::optional(idle_since_ns_);
+    if (queues_.notice_after_copy(index, idle_since_ns)) ++wakeups_;
+  }
+}
+
+void GpuWork::on_legacy_turn(const int32_t index) {
+  if (operations_[index].is_launch()) {
+    queues_.notice(index);
+  } else {
+    go_on(index);
+  }
+}
+
+void GpuWork::on_done(const int32_t index) {
+  const OperationKind kind = operations_[index].kind;
+  if (kind == OperationKind::host_wait) over_.push_back(index);
+  if (kind == OperationKind::load) --not_over_;
+}
+
+// One that takes no hardware queue need not wait any more.
+void GpuWork::go_on(const int32_t index) {
+  if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
+  if (operations_[index].transfer < 0) {
+    operations_.finish_later(index);
+  } else {
+    begin_transfer(index);
+  }
+}
+
+std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
+  catch_up();
+  if (!engines_.empty()) begin_transfers_at_heads();
+  if (!room_for_grid) return std::nullopt;
+  int32_t first = -1;  // a queue
+  for (int32_t queue = 0; queue < queues_.count(); ++queue) {
+    const int32_t head = queues_.head(queue);
+    if (head < 0 || !queues_.is_ready(head) || queues_.begins_delay(head)) continue;
+    if (first < 0 || before(head, queues_.head(first))) first = queue;
+  }
+  int32_t taken = first < 0 ? -1 : queues_.head(first);
+  if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->operation, taken))) {
+    taken = nodes_.extract(nodes_.begin()).value().operation;
+  } else if (first < 0) {
+    return std::nullopt;
+  } else {
+    queues_.pass(first, over_);
+  }
+  ++running_;
+  const Operation& operation = operations_[taken];
+  if (operation.record >= 0) {
+    operations_.change_at(clock_.now() + spec_.launch_completion_latency_ns, operation.record,
+                          Change::done);
+  }
+  return operation.launch;
+}
+
+int32_t GpuWork::rank(const int32_t operation) const {
+  return order_.by_priority ? operations_[operation].priority : 0;
+}
+
+int32_t GpuWork::turn(const int32_t operation) const {
+  const int32_t launch = operations_[operation].launch;
+  return launch >= 0 && std::cmp_less(launch, turns_.size()) ? turns_[launch] : 0;
+}
+
+bool GpuWork::before(const int32_t a, const int32_t b) const {
+  return std::tuple(rank(a), turn(a), a) < std::tuple(rank(b), turn(b), b);
+}
+
+void GpuWork::trigger(const int32_t launch, const int64_t at_ns) {
+  operations_.change_at(at_ns + spec_.trigger_latency_ns, operation_of(launch), Change::triggered);
+}
+
+std::span<const int32_t> GpuWork::end(const int32_t launch) {
+  --running_;
+  --not_over_;
+  idle_since_ns_ = clock_.now();
+  return operations_.leave(operation_of(launch));
+}
+
+// -- copies and memsets that are no kernels
+// --------------------------------------------------------
+
+// Those at the head of a queue. They need no room for a grid. One that ends at once lets others
+// begin, until only launches are left at the heads.
+void GpuWork::begin_transfers_at_heads() {
+  for (;;) {
+    for (int32_t queue = 0; queue < queues_.count(); ++queue) {
+      for (int32_t head = queues_.head(queue);
+           head >= 0 && operations_[head].transfer >= 0 && queues_.is_ready(head);
+           head = queues_.head(queue)) {
+        begin_transfer(head);
+        queues_.pass(queue, over_);
+      }
+    }
+    if (!begin_engines()) return;
+    catch_up();
+  }
+}
+
+// It waits for nothing any more.
+void GpuWork::begin_transfer(const int32_t index) {
+  const Operation& operation = operations_[index];
+  const int64_t now = clock_.now();
+  if (!operation.by_engine) {
+    return end_transfer_at(index, engines_.run(operation.transfer, operation.follows_nodes));
+  }
+  if (operation.graph >= 0) engines_.enqueue_node(operation.transfer);
+  const int32_t before = operation.follows_nodes ? operation.held_by : operation.last_launch;
+  const bool goes_on = before >= 0 &&
+                       (operation.graph >= 0 || operations_[before].over_ns == now) &&
+                       engines_.share_engine(operations_[before].transfer, operation.transfer);
+  const bool waited =
+      now > (operation.is_prepared ? queues_.reaches_gpu_ns(index) : operation.issued_ns);
+  const int64_t staged_ns = operation.issued_ns + engines_.call_ns(operation.transfer);
+  const int64_t reaches_ns = operation.is_prepared ? now : staged_ns + spec_.host_copy_issue_ns;
+  const int64_t latency_ns =
+      operation.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
+  const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
+  const int64_t from_ns = std::max(reaches_ns, waited_ns);
+  engines_.be_ready(operation.transfer, from_ns, waited);
+  operations_.change_at(from_ns, index, Change::reached);
+}
+
+void GpuWork::end_transfer_at(const int32_t operation, const int64_t end_ns) {
+  if (clock_.now() > kLatestNs || end_ns > 2 * kLatestNs) {
+    refuse("duration: a copy or memset from " + std::to_string(clock_.now()) + " to " +
+           std::to_string(end_ns) + " ns is beyond the range of time");
+  }
+  operations_.change_at(end_ns, operation, Change::transferred);
+}
+
+// Whether anything happens at once.
+bool GpuWork::begin_engines() {
+  while (const std::optional<int32_t> transfer = engines_.begin()) {
+    end_transfer_at(numbering_.operation_of_transfer(*transfer), engines_.first_end_ns(*transfer));
+  }
+  return events_.is_due(Phase::change);
+}
+
+void GpuWork::end_transfer(const int32_t index) {
+  const Operation& operation = operations_[index];
+  if (operation.by_engine) {
+    // Another one may have slowed it down, or another process stopped it.
+    const int64_t end_ns = engines_.ends_ns(operation.transfer);
+    if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
+  }
+  engines_.end(operation.transfer);
+  if (operation.is_launch()) --not_over_;
+  operations_.be_over(index);
+}
+
+// -- the turns of processes ----------------------------------------------------------------------
+
+void GpuWork::look_at_all() {
+  queues_.look_at_all();
+  for (const int32_t record : std::exchange(records_put_off_, {})) operations_.meet_one(record);
+}
+
+int64_t GpuWork::works_from_ns(const bool looks_at_all) const {
+  const int64_t now = clock_.now();
+  if (looks_at_all && !records_put_off_.empty()) return now;
+  if (std::cmp_equal(not_over_, looks_at_all ? 0 : queues_.unnoticed())) return kNever;
+  if (running_ > 0 || !nodes_.empty()) return now;
+  const bool stirring = operations_.stirring() > 0;
+  const int64_t first_ns = queues_.first_ready_ns(looks_at_all, stirring);
+  return first_ns == kNever && stirring ? now : first_ns;
+}
+
+int64_t GpuWork::first_arrival_ns() const {
+  return running_ > 0 || !nodes_.empty() ? clock_.now() : queues_.first_arrival_ns();
+}
+
+}  // namespace tbsched

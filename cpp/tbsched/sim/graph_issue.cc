@@ -1,0 +1,184 @@
+#include "tbsched/sim/graph_issue.h"
+
+#include <algorithm>
+#include <optional>
+#include <ranges>
+#include <variant>
+
+#include "tbsched/sim/driver_kernels.h"
+
+namespace tbsched {
+
+namespace {
+const Graph* executable_of(const GraphLaunch& launched) {
+  return (launched.executable ? launched.executable : launched.graph).get();
+}
+}  // namespace
+
+const GraphOrder& GraphIssue::bring(const GraphLaunch& launched) {
+  const auto [known, is_new] = graphs_.try_emplace(executable_of(launched));
+  Brought& graph = known->second;
+  if (!is_new) return graph.order;
+  graph.order = graph_order(*launched.graph, spec_);
+  graph.streams.assign(graph.order.roots.size(), operations_.stream_named(launched.stream));
+  const std::vector<int32_t>& roots = graph.order.queued;
+  for (const int32_t root : roots) {
+    if (root > 0) graph.streams[root] = operations_.stream_named(std::nullopt);
+  }
+  if (!graph.order.relays.empty() && spec_.mechanisms.joins_turn_front_ends) {
+    queues_.use(graph.order.last_root_first ? graph.streams[roots.back()]
+                                            : operations_.stream_named(std::nullopt));
+  }
+  for (const int32_t root : roots) queues_.use(graph.streams[root]);
+  return graph.order;
+}
+
+int32_t GraphIssue::last_end(const GraphLaunch& launched) const {
+  return graphs_.at(executable_of(launched)).last_end;
+}
+
+int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, EventNumbers numbers,
+                          const std::span<const int64_t> issue_ns, Numbering& numbering) {
+  const Brought& graph = graphs_.at(executable_of(launched));
+  const GraphOrder& order = graph.order;
+  const int32_t first = begin + 1;
+  const int32_t first_launch = numbers.launch;
+  for (const Node& node : launched.graph->nodes) add_node(node, begin, numbers, numbering);
+  for (size_t k = 0; k < order.relays.size(); ++k) {
+    const int32_t relay = numbering.number_of_hidden(numbers.hidden++);
+    numbering.set(relay, operations_.size());
+    add(relay, kRelayPriority, begin);
+  }
+  // Launches that wait for the graph before come first.
+  const int64_t now = clock_.now();
+  const int64_t from_ns = now < until_ns_ ? until_ns_ + 1 : now;
+  const IssueTimes issued =
+      issue_times(order, begin, first_launch, numbering.launches(), issue_ns, from_ns);
+  until_ns_ = issue_nodes(graph, begin, issued, from_ns);
+  for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
+    operations_.depend(first + edge.to, first + edge.from, Milestone::over, edge.latency_ns);
+  }
+  return operations_.size() - first;
+}
+
+void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int32_t end) {
+  graphs_.at(executable_of(launched)).last_end = end;
+  const auto nodes = static_cast<int32_t>(launched.graph->nodes.size());
+  for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
+}
+
+int64_t GraphIssue::issue_nodes(const Brought& graph, const int32_t begin, const IssueTimes& issued,
+                                const int64_t from_ns) {
+  // Dependents of an operation are told in the reverse order of these calls.
+  // Where it waits in another stream than its first one, its first root is told a place later.
+  const Operation& first = operations_[begin];
+  const bool told_late = first.stream != graph.streams[0] && first.pending > 0;
+  for (const int32_t node : graph.order.roots | std::views::reverse) {
+    const bool is_late = told_late && node == graph.order.roots.front();
+    operations_.depend(begin + 1 + node, begin, Milestone::done,
+                       is_late ? static_cast<int32_t>(spec_.node_place_ns) : 0);
+  }
+  const auto& [times, known] = issued;
+  const int64_t ends_ns = std::max(times.back(), from_ns);
+  for (size_t k = 0; k < times.size(); ++k) {
+    const auto [node, root] = graph.order.issued[k];
+    const int32_t index = begin + 1 + node;
+    Operation& operation = operations_[index];
+    const bool is_root = graph.order.roots[root] == node;
+    if (root > 0) operation.stream = graph.streams[root];
+    operation.issued_ns = times[k];
+    operation.follows_nodes = !is_root;
+    operation.is_prepared = is_root && (root == 0 || k < known);
+    if (!is_root && operation.transfer < 0) {
+      ++operation.pending;
+      operation.held_until_ns = queues_.reaches_gpu_ns(index);
+      operations_.change_at(operation.held_until_ns, index, Change::one_met);
+    }
+    // Roots with kernels take their queues first.
+    const bool is_first = is_root && operation.transfer < 0;
+    operations_.change_at(is_first ? std::max(times[k], from_ns) : ends_ns, index, Change::issued,
+                          is_first ? 0 : 1);
+  }
+  return ends_ns;
+}
+
+// When the driver issues each. Nobody says when it issues copies, memsets and what follows them: it
+// does so right before the next root of which that is known.
+GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const int32_t begin,
+                                               const int32_t first_launch, const int32_t launches,
+                                               const std::span<const int64_t> issue_ns,
+                                               const int64_t from_ns) const {
+  IssueTimes found;
+  auto& [times, known] = found;
+  int64_t known_ns = from_ns;
+  int64_t issued_ns = from_ns - spec_.node_interval_ns;
+  for (const auto& [node, root] : order.issued) {
+    const Operation& operation = operations_[begin + 1 + node];
+    const bool is_root = order.roots[root] == node;
+    issued_ns += spec_.node_interval_ns;
+    times.push_back(issued_ns);
+    const bool is_named = operation.launch >= 0 && operation.launch < launches;
+    if (!is_root || !is_named || issue_ns.empty()) continue;
+    const int64_t asked_ns = clock_.to_own(issue_ns[operation.launch - first_launch]);
+    if (known == 0 || asked_ns > known_ns) {
+      issued_ns = asked_ns;
+      for (const int64_t back : std::views::iota(size_t{0}, times.size() - known)) {
+        times[times.size() - 1 - back] = issued_ns - back * spec_.node_interval_ns;
+      }
+    }
+    known = times.size();
+    known_ns = issued_ns;
+  }
+  return found;
+}
+
+void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& numbers,
+                          Numbering& numbering) {
+  std::visit(Overloaded{
+                 [&](const Launch& launch) {
+                   numbering.set(numbers.launch, operations_.size());
+                   add(numbers.launch++, launch.priority, begin);
+                 },
+                 [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
+                 [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },
+             },
+             node);
+}
+
+template <typename Transfer>
+void GraphIssue::add_transfer(const Transfer& asked, const int32_t begin, EventNumbers& numbers,
+                              Numbering& numbering) {
+  const int32_t transfer = numbers.transfer++;
+  const int32_t operation = operations_.size();
+  engines_.add(transfer, asked);
+  numbering.set_transfer(transfer, operation);
+  if (driver_kernel(spec_, asked)) {
+    const int32_t kernel = numbering.number_of_hidden(numbers.hidden++);
+    numbering.set(kernel, operation);
+    add(kernel, 0, begin);
+  } else {
+    add(transfer_number(transfer), 0, begin);
+    operations_[operation].transfer = transfer;
+    operations_[operation].by_engine = engines_.has_engine(transfer);
+  }
+}
+
+// It waits for what comes before the graph, or for other nodes, and later work for all of them.
+void GraphIssue::add(const int32_t launch, const int32_t priority, const int32_t begin) {
+  const Operation before = operations_[begin];
+  operations_.push({.kind = OperationKind::launch,
+                    .launch = launch,
+                    .priority = priority,
+                    .issued_ns = before.issued_ns,
+                    .stream = before.stream,
+                    .non_blocking = true,
+                    .last_launch = before.last_launch,
+                    .last_wait = before.last_wait,
+                    .last_legacy = before.last_legacy,
+                    .last_load = before.last_load,
+                    .graph = begin,
+                    .follows_nodes = true,
+                    .held_until_ns = before.held_until_ns});
+}
+
+}  // namespace tbsched

@@ -1,0 +1,80 @@
+// How the driver issues CUDA graphs.
+//
+// It brings a graph to the GPU once, and gives its branches streams. At each launch it issues the
+// roots, copies and memsets, and what follows these, one after the other within the host's call.
+// Until it has, it issues nothing else. The other nodes follow by themselves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+#include "tbsched/sim/clock.h"
+#include "tbsched/sim/copy_engines.h"
+#include "tbsched/sim/graph_order.h"
+#include "tbsched/sim/hardware_queues.h"
+#include "tbsched/sim/numbering.h"
+#include "tbsched/sim/op_graph.h"
+
+namespace tbsched {
+
+class GraphIssue {
+ public:
+  // They outlive it.
+  GraphIssue(const DeviceSpec& spec, const Clock& clock, OpGraph& operations,
+             HardwareQueues& queues, CopyEngines& engines)
+      : spec_(spec), clock_(clock), operations_(operations), queues_(queues), engines_(engines) {}
+
+  // Before anything is issued, in the order of the program: brings a graph to the GPU.
+  const GraphOrder& bring(const GraphLaunch& launched);
+  // Adds the nodes of a graph behind its begin. `issue_ns`: when the driver issues each launch; a
+  // root whose time is not later, or not given, follows the root before it. Returns how many
+  // operations these are.
+  int32_t issue(const GraphLaunch& launched, int32_t begin, EventNumbers numbers,
+                std::span<const int64_t> issue_ns, Numbering& numbering);
+  // The end of the last launch of a graph, or -1.
+  int32_t last_end(const GraphLaunch& launched) const;
+  // Adds the end of a graph behind its nodes.
+  void end(const GraphLaunch& launched, int32_t begin, int32_t end);
+  // Until when the driver issues a graph.
+  int64_t until_ns() const { return until_ns_; }
+
+  static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
+
+ private:
+  struct Brought {
+    GraphOrder order;
+    std::vector<int32_t> streams;  // of each root; the first is in that of the first launch
+    int32_t last_end = -1;
+  };
+  // Of each node that the driver issues; of the first `known` somebody has said when.
+  struct IssueTimes {
+    std::vector<int64_t> times_ns;
+    size_t known = 0;
+  };
+
+  int64_t issue_nodes(const Brought& graph, int32_t begin, const IssueTimes& issued,
+                      int64_t from_ns);
+  IssueTimes issue_times(const GraphOrder& order, int32_t begin, int32_t first_launch,
+                         int32_t launches, std::span<const int64_t> issue_ns,
+                         int64_t from_ns) const;
+  void add_node(const Node& node, int32_t begin, EventNumbers& numbers, Numbering& numbering);
+  template <typename Transfer>
+  void add_transfer(const Transfer& asked, int32_t begin, EventNumbers& numbers,
+                    Numbering& numbering);
+  void add(int32_t launch, int32_t priority, int32_t begin);
+
+  const DeviceSpec& spec_;
+  const Clock& clock_;
+  OpGraph& operations_;
+  HardwareQueues& queues_;
+  CopyEngines& engines_;
+  std::unordered_map<const Graph*, Brought> graphs_;
+  int64_t until_ns_ = 0;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,236 @@
+#include "tbsched/sim/graph_order.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <functional>
+#include <numeric>
+#include <queue>
+#include <ranges>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/driver_kernels.h"
+
+namespace tbsched {
+namespace {
+
+using Nodes = std::vector<int32_t>;
+
+struct Dependents {
+  Nodes direct;
+  Nodes relayed;  // in the order in which the relay starts them
+};
+
+// Of each node, in ascending order.
+std::vector<Nodes> successors_of(const Graph& graph) {
+  const size_t count = graph.nodes.size();
+  std::vector<Nodes> successors(count);
+  for (const auto& [from, to] : graph.edges) {
+    if (from < 0 || to < 0 || std::cmp_greater_equal(from, count) ||
+        std::cmp_greater_equal(to, count)) {
+      refuse("graph: edges: from " + std::to_string(from) + " to " + std::to_string(to) +
+             " of a graph of " + std::to_string(count) + " nodes");
+    }
+    successors[from].push_back(to);
+  }
+  for (Nodes& nodes : successors) std::ranges::sort(nodes);
+  return successors;
+}
+
+// Whether each node joins branches, and which it belongs to in the end.
+std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots, Nodes& branch) {
+  const size_t count = successors.size();
+  Nodes unmet(count);
+  for (const Nodes& nodes : successors) {
+    for (const int32_t node : nodes) ++unmet[node];
+  }
+  branch.assign(count, -1);
+  std::vector<bool> joins(count);
+  for (size_t node = 0; node < count; ++node) {
+    if (unmet[node] > 0) continue;
+    roots.push_back(static_cast<int32_t>(node));
+    branch[node] = static_cast<int32_t>(node);
+  }
+  Nodes order = roots;
+  for (size_t done = 0; done < order.size(); ++done) {
+    const int32_t own = branch[order[done]];
+    for (const int32_t node : successors[order[done]]) {
+      if (branch[node] >= 0 && branch[node] != own) joins[node] = true;
+      branch[node] = std::max(branch[node], own);
+      if (--unmet[node] == 0) order.push_back(node);
+    }
+  }
+  if (order.size() < count) refuse("graph: edges: some nodes wait for each other");
+  return joins;
+}
+
+// Takes some out, from the last to the first: each time the last of all moves to the empty place.
+template <typename Is>
+Nodes take_out(Nodes& nodes, const Is& is) {
+  Nodes taken;
+  for (size_t k = nodes.size(); k-- > 0;) {
+    if (!is(nodes[k])) continue;
+    taken.push_back(nodes[k]);
+    nodes[k] = nodes.back();
+    nodes.pop_back();
+  }
+  return taken;
+}
+
+// Of each node, whether the GPU does it without running a kernel.
+std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
+  const auto has_none = Overloaded{
+      [](const Launch&) { return false; },
+      [&](const auto& transfer) { return !is_kernel(spec, transfer); },
+  };
+  std::vector<bool> found(graph.nodes.size());
+  if (!spec.mechanisms.graph_copies) return found;
+  for (size_t node = 0; node < found.size(); ++node) {
+    found[node] = std::visit(has_none, graph.nodes[node]);
+  }
+  return found;
+}
+
+// Roots, nodes without kernels, and what follows these.
+std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes& roots,
+                              const std::vector<bool>& no_kernel) {
+  std::vector<bool> is_issued = no_kernel;
+  for (const int32_t root : roots) is_issued[root] = true;
+  for (size_t node = 0; node < successors.size(); ++node) {
+    if (!no_kernel[node]) continue;
+    for (const int32_t next : successors[node]) is_issued[next] = true;
+  }
+  return is_issued;
+}
+
+std::vector<GraphOrder::Issued> issued_of(const std::vector<bool>& is_issued, const Nodes& roots,
+                                          const Nodes& branch) {
+  Nodes number(branch.size());  // of each root
+  for (size_t k = 0; k < roots.size(); ++k) number[roots[k]] = static_cast<int32_t>(k);
+  std::vector<GraphOrder::Issued> issued;
+  for (size_t node = 0; node < branch.size(); ++node) {
+    if (is_issued[node]) issued.push_back({static_cast<int32_t>(node), number[branch[node]]});
+  }
+  return issued;
+}
+
+// The first root takes that of the stream. Those without kernels come last.
+Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
+  Nodes order(roots.size());
+  std::iota(order.begin(), order.end(), 0);
+  const Nodes last = take_out(order, [&](const int32_t root) { return no_kernel[roots[root]]; });
+  order.insert(order.end(), last.rbegin(), last.rend());
+  std::ranges::stable_partition(order, [](const int32_t root) { return root == 0; });
+  return order;
+}
+
+// Every node after those that it waits for; of several that may come next the lowest number.
+Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
+  Nodes unmet(successors.size());
+  for (const Nodes& nodes : successors) {
+    for (const int32_t node : nodes) ++unmet[node];
+  }
+  std::priority_queue next(roots.begin(), roots.end(), std::greater<int32_t>());
+  Nodes order;
+  while (!next.empty()) {
+    order.push_back(next.top());
+    next.pop();
+    for (const int32_t node : successors[order.back()]) {
+      if (--unmet[node] == 0) next.push(node);
+    }
+  }
+  return order;
+}
+
+// The node that begins the last of the streams into which the driver divides the graph. A node
+// without a stream begins one. Then it hands its own on to a node that has none: the last join, or
+// else the first direct dependent. Some of the other direct dependents begin streams at once: all
+// where a join follows, else all but the last.
+int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
+                           const Nodes& roots) {
+  int32_t last = -1;
+  std::vector<bool> has_stream(successors.size());
+  const auto begin = [&](const int32_t node) {
+    if (has_stream[node]) return;
+    has_stream[node] = true;
+    last = node;
+  };
+  const auto is_join = [&](const int32_t node) { return joins[node]; };
+  const auto has_none = [&](const int32_t node) { return !has_stream[node]; };
+  for (const int32_t node : in_turn(successors, roots)) {
+    begin(node);
+    Nodes direct = successors[node];
+    const Nodes joined = take_out(direct, is_join);  // the last one first
+    std::ranges::sort(direct);
+    const auto heir = joined.empty() ? std::ranges::find_if(direct, has_none) : direct.end();
+    if (heir != direct.end()) has_stream[*heir] = true;
+    if (!direct.empty() && joined.empty()) direct.pop_back();
+    std::ranges::for_each(direct, begin);
+    const auto join = std::ranges::find_if(joined, has_none);
+    if (join != joined.end()) has_stream[*join] = true;
+  }
+  return last;
+}
+
+Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
+                         const size_t places) {
+  Dependents found{.direct = successors, .relayed = {}};
+  found.relayed = take_out(found.direct, [&](const int32_t node) { return joins[node]; });
+  if (found.direct.size() + (found.relayed.empty() ? 0 : 1) <= places) return found;
+  return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
+}
+
+}  // namespace
+
+GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
+  if (graph.nodes.empty()) refuse("graph: it has no nodes");
+  const std::vector<Nodes> successors = successors_of(graph);
+  const auto nodes = static_cast<int32_t>(successors.size());
+  GraphOrder order;
+  Nodes branch;
+  std::vector<bool> joins = find_joins(successors, order.roots, branch);
+  if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
+  const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
+  const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);
+  order.issued = issued_of(is_issued, order.roots, branch);
+  order.queued = queued_of(order.roots, no_kernel);
+  const int64_t relayed_ns = spec.relay_ns + spec.exit_latency_ns + spec.node_latency_ns;
+  for (int32_t node = 0; node < nodes; ++node) {
+    Nodes by_gpu = successors[node];
+    const Nodes by_driver = take_out(by_gpu, [&](const int32_t to) { return is_issued[to]; });
+    std::ranges::sort(by_gpu);
+    // Before the GPU copies or sets memory it waits for what the node has written.
+    const bool is_written =
+        std::ranges::any_of(by_driver, [&](int32_t to) { return no_kernel[to]; });
+    const int64_t first_ns = spec.node_latency_ns + (is_written ? spec.host_write_ns : 0);
+    const auto add = [&](const int32_t from, const int32_t to, const int64_t latency_ns) {
+      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns)});
+    };
+    const auto [direct, relayed] = dependents_of(by_gpu, joins, spec.node_places);
+    Nodes places = direct;
+    if (!relayed.empty()) {
+      const int32_t relay = nodes + static_cast<int32_t>(order.relays.size());
+      order.relays.push_back(node);
+      places.insert(places.end() - (places.empty() ? 0 : 1), relay);
+      for (const int32_t to : relayed) add(relay, to, spec.node_latency_ns);
+    }
+    for (size_t k = 0; k < places.size(); ++k) {
+      const size_t served = std::min(k, places.size() - std::min<size_t>(places.size(), 2));
+      add(node, places[k], first_ns + static_cast<int64_t>(served) * spec.node_place_ns);
+    }
+    // Where these join branches it takes as long as by a relay.
+    int64_t place_ns = 0;
+    for (const int32_t to : by_driver | std::views::reverse) {
+      add(node, to, first_ns + (joins[to] ? relayed_ns : 0) + place_ns);
+      if (no_kernel[node]) place_ns += spec.node_place_ns;
+    }
+  }
+  const int32_t last_root = order.roots[order.queued.back()];
+  order.last_root_first =
+      !order.relays.empty() && begins_last_stream(successors, joins, order.roots) == last_root;
+  return order;
+}
+
+}  // namespace tbsched

@@ -1,0 +1,223 @@
+#include "tbsched/sim/hardware_queues.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace tbsched {
+
+HardwareQueues::HardwareQueues(const DeviceSpec& spec, const Clock& clock, OpGraph& graph)
+    : spec_(spec),
+      clock_(clock),
+      graph_(graph),
+      queues_(spec.hardware_queues),
+      front_ends_(spec.front_ends) {}
+
+int64_t HardwareQueues::reaches_gpu_ns(const int32_t launch) const {
+  const Operation& found = graph_[launch];
+  return found.issued_ns + (found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns);
+}
+
+int32_t HardwareQueues::use(const int32_t stream) {
+  const int32_t number = queue_of(stream);
+  Queue& queue = queues_[number];
+  queue.last_use = ++uses_;
+  queue.last_stream = stream;
+  if (std::cmp_greater_equal(stream, queue_of_stream_.size())) {
+    queue_of_stream_.resize(stream + 1, -1);
+  }
+  queue_of_stream_[stream] = number;
+  last_queue_ = number;
+  return number;
+}
+
+// The one that the next launch of a stream takes. `stream`: -1: a new one.
+int32_t HardwareQueues::queue_of(const int32_t stream) const {
+  const bool is_known = stream >= 0 && std::cmp_less(stream, queue_of_stream_.size());
+  const int32_t own = is_known ? queue_of_stream_[stream] : -1;
+  return own >= 0 && queues_[own].last_stream == stream ? own : choose();
+}
+
+// Of the empty queues one of the front end that has fewer others to look at, or else of the one
+// that the last launch did not use. If something waits in every queue, it is any.
+int32_t HardwareQueues::choose() const {
+  const int32_t next = front_end(last_queue_ + 1);
+  const auto is_filled = [](const Queue& queue) { return !queue.empty(); };
+  const bool all_wait = std::ranges::all_of(queues_, is_filled);
+  const auto preference = [&](const Queue& queue) {
+    const int32_t end = front_end(static_cast<int32_t>(&queue - queues_.data()));
+    const int32_t filled = all_wait ? 0 : front_ends_[end].filled;
+    return std::tuple(is_filled(queue), filled, !all_wait && end != next, queue.last_use);
+  };
+  return static_cast<int32_t>(std::ranges::min_element(queues_, {}, preference) - queues_.begin());
+}
+
+void HardwareQueues::enqueue(const int32_t launch) {
+  const int32_t number = use(graph_[launch].stream);
+  queued(launch).queue = number;
+  Queue& queue = queues_[number];
+  if (queue.goes_unnoticed || (backs_off_ && runs_empty(queue) && !any_waits_but(launch))) {
+    queue.goes_unnoticed = true;
+    unnoticed_.push_back(launch);
+  } else {
+    join(launch, reaches_gpu_ns(launch));
+  }
+}
+
+void HardwareQueues::join(const int32_t launch, const int64_t seen_ns) {
+  const int32_t number = queued(launch).queue;
+  Queue& queue = queues_[number];
+  if (queue.empty()) ++front_ends_[front_end(number)].filled;
+  graph_[launch].held_by = queue.launches.empty() ? -1 : queue.launches.back();
+  queue.launches.push_back(launch);
+  graph_.change_at(seen_ns, launch, Change::reached);
+}
+
+void HardwareQueues::pass(const int32_t number, std::vector<int32_t>& over) {
+  Queue& queue = queues_[number];
+  if (!places_awaited_.empty()) {
+    const auto [first, last] = places_awaited_.equal_range(queue.first());
+    for (auto each = first; each != last; ++each) over.push_back(each->second);
+    places_awaited_.erase(first, last);
+  }
+  if (++queue.head < queue.launches.size()) {
+    graph_[queue.first()].held_until_ns = clock_.now();
+  } else {
+    --front_ends_[front_end(number)].filled;
+  }
+}
+
+bool HardwareQueues::is_ready(const int32_t launch) const {
+  return graph_.waits_for_nothing(launch) && queued(launch).seen_ns <= clock_.now() &&
+         reaches_gpu_ns(launch) <= clock_.now();
+}
+
+bool HardwareQueues::begins_delay(const int32_t launch) {
+  Queued& found = queued(launch);
+  if (found.delay_ns == 0) return false;
+  found.seen_ns = clock_.now() + std::exchange(found.delay_ns, 0);
+  graph_.change_at(found.seen_ns, launch, Change::reached);
+  return true;
+}
+
+// A launch that has waited at the head of its queue waits for nothing any more. Its front end may
+// have to look at other queues first.
+void HardwareQueues::notice(const int32_t launch) {
+  const int32_t number = queued(launch).queue;
+  if (number < 0 || graph_[launch].by_engine) return;
+  if (spec_.queue_watch_ns == 0 && spec_.host_watch_ns == 0 && spec_.host_write_ns == 0) return;
+  const int64_t now = clock_.now();
+  const Queue& own = queues_[number];
+  if (own.empty() || own.first() != launch || reaches_gpu_ns(launch) >= now) return;
+  for (FrontEnd& each : front_ends_) each.waiting = 0;
+  for (int32_t queue = 0; std::cmp_less(queue, queues_.size()); ++queue) {
+    if (queues_[queue].empty()) continue;
+    const int32_t first = queues_[queue].first();
+    const bool is_free =
+        first != launch && queued(first).seen_ns <= now && graph_.waits_for_nothing(first);
+    if (!is_free && reaches_gpu_ns(first) < now) ++front_ends_[front_end(queue)].waiting;
+  }
+  const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
+  const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
+  if (!any_goes_round && spec_.host_write_ns == 0) return;
+  int64_t& seen_ns = queued(launch).seen_ns;
+  const int64_t looks_ns = any_goes_round ? spec_.host_watch_ns : 0;
+  seen_ns = std::max(seen_ns, now + std::max(spec_.host_write_ns, looks_ns));
+  FrontEnd& end = front_ends_[front_end(number)];
+  if (goes_round(end)) {
+    seen_ns = std::max(seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
+    end.last_seen_ns = seen_ns;
+  }
+  graph_.change_at(seen_ns, launch, Change::reached);
+}
+
+// While nothing runs, the GPU watches for a while whether a copy is over, and then looks now and
+// then.
+bool HardwareQueues::notice_after_copy(const int32_t launch,
+                                       const std::optional<int64_t> idle_since_ns) {
+  if (backs_off_ && !any_waits_but(launch)) {
+    queued(launch).seen_ns = kNever;
+    after_copies_.push_back(launch);
+    return false;
+  }
+  if (idle_since_ns &&
+      clock_.now() - std::max(*idle_since_ns, reaches_gpu_ns(launch)) > spec_.copy_watch_ns) {
+    queued(launch).seen_ns = clock_.now() + spec_.copy_wake_ns;
+    graph_.change_at(queued(launch).seen_ns, launch, Change::reached);
+  }
+  notice(launch);
+  return true;
+}
+
+bool HardwareQueues::is_full_for(const std::optional<int32_t> stream) const {
+  const Queue& queue = queues_[queue_of(stream.value_or(-1))];
+  return std::cmp_greater_equal(queue.launches.size() - queue.head, spec_.queue_places);
+}
+
+void HardwareQueues::await_place(const std::optional<int32_t> stream, const int32_t wait) {
+  const Queue& queue = queues_[queue_of(stream.value_or(-1))];
+  places_awaited_.emplace(queue.launches[queue.launches.size() - spec_.queue_places], wait);
+}
+
+void HardwareQueues::look_at_all() {
+  backs_off_ = false;
+  for (Queue& queue : queues_) queue.goes_unnoticed = false;
+  for (const int32_t launch : std::exchange(unnoticed_, {})) {
+    join(launch, std::max(clock_.now(), reaches_gpu_ns(launch)));
+  }
+  for (const int32_t launch : std::exchange(after_copies_, {})) {
+    queued(launch).seen_ns = clock_.now();
+    graph_.change_at(clock_.now(), launch, Change::reached);
+  }
+}
+
+// A record behind a kernel takes the kernel's queue, behind a copy by an engine it takes none.
+bool HardwareQueues::goes_unnoticed_behind(const int32_t operation) const {
+  if (operation < 0) return true;
+  if (!graph_[operation].needs_turn()) return false;
+  const int32_t queue = queued(operation).queue;
+  return graph_[operation].done() || queue < 0 || runs_empty(queues_[queue]);
+}
+
+bool HardwareQueues::any_waits_but(const int32_t launch) const {
+  if (behind_launches_ > 0) return true;
+  return std::ranges::any_of(queues_, [&](const Queue& queue) {
+    if (queue.empty() || queue.first() == launch) return false;
+    const Operation& head = graph_[queue.first()];
+    if (queued(queue.first()).seen_ns == kNever) return false;
+    if (head.pending == 0) return queue.head + 1 < queue.launches.size();  // behind it
+    return head.last_launch >= 0 && !graph_[head.last_launch].done() &&
+           graph_[head.last_launch].needs_turn();
+  });
+}
+
+int64_t HardwareQueues::first_arrival_ns() const {
+  int64_t first_ns = kNever;
+  const auto look_at = [&](const int32_t launch) {
+    first_ns = std::min(first_ns, std::max(clock_.now(), reaches_gpu_ns(launch)));
+  };
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) look_at(queue.first());
+  }
+  std::ranges::for_each(unnoticed_, look_at);
+  return first_ns;
+}
+
+int64_t HardwareQueues::first_ready_ns(const bool looks_at_all, const bool stirring) const {
+  int64_t first_ns = kNever;
+  const int64_t now = clock_.now();
+  const auto look_at = [&](const int32_t launch) {
+    if (!stirring && !graph_.waits_for_nothing(launch)) return;
+    const int64_t seen_ns = queued(launch).seen_ns;
+    if (seen_ns == kNever && !looks_at_all) return;
+    const int64_t free_ns = seen_ns == kNever ? now : std::max(now, seen_ns);
+    first_ns = std::min(first_ns, std::max(free_ns, reaches_gpu_ns(launch)));
+  };
+  for (const Queue& queue : queues_) {
+    if (!queue.empty()) look_at(queue.first());
+  }
+  if (looks_at_all) std::ranges::for_each(unnoticed_, look_at);
+  return first_ns;
+}
+
+}  // namespace tbsched

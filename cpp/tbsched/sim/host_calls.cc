@@ -1,0 +1,369 @@
+#include "tbsched/sim/host_calls.h"
+
+#include <algorithm>
+#include <string>
+#include <variant>
+
+#include "tbsched/hardware/sm/units.h"
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/driver_kernels.h"
+
+namespace tbsched {
+namespace {
+
+bool in_range(const std::vector<int64_t>& times_ns) {
+  return std::ranges::all_of(times_ns,
+                             [](const int64_t time) { return time >= 0 && time <= kLatestNs; });
+}
+
+constexpr uint32_t bit(const Hosts::Kind kind) { return 1U << static_cast<uint32_t>(kind); }
+
+Hosts::Kind kind_of(const CopyKind kind) {
+  return kind == CopyKind::d2d   ? Hosts::Kind::copy_within
+         : kind == CopyKind::h2d ? Hosts::Kind::copy_to
+                                 : Hosts::Kind::copy_from;
+}
+
+// None: a thread needs no practice for it.
+std::optional<Hosts::Kind> kind_of(const Event& event) {
+  using Kind = Hosts::Kind;
+  using Found = std::optional<Kind>;
+  return std::visit(Overloaded{
+                        [](const Launch&) { return Found(Kind::launch); },
+                        [](const Release&) { return Found(); },
+                        [](const RecordEvent&) { return Found(Kind::record); },
+                        [](const WaitEvent&) { return Found(Kind::wait); },
+                        [](const GraphLaunch&) { return Found(Kind::launch); },
+                        [](const Copy& copy) { return Found(kind_of(copy.kind)); },
+                        [](const Memset&) { return Found(Kind::set); },
+                        [](const Synchronize&) { return Found(); },
+                    },
+                    event);
+}
+
+// Of one that gives the GPU work.
+std::optional<int32_t> stream_of(const Event& event) {
+  using Found = std::optional<int32_t>;
+  return std::visit(Overloaded{
+                        [](const Launch& launch) { return launch.stream; },
+                        [](const GraphLaunch& launched) { return Found(launched.stream); },
+                        [](const Copy& copy) { return copy.stream; },
+                        [](const Memset& memset) { return memset.stream; },
+                        [](const auto&) { return Found(); },
+                    },
+                    event);
+}
+
+}  // namespace
+
+Hosts::Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events)
+    : spec_(spec),
+      given_(std::move(calls)),
+      local_memory_(spec.local_memory_initial),
+      events_(events) {}
+
+void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
+  first_launch_ = std::move(first_launch);
+  check(sequence);
+  if (gaps() != nullptr) called_.resize(sequence.size());
+  std::vector<size_t> firsts;
+  std::unordered_map<int32_t, size_t> last_of;  // by thread
+  for (size_t event = 0; event < sequence.size(); ++event) {
+    const int32_t host = host_of(sequence[event]);
+    if (host != 0 && next_.empty()) {  // until here there was one thread
+      next_.resize(sequence.size(), sequence.size());
+      for (size_t before = 1; before < event; ++before) next_[before - 1] = before;
+    }
+    const auto [last, is_first] = last_of.try_emplace(host, event);
+    if (is_first) {
+      firsts.push_back(event);
+    } else {
+      if (!next_.empty()) next_[last->second] = event;
+      last->second = event;
+    }
+  }
+  for (const size_t event : firsts) {
+    push({.due_ns = first_due_ns(event), .event = event, .began_ns = 0, .launched_ns = -1});
+  }
+}
+
+// Unless somebody says when, what is before a thread's first launch is called together with it.
+int64_t Hosts::first_due_ns(size_t event) const {
+  if (times() == nullptr) return 0;
+  if (!times()->called_ns.empty()) return called_ns(event);
+  const size_t events = first_launch_.size() - 1;
+  while (event < events && !launches(event)) event = next_of(event);
+  return event < events ? times()->issue_ns[first_launch_[event]] : 0;
+}
+
+void Hosts::check(const Sequence& sequence) const {
+  if (const CallGaps* const found = gaps()) {
+    if (found->gap_ns.size() == sequence.size() && in_range(found->gap_ns)) return;
+    refuse("host: a gap for each of " + std::to_string(sequence.size()) +
+           " events is needed, within the range of time, 0.." + std::to_string(kLatestNs) + " ns");
+  }
+  if (const auto* const found = std::get_if<CallIntervals>(&given_)) {
+    if (found->interval_ns < 0 || found->interval_ns > kLatestNs) {
+      refuse("launch interval: " + std::to_string(found->interval_ns) +
+             " ns is beyond the range of time");
+    }
+  }
+  const CallTimes* const found = times();
+  if (found == nullptr) return;
+  const auto launches = static_cast<size_t>(first_launch_.back());
+  if (!found->called_ns.empty() &&
+      (found->called_ns.size() != sequence.size() || !in_range(found->called_ns))) {
+    refuse("times of calls: one for each of " + std::to_string(sequence.size()) +
+           " events is needed, within the range of time, 0.." + std::to_string(kLatestNs) + " ns");
+  }
+  if (found->issue_ns.size() == launches && in_range(found->issue_ns) && times_ascend(sequence)) {
+    return;
+  }
+  refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
+         std::to_string(kLatestNs) + " ns");
+}
+
+int64_t Hosts::called_ns(const size_t event) const {
+  return launches(event) ? times()->issue_ns[first_launch_[event]] : times()->called_ns[event];
+}
+
+// In each thread by itself.
+bool Hosts::times_ascend(const Sequence& sequence) const {
+  const std::vector<int64_t>& issue_ns = times()->issue_ns;
+  if (std::ranges::is_sorted(issue_ns)) return true;
+  std::unordered_map<int32_t, int64_t> last_ns;
+  for (size_t event = 0; event < sequence.size(); ++event) {
+    int64_t& last = last_ns[host_of(sequence[event])];
+    for (int32_t launch = first_launch_[event]; launch < first_launch_[event + 1]; ++launch) {
+      if (issue_ns[launch] < last) return false;
+      last = issue_ns[launch];
+    }
+  }
+  return true;
+}
+
+std::optional<Hosts::Call> Hosts::take() {
+  const std::optional<TimedEvent> due = events_.pop(Phase::call);
+  if (!due) return std::nullopt;
+  const Call call = due_.extract(due->subject).mapped();
+  if (call.due_ns > kLatestNs) {
+    refuse("host: a call at " + std::to_string(call.due_ns) + " ns is beyond the range of time");
+  }
+  return call;
+}
+
+std::span<const int64_t> Hosts::issue_ns(const size_t event) const {
+  if (times() == nullptr) return {};
+  const auto first = static_cast<size_t>(first_launch_[event]);
+  const auto count = static_cast<size_t>(first_launch_[event + 1]) - first;
+  return std::span(times()->issue_ns).subspan(first, count);
+}
+
+bool Hosts::loads(const Call& call, const Event& event) const {
+  const auto* const launch = std::get_if<Launch>(&event);
+  return launch != nullptr && launch->first_use && call.load != Load::loaded &&
+         !(launch->kernel && loaded_.contains(*launch->kernel));
+}
+
+bool Hosts::waits(const Call& call, const Event& event) const {
+  if (call.has_waited || times() != nullptr) return false;
+  return std::holds_alternative<Synchronize>(event) || grows(event);
+}
+
+bool Hosts::grows(const Event& event) const {
+  const auto* const launch = std::get_if<Launch>(&event);
+  return launch != nullptr && gaps() != nullptr && launch->local_memory > local_memory_ &&
+         spec_.mechanisms.local_memory_configuration;
+}
+
+bool Hosts::is_locked_out(const Call& call, const Event& event) const {
+  return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
+}
+
+bool Hosts::wants_driver(const Call& call, const Event& event) const {
+  // One thread alone never waits for it.
+  if (next_.empty() || spec_.driver_call_ns == 0 || gaps() == nullptr || call.has_turn) {
+    return false;
+  }
+  return std::visit(Overloaded{
+                        [](const Launch&) { return true; },
+                        [](const Release&) { return false; },
+                        [](const RecordEvent&) { return false; },
+                        [](const WaitEvent&) { return false; },
+                        [](const GraphLaunch&) { return true; },
+                        [](const Copy&) { return true; },
+                        [](const Memset&) { return true; },
+                        [](const Synchronize&) { return false; },
+                    },
+                    event);
+}
+
+bool Hosts::is_fresh(const Call& call, const Event& event) const {
+  return call.is_fresh && gaps() != nullptr && kind_of(event) &&
+         spec_.first_call_ns + spec_.first_kind_call_ns + spec_.new_stream_call_ns > 0;
+}
+
+void Hosts::take_longer(Call call, const Event& event) {
+  call.is_fresh = false;
+  const Kind kind = *kind_of(event);
+  const uint32_t before = std::exchange(call.practice.kinds, call.practice.kinds | bit(kind));
+  int64_t longer_ns = before == call.practice.kinds ? 0 : spec_.first_kind_call_ns;
+  if (kind != Kind::record && kind != Kind::wait) {
+    longer_ns += unpractised_ns(call.practice.works);
+    if (is_new(stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
+  }
+  push_again(call, call.due_ns + longer_ns);
+}
+
+bool Hosts::is_new(const std::optional<int32_t> stream, const Kind kind) {
+  if (!stream) return true;
+  uint32_t& kinds = called_for_[*stream];
+  return std::exchange(kinds, kinds | bit(kind)) != kinds;
+}
+
+void Hosts::queue_for_driver(Call call) {
+  call.has_turn = true;
+  const int64_t from_ns = std::max(call.due_ns, driver_free_ns_);
+  driver_free_ns_ = from_ns + spec_.driver_call_ns;
+  push_again(call, from_ns);
+}
+
+bool Hosts::waits_for_end(const Event& event) const {
+  const auto* const copy = std::get_if<Copy>(&event);
+  return copy != nullptr && times() == nullptr &&
+         (copy->blocking || (copy->kind == CopyKind::d2h && !copy->pinned));
+}
+
+void Hosts::load(Call call, const Event& event) {
+  if (call.load == Load::none) {
+    call.load = Load::asked;
+    push_again(call, call.due_ns + spec_.launch_call_ns);
+    return;
+  }
+  call.load = Load::loaded;
+  locked_by_ = call.event;
+  if (const auto kernel = std::get<Launch>(event).kernel) loaded_.insert(*kernel);
+  push_again(call, call.due_ns + spec_.first_use_ns);
+}
+
+void Hosts::wait(const Call& call, const Event& event, const std::optional<int32_t> item,
+                 const int64_t now) {
+  const auto* const copy = std::get_if<Copy>(&event);
+  if (grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) locked_by_ = call.event;
+  if (item) {
+    waiting_.emplace(*item, call);
+  } else {
+    go_on(call, event, now);
+  }
+}
+
+void Hosts::wait_for_place(Call call, const int32_t item) {
+  call.wants_place = true;
+  waiting_.emplace(item, call);
+}
+
+void Hosts::go_on(const int32_t item, const Sequence& sequence, const int64_t now) {
+  const Call call = waiting_.extract(item).mapped();
+  go_on(call, sequence[call.event], now);
+}
+
+void Hosts::go_on(Call call, const Event& event, const int64_t now) {
+  if (std::exchange(call.wants_place, false)) return push_again(call, now);
+  call.has_waited = true;
+  if (std::holds_alternative<Copy>(event)) {
+    hold_back(call, now);
+    made(call, event, now);
+    return;
+  }
+  const auto* const launch = std::get_if<Launch>(&event);
+  const int64_t takes_ns = launch == nullptr
+                               ? spec_.synchronize_ns + unpractised_ns(call.practice.waits)
+                               : growth_ns(*launch);
+  push_again(call, now + takes_ns);
+}
+
+int64_t Hosts::growth_ns(const Launch& launch) const {
+  return spec_.local_memory_growth_ns + launch.local_memory * spec_.local_memory_growth_per_byte_ns;
+}
+
+// The same call, later.
+void Hosts::push_again(Call call, const int64_t due_ns) {
+  call.due_ns = due_ns;
+  hold_back(call, due_ns);
+  schedule(call);
+}
+
+// A call that loads a kernel lets others go first.
+void Hosts::schedule(const Call& call) {
+  const auto event = static_cast<int32_t>(call.event);
+  due_.emplace(event, call);
+  events_.push(
+      Phase::call, Domain::gpu,
+      {.time_ns = call.due_ns, .subject = event, .place = static_cast<int64_t>(call.load)});
+}
+
+// The call takes until then: the thread's next launch call is no sooner than without the wait.
+void Hosts::hold_back(Call& call, const int64_t until_ns) const {
+  const auto* const intervals = std::get_if<CallIntervals>(&given_);
+  if (launches(call.event)) {
+    call.launched_ns = until_ns;
+  } else if (intervals != nullptr && call.launched_ns >= 0) {
+    call.launched_ns = std::max(call.launched_ns, until_ns - intervals->interval_ns);
+  }
+}
+
+void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
+  if (grows(event)) {
+    local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
+  }
+  if (locked_by_ == call.event) {
+    locked_by_.reset();
+    for (const Call& other : std::exchange(locked_out_, {})) push_again(other, end_ns);
+  }
+  const int64_t returned_ns = end_ns + call_ns(event);
+  if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};
+  const size_t next = next_of(call.event);
+  if (next + 1 >= first_launch_.size()) return;
+  push({.due_ns = returned_ns,
+        .event = next,
+        .began_ns = 0,
+        .launched_ns = call.launched_ns,
+        .practice = call.practice});
+}
+
+bool Hosts::is_long(const Copy& copy) const { return !copy.pinned || is_kernel(spec_, copy); }
+bool Hosts::is_long(const Memset& memset) const { return is_kernel(spec_, memset); }
+
+// How long a call takes that waits for nothing, or waits no more.
+int64_t Hosts::call_ns(const Event& event) const {
+  if (gaps() == nullptr) return 0;
+  return std::visit(Overloaded{
+                        [&](const Launch&) { return spec_.launch_call_ns; },
+                        [](const Release&) { return int64_t{0}; },
+                        [&](const RecordEvent&) { return spec_.event_call_ns; },
+                        [&](const WaitEvent&) { return spec_.event_call_ns; },
+                        [&](const GraphLaunch&) { return spec_.launch_call_ns; },
+                        [&](const Copy& copy) { return call_ns(is_long(copy)); },
+                        [&](const Memset& memset) { return call_ns(is_long(memset)); },
+                        [](const Synchronize&) { return int64_t{0}; },
+                    },
+                    event);
+}
+
+void Hosts::push(Call call) {
+  if (const CallGaps* const found = gaps()) {
+    call.due_ns += found->gap_ns[call.event];
+  } else if (const CallTimes* const known = times()) {
+    const bool is_known = launches(call.event) || !known->called_ns.empty();
+    if (is_known) call.due_ns = std::max(call.due_ns, called_ns(call.event));
+  } else if (launches(call.event)) {
+    const int64_t returned_ns = call.due_ns;
+    const int64_t interval_ns = std::get<CallIntervals>(given_).interval_ns;
+    call.launched_ns = call.launched_ns < 0 ? returned_ns : call.launched_ns + interval_ns;
+    call.due_ns = std::max(call.due_ns, call.launched_ns);
+  }
+  call.began_ns = call.due_ns;
+  schedule(call);
+}
+
+}  // namespace tbsched

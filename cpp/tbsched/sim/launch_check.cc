@@ -1,0 +1,100 @@
+#include "tbsched/sim/launch_check.h"
+
+#include <algorithm>
+#include <functional>
+#include <string>
+
+#include "tbsched/hardware/gpu/cluster_domains.h"
+#include "tbsched/hardware/gpu/partitions.h"
+#include "tbsched/program/refuse.h"
+
+namespace tbsched {
+namespace {
+
+void check_partition(const Partition& partition, const int32_t index, const DeviceSpec& spec) {
+  const std::vector<int32_t>& sms = partition.sms;
+  if (sms.empty()) refuse(index, "partition: it has no SMs");
+  if (std::ranges::adjacent_find(sms, std::greater_equal{}) != sms.end()) {
+    refuse(index, "partition: its SMs are not ascending");
+  }
+  if (sms.front() < 0 || sms.back() >= spec.sms) {
+    const int32_t wrong = sms.front() < 0 ? sms.front() : sms.back();
+    refuse(index, "partition: SM " + std::to_string(wrong) + " is outside 0.." +
+                      std::to_string(spec.sms - 1) + ", the SMs of " + spec.name);
+  }
+}
+
+template <typename MayUse>
+int32_t largest_in(const Device& device, const MayUse& may_use) {
+  return largest_cluster(device.cluster_domains, device.spec.mechanisms, may_use);
+}
+
+// Every group of a split has a part of so many SMs.
+int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
+  return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
+}
+
+// The driver lets a cluster be in one part of a partition alone.
+int32_t largest_in_partition(const Partition& partition, const int32_t wanted,
+                             const Device& device) {
+  const int32_t in_all = largest_in(
+      device, [&](const int32_t sm) { return std::ranges::binary_search(partition.sms, sm); });
+  if (!partition.split || !partition.group) return in_all;
+  const int32_t sure = std::min(in_all, promised(*partition.split, device.spec));
+  if (wanted <= sure) return sure;
+  const auto parts = parts_of(partition, device.spec);
+  if (!parts) return partition.split->max_cluster ? in_all : sure;
+  int32_t largest = 1;
+  for (const SmSet& part : *parts) {
+    const auto is_inside = [&](const int32_t sm) { return part.has(sm); };
+    largest = std::max(largest, largest_in(device, is_inside));
+  }
+  return largest;
+}
+
+int32_t largest_cluster(const Launch& launch, const Device& device) {
+  if (launch.partition) return largest_in_partition(*launch.partition, launch.cluster, device);
+  return largest_in(device, [](int32_t) { return true; });
+}
+
+void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
+  const std::string got = "; got " + std::to_string(launch.cluster);
+  if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
+    refuse(index, "cluster: must be positive and divide blocks" + got);
+  }
+  if (!model.policy().places_clusters) {
+    refuse(index, "cluster: policy '" + std::string(model.policy().name) +
+                      "' places single blocks only" + got);
+  }
+  const Device& device = model.device();
+  const int32_t largest = largest_cluster(launch, device);
+  if (launch.cluster <= largest) return;
+  const std::string where = launch.partition ? "this partition of " : "an idle ";
+  refuse(index, "cluster: " + where + device.spec.name + " takes up to " + std::to_string(largest) +
+                    " blocks" + got);
+}
+
+}  // namespace
+
+void check(const Launch& launch, const int32_t index, const Model& model) {
+  const DeviceSpec& spec = model.device().spec;
+  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
+    refuse(index, "blocks, threads and registers must be positive, shared_memory not negative");
+  }
+  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
+      launch.shared_memory > spec.shared_memory_configurations.back()) {
+    refuse(index,
+           "threads, registers or shared_memory are more than " + spec.name + " allows a block");
+  }
+  if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
+    refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");
+  }
+  if (const Range range = ranges::local_memory_initial; !range.holds(launch.local_memory)) {
+    refuse(index, "local_memory: " + std::to_string(launch.local_memory) + " is outside 0.." +
+                      std::to_string(range.high) + " bytes");
+  }
+  if (launch.partition) check_partition(*launch.partition, index, spec);
+  if (launch.cluster != 1) check_cluster(launch, index, model);
+}
+
+}  // namespace tbsched

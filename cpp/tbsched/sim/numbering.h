@@ -1,0 +1,38 @@
+// Which operation each launch, copy and memset of a sequence is.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tbsched {
+
+// The numbers of what an event issues first, each among all of a sequence.
+struct EventNumbers {
+  int32_t launch = 0;
+  int32_t transfer = 0;
+  int32_t hidden = 0;  // a relay of a graph, or a kernel of the driver
+};
+
+// Hidden launches are numbered behind those of the sequence.
+class Numbering {
+ public:
+  Numbering() = default;
+  Numbering(const int32_t launches, const int32_t hidden, const int32_t transfers)
+      : launches_(launches), launch_(launches + hidden), transfer_(transfers) {}
+
+  int32_t launches() const { return launches_; }
+  int32_t number_of_hidden(const int32_t hidden) const { return launches_ + hidden; }
+  int32_t operation_of(const int32_t launch) const { return launch_[launch]; }
+  int32_t operation_of_transfer(const int32_t transfer) const { return transfer_[transfer]; }
+  void set(const int32_t launch, const int32_t operation) { launch_[launch] = operation; }
+  void set_transfer(const int32_t transfer, const int32_t operation) {
+    transfer_[transfer] = operation;
+  }
+
+ private:
+  int32_t launches_ = 0;
+  std::vector<int32_t> launch_;
+  std::vector<int32_t> transfer_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,139 @@
+// The blocks that are on SMs: when each ends, and when it leaves.
+//
+// Each block that was placed and has not left is in one group of blocks that leave together. Such a
+// group leaves at one event of the queue, or waits for the memory of what comes before its launch.
+// Where blocks slow each other, their ends move whenever others come or leave.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/clock.h"
+#include "tbsched/sim/event_queue.h"
+#include "tbsched/sim/gpu_work.h"
+#include "tbsched/sim/paces.h"
+#include "tbsched/sim/snapshot.h"
+
+namespace tbsched {
+
+class RunningBlocks {
+ public:
+  // They outlive it.
+  RunningBlocks(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
+                BlockScheduler& scheduler, GpuWork& work)
+      : spec_(spec), clock_(clock), events_(events), scheduler_(scheduler), work_(work) {}
+
+  // Before any launch is added: blocks of these launches slow each other.
+  void slow(const Neighbours& neighbours) { paces_.emplace(neighbours, spec_.sms); }
+  // How blocks of a launch leave that are placed at once.
+  BlockScheduler::Leaving leaving(const Launch& launch) const {
+    return leave_together(launch) ? BlockScheduler::Leaving::together
+                                  : BlockScheduler::Leaving::one_by_one;
+  }
+  // Adds the next launch of the scheduler, which outlives it.
+  void add(const Launch& launch);
+  // After all launches: so many of them are not hidden.
+  void finish_adding(int32_t shown);
+
+  // Blocks have been placed now.
+  void place(const PlacedBlocks& placed);
+  // All that comes before a launch in its stream has left: its blocks' memory waits return.
+  void go_on(int32_t launch);
+  // Lets the next group leave that has ended by now. Returns its launch if no block of it is left.
+  struct Left {
+    int32_t launch;
+    bool is_last;
+  };
+  std::optional<Left> leave_next();
+  // Takes account of who came and left since.
+  void change_paces();
+
+  const Launch& launch(const int32_t launch) const { return *launches_[launch].launch; }
+  size_t first_row(const int32_t launch) const { return launches_[launch].first_row; }
+  // How many rows a timeline of all launches has.
+  size_t rows() const { return row_count_; }
+  // By launch and block.
+  std::vector<BlockTime>& timeline() { return timeline_; }
+  // The first launch of which blocks are left, or -1.
+  int32_t first_left() const;
+  // How often blocks have started.
+  int64_t starts() const { return serial_; }
+  // Of launches that are not hidden: the first start, and the last end that is known.
+  int64_t first_start_ns() const { return first_start_ns_; }
+  int64_t last_end_ns() const { return last_end_ns_; }
+  // How long a block takes. Throws std::invalid_argument where time overflows.
+  int64_t duration_ns(int32_t launch, size_t block) const;
+  // Of launches that are not hidden.
+  std::vector<ResidentBlocks> held() const;
+
+ private:
+  struct LaunchState {
+    const Launch* launch;
+    size_t first_row;          // of its blocks in the timeline
+    int32_t unfinished;        // blocks that have not left
+    int32_t untriggered;       // blocks of which nobody knows when they trigger
+    int64_t triggered_ns = 0;  // when the last of the others does
+  };
+  // Blocks that started together, and leave together.
+  struct Group {
+    int32_t launch;
+    int32_t first_block;
+    int32_t blocks;
+    int32_t first_held;  // into held_
+    int64_t start_ns;
+    int64_t duration_ns;
+  };
+  // A footprint, and the next one of the same group, or -1.
+  struct Held {
+    Footprint footprint;
+    int32_t next;
+  };
+  // A block that others may slow, since when it goes on at this pace.
+  struct Pace {
+    double left_ns = 0;  // at a pace of 1
+    double pace = 1;
+    int64_t since_ns = 0;
+  };
+
+  bool leave_together(const Launch& launch) const {
+    return launch.duration_ns.size() == 1 && !paces_;
+  }
+  bool is_hidden(const int32_t launch) const { return launch >= shown_; }
+  void start(const Group& group);
+  void end(const Group& group, int64_t end_ns);
+  void trigger(const Group& group, int64_t end_ns);
+  void note_end(const Group& group, int64_t own_end_ns);
+  void expect_alone(int32_t launch);
+  void check_time(int32_t launch, int64_t duration_ns) const;
+  int32_t hold(const Footprint& footprint, int32_t next);
+
+  const DeviceSpec& spec_;
+  const Clock& clock_;
+  EventQueue& events_;
+  BlockScheduler& scheduler_;
+  GpuWork& work_;
+  std::vector<LaunchState> launches_;
+  int32_t shown_ = 0;
+  bool any_programmatic_ = false;
+  size_t row_count_ = 0;
+  std::vector<BlockTime> timeline_;
+  std::vector<Group> groups_;  // by subject of their event
+  std::vector<int32_t> free_groups_;
+  int64_t serial_ = 0;
+  std::unordered_map<int32_t, std::vector<Group>> waiting_;  // for memory, by launch
+  std::vector<Held> held_;
+  int32_t free_held_ = -1;  // the first of those not in use
+  std::optional<Paces> paces_;
+  std::vector<Pace> running_;  // with paces, by group
+  int64_t first_start_ns_ = kNever;
+  int64_t last_end_ns_ = 0;
+};
+
+}  // namespace tbsched

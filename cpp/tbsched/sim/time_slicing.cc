@@ -1,0 +1,296 @@
+#include "tbsched/sim/time_slicing.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tbsched/hardware/sm/units.h"
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/simulation.h"
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMaxTurns = 1'000'000;  // of 24 bytes each
+
+// What a process does by its own clock, which stands still while it waits for the GPU. Its host and
+// its copies go on meanwhile.
+class Process {
+ public:
+  Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
+          const std::span<EngineTurns, CopyEngines::kEngines> engines, const int32_t number)
+      : program_(program), simulation_(model, state, std::move(calls)) {
+    simulation_.share(engines, number);
+    simulation_.begin(program_);
+  }
+
+  const GpuState& gpu() const { return simulation_.gpu(); }
+  // From when on it has work, by the clock of the GPU.
+  int64_t works_from_ns() const { return on_the_gpu(simulation_.work().works_from_ns(true)); }
+  // Whether it has something to do that the GPU knows of.
+  bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
+  // Whether there is something that the GPU does not look at now.
+  bool goes_unnoticed() const {
+    return !busy() && simulation_.work().works_from_ns(true) != kNever;
+  }
+  bool waits_in_queue() const { return simulation_.work().waits(); }
+  int64_t arrivals() const { return simulation_.work().arrivals(); }
+  int64_t wakeups() const { return simulation_.work().wakeups(); }
+  // Whether blocks have started since it last went on.
+  bool started() const { return simulation_.starts() > starts_; }
+  // While it does not have the GPU: from when on it wants it; kNever: not as far as is known.
+  int64_t wants_ns() const { return stands_ ? stands_->wants_ns : kNever; }
+  // When it next does anything, if it has the GPU until then.
+  int64_t next_ns() const { return on_the_gpu(simulation_.next_instant()); }
+  // The same while it does not have it.
+  int64_t next_without_gpu_ns() const {
+    return stands_ ? std::max(stands_->gpu_ns, simulation_.next_live_ns()) : next_ns();
+  }
+  void step() { simulation_.step(program_); }
+  void back_off() { simulation_.back_off(); }
+
+  // While it does not have the GPU: what its host and its copies do next.
+  void live() {
+    const int64_t gpu_ns = next_without_gpu_ns();
+    const int64_t own_ns = stands_ ? stands_->own_ns : simulation_.next_instant();
+    simulation_.live(program_, own_ns, gpu_ns);
+    const int64_t works_ns = simulation_.work().works_from_ns(true);
+    if (works_ns == kNever) return;
+    if (!stands_) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), works_ns - own_ns};
+    // A graph reaches the GPU sooner than a launch that was issued before it.
+    const int64_t arrival_ns = simulation_.work().first_arrival_ns();
+    if (arrival_ns != kNever) {
+      stands_->reaches_ns = std::min(stands_->reaches_ns, arrival_ns - own_ns);
+    }
+  }
+
+  // It is to have the GPU at this instant: what comes until then is there.
+  int64_t comes_until_ns(const int64_t gpu_ns) const { return gpu_ns - stands_->reaches_ns; }
+  void go_on(const int64_t gpu_ns) {
+    starts_ = simulation_.starts();
+    simulation_.go_on_at(stands_->own_ns, comes_until_ns(gpu_ns));
+    simulation_.step_at(program_, stands_->own_ns);
+    stands_.reset();
+  }
+
+  void stop(const int64_t gpu_ns) {
+    simulation_.back_off();
+    if (simulation_.work().works_from_ns(true) == kNever) return;
+    stands_ = {simulation_.clock().to_own(gpu_ns), gpu_ns, gpu_ns, 0};
+  }
+
+  Timeline finish() && {
+    while (simulation_.step(program_)) {
+    }
+    return std::move(simulation_).finish();
+  }
+
+ private:
+  // Its clock does.
+  struct Stand {
+    int64_t own_ns;
+    int64_t gpu_ns;  // since when
+    int64_t wants_ns;
+    int64_t reaches_ns;  // so long after the own clock goes on, its first work is there
+  };
+
+  int64_t on_the_gpu(const int64_t own_ns) const { return simulation_.clock().to_gpu(own_ns); }
+
+  const Sequence& program_;
+  Simulation simulation_;
+  int64_t starts_ = 0;
+  std::optional<Stand> stands_;
+};
+
+class Round {
+ public:
+  Round(const Model& model, const std::span<const Sequence* const> programs,
+        const InitialState state, std::vector<HostCalls> calls)
+      : spec_(model.device().spec), engines_{EngineTurns(spec_), EngineTurns(spec_)} {
+    for (size_t k = 0; k < programs.size(); ++k) {
+      processes_.emplace_back(model, *programs[k], state, std::move(calls[k]), engines_,
+                              static_cast<int32_t>(k));
+    }
+  }
+
+  // `last`: which process had the GPU before.
+  ProcessTimelines run(const std::optional<size_t> last) && {
+    std::vector<Turn> turns = processes_.size() == 1 ? turn_of_one() : turns_of_all(last);
+    ProcessTimelines found{.timelines = {}, .turns = std::move(turns)};
+    for (Process& process : processes_) found.timelines.push_back(std::move(process).finish());
+    return found;
+  }
+
+ private:
+  // Nobody else ever has the GPU.
+  std::vector<Turn> turn_of_one() {
+    Process& process = processes_.front();
+    int64_t begin_ns = kNever;
+    for (int64_t next_ns = process.next_ns(); next_ns != kNever; next_ns = process.next_ns()) {
+      now_ = next_ns;
+      process.step();
+      if (now_ < begin_ns) begin_ns = std::min(begin_ns, process.works_from_ns());
+    }
+    return begin_ns == kNever ? std::vector<Turn>() : std::vector<Turn>{{0, begin_ns, now_}};
+  }
+
+  std::vector<Turn> turns_of_all(std::optional<size_t> last) {
+    std::vector<Turn> turns;
+    for (Process& process : processes_) process.back_off();
+    std::optional<size_t> next = first_to_come(last.value_or(0));
+    while (next) {
+      if (turns.size() == kMaxTurns) {
+        refuse("durations: the processes take more than " + std::to_string(kMaxTurns) +
+               " turns; give shorter ones");
+      }
+      now_ = std::max(now_, processes_[*next].wants_ns());
+      if (last && next != last) now_ += switch_ns(processes_[*last]);
+      const int64_t begin_ns = now_;
+      const std::optional<size_t> chosen = take_turn(*next);
+      turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
+      last = next;
+      next = chosen ? chosen : next_in_round(*last, now_);
+      if (!next) next = first_to_come(*last + 1);
+    }
+    return turns;
+  }
+
+  // To stop its blocks, or to let them go on.
+  int64_t preemption_ns(const Process& process) const {
+    if (process.gpu().idle()) return 0;
+    return spec_.preemption_ns + move_ns(process.gpu().bytes_taken(), spec_.preemption_bandwidth);
+  }
+
+  // From a process to another.
+  int64_t switch_ns(const Process& from) const {
+    const bool stops = !from.gpu().idle();
+    return spec_.process_switch_ns + preemption_ns(from) +
+           (stops && from.started() ? spec_.first_preemption_ns : 0);
+  }
+
+  // The process that follows in the round of those that have work by then.
+  std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
+    for (size_t k = 1; k < processes_.size(); ++k) {
+      const size_t other = (current + k) % processes_.size();
+      if (processes_[other].wants_ns() <= by_ns) return other;
+    }
+    return std::nullopt;
+  }
+
+  // Of several at once the first in the round from this one on.
+  std::optional<size_t> first_to_come(const size_t from) {
+    wait_for_any(nullptr, kNever);
+    size_t first = from % processes_.size();
+    for (size_t k = 1; k < processes_.size(); ++k) {
+      const size_t other = (from + k) % processes_.size();
+      if (processes_[other].wants_ns() < processes_[first].wants_ns()) first = other;
+    }
+    return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
+  }
+
+  // Until its slice is over, or it has nothing to do while another one has. Returns who is next, as
+  // far as that was chosen before.
+  std::optional<size_t> take_turn(const size_t current) {
+    Process& process = processes_[current];
+    int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
+    const int64_t resumed_ns = now_ + preemption_ns(process);
+    live_until(nullptr, std::min(now_, process.comes_until_ns(resumed_ns)));
+    live_until(&process, now_);
+    std::optional<size_t> chosen;
+    if (resumed_ns >= slice_ends_ns) {
+      refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
+             " ns are over before the blocks of a process can go on");
+    }
+    live_until(nullptr, process.comes_until_ns(resumed_ns));
+    process.go_on(resumed_ns);
+    for (;;) {
+      const int64_t next_ns = process.next_ns();
+      const int64_t other_ns = wait_for_any(&process, next_ns);
+      const bool waits = process.waits_in_queue();
+      if (waits) {
+        slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
+      }
+      // What is issued from then on reaches the GPU later than the other process.
+      if (next_ns >= other_ns - spec_.launch_latency_ns) process.back_off();
+      const bool any_came = other_ns != kNever && next_ns >= other_ns;
+      if (!chosen && !waits && any_came && next_ns > resumed_ns) {
+        chosen = next_in_round(current, std::max(now_, other_ns));
+      }
+      const bool busy = process.busy();
+      const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
+      live_until(&process, std::min(next_ns, until_ns));
+      if (next_ns == kNever || next_ns > until_ns) {
+        if (busy || process.goes_unnoticed()) now_ = std::max(now_, until_ns);
+        break;
+      }
+      now_ = std::max(now_, next_ns);
+      const int64_t arrivals = process.arrivals();
+      const int64_t wakeups = process.wakeups();
+      process.step();
+      if (now_ >= other_ns) continue;
+      if (!waits && arrivals < process.arrivals()) {
+        slice_ends_ns = now_ + spec_.launch_latency_ns + spec_.time_slice_ns;
+      } else if (wakeups < process.wakeups()) {
+        slice_ends_ns = now_ + spec_.time_slice_ns;
+      }
+    }
+    process.stop(now_);
+    return chosen;
+  }
+
+  // All but one wait until the first of them wants the GPU, or until then. Returns when it does, if
+  // that is known.
+  int64_t wait_for_any(const Process* const but, const int64_t until_ns) {
+    for (;;) {
+      int64_t wanted_ns = kNever;
+      for (const Process& each : processes_) {
+        if (&each != but) wanted_ns = std::min(wanted_ns, each.wants_ns());
+      }
+      Process* const next = next_to_live(but);
+      if (next == nullptr) return wanted_ns;
+      const int64_t next_ns = next->next_without_gpu_ns();
+      if (next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
+      next->live();
+    }
+  }
+
+  // What the hosts and the copies of all but one do until then, in the order of time.
+  void live_until(const Process* const but, const int64_t until_ns) {
+    for (Process* next = next_to_live(but); next != nullptr; next = next_to_live(but)) {
+      if (next->next_without_gpu_ns() > until_ns) return;
+      next->live();
+    }
+  }
+
+  // Of those that do not have the GPU.
+  Process* next_to_live(const Process* const but) {
+    Process* next = nullptr;
+    int64_t next_ns = kNever;
+    for (Process& each : processes_) {
+      if (&each == but || each.next_without_gpu_ns() >= next_ns) continue;
+      next = &each;
+      next_ns = each.next_without_gpu_ns();
+    }
+    return next;
+  }
+
+  const DeviceSpec& spec_;
+  std::array<EngineTurns, CopyEngines::kEngines> engines_;
+  std::deque<Process> processes_;  // which cannot be moved
+  int64_t now_ = 0;
+};
+
+}  // namespace
+
+ProcessTimelines predict_processes(const Model& model,
+                                   const std::span<const Sequence* const> programs,
+                                   const InitialState state, std::vector<HostCalls> calls,
+                                   const std::optional<size_t> last) {
+  return Round(model, programs, state, std::move(calls)).run(last);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,84 @@
+#include "tbsched/sim/wait_log.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tbsched {
+
+// Of several causes at once the first counts that a change of the program would have to remove
+// first.
+void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph& operations,
+                       const HardwareQueues& queues) {
+  const Operation& operation = operations[index];
+  const int64_t now = clock_.now();
+  const size_t first = waits_.size();
+  int64_t from = queues.reaches_gpu_ns(index);
+  const auto until = [&](const int64_t time, const Refusal cause, const int32_t before) {
+    if (time <= from) return;
+    waits_.push_back({launch, operations.name_of(before), from, time, cause});
+    from = time;
+  };
+  if (operation.programmatic) {
+    const int32_t earlier = operations.launch_before(index, OpGraph::kMostInFlight);
+    if (earlier >= 0) until(operations[earlier].done_ns, Refusal::stream, earlier);
+    until(operations[operation.last_launch].triggered_ns, Refusal::trigger, operation.last_launch);
+  } else if (operation.last_launch >= 0) {
+    until(operations[operation.last_launch].done_ns, Refusal::stream, operation.last_launch);
+  }
+  int32_t last_event = -1;
+  for (int32_t wait = operation.last_wait; wait >= 0; wait = operations[wait].last_wait) {
+    const int32_t record = operations[wait].record;
+    if (record < 0) continue;
+    const bool is_later =
+        last_event < 0 || operations[record].done_ns > operations[last_event].done_ns;
+    if (is_later) last_event = record;
+  }
+  if (last_event >= 0 && !operation.programmatic) {
+    until(operations[operation.last_wait].done_ns, Refusal::event, last_event);
+  }
+  // A node waits for the legacy stream, and for the launch before of the same graph, with its
+  // graph.
+  const Operation& ordered = operation.graph < 0 ? operation : operations[operation.graph];
+  if (ordered.kind == OperationKind::graph_begin && ordered.record >= 0) {
+    // Issued later, it did not wait until that was known.
+    const int64_t known_ns = operations.known_ns_of(ordered.record, operation.graph);
+    until(std::min(known_ns, ordered.done_ns), Refusal::node, ordered.record);
+  }
+  if (ordered.legacy) {
+    until(ordered.legacy_until_ns, Refusal::legacy_stream, ordered.legacy_behind);
+  } else if (operation.last_legacy >= 0) {
+    until(operations[operation.last_legacy].done_ns, Refusal::legacy_stream, operation.last_legacy);
+  }
+  if (ordered.last_load >= 0) {
+    until(operations[ordered.last_load].done_ns, Refusal::first_use, ordered.last_load);
+  }
+  until(operation.held_until_ns, operation.follows_nodes ? Refusal::node : Refusal::hardware_queue,
+        operation.held_by);
+  if (queues.seen_ns(index) > from) {
+    from = queues.seen_ns(index);
+    if (waits_.size() > first) waits_.back().end_ns = from;
+  }
+  until(now, Refusal::grids, -1);
+  for (size_t k = first; k < waits_.size(); ++k) {
+    Wait& wait = waits_[k];
+    wait.begin_ns = clock_.began_ns(wait.begin_ns);
+    wait.end_ns = wait.end_ns == now ? clock_.gpu_now() : clock_.began_ns(wait.end_ns);
+  }
+}
+
+void WaitLog::note(const int32_t launch, const Refusal cause, const int32_t behind) {
+  Blocks& blocks = blocks_[launch];
+  if (blocks.cause == cause && blocks.behind == behind) return;
+  if (blocks.cause != Refusal::none && clock_.now() > blocks.since_ns) {
+    waits_.push_back(
+        {launch, blocks.behind, clock_.began_ns(blocks.since_ns), clock_.gpu_now(), blocks.cause});
+  }
+  blocks = {cause, behind, clock_.now()};
+}
+
+std::vector<Wait> WaitLog::take() && {
+  std::ranges::stable_sort(waits_, {}, &Wait::launch);
+  return std::move(waits_);
+}
+
+}  // namespace tbsched
