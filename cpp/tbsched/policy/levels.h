@@ -11,6 +11,12 @@
 
 namespace tbsched {
 
+inline constexpr int32_t kNoSm = -1;
+
+// The SM of the only one of up to `blocks` blocks that can be placed, in order of preference;
+// kNoSm: there is none, or it may not be the only one. `rooms` has been asked about it.
+int32_t only_sm(int32_t blocks, const GpuState& gpu, const Rooms& rooms);
+
 class Levels {
  public:
   // `rank_of_position`: the SMs, by rank of preference, in the order in which the levels are to be

@@ -50,16 +50,7 @@ class EventQueue {
 
   // The first event of the phase that has happened by now.
   std::optional<TimedEvent> pop(const Phase phase) {
-    Heap& own = heap_of(phase, Domain::process);
-    Heap& live = heap_of(phase, Domain::gpu);
-    const bool own_is_due = !own.empty() && own.front().time_ns <= clock_.now();
-    const bool live_is_due = !live.empty() && live.front().time_ns <= clock_.gpu_now();
-    if (!own_is_due && !live_is_due) return std::nullopt;
-    Heap& first = !live_is_due ? own : !own_is_due || !(by_own(live) < own.front()) ? live : own;
-    const TimedEvent found = first.front();
-    std::pop_heap(first.begin(), first.end());
-    first.pop_back();
-    return found;
+    return is_due(phase) ? std::optional(pop_due(phase)) : std::nullopt;
   }
   bool is_due(const Phase phase) const {
     return next_of(heap_of(phase, Domain::process)) <= clock_.now() ||
@@ -107,6 +98,18 @@ class EventQueue {
   }
   const Heap& heap_of(const Phase phase, const Domain domain) const {
     return heaps_[static_cast<size_t>(phase)][static_cast<size_t>(domain)];
+  }
+  TimedEvent pop_due(const Phase phase) {
+    Heap& own = heap_of(phase, Domain::process);
+    Heap& live = heap_of(phase, Domain::gpu);
+    const bool own_is_due = next_of(own) <= clock_.now();
+    const bool live_is_due = next_of(live) <= clock_.gpu_now();
+    const bool own_is_first = own_is_due && live_is_due && by_own(live) < own.front();
+    Heap& first = live_is_due && !own_is_first ? live : own;
+    const TimedEvent found = first.front();
+    std::pop_heap(first.begin(), first.end());
+    first.pop_back();
+    return found;
   }
   static int64_t next_of(const Heap& heap) { return heap.empty() ? kNever : heap.front().time_ns; }
   TimedEvent by_own(const Heap& live) const {

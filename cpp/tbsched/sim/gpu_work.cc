@@ -30,10 +30,13 @@ void GpuWork::expect(const int32_t launches, const int32_t hidden, const int32_t
 }
 
 void GpuWork::catch_up() {
+  if (is_caught_up_ && !events_.is_due(Phase::change)) return;
   do {
     while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) happen(*event);
     operations_.finish_all();
   } while (!engines_.empty() && begin_engines());
+  is_caught_up_ = true;
+  none_to_take_ = false;
 }
 
 void GpuWork::happen(const TimedEvent& event) {
@@ -72,6 +75,7 @@ void GpuWork::happen(const TimedEvent& event) {
 int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
                        const std::span<const int64_t> issue_ns) {
   catch_up();
+  is_caught_up_ = false;
   int64_t ends_ns = clock_.now();
   std::visit(Overloaded{
                  [&](const Launch& launch) { issue(launch, numbers.launch); },
@@ -213,6 +217,7 @@ void GpuWork::enqueue(const int32_t launch) {
 
 void GpuWork::load(const int32_t launch) {
   catch_up();
+  is_caught_up_ = false;
   ++not_over_;
   const int32_t load = operations_.add_load(launch);
   if (operations_[load].pending == 0) {
@@ -223,6 +228,7 @@ void GpuWork::load(const int32_t launch) {
 // -- what hosts wait for -------------------------------------------------------------------------
 
 int32_t GpuWork::add_host_wait() {
+  is_caught_up_ = false;
   return operations_.push(
       {.kind = OperationKind::host_wait, .issued_ns = clock_.now(), .non_blocking = true});
 }
@@ -315,6 +321,7 @@ void GpuWork::go_on(const int32_t index) {
 
 std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   catch_up();
+  if (none_to_take_) return std::nullopt;
   if (!engines_.empty()) begin_transfers_at_heads();
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // a queue
@@ -327,6 +334,7 @@ std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->operation, taken))) {
     taken = nodes_.extract(nodes_.begin()).value().operation;
   } else if (first < 0) {
+    none_to_take_ = true;
     return std::nullopt;
   } else {
     queues_.pass(first, over_);
@@ -358,6 +366,7 @@ void GpuWork::trigger(const int32_t launch, const int64_t at_ns) {
 }
 
 std::span<const int32_t> GpuWork::end(const int32_t launch) {
+  is_caught_up_ = false;
   --running_;
   --not_over_;
   idle_since_ns_ = clock_.now();
@@ -439,6 +448,7 @@ void GpuWork::end_transfer(const int32_t index) {
 // -- the turns of processes ----------------------------------------------------------------------
 
 void GpuWork::look_at_all() {
+  is_caught_up_ = false;
   queues_.look_at_all();
   for (const int32_t record : std::exchange(records_put_off_, {})) operations_.meet_one(record);
 }

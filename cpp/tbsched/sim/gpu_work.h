@@ -164,6 +164,8 @@ class GpuWork : private Stations {
   int32_t not_over_ = 0;       // launches, and kernels that are loaded
   int64_t arrivals_ = 0;
   int64_t wakeups_ = 0;
+  bool is_caught_up_ = false;  // nothing was issued or ended since catch_up()
+  bool none_to_take_ = false;  // since then take() found none
   std::vector<int32_t> over_;  // what hosts waited for, and were not told of
 };
 

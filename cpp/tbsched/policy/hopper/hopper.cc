@@ -35,7 +35,7 @@ struct Groups {
   explicit Groups(const Topology& topology) {
     const int32_t sms = topology.sms();
     gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
-    std::vector<int32_t> group_of_sm(topology.gpc_of_sm);
+    group_of_sm = topology.gpc_of_sm;
     std::vector<int32_t> singleton_of_sm(sms, -1);
     int32_t last_tpc = -1;
     for (int32_t sm = 0; sm < sms; ++sm) {
@@ -66,6 +66,7 @@ struct Groups {
 
   int32_t gpcs = 0;
   int32_t singletons = 0;
+  std::vector<int32_t> group_of_sm;
   std::vector<int32_t> positions;              // the SMs, group by group
   std::vector<int32_t> begins;                 // of each group among them, and the end
   std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
@@ -120,6 +121,13 @@ class Hopper final : public Policy {
                const std::span<int32_t> sms) override {
     const auto blocks = static_cast<int32_t>(sms.size());
     if (demand.cluster == 1) {
+      rooms.ask(gpu, demand);
+      const int32_t only = demand.at_once ? kNoSm : only_sm(blocks, gpu, rooms);
+      if (only != kNoSm && hand_out_one(only)) {
+        commit(only, 1);
+        sms[0] = only;
+        return 1;
+      }
       levels_.fill(demand, blocks, gpu, rooms, commit);
       const std::span<int32_t> placed = sms.first(levels_.blocks());
       if (demand.at_once) {
@@ -136,6 +144,15 @@ class Hopper final : public Policy {
 
  private:
   using Cluster = ClusterLevels::Cluster;
+
+  // As hand_out() of one block on an SM of a GPC, where all other turns are lost. Returns whether
+  // it is that.
+  bool hand_out_one(const int32_t sm) {
+    const int32_t group = groups_.group_of_sm[sm];
+    if (group >= gpcs_ || pair_has_turn()) return false;
+    next_gpc_ = gpc_after(group);
+    return true;
+  }
 
   void hand_out(const std::span<int32_t> sms) {
     if (sms.empty()) return;
