@@ -25,6 +25,7 @@ from tbsched.hardware.export import cpp_header
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict
+from tbsched.program.duration import Drawn
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.files import load_traces
 
@@ -164,6 +165,19 @@ def against_memset() -> Iterator[Figure]:
             before=give_memory_back,
         )
         yield Figure(f"10^6 blocks on 31,264 SMs, {policy}", values, "<= 4", "one memset")
+
+
+def mixes() -> Iterator[Figure]:
+    """Four streams of launches whose blocks end one by one, against a launch for each block."""
+    launch = Launch(1024, 256, 32)
+    mix = [
+        dataclasses.replace(launch, stream=k % 4, duration=Drawn("uniform", 1e-4, 5e-5, k))
+        for k in range(24)
+    ]
+    single = dataclasses.replace(launch, blocks=1, duration=1e-4)
+    alone = [dataclasses.replace(single, stream=k % 4) for k in range(24 * 1024)]
+    values = ratios(core(*mix), core(*alone))
+    yield Figure("blocks of a mix, each ending by itself", values, "<= 1", "a launch for each")
 
 
 def linearity() -> Iterator[Figure]:
@@ -306,6 +320,7 @@ def figures() -> Iterator[Figure]:
     yield from incremental()
     yield from against_python()
     yield from against_memset()
+    yield from mixes()
     yield from linearity()
     yield from loading()
     yield from of_python()

@@ -26,8 +26,12 @@ MAY_INCLUDE = {
     "tbsched/policy": {"tbsched/policy", "tbsched/hardware", "tbsched/program"},
     "tbsched/sim": {"tbsched/sim", "tbsched/policy", "tbsched/hardware", "tbsched/program"},
     "tbsched/engine": {
-        "tbsched/engine", "tbsched/sim", "tbsched/policy", "tbsched/hardware", "tbsched/program",
-    },  # fmt: skip
+        "tbsched/engine",
+        "tbsched/sim",
+        "tbsched/policy",
+        "tbsched/hardware",
+        "tbsched/program",
+    },
     "launcher": {"launcher", "tbsched/program"},
     "bindings": {"bindings", "launcher", "tbsched"},
 }

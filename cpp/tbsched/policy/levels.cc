@@ -8,7 +8,7 @@ namespace tbsched {
 int32_t only_sm(const int32_t blocks, const GpuState& gpu, const Rooms& rooms) {
   const int32_t most = rooms.most();
   const bool last_room = most == 1 && rooms.sms_with(1) == 1 && room_falls_by_one(gpu.spec());
-  if (most == 0 || (blocks > 1 && !last_room)) return kNoSm;
+  if (blocks < 1 || most == 0 || (blocks > 1 && !last_room)) return kNoSm;
   const std::span<const uint8_t> room = rooms.blocks();
   const void* const found = std::memchr(room.data(), most, room.size());
   return gpu.spec().sm_preference[static_cast<const uint8_t*>(found) - room.data()];

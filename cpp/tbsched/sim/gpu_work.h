@@ -47,7 +47,7 @@ class GpuWork : private Stations {
   // and copies and memsets.
   void expect(int32_t launches, int32_t hidden, int32_t transfers);
 
-  // Everything that has happened by now.
+  // Lets everything happen that is due by now.
   void catch_up();
 
   // The host issues it. `numbers`: of its first launch, copy or memset, and relay or driver's
@@ -57,17 +57,17 @@ class GpuWork : private Stations {
   // The kernel of a launch is loaded, which waits for all work issued so far. All later work waits
   // for that, whatever its stream.
   void load(int32_t launch);
-  // What the host waits for where it synchronizes, or before it launches; none: nothing.
+  // Returns the operation that a call waits for that synchronizes, or sets up local memory; none:
+  // it need not wait.
   std::optional<int32_t> wait_for(const Event& event);
-  // The same where it waits for the end of a copy that it has issued.
+  // The same of a call that waits for the end of the copy that it has issued.
   std::optional<int32_t> wait_for_transfer(int32_t transfer);
-  // The same of a launch call: a place in its hardware queue.
+  // The same of a launch call, which waits for a place in its hardware queue.
   std::optional<int32_t> wait_for_place(const Launch& launch);
-  // Of those, which are over now and were not when this was last asked.
+  // Returns those of these operations that are over, and were not at the last call.
   std::vector<int32_t> take_over();
 
-  // Takes, if there is room for a grid, the launch that may start: of several the first in the
-  // order of launches.
+  // Takes the next ready launch, the first in the order of launches, if there is room for a grid.
   std::optional<int32_t> take(bool room_for_grid);
   // All blocks of a launch will have triggered or ended by `at_ns`, now or later.
   void trigger(int32_t launch, int64_t at_ns);
@@ -88,15 +88,14 @@ class GpuWork : private Stations {
   // Whether anything waits in a queue that it looks at: a launch, or a copy or the record of an
   // event behind a launch that is not over.
   bool waits() const { return queues_.any_waits_but(-1); }
-  // How many launches have come to queues, but for those that wait for a copy of an engine; and how
-  // many have gone on after such a copy.
+  // How many launches have come to queues, without those that wait for a copy of an engine.
   int64_t arrivals() const { return arrivals_; }
+  // How many launches have become ready after a copy of an engine.
   int64_t wakeups() const { return wakeups_; }
-  // From when on any launch does anything, or any copy that no engine makes, unless all of them are
-  // over or wait for engines; kNever: they do. Those that the GPU does not look at now do nothing,
-  // unless it looks at all.
+  // Returns from when on there is work that needs a turn of its process; kNever: all of it is over,
+  // or waits for copy engines. What the GPU backs off from counts only if `looks_at_all`.
   int64_t works_from_ns(bool looks_at_all) const;
-  // When the first launch is there of those that are on the way, or were; kNever: there is none.
+  // Returns when the first pending launch has reached the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
 
   const OpGraph& operations() const { return operations_; }
@@ -110,7 +109,7 @@ class GpuWork : private Stations {
   }
 
  private:
-  // Of a graph, one that need not wait any more, and waits for room for a grid.
+  // A node of a graph that is ready, and waits for room for a grid.
   struct ReadyNode {
     int32_t rank;
     int64_t place;  // in the order in which they became so

@@ -54,20 +54,20 @@ class HardwareQueues {
   }
   // The head leaves its queue. What a host waits for, a place behind it, is added to `over`.
   void pass(int32_t queue, std::vector<int32_t>& over);
-  // A launch whose program lets it begin later: whether it begins to be late now.
+  // Lets a launch begin so long after it could.
   void delay(int32_t launch, int64_t delay_ns) { queued(launch).delay_ns = delay_ns; }
+  // Returns whether the delay of a ready launch begins now.
   bool begins_delay(int32_t launch);
 
   // A launch need not wait any more: its front end sees it at once, or later.
   void notice(int32_t launch);
-  // The same of one that waited for a copy engine, which the GPU watches for only a while.
-  // `idle_since_ns`: since when no launch runs, if none does.
-  // Returns whether it looks at it at all.
+  // The same of one that waited for a copy engine, which the GPU watches for only a while. Returns
+  // whether the GPU looks at it. `idle_since_ns`: since when no launch runs, if none does.
   bool notice_after_copy(int32_t launch, std::optional<int64_t> idle_since_ns);
 
-  // What the call of a host waits for that finds no place in the queue of its launch; none: there
-  // is a place. `wait`: the operation that the host would wait for.
+  // Whether the queue of a stream's next launch has no place; none: of a new stream.
   bool is_full_for(std::optional<int32_t> stream) const;
+  // Lets a host wait for a place there, which is the operation `wait`.
   void await_place(std::optional<int32_t> stream, int32_t wait);
 
   // From now on the GPU does not look at what comes to empty queues.
@@ -82,10 +82,9 @@ class HardwareQueues {
   // A copy or record waits behind a launch, or does so no more.
   void note_behind_launch(const int32_t change) { behind_launches_ += change; }
   size_t unnoticed() const { return unnoticed_.size(); }
-  // When the first launch is there of those that are on the way, or were; kNever: there is none.
+  // Returns when the first pending launch has reached the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
-  // From when on the GPU lets the first launch begin, as far as is known; kNever: it is not.
-  // `stirring`: others may become ready.
+  // Returns when the first launch is ready, or may be if `stirring` ones become so; kNever: none.
   int64_t first_ready_ns(bool looks_at_all, bool stirring) const;
 
  private:
@@ -104,7 +103,7 @@ class HardwareQueues {
     bool empty() const { return head == launches.size(); }
     int32_t first() const { return launches[head]; }
   };
-  // It looks at some of the queues.
+  // A part of the GPU that looks at some of the queues.
   struct FrontEnd {
     int32_t filled = 0;        // so many of them are not empty
     int32_t waiting = 0;       // so many of them wait
@@ -140,8 +139,8 @@ class HardwareQueues {
   int32_t last_queue_ = -1;  // that was used
   bool backs_off_ = false;
   int32_t behind_launches_ = 0;        // copies and records
-  std::vector<int32_t> unnoticed_;     // which are in no queue yet
-  std::vector<int32_t> after_copies_;  // which waited for an engine, and go unnoticed
+  std::vector<int32_t> unnoticed_;     // launches that are in no queue yet
+  std::vector<int32_t> after_copies_;  // launches that waited for an engine, and go unnoticed
   // What hosts wait for, by the launch that must leave its queue.
   std::unordered_multimap<int32_t, int32_t> places_awaited_;
 };

@@ -46,11 +46,11 @@ class RunningBlocks {
   void place(const PlacedBlocks& placed);
   // All that comes before a launch in its stream has left: its blocks' memory waits return.
   void go_on(int32_t launch);
-  // Lets the next group leave that has ended by now. Returns its launch if no block of it is left.
   struct Left {
     int32_t launch;
-    bool is_last;
+    bool is_last;  // no block of it is left
   };
+  // Lets the next group leave that has ended by now, if there is one.
   std::optional<Left> leave_next();
   // Takes account of who came and left since.
   void change_paces();
@@ -70,7 +70,7 @@ class RunningBlocks {
   int64_t last_end_ns() const { return last_end_ns_; }
   // How long a block takes. Throws std::invalid_argument where time overflows.
   int64_t duration_ns(int32_t launch, size_t block) const;
-  // Of launches that are not hidden.
+  // Returns the blocks of launches that are not hidden.
   std::vector<ResidentBlocks> held() const;
 
  private:
@@ -81,7 +81,7 @@ class RunningBlocks {
     int32_t untriggered;       // blocks of which nobody knows when they trigger
     int64_t triggered_ns = 0;  // when the last of the others does
   };
-  // Blocks that started together, and leave together.
+  // Blocks of a launch that started together, and leave together.
   struct Group {
     int32_t launch;
     int32_t first_block;

@@ -29,7 +29,7 @@ class Process {
   }
 
   const GpuState& gpu() const { return simulation_.gpu(); }
-  // From when on it has work, by the clock of the GPU.
+  // Returns from when on it has work, by the clock of the GPU.
   int64_t works_from_ns() const { return on_the_gpu(simulation_.work().works_from_ns(true)); }
   // Whether it has something to do that the GPU knows of.
   bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
@@ -90,7 +90,7 @@ class Process {
   }
 
  private:
-  // Its clock does.
+  // Where its clock stands.
   struct Stand {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
