@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tbsched as tb
-from gpu.script import FAKE_DRIVER, cuda_include, shared_library
+from compiled import FAKE_DRIVER, cuda_include, shared_library
 from helpers import Fake
 from once import made_once
 from tbsched.launcher.observe import Gpu

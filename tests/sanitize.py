@@ -26,11 +26,12 @@ ROOMS = (
     *("program", "hardware", "policy", "engine", "prediction", "traces", "launcher"),
     *("comparison", "advice", "campaigns", "show", "importers", "cli", "contract"),
 )
-SCRIPTS = ("bench_script", "gpu_scripts", "lazy_import", "timed_script")
+SCRIPTS = ("bench_script", "gpu_scripts", "lazy_import")
 TESTS = [
     *(f"tests/{room}" for room in ROOMS),
     *(f"tests/repo/test_{script}.py" for script in SCRIPTS),
     "tests/conformance/papers/test_table2.py",
+    "tests/lab",
 ]
 PARALLEL = ("--numprocesses", "logical", "--maxprocesses", "8", "--dist", "worksteal")
 

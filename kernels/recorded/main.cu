@@ -3,7 +3,7 @@
 //   recorded plain CARVEOUT NAME...   each once
 //   recorded record FOLDER NAME...    writes NAME.events, NAME.ends and NAME.sms
 //
-// Both print a line of JSON for each. tests/gpu/inside/addresses.py makes arrays of the files.
+// Both print a line of JSON for each. tests/lab/inside/addresses.py makes arrays of the files.
 #include <cuda_runtime.h>
 
 #include <array>

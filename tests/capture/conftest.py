@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
-from gpu.script import cuda_include, shared_library
+from compiled import cuda_include, shared_library
 from helpers import ROOT
 from once import made_once
 from tbsched.launcher import injection

@@ -9,8 +9,8 @@ import json
 import lzma
 from dataclasses import replace
 
-from gpu.oracles.scores import Issued, choices
 from helpers import ROOT
+from lab.oracles.scores import Issued, choices
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict

@@ -14,12 +14,14 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from rich.console import Console
-from script import parse
-from together.record import Score, draw
-from together.record import record as record_meetings
 
 import tbsched as tb
+from gpu.together.record import Score, draw
+from gpu.together.record import record as record_meetings
+from lab.script import parse
 from tbsched.campaigns.campaign import record
 from tbsched.campaigns.results import Report
 from tbsched.comparison.verify import verify

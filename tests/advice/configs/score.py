@@ -1,7 +1,7 @@
 """Scores advice about launch configurations on kernels that were timed on real GPUs.
 
 python tests/advice/configs/score.py            # scores the recordings, no GPU needed
-python tests/advice/configs/score.py --read DIR # takes a run of tests/gpu/inside/advice.py in
+python tests/advice/configs/score.py --read DIR # takes a run of tests/lab/inside/advice.py in
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import numpy as np
 
 import tbsched as tb
-from gpu.inside.kernels.catalogue import KERNELS, Kind, Real
+from lab.inside.kernels.catalogue import KERNELS, Kind, Real
 from tbsched.advice.evenness import forced_even
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.advice.reasons.case import Case

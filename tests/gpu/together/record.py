@@ -18,14 +18,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
 import numpy.typing as npt
-from script import parse_draw
-from together.groups import FOREVER, STEP, Group, random_groups
 
 import tbsched as tb
+from gpu.together.groups import FOREVER, STEP, Group, random_groups
+from lab.script import parse_draw
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.meet import LIMIT
 from tbsched.launcher.observe import Gpu

@@ -20,7 +20,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
-from gpu.inside.addresses import KERNELS
+from lab.inside.addresses import KERNELS
 from sm.claims import write_tables
 from sm.recordings.kernels import GPUS, Measured, measured, recorded, sms, swept
 

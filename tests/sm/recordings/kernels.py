@@ -2,7 +2,7 @@
 
     python tests/sm/recordings/kernels.py h200=REPORT h100=REPORT
 
-makes the files in this folder of what ``tests/gpu/inside/addresses.py`` wrote on each GPU.
+makes the files in this folder of what ``tests/lab/inside/addresses.py`` wrote on each GPU.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
-from gpu.inside.addresses import GROUPS, KERNELS
+from lab.inside.addresses import GROUPS, KERNELS
 from tbsched.sm.workloads import ALSO, BARRIER, LOAD, STORE
 
 FOLDER = Path(__file__).parent

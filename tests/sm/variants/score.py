@@ -1,7 +1,7 @@
 """What variants of real kernels did on GPUs: whether they computed the same, and what they gained.
 
 python tests/sm/variants/score.py                        # from the recordings, no GPU needed
-python tests/sm/variants/score.py --read DIR --gpu h100  # takes in a run of gpu/inside/variants.py
+python tests/sm/variants/score.py --read DIR --gpu h100  # takes in a run of lab/inside/variants.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How long a launch configuration takes, compared with others of the same kernel.
 
-The numbers were chosen on a third of the kernels in ``tests/gpu/inside/kernels``, on an H200, and
+The numbers were chosen on a third of the kernels in ``tests/lab/inside/kernels``, on an H200, and
 scored on the others.
 """
 

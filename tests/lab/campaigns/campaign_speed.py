@@ -1,8 +1,8 @@
 """How fast a campaign is on a GPU, beside its floor, and where its time goes.
 
-    python tests/gpu/campaign_speed.py --out DIR --seconds 20
-    python tests/gpu/campaign_speed.py --out DIR --launches 1000000
-    python tests/gpu/campaign_speed.py --out DIR --rehearse
+    python tests/lab/campaigns/campaign_speed.py --out DIR --seconds 20
+    python tests/lab/campaigns/campaign_speed.py --out DIR --launches 1000000
+    python tests/lab/campaigns/campaign_speed.py --out DIR --rehearse
 
 Prints tables and writes them to ``DIR/campaign_speed.txt``; with ``--launches``, also a native
 campaign at level exact of so many launches, whose false mismatches are to be none: exit status 1 if
@@ -27,10 +27,13 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
 from rich.console import Console
-from script import FAKE_DRIVER, ROOT, parse, shared_library
 
 import tbsched as tb
+from compiled import FAKE_DRIVER, ROOT, shared_library
+from lab.script import parse
 from tbsched.campaigns import Report, SequenceOptions
 from tbsched.campaigns.judge import HASTY_SETTLE
 from tbsched.campaigns.oracles import THREADS

@@ -1,6 +1,6 @@
 """Runs variants of real kernels, compares what they write, and times them.
 
-python tests/gpu/inside/variants.py --out report --seconds 60
+python tests/lab/inside/variants.py --out report --seconds 60
 
 Compiles ``kernels/*.cu`` with nvcc, makes variants of each kernel (more registers, other orders of
 the instructions), and writes ``variants.jsonl``: a line per kernel, with the microseconds of each
@@ -28,10 +28,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from gpu.inside import advice
-from gpu.inside.kernels.catalogue import KERNELS, SMS, Real, grids, sizes
-from gpu.inside.kernels.timing import Driver, Launcher, differs
-from gpu.script import parse
+from lab.inside import advice
+from lab.inside.kernels.catalogue import KERNELS, SMS, Real, grids, sizes
+from lab.inside.kernels.timing import Driver, Launcher, differs
+from lab.script import parse
 
 ROUNDS = 15
 AGAIN = 20  # fresh rounds of the best one and the original

@@ -26,12 +26,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from script import parse_draw
-from together.groups import FOREVER, STEP, Group, larger_group, random_group, random_groups
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from gpu.together.groups import FOREVER, STEP, Group, larger_group, random_group, random_groups
+from lab.script import parse_draw
 from tbsched.cli.together.on_gpu import meet_on_time, numbered, orders_of
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu

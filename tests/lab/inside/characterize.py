@@ -1,6 +1,6 @@
 """Measures the instructions of the GPU here: throughput, waits, warps needed and skew.
 
-python tests/gpu/inside/characterize.py --out report --seconds 300
+python tests/lab/inside/characterize.py --out report --seconds 300
 
 Writes ``runs.jsonl`` (every run; gone on with if it is there), ``runs.jsonl.xz``, the tables as
 ``characterization.txt`` and ``.json``, and prints them. ``--model`` puts a literal SM in the place
@@ -19,7 +19,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
-from gpu.script import parse
+from lab.script import parse
 from sm.characterization.model_sm import Class, ModelSm
 from tbsched import views
 from tbsched.sm.characterization import Compiled, Mode, Wanted

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from helpers import ROOT
 
-SCRIPT = ROOT / "tests" / "gpu" / "timed.py"
+SCRIPT = ROOT / "tests" / "lab" / "timed" / "timed.py"
 
 
 def run(*arguments: str | Path) -> str:

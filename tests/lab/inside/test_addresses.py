@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpu.inside.addresses import GROUPS, METRICS
 from helpers import ROOT
+from lab.inside.addresses import GROUPS, METRICS
 from sm.recordings.kernels import measured_of, recorded, recorded_of
 
 # Plays kernels/recorded: every kernel is `transpose`; one cannot be run.
@@ -61,7 +61,7 @@ def test_script_keeps_what_programs_say(tmp_path: Path) -> None:
     program(tmp_path / "ncu", NCU % (metrics,))
     out = tmp_path / "report"
     done = subprocess.run(
-        [sys.executable, ROOT / "tests/gpu/inside/addresses.py", "--out", out, "--binary", binary],
+        [sys.executable, ROOT / "tests/lab/inside/addresses.py", "--out", out, "--binary", binary],
         env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
         capture_output=True, text=True, check=True,
     )  # fmt: skip

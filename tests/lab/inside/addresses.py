@@ -1,6 +1,6 @@
 """Records which lines each warp of some kernels touches, and asks ncu what the caches made of it.
 
-python tests/gpu/inside/addresses.py --out report --seconds 45
+python tests/lab/inside/addresses.py --out report --seconds 45
 
 Compiles ``kernels/recorded``. Writes an ``.npz`` of raw arrays for each kernel, and what ncu says
 of the plain kernels: ``ncu-GROUP.csv``. Everything is written as it comes; what fails is reported,
@@ -22,7 +22,8 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from gpu.script import ROOT, parse
+from helpers import ROOT
+from lab.script import parse
 
 KERNELS = ("transpose", "spmv", "kmeans", "bfs", "fwt", "stencil", "gemm")
 SWEEPS = ("sweep20", "sweep36", "sweep72")

@@ -1,6 +1,6 @@
 """Measures how kernels slow each other: the same SMs, other SMs, the same GPC, L2 and DRAM.
 
-python tests/gpu/inside/neighbours/record.py --out DIR --seconds 60
+python tests/lab/inside/neighbours/record.py --out DIR --seconds 60
 
 Writes ``neighbours.jsonl``, a row per case. ``--model`` plays a GPU whose numbers mean nothing, to
 rehearse. ``--once`` launches every kernel once, for a profiler. ``--seed`` draws other pairs of
@@ -28,7 +28,7 @@ import plan
 from card import FAR_BYTES, NEAR_BYTES, Array, Card, CupyCard, PlayedCard
 
 import tbsched as tb
-from gpu.script import parse
+from lab.script import parse
 
 CLOCKS = 200_000
 MOST_FAILED = 5

@@ -16,13 +16,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from oracles.driver import Driver
-from oracles.room import Scores, carveout_words, kernels
-from script import parse
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from lab.oracles.driver import Driver
+from lab.oracles.room import Scores, carveout_words, kernels
+from lab.script import parse
 
 SHOWN = 12  # disagreements
 KEPT = 3000

@@ -1,6 +1,6 @@
 """Times real kernels with every sensible block size, so that advice about it can be scored.
 
-python tests/gpu/inside/advice.py --out report --seconds 60
+python tests/lab/inside/advice.py --out report --seconds 60
 
 Compiles ``kernels/*.cu`` with nvcc, and writes the cubins, ``timings.jsonl`` (a line per kernel:
 what the driver says of it, and the microseconds of each configuration), and prints a summary. It
@@ -23,9 +23,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from gpu.inside.kernels.catalogue import KERNELS, SOURCES, Real, grids, sizes
-from gpu.inside.kernels.timing import Driver, Function, differs, median
-from gpu.script import parse
+from lab.inside.kernels.catalogue import KERNELS, SOURCES, Real, grids, sizes
+from lab.inside.kernels.timing import Driver, Function, differs, median
+from lab.script import parse
 
 Functions = dict[int, Function]  # by block size; 0: for any
 ROUNDS = 5
@@ -147,7 +147,7 @@ def compiled_by_triton(folder: Path) -> dict[tuple[str, int], tuple[Path, int]]:
 
 def by_triton(name: str, threads: int) -> tuple[bytes, int] | str:
     """The cubin and its dynamic shared memory, or why there is none."""
-    from gpu.inside.kernels import triton_sources
+    from lab.inside.kernels import triton_sources
 
     try:
         return triton_sources.compiled(name, threads // 32)

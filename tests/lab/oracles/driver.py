@@ -12,14 +12,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from script import ROOT, shared_library
-
+from compiled import ROOT, shared_library
 from tbsched import _launcher
 from tbsched.program.sequence import Launch
 
-HERE = ROOT / "tests" / "gpu" / "oracles"
+HERE = ROOT / "tests" / "lab" / "oracles"
 
 
 class Answer(NamedTuple):

@@ -24,12 +24,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from script import parse_draw
-from together.groups import CARVEOUTS, random_kernel
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from gpu.together.groups import CARVEOUTS, random_kernel
+from lab.script import parse_draw
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu
 

@@ -1,8 +1,8 @@
 """Timed programs on a GPU against the model: when blocks run, and what an advised order brings.
 
-    python tests/gpu/timed.py --out DIR --connections 8
-    python tests/gpu/timed.py --replay DIR/timed.jsonl.xz --variants
-    python tests/gpu/timed.py --plan orders.jsonl.xz --sets 200
+    python tests/lab/timed/timed.py --out DIR --connections 8
+    python tests/lab/timed/timed.py --replay DIR/timed.jsonl.xz --variants
+    python tests/lab/timed/timed.py --plan orders.jsonl.xz --sets 200
 
 The first writes every trace to ``DIR/timed.jsonl.xz`` and the text that it prints to
 ``DIR/timed.txt``; the second scores such a file, without a GPU. ``--connections`` is

@@ -1,7 +1,7 @@
 """In which order a processing block of the GPU here issues instructions of its warps.
 
-    python tests/gpu/inside/issue_order.py --out DIR
-    python tests/gpu/inside/issue_order.py --out DIR --compile
+    python tests/lab/inside/issue_order.py --out DIR
+    python tests/lab/inside/issue_order.py --out DIR --compile
 
 One block, of which only every fourth warp stays: they share a processing block. Each warp reads the
 clock before every eighth instruction of a straight line. Writes ``issue_order.npz``: for each
@@ -17,10 +17,11 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import numpy as np
-from script import parse
+
+from lab.script import parse
 
 # The type, its constraint, and the instruction: as PTX has them.
 KINDS = {

@@ -1,6 +1,6 @@
 """Random launches in many streams: CUPTI's channel of each against the model's hardware queue.
 
-CUDA_DEVICE_MAX_CONNECTIONS=8 python tests/gpu/oracles/channels.py --out FOLDER
+CUDA_DEVICE_MAX_CONNECTIONS=8 python tests/lab/oracles/channels.py --out FOLDER
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from oracles.driver import Driver
-from oracles.scores import Issued, choices, same_partition
-from script import parse
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from lab.oracles.driver import Driver
+from lab.oracles.scores import Issued, choices, same_partition
+from lab.script import parse
 
 STREAMS = 40
 URGENT = -5  # the highest priority of Hopper

@@ -1,6 +1,6 @@
 """Calibrates the GPU here from nothing, and compares every value with the shipped device file.
 
-python tests/gpu/calibration/from_nothing.py --out report --seconds 60
+python tests/lab/calibration/from_nothing.py --out report --seconds 60
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpu.oracles.scores import Issued, choices, same_partition
+from lab.oracles.scores import Issued, choices, same_partition
 
 
 @pytest.mark.parametrize(

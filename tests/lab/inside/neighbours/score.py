@@ -1,6 +1,6 @@
 """Scores predictions of pairs of real kernels, from recordings, without a GPU.
 
-python tests/gpu/inside/neighbours/score.py RECORDING.jsonl.xz NCU.csv.xz --device h200
+python tests/lab/inside/neighbours/score.py RECORDING.jsonl.xz NCU.csv.xz --device h200
 
 For every pair: the makespan that was measured, and those predicted with and without interference.
 Durations of blocks and profiles are those of each kernel alone.

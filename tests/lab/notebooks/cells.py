@@ -19,9 +19,10 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from script import ROOT, parse
+from helpers import ROOT
+from lab.script import parse
 
 FOLDER = ROOT / "notebooks"
 _VIEWS = ("_repr_html_", "_repr_png_")

@@ -20,12 +20,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from script import parse_draw
-from together.groups import CARVEOUTS, fitting, random_kernel, random_places, with_blocks
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from gpu.together.groups import CARVEOUTS, fitting, random_kernel, random_places, with_blocks
+from lab.script import parse_draw
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu, Outcome
 

@@ -1,7 +1,7 @@
 """Ends runs at random times, and lets two campaigns share a GPU: is anything left, or made up?
 
-    python tests/gpu/interrupts.py --out DIR --interrupts 200 --kills 50 --campaign-seconds 30
-    python tests/gpu/interrupts.py --out DIR --interrupts 5 --kills 2 --rehearse
+    python tests/lab/campaigns/interrupts.py --out DIR --interrupts 200 --kills 50
+    python tests/lab/campaigns/interrupts.py --out DIR --interrupts 5 --kills 2 --rehearse
 
 Interrupts are Ctrl-C in this process, soon after a run's beginning; kills are SIGKILL and SIGTERM
 of another process, which holds or times blocks. Each is measured from the signal until a launch
@@ -30,10 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from campaign_speed import emulated, rehearsal
-from script import parse
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from lab.campaigns.campaign_speed import emulated, rehearsal
+from lab.script import parse
 from tbsched.campaigns import SequenceOptions
 from tbsched.launcher.observe import Gpu
 

@@ -1,6 +1,6 @@
 """Random kernels: the room and the configuration of the model, and what the driver and CUPTI say.
 
-python tests/gpu/oracles/room.py --out FOLDER [--kernels 10000] [--device h100]
+python tests/lab/oracles/room.py --out FOLDER [--kernels 10000] [--device h100]
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from random import Random
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from oracles.driver import Driver
-from script import parse
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
+from lab.oracles.driver import Driver
+from lab.script import parse
 
 FULL = 64  # blocks per SM, more than any SM takes
 MOST_SHARED = 227 * 1024

@@ -1,7 +1,7 @@
 """How much faster a campaign is on several GPUs of one host, and whether it finds the same.
 
-    python tests/gpu/scale/campaign_scale.py --out DIR --count 12000
-    python tests/gpu/scale/campaign_scale.py --out DIR --count 20 --rehearse
+    python tests/lab/campaigns/campaign_scale.py --out DIR --count 12000
+    python tests/lab/campaigns/campaign_scale.py --out DIR --count 20 --rehearse
 
 ``Workers`` on the first GPU alone, on all GPUs, and on each other GPU alone, and then this process
 without any. Each runs the same sequences, and workers also a campaign against a predictor that is
@@ -29,13 +29,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from campaign_speed import rehearsal
 from rich.console import Console
-from script import parse
 
 import tbsched as tb
+from lab.campaigns.campaign_speed import rehearsal
+from lab.script import parse
 from tbsched.campaigns import Report, SequenceOptions, Workers
 from tbsched.launcher.query import gpus
 from tbsched.show.text.tables import render, table_of
