@@ -18,6 +18,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "page.md"
     path.write_text(f"before\n{TABLE}\nafter\n", "utf-8")
     monkeypatch.setattr(run_all, "PAGE", path)
+    monkeypatch.setattr(run_all, "profiles", lambda: iter(()))
     return path
 
 
