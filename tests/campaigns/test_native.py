@@ -154,6 +154,27 @@ def test_hypothesis_draws_the_same_from_the_choices(options: SequenceOptions) ->
         assert seen[0] == draw.sequence
 
 
+def test_nothing_is_drawn_any_more_once_the_time_to_shrink_is_over() -> None:
+    spec = device("h200")
+    draw = next(iter(Draws(spec, RICH, seed=3)))
+    drawn: list[Sequence] = []
+
+    def noted(sequence: Sequence) -> Sequence:
+        drawn.append(sequence)
+        return sequence
+
+    found = search(
+        sequences(spec, RICH).map(noted),
+        lambda _: True,
+        examples=1,
+        seed="0",
+        shrink_seconds=0.0,
+        start=draw.choices,
+    )
+    assert found == draw.sequence
+    assert len(set(drawn)) == 2
+
+
 def test_hypothesis_shrinks_from_there() -> None:
     draw = next(d for d in Draws(device("h200"), RICH, seed=1) if len(d.sequence.launches) == 5)
     smallest = search(

@@ -25,6 +25,10 @@ class OutOfTime(BaseException):
     """Ends a search: passes through Hypothesis, which takes an ``Exception`` for a failing test."""
 
 
+class _ShrunkEnough(BaseException):
+    """Ends a search whose time to shrink is over: Hypothesis would go on to draw for seconds."""
+
+
 class _Aborted(BaseException):
     """Carries an error of the property through Hypothesis."""
 
@@ -86,7 +90,7 @@ def search(
         if verdicts and sequence in verdicts:
             return verdicts[sequence]
         if time.monotonic() > deadline:
-            return False
+            raise _ShrunkEnough
         try:
             failed = fails(sequence)
         except Exception as error:
@@ -122,7 +126,7 @@ def search(
 
     try:
         test()
-    except _Failed:
+    except (_Failed, _ShrunkEnough):
         return smallest
     except _Aborted as aborted:
         raise aborted.error from aborted.error.__cause__
