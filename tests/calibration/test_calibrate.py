@@ -33,7 +33,7 @@ from tbsched.traces.growing_file import TraceFile
 RECORDED = ROOT / "tests" / "traces" / "calibrations"
 LONG = 3600.0  # no test depends on the time
 SEEDS = range(examples(12))
-FEW = gpu(12, "h200", gpcs=((0, 2, 4), (1, 3)))  # and a TPC of none
+FOUR = gpu(4, "h200")
 # Three GPCs, and two TPCs of none.
 SMALL = gpu(36, "h200", gpcs=((0, 3, 6, 9, 12), (1, 4, 7, 10, 13), (2, 5, 8, 11, 14, 15)))
 
@@ -203,7 +203,7 @@ def test_shipped_devices_without_clusters_are_found(name: str) -> None:
     ],
 )
 def test_mechanism_that_a_gpu_lacks_is_told(ablation: str, path: str) -> None:
-    spec = ablated(SMALL if "clusters" in ablation else FEW, ablation)
+    spec = ablated(SMALL if "clusters" in ablation else FOUR, ablation)
     found = calibrated(Hidden(spec), 0)
     assert wrong(found, spec) == []
     finding = found.finding(path)
