@@ -92,12 +92,12 @@ lint: $(BIN)/python
 # Each view in headless Chromium, light and dark: OUT/NAME-SCHEME.png, of the page OUT/NAME.html.
 screenshots: OUT = screenshots
 screenshots: $(VENV)/.installed
-	$(BIN)/python tests/show/screenshots.py --out $(OUT)
-	$(BIN)/python tests/show/drawings.py --out $(OUT)
+	$(BIN)/python tests/views/screenshots.py --out $(OUT)
+	$(BIN)/python tests/views/drawings.py --out $(OUT)
 
 # The pictures of the site, of the gallery among them. Needs Chromium.
 pictures: $(VENV)/.installed
-	$(BIN)/python tests/show/docs_pictures.py
+	$(BIN)/python tests/views/docs_pictures.py
 
 format: $(BIN)/python
 	$(call install,-c tests/constraints.txt ruff clang-format)

@@ -24,7 +24,7 @@ BUILD = ROOT / "build" / "sanitize"
 FUZZ = ROOT / "tests" / "contract" / "random_devices" / "fuzz.py"
 ROOMS = (
     *("program", "hardware", "policy", "engine", "prediction", "traces", "launcher"),
-    *("comparison", "advice", "campaigns", "show", "importers", "cli", "contract"),
+    *("comparison", "advice", "campaigns", "views", "importers", "cli", "contract"),
 )
 SCRIPTS = ("bench_script", "gpu_scripts", "lazy_import")
 TESTS = [

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tbsched as tb
 from bench.measure import seconds
-from tbsched.show.text.tables import render, table_of
+from tbsched.views.tables import render, table_of
 
 BLOCKS, LAUNCHES = 10**6, 20
 FILES = ("html", "perfetto", "parquet", "csv")

@@ -13,8 +13,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from bench.measure import machine
 from bench.predictor import figures
 from bench.profiles import profiles
-from tbsched.show.text.tables import render, table_of
 from tbsched.storage import replacing
+from tbsched.views.tables import render, table_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "performance.md"
 HEADINGS = ("ratio", "median", "least", "greatest", "wanted", "to")

@@ -27,11 +27,11 @@ from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch
-from tbsched.show.words import launch_words
 from tbsched.sm.parameters import PARAMETERS
 from tbsched.sm.parameters import config as simulated
 from tbsched.sm.running import schedulers
 from tbsched.traces.cases import cases
+from tbsched.views.words import launch_words
 
 DOCS = Path(__file__).parents[2] / "docs"
 

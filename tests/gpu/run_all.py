@@ -26,7 +26,7 @@ from tbsched.campaigns.campaign import record
 from tbsched.campaigns.results import Report
 from tbsched.comparison.verify import verify
 from tbsched.launcher.observe import Gpu
-from tbsched.show.text.tables import render, table_of
+from tbsched.views.tables import render, table_of
 
 HERE = Path(__file__).parent
 LADDER = ("first_fit", "round_robin", "most_room", "algorithm1", "hopper")

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import tbsched as tb
-from tbsched.show.text.explanations import account_table, gaps_table, model_words
+from tbsched.views.explanations import account_table, gaps_table, model_words
 
 # Of each program what its defect is called in the first lines, and the change that removes it.
 # None: no change that is tried removes it.

@@ -38,7 +38,7 @@ MAY_INCLUDE = {
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
 
 # Each room and the ones below it that it may import; a room also imports from itself.
-_OBSERVED = {"traces", "hardware", "program", "errors", "progress", "storage", "views"}
+_OBSERVED = {"traces", "hardware", "program", "errors", "progress", "shown", "storage"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
     "attached": set(),
@@ -46,9 +46,9 @@ MAY_IMPORT = {
     "progress": set(),
     "storage": {"errors"},
     "growing": {"storage"},
-    "views": set(),
-    "program": {"errors", "views"},
-    "hardware": {"attached", "errors", "program", "storage", "views", "_core"},
+    "shown": set(),
+    "program": {"errors", "shown"},
+    "hardware": {"attached", "errors", "program", "shown", "storage", "_core"},
     "traces": {*_OBSERVED, "growing"},
     "prediction": {*_OBSERVED, "_core"},
     "launcher": {*_OBSERVED, "_launcher"},
@@ -60,8 +60,9 @@ MAY_IMPORT = {
     "importers": {*_OBSERVED, "launcher", "prediction"},
     "papers": {"program"},
     "sm": {*_OBSERVED, "growing", "launcher", "prediction", "_core"},
-    "show": {*_ADVISED, "advice", "calibration", "campaigns", "sm"},
-    "cli": {*_ADVISED, "advice", "calibration", "campaigns", "importers", "show", "sm"},
+    "views": {*_ADVISED, "advice", "calibration", "campaigns", "sm"},
+    "show": {"views"},
+    "cli": {*_ADVISED, "advice", "calibration", "campaigns", "importers", "show", "sm", "views"},
     "pytest_plugin": {*_ADVISED, "advice", "campaigns"},
     "__main__": {"cli"},
     "_core": {"program"},  # its stub
@@ -78,12 +79,12 @@ LATE = {
     ("tbsched.launcher.kernels.cubins", "tbsched._launcher"),
     ("tbsched.launcher.query", "tbsched._launcher"),
     ("tbsched.pytest_plugin", "numpy"),
-    ("tbsched.show.files.arrow", "pyarrow"),
-    ("tbsched.show.files.frames", "pandas"),
-    ("tbsched.show.files.perfetto", "perfetto"),
     ("tbsched.sm.characterization.gpu", "cuda"),
     ("tbsched.sm.code.reading", "cupy"),
     ("tbsched.sm.rewriting.launching", "cupy"),
+    ("tbsched.views.files.perfetto", "perfetto"),
+    ("tbsched.views.files.tables", "pandas"),
+    ("tbsched.views.files.tables", "pyarrow"),
 }
 EXTRAS = {
     "cuda",
@@ -96,7 +97,7 @@ EXTRAS = {
     "tbsched._launcher",
 }
 # The ones that import by a name that they look up.
-BY_NAME = {"tbsched", "tbsched.attached", "tbsched.show", "tbsched.views"}
+BY_NAME = {"tbsched", "tbsched.attached", "tbsched.show", "tbsched.shown"}
 
 
 def room_of_file(path: Path) -> str:

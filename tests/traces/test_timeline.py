@@ -63,8 +63,8 @@ def test_explanation_adds_up_what_a_launch_waited_for(trace: tb.Trace) -> None:
 
 def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched import _core
-    from tbsched.show.waits import CAUSE_WORDS
-    from tbsched.show.words import LIMITER_WORDS
+    from tbsched.views.waits import CAUSE_WORDS
+    from tbsched.views.words import LIMITER_WORDS
 
     told_apart = {"whole", "completion", "again", "itself", "relay"}  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart

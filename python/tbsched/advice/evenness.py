@@ -10,7 +10,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)

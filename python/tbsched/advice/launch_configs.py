@@ -25,9 +25,9 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import MAX_BLOCKS, Launch, Sequence
+from tbsched.shown import Shown
 from tbsched.sm.characterization.results import Characterization
 from tbsched.sm.code import Code, measured, read_code
-from tbsched.views import Shown
 
 # Blocks on each SM that are tried where any grid works, besides as many as fit.
 _SAME = 1.1  # times an estimate: what it cannot tell apart

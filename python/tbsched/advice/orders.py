@@ -18,7 +18,7 @@ from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import integer, items
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 EXACT_UP_TO = 7
 _SEARCHED = 4096  # orders that are listed at a time

@@ -20,7 +20,7 @@ from tbsched.program.kernels import kernel_of
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
 from tbsched.progress import each
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 CARVEOUTS = (None, 0, 25, 50, 75, 100)
 _KERNELS = 20  # of a program, those that ran longest

@@ -13,7 +13,7 @@ from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.written import save_device
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 CONFIDENCE = 0.95
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.comparison.compare import Diff
 from tbsched.program.sequence import Sequence
+from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -15,7 +15,7 @@ from tbsched.cli.campaigns import executor_of, first_of, status_of
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import check_apart, check_device_output, note_written
 from tbsched.cli.options import AsJson, GpusOption, WorkersOption, complete_oracle
-from tbsched.show.html.pages import to_html
+from tbsched.views.cards import to_html
 
 
 def calibrate(

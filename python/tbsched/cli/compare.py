@@ -26,9 +26,8 @@ from tbsched.comparison.verify import verify as score_traces
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
-from tbsched.show.data.differences import score_data
-from tbsched.show.text.differences import scores_table
 from tbsched.traces.trace import Trace
+from tbsched.views.scores import score_data, scores_table
 
 
 def compare(

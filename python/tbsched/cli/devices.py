@@ -23,8 +23,8 @@ from tbsched.hardware.export import cpp_header
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.written import save_device
 from tbsched.prediction.predict import launch_orders, policies
-from tbsched.show.text.devices import differences_table
-from tbsched.show.text.tables import render, table_of
+from tbsched.views.device_differences import differences_table
+from tbsched.views.tables import render, table_of
 
 
 def devices(

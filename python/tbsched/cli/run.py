@@ -35,10 +35,10 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence
-from tbsched.show.text.tables import table_of
 from tbsched.traces.cases import Case
 from tbsched.traces.cases import cases as case_set
 from tbsched.traces.trace import Trace
+from tbsched.views.tables import table_of
 
 
 def predict(

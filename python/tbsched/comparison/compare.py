@@ -9,9 +9,9 @@ import numpy as np
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
+from tbsched.shown import Shown
 from tbsched.traces.placement import Placement, Room
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 LEVELS = ("occupancy", "exact")
 

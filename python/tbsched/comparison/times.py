@@ -8,8 +8,8 @@ import numpy as np
 
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.checks import instance, seconds
+from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 TOLERANCE = 0.05
 # Below a microsecond GPUs tell no times apart.

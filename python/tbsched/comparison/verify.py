@@ -14,8 +14,8 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.checks import instance, items
+from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

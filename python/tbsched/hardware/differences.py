@@ -10,7 +10,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.field import Field
 from tbsched.hardware.spec import DeviceSpec, Provenance
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)

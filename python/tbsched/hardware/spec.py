@@ -11,7 +11,7 @@ from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from tbsched.errors import DeadlineExceeded, UnstableMeasurement, shown
 from tbsched.launcher.observe import Asked, Gpu, Groups, opened
 from tbsched.program.checks import integer, items, seconds
 from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.shown import Shown
 from tbsched.traces.annotations import meetings
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 LIMIT = 0.002  # seconds
 MAX_LIMIT = 10.0

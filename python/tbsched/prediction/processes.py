@@ -20,8 +20,8 @@ from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.sequence import Sequence, Synchronize
+from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 _TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
 

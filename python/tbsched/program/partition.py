@@ -8,7 +8,7 @@ from typing import Any
 
 from tbsched.program.checks import flag, instance, integer, items, known_fields
 from tbsched.program.written import source, told
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 MAX_SM = 65535
 MAX_GROUPS = 2**31 - 1

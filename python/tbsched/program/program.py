@@ -11,7 +11,7 @@ from tbsched.program.activity import Activity
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.gpu_facts import GpuFacts
 from tbsched.program.sequence import Sequence
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 # Times are of one clock, which is 0 at the first call or start. -1: the profile does not say.
 MEASURED = np.dtype(

@@ -17,7 +17,7 @@ from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.events.synchronize import Synchronize
 from tbsched.program.events.transfers import Copy, Memset, Transfer
 from tbsched.program.partition import Partition
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 _REPR_EVENTS = 50  # of a longer one nobody reads the source
 

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array, StructuredArray
+from tbsched.shown import Shown
 from tbsched.sm.parameters import Config
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

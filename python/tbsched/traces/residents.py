@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array, StructuredArray
+from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views import Shown
 
 PIECE = np.dtype([("launch", np.int32), ("sm", np.int32), ("begin", np.int32), ("end", np.int32)])
 

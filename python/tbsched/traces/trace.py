@@ -9,6 +9,7 @@ from typing import Any
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
+from tbsched.shown import Shown, explanation
 from tbsched.traces.annotations import called_ns, issued_ns
 from tbsched.traces.placement import (
     DeviceInfo,
@@ -19,7 +20,6 @@ from tbsched.traces.placement import (
 )
 from tbsched.traces.residents import Residents
 from tbsched.traces.timeline import busiest_ns, makespan_of, span_of, timeline_of
-from tbsched.views import Shown, explanation
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -25,9 +25,9 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict, predict_many
 from tbsched.program.sequence import Launch, Sequence
-from tbsched.show.text.tables import render, table_of
 from tbsched.traces.files import save_traces
 from tbsched.traces.trace import Trace
+from tbsched.views.tables import render, table_of
 
 STREAMS = range(2, 9)
 PER_NUMBER_OF_STREAMS = 1000

@@ -38,7 +38,7 @@ from lab.campaigns.campaign_speed import rehearsal
 from lab.script import parse
 from tbsched.campaigns import Report, SequenceOptions, Workers
 from tbsched.launcher.query import gpus
-from tbsched.show.text.tables import render, table_of
+from tbsched.views.tables import render, table_of
 
 SEED = 20
 WARM_UP = 10**9  # the number of its first sequence, which no other campaign draws

@@ -41,7 +41,7 @@ from tbsched.campaigns.space.draws import Draws
 from tbsched.launcher.observe import Gpu, Smids
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import RELEASE, EventTable
-from tbsched.show.text.tables import render, table_of
+from tbsched.views.tables import render, table_of
 
 PHASES = ("plan", "launch", "release", "clean_up", "synchronise", "judge", "settle")
 SLEEP = 1.0  # seconds that a block of the paper's framework stays

@@ -32,8 +32,8 @@ import tbsched as tb
 from tbsched.comparison.times import TimeDiff, compare_times
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.show.text.tables import render, table_of
 from tbsched.traces.placement import DeviceInfo
+from tbsched.views.tables import render, table_of
 
 DIRECTED_RUNS = 3
 PROGRAM_RUNS = 2

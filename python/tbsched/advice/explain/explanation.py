@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from tbsched.advice.account.account import BUSY, Account, AccountRow
 from tbsched.advice.change import Change
 from tbsched.program.program import Program
+from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
-from tbsched.views import Shown
 
 COPY = "copy"  # the cause of a gap beyond those of the account and of ``Trace.waits``
 

@@ -17,8 +17,8 @@ from tbsched.program.checks import instance, integer, items
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import each
+from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from tbsched.program.arrays import HoldsArrays, Int32Array
 from tbsched.program.checks import instance
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

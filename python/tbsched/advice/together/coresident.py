@@ -26,8 +26,8 @@ from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views import Shown
 
 MAX_CONNECTIONS = 1024
 

@@ -27,8 +27,8 @@ from tbsched.cli.together.given import asked
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import integer
 from tbsched.program.sequence import Sequence
-from tbsched.show.text.together import named
-from tbsched.show.words import counted
+from tbsched.views.capacity import named
+from tbsched.views.words import counted
 
 
 def capacity(

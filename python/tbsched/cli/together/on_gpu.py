@@ -18,9 +18,9 @@ from tbsched.launcher.meet import Meeting, meet
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.together.search import STEP
 from tbsched.program.sequence import Sequence
-from tbsched.show.text.tables import render, table_of
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
+from tbsched.views.tables import render, table_of
 
 _ALL_ORDERS = 4  # launches; of more, one order is run
 _LATE = STEP / 4  # a block of a witness leaves half a step before the next launch comes, or earlier

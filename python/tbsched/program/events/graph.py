@@ -26,7 +26,7 @@ from tbsched.program.events.transfers import (
     transfer_to_data,
 )
 from tbsched.program.written import told
-from tbsched.views import Shown
+from tbsched.shown import Shown
 
 Node: TypeAlias = Launch | Copy | Memset
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.shown import Shown
 from tbsched.sm.characterization.figures import Figures, figures
 from tbsched.sm.characterization.placing import known_as
 from tbsched.sm.characterization.runs import Run, load_runs
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views import Shown
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -13,13 +13,13 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.shown import Shown
 from tbsched.sm.code.reading import cubin_of
 from tbsched.sm.rewriting.blocks import Block, blocks_of
 from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
 from tbsched.sm.rewriting.dependences import Compiled, Edges, compiled, edges
 from tbsched.sm.rewriting.effects import Listing, listing
 from tbsched.sm.rewriting.orders import Order, reordered
-from tbsched.views import Shown
 
 ORIGINAL = "original"
 MOST_DRAWS = 1000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from tbsched.program.checks import integer, seconds
 from tbsched.progress import bar
+from tbsched.shown import Shown
 from tbsched.sm.rewriting.making import Variant
-from tbsched.views import Shown
 
 CONFIDENCE = 0.95
 FEWEST = 6  # runs that say anything with it

@@ -1,1 +1,0 @@
-"""Every result as text, and in a few words."""

@@ -1,0 +1,242 @@
+"""What was measured of a GPU, and how sure it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from tbsched.calibration.doubt.witnesses import Witness
+from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD
+from tbsched.calibration.results import Calibration
+from tbsched.program.sequence import Sequence, events_to_data
+from tbsched.views.campaigns import (
+    coverage_lines,
+    report_data,
+)
+from tbsched.views.cards import (
+    card,
+    code_html,
+    folded_html,
+    table_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted
+
+_VALUE = 60  # characters
+_HEADINGS = {
+    TOLD: "Told: the observations leave no other value",
+    DOCUMENTED: "Documented: not told, and NVIDIA documents it",
+    ASSUMED: "Assumed: another value may be right",
+}
+
+
+def calibration_short(calibration: Calibration) -> str:
+    """How much is told, and whether the certificate holds."""
+    certificate = calibration.certificate
+    words = "certified" if certificate.holds else "no certificate"
+    return (
+        f"{calibration.spec.title}: {len(calibration.told)} values told, "
+        f"{len(calibration.assumed)} assumed, {words}"
+    )
+
+
+def calibration_text(calibration: Calibration) -> str:
+    """The certificate, and each value with how sure it is."""
+    rows = calibration_rows(calibration)
+    table = render(table_of(("field", "value", "how sure", "because"), rows, left=(0, 3)))
+    telling = [
+        f"\nwould tell {', '.join(paths)}:\n{sequence!r}"
+        for sequence, paths in telling_of(calibration).items()
+    ]
+    lines = [calibration_short(calibration), *calibration_lines(calibration), "", table]
+    return "\n".join(lines + telling)
+
+
+def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
+    """Sequences that would tell values, and which."""
+    found: dict[Sequence, list[str]] = {}
+    for witness in calibration.witnesses:
+        if witness.telling is not None:
+            found.setdefault(witness.telling, []).append(witness.path)
+    return found
+
+
+def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
+    """Of each value: field, value, how sure, and why."""
+    witnesses = {witness.path: witness for witness in calibration.witnesses}
+    rows = []
+    for finding in calibration.report:
+        because = finding.because
+        # A witness has one of them.
+        if len(finding.rivals) > (finding.path in witnesses):
+            because += f"; not told apart from {', '.join(map(_cut, finding.rivals))}"
+        if finding.path in witnesses:
+            because += f"; {_witness_words(witnesses[finding.path])}"
+        rows.append((finding.path, _cut(finding.value), finding.kind, because))
+    return rows
+
+
+def _witness_words(witness: Witness) -> str:
+    """The other device that explains everything as well, and what would tell the two apart."""
+    changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
+    words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
+    if witness.telling is None:
+        return f"{words}; nothing is known that would tell"
+    kinds = _kinds(witness.telling)
+    return f"{words}; a sequence below would tell" + (f", with {kinds}" if kinds else "")
+
+
+def _kinds(sequence: Sequence) -> str:
+    """What in a sequence the probes do not draw."""
+    launches = sequence.launches
+    kinds = {
+        "priorities": any(launch.priority for launch in launches),
+        "cooperative launches": any(launch.cooperative for launch in launches),
+        "partitions": any(launch.partition is not None for launch in launches),
+    }
+    return ", ".join(name for name, there in kinds.items() if there)
+
+
+def _cut(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= _VALUE else f"{text[:_VALUE]}…"
+
+
+def calibration_lines(calibration: Calibration) -> list[str]:
+    """The certificate, and what the probes took."""
+    certificate = calibration.certificate
+    asked = sum(step.sequences for step in calibration.steps)
+    lines = [
+        f"  {counted(asked, 'sequence')} for probes, "
+        f"{counted(certificate.sequences, 'sequence')} with "
+        f"{counted(certificate.launches, 'launch', 'launches')} in the campaign, "
+        f"{calibration.seconds:.1f} s",
+    ]
+    if certificate.holds:
+        lines.append(
+            f"  none disagreed: with {100 * certificate.confidence:.0f} % confidence at most "
+            f"{100 * certificate.miss_rate:.2g} % of such sequences are predicted wrong"
+        )
+    elif certificate.disagreements:
+        lines.append(f"  {counted(certificate.disagreements, 'sequence disagrees', 'disagree')}")
+    elif certificate.refusal is not None:
+        lines.append(
+            f"  the oracle refused a sequence that the device allows, so some value is wrong: "
+            f"{certificate.refusal}"
+        )
+    elif certificate.boards_differ:
+        lines.append(
+            "  another GPU that ran the campaign disagrees, and the one that was probed does not: "
+            "calibrate each board for itself"
+        )
+    else:
+        lines.append("  nothing was compared")
+    if certificate.unstable:
+        several = counted(certificate.unstable, "sequence says", "sequences say")
+        lines.append(f"  {several} nothing, as the oracle did not agree with itself")
+    several = counted(certificate.struck, "other device was", "other devices were")
+    lines.append(f"  {several} struck out, each a combination of rules, sizes and a policy")
+    if calibration.campaign is not None:
+        lines += coverage_lines(calibration.campaign.coverage)
+    lines.append(
+        f"  latent states seen: {len(certificate.states)} of {certificate.possible_states}; "
+        f"not compared: {', '.join(certificate.left_out)}"
+    )
+    several = counted(len(calibration.not_asked), "value has its default", "values have defaults")
+    lines.append(f"  {several}, as no probe asks for them")
+    lines += [
+        f"  {step.probe}: nothing told, {step.failure}"
+        for step in calibration.steps
+        if step.failure
+    ]
+    if calibration.campaign is not None:
+        if calibration.campaign.ended == "interrupted":
+            lines.append("  the campaign was interrupted")
+        for example in calibration.campaign.counterexamples:
+            lines.append(f"  the smallest disagreement: {example.sequence!r}")
+    return lines
+
+
+def calibration_html(calibration: Calibration) -> str:
+    """The certificate, each value with how sure it is, and what the probes took."""
+    titles = ("field", "value", "how sure", "because")
+    certificate = calibration.certificate
+    documented = sum(finding.kind == DOCUMENTED for finding in calibration.report)
+    rows = calibration_rows(calibration)
+    parts = [
+        table_html(table_of(titles, own, left=(0, 3)), heading=heading)
+        for kind, heading in _HEADINGS.items()
+        if (own := [row for row in rows if row[2] == kind])
+    ]
+    steps = [
+        (step.probe, f"{step.sequences:,}", f"{step.launches:,}", f"{step.seconds:.1f}",
+         step.failure or "")
+        for step in calibration.steps
+    ]  # fmt: skip
+    taken = table_of(("probe", "sequences", "launches", "seconds", "told nothing, because"), steps)
+    return card(
+        calibration_short(calibration),
+        tiles_html(
+            (f"{len(calibration.told):,}", "values told"),
+            (f"{documented:,}", "documented"),
+            (f"{len(calibration.assumed):,}", "assumed"),
+            (f"{certificate.sequences:,}", "sequences compared"),
+            (f"{certificate.disagreements:,}", "disagree"),
+        ),
+        text_html(line.strip() for line in calibration_lines(calibration)),
+        *parts,
+        *(
+            folded_html(f"A sequence that would tell {', '.join(paths)}", code_html(repr(sequence)))
+            for sequence, paths in telling_of(calibration).items()
+        ),
+        folded_html("What the probes took", table_html(taken)),
+        folded_html("Values that no probe asks for", text_html([", ".join(calibration.not_asked)])),
+    )
+
+
+def calibration_columns(calibration: Calibration) -> dict[str, Any]:
+    """A row per value, in the order of finding."""
+    rows = calibration.report
+    return {
+        "field": [finding.path for finding in rows],
+        "value": [str(finding.value) for finding in rows],
+        "kind": [finding.kind for finding in rows],
+        "because": [finding.because for finding in rows],
+        "rivals": [", ".join(map(str, finding.rivals)) for finding in rows],
+        "probe": [finding.probe or None for finding in rows],
+    }
+
+
+def calibration_data(calibration: Calibration) -> dict[str, Any]:
+    """Each value and how sure it is, the certificate, and what the probes took."""
+    certificate = asdict(calibration.certificate)
+    certificate["decided"] = dict(calibration.certificate.decided)
+    certificate["states"] = [repr(state) for state in calibration.certificate.states]
+    campaign = calibration.campaign
+    return {
+        "device": calibration.spec.title,
+        "findings": [_listed(asdict(finding)) for finding in calibration.report],
+        "witnesses": [
+            {
+                "path": witness.path,
+                "changes": _listed(dict(witness.changes)),
+                "sequences": witness.sequences,
+                "telling": None if witness.telling is None else events_to_data(witness.telling),
+            }
+            for witness in calibration.witnesses
+        ],
+        "certificate": {**_listed(certificate), "holds": calibration.certificate.holds},
+        "not_asked": list(calibration.not_asked),
+        "campaign": None if campaign is None else report_data(campaign),
+        "steps": [asdict(step) for step in calibration.steps],
+        "seconds": calibration.seconds,
+    }
+
+
+def _listed(value: Any) -> Any:
+    """With lists in place of tuples, as JSON has them."""
+    if isinstance(value, dict):
+        return {key: _listed(item) for key, item in value.items()}
+    return list(map(_listed, value)) if isinstance(value, tuple | list) else value

@@ -1,0 +1,216 @@
+"""What campaigns found."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from markupsafe import Markup
+
+from tbsched.campaigns.results import Counterexample, Report
+from tbsched.campaigns.space.coverage import Coverage
+from tbsched.program.sequence import events_to_data
+from tbsched.views.cards import (
+    card,
+    code_html,
+    folded_html,
+    more_of,
+    note_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.views.differences import diff_data, diff_part
+from tbsched.views.words import counted
+
+_COUNTEREXAMPLES_SHOWN = 10
+_CODE = 20_000  # characters
+_NUMBERS = (
+    "seed", "predictor", "policy", "level", "examples", "disagreements", "launches", "blocks",
+    "occupancy", "exact", "replayed", "unpredicted", "shrinking", "seconds", "ended",
+)  # fmt: skip
+
+
+def counterexample_short(found: Counterexample) -> str:
+    """Its name, and the least that is known of its sequence."""
+    how = "shrunk" if found.shrunk else "not shrunk"
+    return f"{found.id}, {counted(len(found.sequence), 'event')}, {how}"
+
+
+def counterexample_text(found: Counterexample) -> str:
+    """Where prediction and observation differ, and the test to paste."""
+    return f"{found.diff}\n\n{found.code}"
+
+
+def report_short(report: Report) -> str:
+    """How much was compared, and how much differed."""
+    return (
+        f"{report.predictor}/{report.policy} by {report.level}, "
+        f"{counted(report.examples, 'sequence')}, {report.disagreements:,} disagree, "
+        f"{counted(len(report.counterexamples), 'counterexample')}"
+    )
+
+
+def report_text(report: Report) -> str:
+    """The numbers of a campaign, and its counterexamples."""
+    parts = ["\n".join(report_lines(report))]
+    headings = counterexample_headings(report)
+    for heading, example in zip(headings, report.counterexamples, strict=True):
+        parts.append(f"\n{heading}: {example}")
+    return "\n".join(parts)
+
+
+def counterexample_headings(report: Report) -> list[str]:
+    """What each counterexample is called."""
+    numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
+    headings = []
+    for number, example in enumerate(report.counterexamples, 1):
+        heading = f"counterexample {number}" + ("" if example.shrunk else " (not shrunk)")
+        headings.append(heading + (f" (like {numbers[example.like]})" if example.like else ""))
+    return headings
+
+
+def report_lines(report: Report) -> list[str]:
+    """The numbers of a campaign; those that say more of the one before are moved in."""
+    kinds = sum(found.like is None for found in report.counterexamples)
+    rate = report.examples / report.seconds if report.seconds else 0.0
+    lines = [
+        f"{report.predictor}/{report.policy} by {report.level}: {report.examples:,} sequences in "
+        f"{report.seconds:.1f} s ({rate:,.0f}/s), seed {report.seed}, ended by {report.ended}",
+        f"  {report.launches:,} launches, {report.blocks:,} blocks: occupancy agrees in "
+        f"{_percent(report.occupancy, report.launches)} of launches"
+        # At level occupancy only one latent state was tried, which says little of each block.
+        + (
+            f", every block in {_percent(report.exact, report.launches)}"
+            if report.level == "exact"
+            else ""
+        ),
+        f"  {counted(report.disagreements, 'sequence disagrees', 'sequences disagree')}, "
+        f"{counted(len(report.counterexamples), 'distinct counterexample')}"
+        + (f" of {kinds} kinds" if kinds < len(report.counterexamples) else "")
+        + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
+    ]
+    lines += coverage_lines(report.coverage)
+    if report.replayed:
+        still = sum(example.replayed for example in report.counterexamples)
+        lines.append(f"  {report.replayed} of the corpus tried again, {still} still disagree")
+    if report.unpredicted:
+        lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
+    for lost in report.lost:
+        lines.append(
+            f"  lost: {lost.count:,} sequences from number {lost.begin:,} on: {lost.reason}"
+        )
+    if report.unstable:
+        lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")
+    return lines
+
+
+def coverage_lines(coverage: Coverage) -> list[str]:
+    lines = []
+    for words, launches in (
+        ("launches with", coverage.ways),
+        ("launches that did not fit, by what refused them", coverage.refused),
+    ):
+        if launches:
+            named = ", ".join(f"{name} {times:,}" for name, times in launches.most_common())
+            lines.append(f"  {words}: {named}")
+    for words, idle in (("would have shown", False), ("would not have shown", True)):
+        names = [name for name, times in coverage.decided.items() if (times == 0) == idle]
+        if names:
+            lines.append(f"  {words}: {', '.join(names)}")
+    return lines
+
+
+def _percent(part: int, whole: int) -> str:
+    # A miss must show: what rounds to 100 without being so is cut, not rounded.
+    return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"
+
+
+def counterexample_html(found: Counterexample) -> str:
+    """Where prediction and observation differ, and the test to paste."""
+    return card(counterexample_short(found), diff_part(found.diff), _code(found, is_open=True))
+
+
+def report_html(report: Report) -> str:
+    """The numbers of a campaign, and its counterexamples to unfold."""
+    shown = report.counterexamples[:_COUNTEREXAMPLES_SHOWN]
+    return card(
+        report_short(report),
+        tiles_html(
+            (f"{report.examples:,}", "sequences"),
+            (f"{report.launches:,}", "launches"),
+            (f"{report.blocks:,}", "blocks"),
+            (f"{report.disagreements:,}", "sequences disagree"),
+            (f"{len(report.counterexamples):,}", "counterexamples"),
+        ),
+        text_html(line.strip() for line in report_lines(report)),
+        *(
+            folded_html(f"{heading}: {counterexample_short(found)}", diff_part(found.diff),
+                        _code(found, is_open=False), is_open=number == 0)
+            for number, (heading, found) in enumerate(
+                zip(counterexample_headings(report), shown, strict=False)
+            )
+        ),
+        note_html(more_of(len(report.counterexamples), len(shown), "counterexample")),
+    )  # fmt: skip
+
+
+def _code(found: Counterexample, *, is_open: bool) -> Markup:
+    code = found.code
+    if len(code) > _CODE:
+        code = f"{code[:_CODE]}\n… and {len(code) - _CODE:,} characters more"
+    return folded_html("The test to paste", code_html(code), is_open=is_open)
+
+
+def report_columns(report: Report) -> dict[str, Any]:
+    """A row per counterexample, in the order in which they were found."""
+    rows = list(map(_row, report.counterexamples))
+    names = (
+        "id", "like", "shrunk", "replayed", "events", "launches", "blocks", "level", "launch",
+        "name", "different_blocks", "different_sms",
+    )  # fmt: skip
+    return {name: [row[name] for row in rows] for name in names}
+
+
+def _row(example: Counterexample) -> dict[str, Any]:
+    launches = example.sequence.launches
+    first = example.diff.first_divergence
+    assert first is not None  # a counterexample differs somewhere
+    return {
+        **{name: getattr(example, name) for name in ("id", "like", "shrunk", "replayed")},
+        "events": len(example.sequence),
+        "launches": len(launches),
+        "blocks": sum(launch.blocks for launch in launches),
+        "level": first.level,
+        "launch": first.launch,
+        "name": launches[first.launch].name,
+        "different_blocks": len(first.blocks),
+        "different_sms": len(first.sms),
+    }
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """The numbers of a campaign, and its counterexamples."""
+    return {
+        **{name: getattr(report, name) for name in _NUMBERS},
+        "counterexamples": list(map(counterexample_data, report.counterexamples)),
+        "unstable": [
+            {"events": events_to_data(found.sequence), "reason": found.reason}
+            for found in report.unstable
+        ],
+        "lost": list(map(asdict, report.lost)),
+        "coverage": {
+            "ways": dict(report.coverage.ways),
+            "refused": dict(report.coverage.refused),
+            "decided": dict(report.coverage.decided),
+        },
+    }
+
+
+def counterexample_data(found: Counterexample) -> dict[str, Any]:
+    """The sequence, where the traces differ, and the test to paste."""
+    return {
+        **{name: getattr(found, name) for name in ("id", "like", "shrunk", "replayed")},
+        "events": events_to_data(found.sequence),
+        "diff": diff_data(found.diff),
+        "code": found.code,
+    }

@@ -1,0 +1,231 @@
+"""How many blocks of a launch fit beside others, for one or several choices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.advice.together.capacities import Capacities, Choice
+from tbsched.advice.together.capacity import Capacity
+from tbsched.advice.together.limits import NO_CLUSTER, Limit
+from tbsched.program.events.launch import Launch, launch_to_data
+from tbsched.traces.placement import DeviceInfo
+from tbsched.views.cards import card, keys_html, table_html, tiles_html
+from tbsched.views.layout.colours import PALETTE
+from tbsched.views.layout.names import cut
+from tbsched.views.layout.topology import topology_of
+from tbsched.views.plain import info_data
+from tbsched.views.svg.sm_map import Fill, Tile, map_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted, launch_words, limiter_words, sms_words
+
+_LIMITS_SHOWN = 12
+_CHOICES_SHOWN = 50
+_NAMES_SHOWN = 4
+_NAME = 36
+_WHICH = 30  # characters that name SMs
+
+
+def capacity_short(found: Capacity) -> str:
+    """How many blocks fit."""
+    launch, blocks = found.launch, counted(found.blocks, "block")
+    words = f"{blocks} of {named(launch)} fit"
+    if launch.cluster > 1:
+        words += f", {counted(found.clusters, 'cluster')} of {launch.cluster}"
+    if found.beside:
+        words += f", beside {launches_words(found.beside)}"
+    idle = counted(len(found.idle_sms), "SM") if found.idle_sms else "no SM"
+    return f"{words}; {idle} of {found.device.sms} idle"
+
+
+def capacity_text(found: Capacity) -> str:
+    """How many blocks fit, and what binds each class of SMs."""
+    table, more = limits_table(found.limits, found.device)
+    return "\n".join(filter(None, [capacity_short(found), render(table), more]))
+
+
+def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> tuple[Table, str]:
+    """A row per class of SMs; and how many are left out, in words."""
+    rows = [
+        (str(len(row.sms)), str(row.beside), str(row.blocks), cause_words(row.cause, device),
+         _which(row.sms))
+        for row in limits[:_LIMITS_SHOWN]
+    ]  # fmt: skip
+    headings = ("SMs", "of others", "blocks", "what refuses one more", "which")
+    left = len(limits) - len(rows)
+    more = f"and {counted(left, 'class', 'classes')} of SMs more" if left else ""
+    return table_of(headings, rows, left=(3, 4)), more
+
+
+def _which(sms: tuple[int, ...]) -> str:
+    words = sms_words(sms)
+    first = words[:_WHICH].rpartition(", ")[0]
+    return words if len(words) <= _WHICH else f"{first}, ..."
+
+
+def cause_words(cause: str, device: DeviceInfo) -> str:
+    """What refuses one block more on an SM."""
+    return "no whole cluster fits" if cause == NO_CLUSTER else limiter_words(cause, device)
+
+
+def named(launch: Launch) -> str:
+    """A launch by its name, or by what it asks for."""
+    return cut(launch.name, _NAME) if launch.name else launch_words(launch)
+
+
+def launches_words(launches: tuple[Launch, ...]) -> str:
+    """Launches by name, or by what they ask for."""
+    left = len(launches) - _NAMES_SHOWN
+    words = "; ".join(map(named, launches[:_NAMES_SHOWN]))
+    return f"{words}; and {left} more" if left > 0 else words
+
+
+def capacities_short(found: Capacities) -> str:
+    """How many choices there are, and the most blocks."""
+    most = max((row.blocks for row in found), default=0)
+    return f"{counted(len(found), 'choice')}; at most {counted(most, 'block')} fit"
+
+
+def capacities_text(found: Capacities) -> str:
+    """A row per choice."""
+    table, more = capacities_table(found)
+    return "\n".join(filter(None, [capacities_short(found), render(table), more]))
+
+
+def capacities_table(found: Capacities) -> tuple[Table, str]:
+    """A row per choice; and how many are left out, in words."""
+    rows = [_choice(row, found.device) for row in found.choices[:_CHOICES_SHOWN]]
+    headings = (
+        "threads", "carveout", "cluster", "blocks", "clusters", "threads in all", "idle SMs",
+        "what refuses one more on most SMs",
+    )  # fmt: skip
+    left = len(found) - len(rows)
+    more = f"and {counted(left, 'choice')} more" if left else ""
+    return table_of(headings, rows, left=(7,)), more
+
+
+def _choice(row: Choice, device: DeviceInfo) -> tuple[str, ...]:
+    launch = row.launch
+    return (
+        str(launch.threads),
+        "-" if launch.carveout is None else str(launch.carveout),
+        *(str(n) for n in (launch.cluster, row.blocks, row.clusters, row.threads, row.idle_sms)),
+        row.refused or cause_words(row.limiter, device),
+    )
+
+
+_OWN, _OTHERS = PALETTE[0], "#808890"
+
+
+def capacity_html(found: Capacity) -> str:
+    """A map with what each SM takes, and a row per class of SMs."""
+    table, more = limits_table(found.limits, found.device)
+    others = "blocks of the launches beside it" if found.beside else ""
+    return card(
+        capacity_short(found),
+        tiles_html(
+            (f"{found.blocks:,}", "blocks fit"),
+            (f"{found.clusters:,}", "clusters"),
+            (f"{len(found.idle_sms):,}", "idle SMs"),
+        ),
+        *limits_map(found.device, found.limits, (_OWN, named(found.launch)), others),
+        table_html(table, more=more),
+    )
+
+
+def limits_map(
+    device: DeviceInfo, limits: tuple[Limit, ...], own: tuple[str, str], others: str
+) -> tuple[Markup, Markup]:
+    """A legend, and the blocks on each SM.
+
+    Args:
+        device: the device.
+        limits: what each class of SMs holds.
+        own: colour and name of the launch that is asked about.
+        others: what the grey blocks are; empty where there are none.
+    """
+    most = max([row.blocks + row.beside for row in limits] + [1])
+    topology = topology_of(device)
+    tiles = [Tile(topology.place_of(sm)) for sm in range(device.sms)]
+    for row in limits:
+        held = f"{counted(row.blocks, 'block')}, {row.beside} beside"
+        why = f"one more: {cause_words(row.cause, device)}"
+        fills = (Fill(row.beside / most, _OTHERS), Fill(row.blocks / most, own[0]))
+        drawn = tuple(fill for fill in fills if fill.share)
+        for sm in row.sms:
+            tiles[sm] = Tile(f"{topology.place_of(sm)}\n{held}\n{why}", drawn)
+    keys = [own] + ([(_OTHERS, others)] if others else [])
+    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+    return keys_html(keys), map_html(topology, tiles, "Blocks on each SM", [note])
+
+
+def capacities_html(found: Capacities) -> str:
+    """A row per choice."""
+    table, more = capacities_table(found)
+    return card(capacities_short(found), table_html(table, more=more))
+
+
+def capacity_columns(found: Capacity) -> dict[str, Any]:
+    """A row per SM."""
+    causes = {sm: row.cause for row in found.limits for sm in row.sms}
+    sms = range(found.device.sms)
+    return {
+        "sm": list(sms),
+        "blocks": found.per_sm,
+        "beside": found.beside_per_sm,
+        "limiter": [causes[sm] for sm in sms],
+    }
+
+
+def capacities_columns(found: Capacities) -> dict[str, Any]:
+    """A row per choice, the one with most blocks first."""
+    rows = found.choices
+    return {
+        **{
+            name: [getattr(row.launch, name) for row in rows]
+            for name in ("threads", "carveout", "cluster")
+        },
+        "blocks": [row.blocks for row in rows],
+        "clusters": [row.clusters for row in rows],
+        "threads_in_all": [row.threads for row in rows],
+        "idle_sms": [row.idle_sms for row in rows],
+        "limiter": [row.limiter or None for row in rows],
+        "refused": [row.refused for row in rows],
+    }
+
+
+def capacity_data(found: Capacity) -> dict[str, Any]:
+    """How many blocks fit, where, and what binds each class of SMs."""
+    return {
+        "device": info_data(found.device),
+        "launch": launch_to_data(found.launch),
+        "beside": launches_data(found.beside),
+        "state": found.state.components(),
+        "blocks": found.blocks,
+        "clusters": found.clusters,
+        "fits": found.fits,
+        "smid": found.smid.tolist(),
+        "per_sm": found.per_sm.tolist(),
+        "beside_per_sm": found.beside_per_sm.tolist(),
+        "idle_sms": list(found.idle_sms),
+        "limits": limits_data(found.limits),
+    }
+
+
+def launches_data(launches: Iterable[Launch]) -> list[dict[str, Any]]:
+    return [launch_to_data(launch) for launch in launches]
+
+
+def limits_data(limits: Iterable[Limit]) -> list[dict[str, Any]]:
+    return [{**asdict(row), "sms": list(row.sms)} for row in limits]
+
+
+def capacities_data(found: Capacities) -> dict[str, Any]:
+    """Each choice, the one with most blocks first."""
+    choices = [{**asdict(row), "launch": launch_to_data(row.launch)} for row in found.choices]
+    device, beside = info_data(found.device), launches_data(found.beside)
+    return {"device": device, "beside": beside, "choices": choices}

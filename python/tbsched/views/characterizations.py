@@ -1,0 +1,176 @@
+"""Measured instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.sm.characterization import Characterization, Figures, Measured, Mode, Skew
+from tbsched.sm.characterization.figures import Point
+from tbsched.views.cards import card, folded_html, rendered, table_html, text_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted
+
+_NONE = "–"
+HEADINGS = (
+    "opcode", "results a clock", "spread, %", "on all SMs", "scheduling wait", "dependence wait",
+    "least stall", "warps, d = 1", "fewest warps", "overhead", "start skew", "end skew",
+    "uneven end skew",
+)  # fmt: skip
+
+
+def characterization_short(found: Characterization) -> str:
+    """The GPU, and how much was measured."""
+    what = counted(len(found.figures), "opcode")
+    return f"{found.device['name']}, {what}, {counted(found.runs, 'run')}"
+
+
+def characterization_text(found: Characterization) -> str:
+    """A row per opcode, and what was not measured."""
+    return "\n".join([characterization_short(found), render(figures_table(found)), *notes(found)])
+
+
+def figures_table(found: Characterization) -> Table:
+    """A row per opcode that was measured."""
+    return table_of(HEADINGS, [_row(each) for each in found.figures if each.runs])
+
+
+def notes(found: Characterization) -> list[str]:
+    """What is missing, and what went wrong."""
+    lines = [f"{each.opcode}: {each.reason}" for each in found.figures if each.reason]
+    for each in found.figures:
+        wrong = {
+            "did not record every warp": each.failed,
+            "had a block where the predictor did not say": each.misplaced,
+            "had warps that were spread less evenly than possible": each.unbalanced,
+        }
+        lines += [
+            f"{each.opcode}: of {counted(each.runs, 'run')}, {count:,} {what}"
+            for what, count in wrong.items()
+            if count
+        ]
+        if each.throughput is not None and not each.confirmed:
+            lines.append(f"{each.opcode}: one loop alone reaches the best throughput")
+    return lines
+
+
+def _row(found: Figures) -> tuple[str, ...]:
+    fewest = found.least_warps or {}
+    return (
+        found.opcode,
+        _number(found.throughput),
+        _NONE if found.throughput is None else f"{100 * found.throughput.spread:.2f}",
+        _number(found.all_sms),
+        _number(found.scheduling_wait),
+        _number(found.dependence_wait),
+        _whole(found.least_stall),
+        _whole(fewest.get((Mode.WRITE_READ, 1))),
+        _whole(min(fewest.values(), default=None)),
+        _whole(found.overhead),
+        _whole(None if found.even is None else found.even.starting),
+        _ending(found.even),
+        _ending(found.uneven),
+    )
+
+
+def _number(found: Measured | None) -> str:
+    return _NONE if found is None else f"{found.value:.2f}"
+
+
+def _whole(found: int | None) -> str:
+    return _NONE if found is None else f"{found:,}"
+
+
+def _ending(found: Skew | None) -> str:
+    return _whole(None if found is None else found.ending)
+
+
+def characterization_html(found: Characterization) -> str:
+    """A row per opcode, what was not measured, and bars of the two figures that matter most."""
+    lines = notes(found)
+    throughput = [(each.opcode, each.throughput) for each in found.figures]
+    waits = [(each.opcode, each.dependence_wait) for each in found.figures]
+    return card(
+        characterization_short(found),
+        table_html(figures_table(found)),
+        *([text_html(lines)] if lines else []),
+        *_bars("Results a clock, of one SM", throughput),
+        *_bars("Clocks until a result can be read", waits),
+    )
+
+
+def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]:
+    """A bar for each opcode that was measured; nothing if none was."""
+    known = [(opcode, each.value) for opcode, each in rows if each is not None]
+    longest = max((value for _, value in known), default=0.0)
+    if longest <= 0:
+        return []
+    bars = [(opcode, 100 * value / longest, f"{value:.1f}") for opcode, value in known]
+    return [folded_html(heading, rendered("bars.html", bars=bars), is_open=True)]
+
+
+def characterization_columns(found: Characterization) -> dict[str, Any]:
+    """A row per opcode. What was not measured is None."""
+    rows = found.figures
+    measured = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
+    plain = ("least_stall", "overhead", "best_even", "best_uneven")
+    return {
+        "opcode": [row.opcode for row in rows],
+        **{name: [_value(getattr(row, name)) for row in rows] for name in measured},
+        "spread": [row.throughput.spread if row.throughput else None for row in rows],
+        **{name: [getattr(row, name) for row in rows] for name in plain},
+        "least_warps": [min((row.least_warps or {}).values(), default=None) for row in rows],
+        **{
+            f"{part}_{skew}_skew": [_skew(row, skew, part) for row in rows]
+            for skew in ("even", "uneven")
+            for part in ("starting", "ending")
+        },
+        **{name: [getattr(row, name) for row in rows] for name in ("runs", "failed", "misplaced")},
+        "reason": [row.reason for row in rows],
+    }
+
+
+def _value(found: Measured | None) -> float | None:
+    return None if found is None else found.value
+
+
+def _skew(row: Figures, which: str, part: str) -> int | None:
+    skew = getattr(row, which)
+    return None if skew is None else getattr(skew, part)
+
+
+def characterization_data(found: Characterization) -> dict[str, Any]:
+    """The GPU, and the figures of each opcode."""
+    return {
+        "device": dict(found.device),
+        "figures": [
+            {
+                **asdict(each),
+                "least_warps": [
+                    {"mode": mode, "distance": distance, "warps": warps}
+                    for (mode, distance), warps in (each.least_warps or {}).items()
+                ],
+                "ends": _ends(each.ends or {}),
+            }
+            for each in found.figures
+        ],
+    }
+
+
+def _ends(ends: Mapping[Point, int]) -> list[dict[str, Any]]:
+    """A row per loop, with the clocks of 1, 2 and more warps; None: not measured."""
+    found: dict[tuple[str, int], dict[int, int]] = {}
+    for point, clocks in ends.items():
+        found.setdefault((point.mode, point.distance), {})[point.warps] = clocks
+    return [
+        {
+            "mode": mode,
+            "distance": distance,
+            "clocks": [row.get(warps) for warps in range(1, max(row) + 1)],
+        }
+        for (mode, distance), row in found.items()
+    ]

@@ -1,0 +1,149 @@
+"""Whether launches are sure to be resident together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from tbsched.advice.together.coresident import Coresidency
+from tbsched.advice.together.fixes.fix import Fix
+from tbsched.advice.together.given import called
+from tbsched.hardware.initial_state import InitialState
+from tbsched.program.sequence import events_to_data
+from tbsched.views.capacity import (
+    launches_data,
+    limits_data,
+    limits_map,
+    limits_table,
+)
+from tbsched.views.cards import card, legend_html, note_html, table_html
+from tbsched.views.layout.colours import colours_of
+from tbsched.views.layout.names import cut
+from tbsched.views.plain import info_data
+from tbsched.views.sequences import rows_of, rows_table
+from tbsched.views.tables import render, table_of
+
+_VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
+_NAME = 40
+
+
+def coresidency_short(found: Coresidency) -> str:
+    """Whether the launches are sure to be resident together, and why."""
+    words = f"{_VERDICTS[found.safe]}: {found.argument}"
+    return words if len(words) < 200 else cut(words, 190)
+
+
+def coresidency_text(found: Coresidency) -> str:
+    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
+    lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
+    if found.witness is not None:
+        table, more = limits_table(found.limits, found.device)
+        lines += ["", witness_words(found), render(rows_table([*rows_of(found.witness)]))]
+        if found.limits:
+            lines += ["", f"{limits_words(found)}:"]
+            lines += [render(table), *([more] if more else [])]
+    if not found.safe:
+        lines += ["", fixes_words(found)]
+        if found.fixes:
+            lines.append(render(fixes_table(found)))
+    return "\n".join(lines)
+
+
+def witness_words(found: Coresidency) -> str:
+    """What strands a block, above its events."""
+    words = f"This strands {stranded_words(found)}"
+    return f"{words}:" if found.state == InitialState() else f"{words}, from {found.state}:"
+
+
+def stranded_words(found: Coresidency) -> str:
+    """The launch that is not resident whole."""
+    assert found.stranded is not None
+    return called(found.launches, found.stranded)
+
+
+def limits_words(found: Coresidency) -> str:
+    """What comes above the classes of SMs."""
+    return f"What the SMs say to one block more of {stranded_words(found)}"
+
+
+def fixes_words(found: Coresidency) -> str:
+    """What comes above the fixes."""
+    if found.fixes:
+        return "Each of these alone makes it safe:"
+    return "No change is known that makes it safe."
+
+
+def fixes_table(found: Coresidency) -> Table:
+    """A row per fix."""
+    rows: Iterable[tuple[str, str]] = ((fix.kind, fix.text) for fix in found.fixes)
+    return table_of(("kind", "what to change"), rows, left=(0, 1))
+
+
+def coresidency_html(found: Coresidency) -> str:
+    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
+    parts = [legend_html(found.launches)]
+    if found.witness is not None:
+        rows = [*rows_of(found.witness)]
+        colours = colours_of(found.witness.launches)
+        marks = ["transparent" if row.launch is None else colours[row.launch] for row in rows]
+        parts.append(table_html(rows_table(rows), witness_words(found), marks=marks))
+        if found.limits:
+            table, more = limits_table(found.limits, found.device)
+            own = (
+                colours_of(found.launches)[found.stranded or 0],
+                cut(stranded_words(found), _NAME),
+            )
+            others = "blocks of the other launches"
+            parts += limits_map(found.device, found.limits, own, others)
+            parts.append(table_html(table, limits_words(found), more))
+    if found.fixes:
+        parts.append(table_html(fixes_table(found), fixes_words(found)))
+    elif not found.safe:
+        parts.append(note_html(fixes_words(found)))
+    return card(coresidency_short(found), *parts)
+
+
+def coresidency_columns(found: Coresidency) -> dict[str, Any]:
+    """A row per fix."""
+    return {
+        "kind": [fix.kind for fix in found.fixes],
+        "text": [fix.text for fix in found.fixes],
+        "after": [str(list(map(list, fix.after))) for fix in found.fixes],
+    }
+
+
+def coresidency_data(found: Coresidency) -> dict[str, Any]:
+    """The answer with its reason; if it is no, what strands a block, and what to change."""
+    return {
+        "device": info_data(found.device),
+        "launches": launches_data(found.launches),
+        "groups": [list(group) for group in found.groups],
+        "after": [list(pair) for pair in found.after],
+        "safe": found.safe,
+        "argument": found.argument,
+        "proof": found.proof,
+        "full_sms": [asdict(row) for row in found.full_sms],
+        "witness": None if found.witness is None else events_to_data(found.witness),
+        "issue_times": None if found.issue_times is None else list(found.issue_times),
+        "order": list(found.order),
+        "state": None if found.state is None else found.state.components(),
+        "stranded": found.stranded,
+        "waiting": found.waiting,
+        "cause": found.cause,
+        "behind": found.behind,
+        "limits": limits_data(found.limits),
+        "fixes": [_fix(fix) for fix in found.fixes],
+        "plays": found.plays,
+    }
+
+
+def _fix(fix: Fix) -> dict[str, Any]:
+    return {
+        "kind": fix.kind,
+        "text": fix.text,
+        "launches": launches_data(fix.launches),
+        "after": [list(pair) for pair in fix.after],
+    }

@@ -1,0 +1,150 @@
+"""In which values two devices differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from rich.table import Table
+
+from tbsched.hardware.differences import DeviceDiff, Difference
+from tbsched.hardware.spec import Provenance
+from tbsched.views.cards import card, folded_html, table_html, text_html
+from tbsched.views.devices import sourced
+from tbsched.views.layout.names import cut
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted
+
+_TPCS_SHOWN = 12
+
+
+def device_diff_short(diff: DeviceDiff) -> str:
+    """In how many values which devices differ."""
+    number = len(diff.values)
+    return f"{diff.a.name} and {diff.b.name} differ in {number} of {diff.compared} values"
+
+
+def device_diff_text(diff: DeviceDiff) -> str:
+    """Each value that differs, and where both come from."""
+    head, table, more = device_diff_parts(diff)
+    return "\n".join([head, *([] if table is None else [render(table)]), *more])
+
+
+def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
+    """The text in three parts: before the table, the table if there is one, and after it."""
+    names = f"{diff.a.name} (a) and {diff.b.name} (b)"
+    number = len(diff.values)
+    head = (
+        f"{names} differ in {number} of {diff.compared} values."
+        if number
+        else f"{names} have the same {diff.compared} values."
+    )
+    more = [f"{row.path}: {_moved(row)}" for row in diff.values if isinstance(row.a, tuple)]
+    if diff.sources:
+        count = counted(len(diff.sources), "equal value")
+        more.append(f"{count} {'has' if len(diff.sources) == 1 else 'have'} other sources.")
+    return head, differences_table(diff.values) if number else None, more
+
+
+def differences_table(rows: Iterable[Difference]) -> Table:
+    """A row per value, with the source of both."""
+    return table_of(
+        ("value", "a", "b", "a is from", "b is from"),
+        (
+            (row.path, cut(str(row.a)), cut(str(row.b)), *map(_from, (row.a_origin, row.b_origin)))
+            for row in rows
+        ),
+        left=range(5),
+    )
+
+
+def _from(origin: Provenance | None) -> str:
+    return "unknown" if origin is None else f"{origin.kind}: {origin.source}"
+
+
+def _moved(row: Difference) -> str:
+    """Where two lists differ, in words."""
+    if row.path == "topology.gpcs":
+        return _other_gpcs(row.a, row.b)
+    only = [
+        f"only in {which}: {cut(', '.join(map(str, own)))}"
+        for which, own in (
+            ("a", [item for item in row.a if item not in set(row.b)]),
+            ("b", [item for item in row.b if item not in set(row.a)]),
+        )
+        if own
+    ]
+    if only:
+        return "; ".join(only)
+    places = [n for n, (a, b) in enumerate(zip(row.a, row.b, strict=True)) if a != b]
+    first = f"the first one holds {row.a[places[0]]} in a, {row.b[places[0]]} in b"
+    return f"{len(places)} of {len(row.a)} places differ; {first}"
+
+
+def _other_gpcs(a: tuple[tuple[int, ...], ...], b: tuple[tuple[int, ...], ...]) -> str:
+    """The TPCs that are in another GPC; each GPC goes by its number."""
+    if not a or not b:
+        return f"unknown in {'b' if a else 'a'}"
+    own, other = (
+        {tpc: number for number, tpcs in enumerate(gpcs) for tpc in tpcs} for gpcs in (a, b)
+    )
+    tpcs = sorted(tpc for tpc in own | other if own.get(tpc) != other.get(tpc))
+    shown = [
+        f"TPC {tpc} is in {_gpc(own.get(tpc))} in a, in {_gpc(other.get(tpc))} in b"
+        for tpc in tpcs[:_TPCS_SHOWN]
+    ]
+    if len(tpcs) > _TPCS_SHOWN:
+        shown.append(f"and {len(tpcs) - _TPCS_SHOWN} TPCs more")
+    return "; ".join(shown)
+
+
+def _gpc(number: int | None) -> str:
+    return "no GPC" if number is None else f"GPC {number}"
+
+
+def device_diff_html(diff: DeviceDiff) -> str:
+    """A row per value that differs; those of which only the source differs are folded."""
+    head, table, more = device_diff_parts(diff)
+    parts = [text_html([head])]
+    if table is not None:
+        parts.append(table_html(table))
+    parts.append(text_html(more, style="note"))
+    if diff.sources:
+        other = table_html(differences_table(diff.sources))
+        parts.append(folded_html("Equal values that come from elsewhere", other))
+    return card(device_diff_short(diff), *parts)
+
+
+def device_diff_columns(diff: DeviceDiff) -> dict[str, Any]:
+    """Each value that differs, as JSON, and where both come from."""
+    a_origins = [row.a_origin for row in diff.values]
+    b_origins = [row.b_origin for row in diff.values]
+    return {
+        "field": [row.path for row in diff.values],
+        "a": [json.dumps(row.a) for row in diff.values],
+        "b": [json.dumps(row.b) for row in diff.values],
+        "a_provenance": [None if origin is None else origin.kind for origin in a_origins],
+        "b_provenance": [None if origin is None else origin.kind for origin in b_origins],
+        "a_source": [None if origin is None else origin.source for origin in a_origins],
+        "b_source": [None if origin is None else origin.source for origin in b_origins],
+    }
+
+
+def device_diff_data(diff: DeviceDiff) -> dict[str, Any]:
+    """Both devices by name, and the values that differ, or whose sources do."""
+    return {
+        "a": diff.a.name,
+        "b": diff.b.name,
+        "compared": diff.compared,
+        "values": [_both(row) for row in diff.values],
+        "sources": [_both(row) for row in diff.sources],
+    }
+
+
+def _both(row: Difference) -> dict[str, Any]:
+    return {
+        "path": row.path,
+        "a": sourced(row.a, row.a_origin),
+        "b": sourced(row.b, row.b_origin),
+    }

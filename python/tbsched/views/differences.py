@@ -1,0 +1,240 @@
+"""Comparisons: whether two traces agree, and where they first do not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.comparison.compare import LEVELS, Diff, Divergence
+from tbsched.program.arrays import Int32Array
+from tbsched.traces.trace import Trace
+from tbsched.views.cards import (
+    card,
+    keys_html,
+    more_of,
+    note_html,
+    rendered,
+    table_html,
+    text_html,
+)
+from tbsched.views.layout.names import cut, label
+from tbsched.views.layout.topology import topology_of
+from tbsched.views.plain import info_data
+from tbsched.views.svg.sm_map import Fill, Tile, map_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted, launch_words, limiter_words
+
+_ROWS_SHOWN = 12
+_LAUNCHES_DRAWN = 2_000
+_STYLES = ("fine", "mid", "off")
+
+
+def diff_short(diff: Diff) -> str:
+    """How many launches agree, and how closely."""
+    total = len(diff.launches)
+    levels = ((level, sum(getattr(x, level) for x in diff.launches)) for level in LEVELS)
+    return ", ".join(f"{level} {same} of {total} launches" for level, same in levels)
+
+
+def diff_text(diff: Diff) -> str:
+    """Whether two traces agree, and where they first do not, explained."""
+    lines, table, more = diff_parts(diff)
+    return "\n".join([*lines, *([] if table is None else [render(table)]), *more])
+
+
+def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
+    """The text in three parts: before the table, the table if there is one, and after it."""
+    found = diff.first_divergence
+    total = len(diff.launches)
+    if found is None:
+        same_all = f"{who(diff.a)} and {who(diff.b)} agree on every block of {total} launches."
+        return [same_all], None, []
+    same = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
+    head = (
+        f"{who(diff.a)} (a) and {who(diff.b)} (b) agree in {same['occupancy']} of {total} "
+        f"launches on the blocks of each SM, in {same['exact']} on every block."
+    )
+    launch = diff.a.sequence.launches[found.launch]
+    name = f"{cut(launch.name)}, " if launch.name else ""
+    first = f"First difference: launch {found.launch} ({name}{launch_words(launch)})."
+    of_kind = _occupancy_parts if found.level == "occupancy" else _order_parts
+    before, table, more = of_kind(diff, found)
+    return [head, first, *before], table, more
+
+
+def who(trace: Trace) -> str:
+    """Who says where the blocks went: a model and its policy, or a GPU."""
+    model = trace.device.details.get("model")
+    return f"model {model}/{trace.device.details.get('policy')}" if model else trace.device.name
+
+
+def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+    a, b = diff.a[found.launch], diff.b[found.launch]
+    lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
+    for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
+        if placement.limiter is not None:
+            why = limiter_words(placement.limiter, trace.device)
+            lines.append(f"{letter}: blocks wait because {why}")
+    capacity = found.capacity
+    rows = []
+    for sm in found.sms[:_ROWS_SHOWN]:
+        rows.append([str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])])
+        if capacity is not None:
+            rows[-1] += [str(capacity.blocks[sm]), capacity.limiter[sm]]
+    headings = ("SM", "a", "b", "room", "bound by")[: 3 if capacity is None else 5]
+    more = []
+    if len(found.sms) > _ROWS_SHOWN:
+        more.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
+    if capacity is not None:
+        more.append("room: blocks of this launch that the model had room for when it came")
+        more.append(_candidates(capacity.blocks, capacity.limiter))
+    return lines, table_of(headings, rows, left=(4,)), more
+
+
+def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
+    kinds: dict[tuple[int, str], list[int]] = {}
+    for sm, (room, bound) in enumerate(zip(blocks.tolist(), limiter, strict=True)):
+        kinds.setdefault((room, bound), []).append(sm)
+    parts = [
+        f"{len(sms)} with room for {room} ({bound}; SM {_few(sms)})"
+        for (room, bound), sms in sorted(kinds.items(), reverse=True)
+    ]
+    return "SMs in all: " + "; ".join(parts[:_ROWS_SHOWN])
+
+
+def _few(sms: list[int]) -> str:
+    return ", ".join(map(str, sms[:4])) + (", ..." if len(sms) > 4 else "")
+
+
+def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+    a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
+    rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
+    more = []
+    if len(found.blocks) > _ROWS_SHOWN:
+        more.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
+    lines = ["each SM has the same number of blocks, in another order:"]
+    return lines, table_of(("block", "SM in a", "SM in b"), rows, left=()), more
+
+
+def diff_html(diff: Diff) -> str:
+    """What ``print`` says, each launch as a mark, and a map of the first difference."""
+    return card(diff_short(diff), diff_part(diff))
+
+
+def diff_part(diff: Diff) -> Markup:
+    """A comparison within another view."""
+    lines, table, more = diff_parts(diff)
+    found = diff.first_divergence
+    parts = [text_html(lines), _launch_marks(diff)]
+    if found is not None and len(found.sms):
+        parts.append(_difference_map(diff, found))
+    if table is not None:
+        parts += [table_html(table, "Where they differ"), text_html(more, style="note")]
+    return Markup("\n").join(parts)
+
+
+def _launch_marks(diff: Diff) -> Markup:
+    """A mark per launch: agreement on every block, on each SM's number, or neither."""
+    marks = []
+    for number, (launch, same) in enumerate(
+        zip(diff.a.sequence.launches[:_LAUNCHES_DRAWN], diff.launches, strict=False)
+    ):
+        state = 0 if same.exact else 1 if same.occupancy else 2
+        words = (
+            "every block is on the same SM",
+            "each SM has the same number of blocks, in another order",
+            "SMs have different numbers of blocks",
+        )[state]
+        marks.append((_STYLES[state], f"launch {number}: {label(launch)}\n{words}"))
+    legend = keys_html(
+        (
+            ("#009e73", "every block alike"),
+            ("#e69f00", "another order"),
+            ("#c8322b", "other numbers of blocks"),
+        )
+    )
+    more = more_of(len(diff.launches), _LAUNCHES_DRAWN, "launch", "launches")
+    drawn = rendered("marks.html", heading="Launches", marks=marks)
+    return Markup("\n").join([drawn, legend, note_html(more)])
+
+
+def _difference_map(diff: Diff, found: Divergence) -> Markup:
+    """Of the launch that differs first: SMs with more blocks in a, and in b."""
+    topology = topology_of(diff.a.device)
+    apart = found.b_blocks - found.a_blocks
+    most = max(int(abs(apart).max(initial=0)), 1)
+    tiles = []
+    for sm, by in enumerate(apart.tolist()):
+        a, b = int(found.a_blocks[sm]), int(found.b_blocks[sm])
+        lines = [topology.place_of(sm), f"{counted(a, 'block')} in a, {b} in b"]
+        if found.capacity is not None:
+            room, bound = found.capacity.blocks[sm], found.capacity.limiter[sm]
+            lines.append(f"the model had room for {room}, bound by {bound}")
+        fills = (Fill(abs(by) / most, style="less" if by < 0 else "more"),) if by else ()
+        style = "flip" if abs(by) > 0.6 * most else "in"
+        tiles.append(Tile("\n".join(lines), fills, f"{by:+}" if by else "", style))
+    keys = (("var(--less)", "more blocks in a"), ("var(--more)", "more blocks in b"))
+    heading = f"Launch {found.launch}: blocks on each SM in b, less those in a"
+    return map_html(topology, tiles, heading) + keys_html(keys)
+
+
+def diff_columns(diff: Diff) -> dict[str, Any]:
+    """How closely the two traces agree on each launch."""
+    launches = diff.a.sequence.launches
+    placements = list(zip(diff.a, diff.b, strict=True))
+    sms = diff.a.device.sms
+    return {
+        "launch": list(range(len(launches))),
+        "name": [launch.name for launch in launches],
+        "blocks": [launch.blocks for launch in launches],
+        "occupancy": [launch.occupancy for launch in diff.launches],
+        "exact": [launch.exact for launch in diff.launches],
+        "a_placed": [a.placed for a, _ in placements],
+        "b_placed": [b.placed for _, b in placements],
+        "a_limiter": [a.limiter for a, _ in placements],
+        "b_limiter": [b.limiter for _, b in placements],
+        "different_blocks": [int(np.count_nonzero(a.smid != b.smid)) for a, b in placements],
+        "different_sms": [
+            0 if same.occupancy else int(np.count_nonzero(a.occupancy(sms) != b.occupancy(sms)))
+            for same, (a, b) in zip(diff.launches, placements, strict=True)
+        ],
+    }
+
+
+def diff_data(diff: Diff) -> dict[str, Any]:
+    """How closely two traces agree, and where they first do not."""
+    names = [launch.name for launch in diff.a.sequence.launches]
+    return {
+        "id": diff.b.id,
+        "a": info_data(diff.a.device),
+        "b": info_data(diff.b.device),
+        "occupancy": diff.occupancy,
+        "exact": diff.exact,
+        "launches": [
+            {"launch": number, "name": name, **asdict(launch)}
+            for number, (name, launch) in enumerate(zip(names, diff.launches, strict=True))
+        ],
+        "first_divergence": _divergence(diff),
+    }
+
+
+def _divergence(diff: Diff) -> dict[str, Any] | None:
+    found = diff.first_divergence
+    if found is None:
+        return None
+    capacity = found.capacity
+    return {
+        "launch": found.launch,
+        "name": diff.a.sequence.launches[found.launch].name,
+        "level": found.level,
+        "blocks": found.blocks.tolist(),
+        "sms": found.sms.tolist(),
+        "a_blocks": found.a_blocks.tolist(),
+        "b_blocks": found.b_blocks.tolist(),
+        "room": None if capacity is None else capacity.blocks.tolist(),
+        "bound_by": None if capacity is None else list(capacity.limiter),
+    }

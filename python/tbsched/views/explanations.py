@@ -1,0 +1,540 @@
+"""Why a program of a profile took so long."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.advice.account.account import BUSY, AccountRow
+from tbsched.advice.account.idle import (
+    AFTER,
+    HOST,
+    NO_WORK,
+    SYNCHRONIZE,
+    UNEXPLAINED,
+    UNRECORDED,
+    WITHIN,
+)
+from tbsched.advice.change import Change
+from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
+from tbsched.program.sequence import events_to_data
+from tbsched.views.cards import (
+    card,
+    folded_html,
+    keys_html,
+    legend_html,
+    note_html,
+    rendered,
+    table_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.views.layout.colours import TRANSFER_COLOUR
+from tbsched.views.layout.lanes import Spans, spans_by_stream, spans_measured, spans_of
+from tbsched.views.layout.names import cut, cut_apart
+from tbsched.views.programs import span_names, streams_timeline
+from tbsched.views.svg.timeline import Names
+from tbsched.views.tables import render, table_of
+from tbsched.views.waits import CAUSE_WORDS
+from tbsched.views.words import (
+    configured_unit,
+    counted,
+    percent_words,
+    seconds_words,
+    transfer_name,
+    transfer_words,
+)
+
+GAPS_SHOWN, CHANGES_SHOWN = 12, 8
+ROWS_SHOWN = 6  # of a cause
+_GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
+_SMALL = 0.05  # of the span, which is not worth the first lines
+_LEAST = 0.005  # of the span, from which on a row is shown
+_PARTS_SHOWN = 3
+_FULL = 0.5  # of the GPU; kernels that fill less leave room for others
+_NAME = 40  # letters
+_BY, _CHANGE = 72, 130
+_ALL = "of that, all "
+_KINDS = {
+    "idle": "nothing ran",
+    "copies": "no kernel ran, only copies",
+    "stream": "none of the stream ran",
+    "order": "only if it need not wait: SMs were idle",
+}
+# Beyond the causes of launches on the GPU.
+_OF_HOST = {
+    HOST: "for the host: {by} (launched sooner, it would have started sooner)",
+    SYNCHRONIZE: "for the host, which waited: {by}",
+    COPY: "for a copy: {by}",
+    UNRECORDED: "for a launch call that the profile does not have",
+    UNEXPLAINED: "not explained: nothing that is known kept it from running at {when}",
+}
+_IN_A_WORD = {
+    "kernel": "kernels",
+    "collective": "collectives alone: transfer, and waiting for other GPUs",
+    "copy": "copies alone",
+    "migration": "migrations of unified memory alone",
+    HOST: "the host had not launched what came next",
+    SYNCHRONIZE: "the host waited for another GPU",
+    "stream": "from the end of the work before it in its stream to its start",
+    "event": "from the event that it waited for to its start",
+    "node": "between nodes of graphs",
+    "first_use": "kernels being loaded",
+    UNRECORDED: "launch call not in the profile",
+    UNEXPLAINED: "not explained",
+    NO_WORK: "nothing more to do",
+}
+_SHOWN = 20  # gaps, and changes
+_DRAWN = 400  # gaps, the most costly ones
+_GAP_ROWS = {
+    "idle": "GPU idle",
+    "copies": "copies alone",
+    "stream": "stream idle",
+    "order": "SMs idle",
+}
+# Of causes, those that cost most first; the others are grey. Kernels have other colours.
+_CAUSES = ("#c8322b", "#7b3fa0", "#8a6d3b", "#3f6f73", "#d98ba0", "#5a5f2a")
+
+
+def explanation_short(found: Explanation) -> str:
+    """How long it took, how much of that the GPU was idle, and the best change."""
+    work = len(found.accounted.activity.work)
+    launches = counted(len(found.program.sequence.launches), "launch", "launches")
+    if not found.program.sequence.launches:
+        launches = counted(work, "kernel, copy or memset", "kernels, copies and memsets")
+    words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
+    if found.notes:
+        return words
+    return f"{words}, {counted(len(found.changes), 'change')} would help"
+
+
+def idle_words(found: Explanation) -> str:
+    """How long nothing ran."""
+    idle, gpus = sum(found.idle.values()), len(found.accounted.gpus)
+    share = percent_words(round(1e9 * idle), round(1e9 * found.span * gpus))
+    if gpus > 1:
+        return f"{gpus} GPUs idle {share} % of it"
+    return f"the GPU idle {seconds_words(idle)} of it ({share} %)"
+
+
+def explanation_text(found: Explanation) -> str:
+    """Where the time went, what would shorten the program, and the gaps."""
+    parts = [explanation_short(found)]
+    if found.prediction is not None:
+        parts.append(model_words(found))
+    parts += found.notes
+    for gpu in gpus_shown(found):
+        table, more = account_table(found, gpu)
+        parts += ["", *gpu_words(found, gpu), render(table), *more]
+    changes, more = changes_table(found)
+    parts += ["", render(changes), *more] if found.changes else []
+    gaps, more = gaps_table(found)
+    parts += ["", render(gaps), *more] if found.gaps else ["", no_gaps_words(found)]
+    assumed = [f"- {sentence}" for sentence in assumed_words(found)]
+    parts += ["", "What the profile does not say:", *assumed] if assumed else []
+    return "\n".join(parts)
+
+
+def assumed_words(found: Explanation) -> list[str]:
+    """What the profile does not say, and what is wrong with it."""
+    told = list(found.program.assumed)
+    if found.accounted.clocks_differ:
+        gpus = ", ".join(map(str, found.accounted.clocks_differ))
+        told.insert(
+            0,
+            f"The clocks of the host and of GPU {gpus} do not fit: work ran before it was "
+            "launched, so what the host did is not told.",
+        )
+    duplicates = found.accounted.activity.duplicates
+    if duplicates:
+        told.insert(
+            0, f"{duplicates:,} records stand in the file more than once: each counts once."
+        )
+    return told
+
+
+def gpus_shown(found: Explanation) -> list[int]:
+    """The GPUs of which each row is shown."""
+    idle = dict.fromkeys(found.accounted.gpus, 0.0)
+    for row in found.account:
+        idle[row.gpu] += row.seconds * (row.cause not in BUSY)
+    return sorted(sorted(idle, key=lambda gpu: (-idle[gpu], gpu))[:_GPUS_SHOWN])
+
+
+def gpu_words(found: Explanation, gpu: int) -> list[str]:
+    """The heading of a GPU, where there are several."""
+    others = len(found.accounted.gpus)
+    return [f"GPU {gpu} of {others}:"] if others > 1 else []
+
+
+def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple[Table, list[str]]:
+    """A row per cause and, below it, what it is by; and how many are left out, in words."""
+    rows = [row for row in found.account if row.gpu == gpu]
+    per_step, span = found.accounted.per_step(), found.span
+    causes: dict[str, list[AccountRow]] = {}
+    for row in rows:
+        causes.setdefault(row.cause, []).append(row)
+    lines: list[tuple[str, ...]] = []
+    left = 0
+    # What kernels leave is what can be gained most easily, so it comes first, if it is not small.
+    totals = {cause: sum(row.seconds for row in own) for cause, own in causes.items()}
+    ranks = {cause: (totals[cause] < _SMALL * span, cause == "kernel") for cause in causes}
+    for cause in sorted(causes, key=lambda cause: (*ranks[cause], -totals[cause])):
+        own = causes[cause]
+        shown = [row for row in own[:most] if row.seconds >= _LEAST * span]
+        told = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]
+        told += [(seconds, f"  {_ALL}{what}", "") for what, seconds in _sums(own, span)]
+        names = _names([row.by for row in shown])
+        told += [(row.seconds, f"  {name}", "") for row, name in zip(shown, names, strict=True)]
+        for seconds, name, steps in told:
+            share = percent_words(round(1e9 * seconds), round(1e9 * span))
+            lines.append((seconds_words(seconds), share, name, steps))
+        left += len(own) - len(shown)
+    headings = ("time", "%", "where it went")
+    if not any(line[3] for line in lines):
+        return table_of(headings, [line[:3] for line in lines], left=(2,)), _left(left)
+    per = "step" if found.accounted.steps.names else "repetition"
+    return table_of((*headings, f"per {per} (least to most)"), lines, left=(2,)), _left(left)
+
+
+def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
+    """Returns the annotations and waits that the host was late in or after, in more than one row.
+
+    With each the seconds of its rows.
+    """
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        rest, is_after, wait = row.by.rpartition(AFTER)
+        _, is_within, scope = (rest if is_after else row.by).rpartition(WITHIN)
+        if is_after:
+            found.setdefault(f"after {wait}", []).append(row.seconds)
+        if is_within:
+            found.setdefault(f"within {scope}", []).append(row.seconds)
+    sums = [(what, sum(seconds)) for what, seconds in found.items() if len(seconds) > 1]
+    return sorted((x for x in sums if x[1] >= _LEAST * span), key=lambda each: -each[1])
+
+
+def _names(texts: Sequence[str]) -> list[str]:
+    """What time is by, cut so that different ones stay different; a wait before it stays whole."""
+    parts = [text.rpartition(AFTER) for text in texts]
+    names = [first if is_after else last for first, is_after, last in parts]
+    waits = [f"{AFTER}{last}" if is_after else "" for _, is_after, last in parts]
+    return [f"{name}{wait}" for name, wait in zip(cut_apart(names, _BY), waits, strict=True)]
+
+
+def _left(rows: int) -> list[str]:
+    return [f"and {counted(rows, 'smaller part')} of these"] if rows else []
+
+
+def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
+    if ns is None or len(ns) < 2:
+        return ""
+    median, least, most = (float(x) / 1e9 for x in (np.median(ns), ns.min(), ns.max()))
+    return f"{seconds_words(median)} ({seconds_words(least)} to {seconds_words(most)})"
+
+
+def model_words(found: Explanation) -> str:
+    """How well the model knows the program."""
+    assert found.prediction is not None
+    predicted, measured = found.prediction.makespan, found.makespan
+    off = 100 * (predicted / measured - 1) if measured else 0.0
+    poor = sum(fitted < 0.5 for fitted in found.program.fitted)
+    device = found.prediction.device.name
+    words = (
+        f"From the first kernel to the last: {seconds_words(measured)}, predicted on {device}: "
+        f"{seconds_words(predicted)} ({off:+.1f} %)."
+    )
+    if found.filled is not None and found.filled < _FULL:
+        share = percent_words(round(1e6 * found.filled), 10**6)
+        words += f" While kernels ran, their blocks filled {share} % of the GPU."
+    if poor:
+        words += f" The durations of blocks of {counted(poor, 'launch', 'launches')} are uncertain."
+    return words
+
+
+def no_gaps_words(found: Explanation) -> str:
+    """That there is no long gap."""
+    return f"No gap of a kernel and a cause costs {seconds_words(found.threshold)} or more."
+
+
+def cause_word(cause: str) -> str:
+    """A cause in a few words."""
+    return _IN_A_WORD.get(cause, cause.replace("_", " "))
+
+
+def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[str]]:
+    """A row per kind of gap, kernel and cause; and how many are left out, in words."""
+    groups = _groups(found.gaps)
+    rows = []
+    for own in groups[:most]:
+        longest = max(own, key=lambda gap: gap.cost)
+        times = f"{len(own)}x, to " if len(own) > 1 else ""
+        rows.append(
+            (
+                seconds_words(sum(gap.cost for gap in own)),
+                f"{times}{seconds_words(longest.end - longest.begin)}",
+                seconds_words(max(longest.begin - found.accounted.begin_ns / 1e9, 0)),
+                _next(found, longest),
+                gap_words(found, longest),
+            )
+        )
+    left = sum(len(own) for own in groups[most:])
+    headings = ("cost", "gaps", "longest at", "next", "why")
+    return table_of(headings, rows, left=(3, 4)), [
+        f"and {counted(left, 'gap')} more"
+    ] if left else []
+
+
+def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
+    """Gaps that say the same, those that cost most first."""
+    found: dict[tuple[object, ...], list[Gap]] = {}
+    for gap in gaps:
+        found.setdefault(gap.alike, []).append(gap)
+    return sorted(found.values(), key=lambda own: -sum(gap.cost for gap in own))
+
+
+def gap_words(found: Explanation, gap: Gap) -> str:
+    """What a gap is, and its causes."""
+    parts = [
+        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause, True)}"
+        for cause in gap.causes[:_PARTS_SHOWN]
+    ]
+    return f"{_KINDS[gap.kind]}: {'; '.join(parts)}"
+
+
+def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
+    """What the launch at the end of a gap waited for, and unless brief what would avoid it."""
+    if cause.by and cause.cause not in _OF_HOST:
+        return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
+    words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(cause.cause, cause.cause)
+    if brief:
+        words = words.partition(" (")[0]
+    trace, launch = found.prediction, gap.launch
+    return words.format(
+        who=_who(found, cause.behind),
+        by=cut(cause.by, _BY) or "nothing recorded",
+        when=seconds_words(max(gap.end - cause.seconds - found.accounted.begin_ns / 1e9, 0)),
+        queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
+        unit="SM" if trace is None else configured_unit(trace.device),
+    )
+
+
+def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> tuple[Table, list[str]]:
+    """A row per change; and how many are left out, in words."""
+    shown = found.changes[:most]
+    left = len(found.changes) - len(shown)
+    return _table(found, shown), [f"and {counted(left, 'change')} more"] if left else []
+
+
+def _table(found: Explanation, changes: Sequence[Change]) -> Table:
+    rows = [
+        (
+            cut(change.what, _CHANGE),
+            seconds_words(change.saves),
+            percent_words(round(1e9 * change.saves), round(1e9 * found.span)),
+            change.condition,
+        )
+        for change in changes
+    ]
+    return table_of(("change", "saves", "%", "only"), rows, left=(0, 3))
+
+
+def _who(found: Explanation, behind: int) -> str:
+    if behind >= 0:
+        return _named(found, behind)
+    if behind == -1:
+        return "other work"
+    transfer = found.program.sequence.transfers[-2 - behind]
+    return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
+
+
+def _next(found: Explanation, gap: Gap) -> str:
+    name = _named(found, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
+    return f"GPU {gap.gpu}: {name}" if len(found.accounted.gpus) > 1 else name
+
+
+def _named(found: Explanation, launch: int) -> str:
+    name = found.program.sequence.launches[launch].name
+    return f"launch {launch} ({cut(name, _NAME)})" if name else f"launch {launch}"
+
+
+def explanation_html(found: Explanation) -> str:
+    """Where the time went, the gaps, and what would shorten the program."""
+    gaps, more_gaps = gaps_table(found, _SHOWN)
+    changes, more_changes = changes_table(found, _SHOWN)
+    longest = max(found.idle.values(), default=0.0) or 1.0
+    bars = [
+        (cause_word(cause), 100 * seconds / longest, seconds_words(seconds))
+        for cause, seconds in found.idle.items()
+    ]
+    tiles = [(seconds_words(found.span), "measured")]
+    notes = [note_html(note) for note in found.notes]
+    drawn = []
+    if found.prediction is not None:
+        tiles.append((seconds_words(found.prediction.makespan), "predicted"))
+        notes.insert(0, note_html(model_words(found)))
+        drawn = explained_html(found)
+    tiles += [(seconds_words(sum(found.idle.values())), "idle"), (f"{len(found.gaps):,}", "gaps")]
+    accounts = []
+    for gpu in gpus_shown(found):
+        table, more = account_table(found, gpu, _SHOWN)
+        title = " ".join(["Where the time went", *gpu_words(found, gpu)])
+        accounts.append(table_html(table, title, more="".join(more)))
+    parts = [
+        tiles_html(*tiles),
+        *notes,
+        rendered("bars.html", bars=bars),
+        *accounts,
+        *drawn,
+        table_html(changes, "What would shorten it", more="".join(more_changes))
+        if found.changes
+        else note_html(
+            "No change is told." if found.notes else "No change that was tried would shorten it."
+        ),
+        table_html(gaps, "Gaps", more="".join(more_gaps))
+        if found.gaps
+        else note_html(no_gaps_words(found)),
+    ]
+    assumed = assumed_words(found)
+    if assumed:
+        told = text_html(assumed, style="note")
+        parts.append(folded_html("What the profile does not say", told))
+    return card(explanation_short(found), *parts)
+
+
+def explained_html(found: Explanation) -> list[Markup]:
+    """The profile and the prediction on one scale, and the gaps of the profile by their causes."""
+    assert found.prediction is not None  # which is drawn
+    measured, predicted = spans_measured(found.program), spans_by_stream(found.prediction)
+    length = max(measured.length_ns, predicted.length_ns)
+    measured, predicted = (
+        dataclasses.replace(spans, length_ns=length) for spans in (measured, predicted)
+    )
+    names = span_names(found.program)
+    parts = [
+        legend_html(found.program.sequence.launches),
+        folded_html("As measured", streams_timeline(measured, names, "as measured"), is_open=True),
+    ]
+    if found.gaps:
+        colours = _colours_of_causes(found.gaps)
+        drawn = found.gaps[:_DRAWN]
+        spans = _gap_spans(drawn, measured)
+        of_gaps = Names(
+            [colours[_main(gap)] for gap in drawn],
+            lambda number: cause_word(_main(drawn[number])),
+            lambda number: gap_words(found, drawn[number]),
+        )
+        keys = ((colour, cause_word(cause)) for cause, colour in colours.items())
+        parts.append(
+            folded_html(
+                "Gaps, by what most of each is for",
+                keys_html(keys),
+                streams_timeline(spans, of_gaps, "gaps as measured"),
+                is_open=True,
+            )
+        )
+    drawn_too = streams_timeline(predicted, names, "as predicted")
+    return [*parts, folded_html("As predicted", drawn_too, is_open=True)]
+
+
+def _main(gap: Gap) -> str:
+    return gap.causes[0].cause if gap.causes else gap.kind
+
+
+def _colours_of_causes(gaps: Iterable[Gap]) -> dict[str, str]:
+    """A colour per cause, those that cost most first."""
+    costs: dict[str, float] = {}
+    for gap in gaps:
+        costs[_main(gap)] = costs.get(_main(gap), 0.0) + gap.cost
+    ordered = sorted(costs, key=lambda cause: -costs[cause])
+    return {
+        cause: _CAUSES[place] if place < len(_CAUSES) else TRANSFER_COLOUR
+        for place, cause in enumerate(ordered)
+    }
+
+
+def _gap_spans(gaps: tuple[Gap, ...], like: Spans) -> Spans:
+    """A row per kind of gap, on the time axis of other spans."""
+    kinds = [kind for kind in _GAP_ROWS if any(gap.kind == kind for gap in gaps)]
+    spans = spans_of(
+        tuple(_GAP_ROWS[kind] for kind in kinds),
+        np.array([kinds.index(gap.kind) for gap in gaps], np.int64),
+        np.arange(len(gaps)),
+        np.array([round(gap.begin * 1e9) for gap in gaps], np.int64),
+        np.array([round(gap.end * 1e9) for gap in gaps], np.int64),
+        "gaps",
+    )
+    return dataclasses.replace(spans, zero_ns=like.zero_ns, length_ns=like.length_ns)
+
+
+def explanation_columns(found: Explanation) -> dict[str, Any]:
+    """A row per cause of each gap, the most costly gap first."""
+    launches = found.program.sequence.launches
+    rows = [(number, gap, cause) for number, gap in enumerate(found.gaps) for cause in gap.causes]
+    return {
+        "gap": [number for number, _, _ in rows],
+        "kind": [gap.kind for _, gap, _ in rows],
+        "gpu": [gap.gpu for _, gap, _ in rows],
+        "launch": [gap.launch for _, gap, _ in rows],
+        "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for _, gap, _ in rows],
+        "begin": [gap.begin for _, gap, _ in rows],
+        "end": [gap.end for _, gap, _ in rows],
+        "cost": [gap.cost for _, gap, _ in rows],
+        "cause": [cause.cause for _, _, cause in rows],
+        "seconds": [cause.seconds for _, _, cause in rows],
+        "behind": [cause.behind for _, _, cause in rows],
+        "by": [cause.by for _, _, cause in rows],
+    }
+
+
+def explanation_data(found: Explanation) -> dict[str, Any]:
+    """The account, the gaps with their causes, and the changes."""
+    launches = found.program.sequence.launches
+    gaps = [
+        {
+            "kind": gap.kind,
+            "gpu": gap.gpu,
+            "launch": gap.launch,
+            "name": launches[gap.launch].name if gap.launch >= 0 else gap.name,
+            "begin": gap.begin,
+            "end": gap.end,
+            "cost": gap.cost,
+            "causes": [
+                {**asdict(cause), "words": cause_words(found, gap, cause)} for cause in gap.causes
+            ],
+        }
+        for gap in found.gaps
+    ]
+    changes = [
+        {
+            "change": change.what,
+            "saves": change.saves,
+            "is_bound": change.is_bound,
+            "condition": change.condition,
+            "makespan": change.makespan,
+            "events": events_to_data(change.sequence),
+        }
+        for change in found.changes
+    ]
+    prediction = found.prediction
+    return {
+        "device": None if prediction is None else prediction.device.name,
+        "span": found.span,
+        "account": [row._asdict() for row in found.account],
+        "makespan": found.makespan,
+        "predicted": None if prediction is None else prediction.makespan,
+        "threshold": found.threshold,
+        "filled": found.filled,
+        "idle": found.idle,
+        "gaps": gaps,
+        "changes": changes,
+        "fitted": list(found.program.fitted),
+        "notes": list(found.notes),
+        "assumed": assumed_words(found),
+    }

@@ -1,0 +1,144 @@
+"""Tables as files, and as those of other libraries: CSV, pandas, Arrow and Parquet."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from tbsched import storage
+from tbsched.errors import missing
+from tbsched.shown import Shown, columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Table = TypeVar("Table")
+
+
+def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
+    """Writes a value's table as a CSV file, which appears whole or not at all.
+
+    The first line names the columns, which are those of ``value.to_pandas()``. What is not known
+    is empty. The text is UTF-8.
+
+    Args:
+        value: a trace, a sequence, a comparison, a report, a device or advice.
+        path: such as ``out.csv``.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        TypeError: the value has no table, or not a path.
+        ValueError: something is at the path that cannot be replaced.
+
+    Example:
+        >>> import tbsched as tb
+        >>> tb.show.to_csv(tb.device("h200"), "/dev/null")
+    """
+    found = columns(value)
+    with storage.replacing(storage.as_path(path)) as file:
+        text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(found)
+        writer.writerows(zip(*map(_plain, found.values()), strict=True))
+        text.detach()
+
+
+def _plain(column: Any) -> Any:
+    """Python's numbers are written faster than NumPy's."""
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """A data frame of columns. What is not known is missing: numbers stay whole numbers.
+
+    Raises:
+        ImportError: pandas is missing (``pip install pandas``).
+    """
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise missing("data frames", "pandas", "pandas") from error
+
+    def frame(given: Mapping[str, Any]) -> pd.DataFrame:
+        return pd.DataFrame(
+            {
+                name: column if isinstance(column, np.ndarray) else pd.array(column)
+                for name, column in given.items()
+            }
+        )
+
+    return of_text(frame, columns)
+
+
+def of_text(make: Callable[[Mapping[str, Any]], Table], columns: Mapping[str, Any]) -> Table:
+    """A table of columns; names with half of a surrogate pair, as damaged files have, get a ?."""
+    try:
+        return make(columns)
+    except UnicodeEncodeError:
+        return make({name: _as_text(column) for name, column in columns.items()})
+
+
+def _as_text(column: Any) -> Any:
+    if isinstance(column, np.ndarray) and column.dtype != np.object_:
+        return column
+    return [x.encode("utf-8", "replace").decode() if isinstance(x, str) else x for x in column]
+
+
+def to_arrow(value: Shown) -> pa.Table:
+    """A value's table for Arrow: polars, DuckDB and others take it.
+
+    Args:
+        value: a trace, a sequence, a comparison, a report, a device or advice.
+
+    Returns:
+        A table with the columns of ``value.to_pandas()``.
+
+    Raises:
+        ImportError: pyarrow is missing (``pip install pyarrow``).
+        TypeError: the value has no table.
+
+    Example:
+        >>> import tbsched as tb
+        >>> seq = tb.Sequence([tb.Launch(264, 256, 32, name="gemm")])
+        >>> tb.show.to_arrow(tb.predict(seq, "h200")).num_rows
+        264
+    """
+    found = columns(value)
+    try:
+        import pyarrow as pa
+    except ImportError as error:
+        raise missing("Arrow tables", "pyarrow", "pyarrow") from error
+    return of_text(pa.table, found)
+
+
+def to_parquet(value: Shown, path: str | os.PathLike[str]) -> None:
+    """Writes a value's table as a Parquet file, which appears whole or not at all.
+
+    Args:
+        value: as for :func:`to_arrow`.
+        path: such as ``out.parquet``.
+
+    Raises:
+        FileNotFoundError: no such folder.
+        ImportError: pyarrow is missing (``pip install pyarrow``).
+        TypeError: the value has no table, or not a path.
+        ValueError: something is at the path that cannot be replaced.
+
+    Example:
+        >>> import tbsched as tb
+        >>> tb.show.to_parquet(tb.device("h200"), "/dev/null")
+    """
+    table = to_arrow(value)
+    import pyarrow.parquet as pq
+
+    with storage.replacing(storage.as_path(path)) as file:
+        pq.write_table(table, file)

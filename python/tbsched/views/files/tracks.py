@@ -1,0 +1,346 @@
+"""Results as tracks of a Perfetto file. This imports perfetto, which is optional."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import BinaryIO
+
+import numpy as np
+
+from tbsched.advice.explain.explanation import Explanation
+from tbsched.prediction.processes import Processes
+from tbsched.program.arrays import Int64Array
+from tbsched.program.program import Program
+from tbsched.sm.results import Simulation
+from tbsched.traces.trace import Trace
+from tbsched.views.explanations import cause_word, gap_words
+from tbsched.views.files.slices import NO_TIMES, Blocks, held_slices, resident, timed_slices
+from tbsched.views.files.writer import TrackWriter, count, instant
+from tbsched.views.layout.graphs import words_of
+from tbsched.views.layout.lanes import lanes_of, streams_of
+from tbsched.views.layout.names import call_names, label
+from tbsched.views.processes import processes_short
+from tbsched.views.simulations import Stays, blocks_on_cores, open_rows, simulation_short, warps_of
+from tbsched.views.traces import trace_head
+from tbsched.views.words import limiter_words, transfer_name, transfer_words
+
+_MOST_STREAMS = 1000
+_MOST_WAITS = 64  # of one row at one time
+_TOGETHER = (
+    "Blocks of one launch that come to an SM together, and leave it together, are one slice: "
+    "'gemm x8'."
+)
+_CALLS = (
+    "From when a call is made until it returns. Between two calls the host does something else."
+)
+_FEW_WAITS = f"Of one row at most {_MOST_WAITS} waits are shown at a time."
+_ZERO_NS = 0  # of the clock that all have in common
+_GAPS = {"idle": "gaps: the GPU is idle", "copies": "gaps: only copies ran",
+         "stream": "gaps: a stream is idle",
+         "order": "gaps: behind a kernel that leaves SMs idle"}  # fmt: skip
+_SHOWN = 10_000  # gaps
+_AWAKE = "A slice: the warp can issue. Else it waits for memory, for room, or at a barrier."
+_OPEN = "A slice: the row is open."
+
+
+def write_traces(traces: Mapping[str, Trace], file: BinaryIO, zero_ns: int | None = None) -> None:
+    """Writes traces (see :func:`tbsched.show.to_perfetto`), each as a process.
+
+    Args:
+        traces: by the titles of their processes.
+        file: where to.
+        zero_ns: where time begins for all; None: for each with the first thing that is known.
+    """
+    out = TrackWriter(file)
+    for title, trace in traces.items():
+        TraceTracks(trace, out, zero_ns).add(title)
+    out.end()
+
+
+class TraceTracks:
+    """The tracks of a prediction or an observation.
+
+    Args:
+        trace: what they show.
+        out: the file that they are in.
+        zero_ns: where time begins; None: with the first thing that is known.
+    """
+
+    """The tracks of a prediction or an observation."""
+
+    def __init__(self, trace: Trace, out: TrackWriter, zero_ns: int | None = None) -> None:
+        self._trace, self._out = trace, out
+        timed = trace.sequence.timed
+        self.slices = timed_slices(trace, zero_ns) if timed else held_slices(trace)
+        self._first_flow = out.flows(len(trace))
+        launches = trace.sequence.launches
+        self._labels = [label(launch) for launch in launches]
+        self._asks_for = self._out.words.numbers(
+            map(words_of(trace.sequence), range(len(launches)))
+        )
+        self._kernel = self._out.words.numbers(self._labels)
+        transfers = enumerate(trace.sequence.transfers)
+        self._transfer = self._out.words.numbers(transfer_name(*each) for each in transfers)
+
+    def add(self, title: str) -> None:
+        """All of them, as a process of that title."""
+        about = "" if self._trace.sequence.timed else NO_TIMES
+        gpu = self._out.track(None, title, about)
+        self._host(self._out.track(gpu, "host"))
+        self._calls(gpu)
+        self._streams(gpu)
+        self._sms(self._out.track(gpu, "SMs", _TOGETHER))
+        self._residents(gpu, self._out.track(gpu, "resident blocks of each SM"))
+
+    def _host(self, track: int) -> None:
+        """An instant for each launch, where its flow begins, and for each release."""
+        for verb, time_ns, flows in (
+            ("launch", self.slices.issue_ns, True),
+            ("release", self.slices.release_ns, False),
+        ):
+            launch = np.flatnonzero(time_ns >= 0)
+            name = self._out.names.numbers(f"{verb} {self._labels[k]}" for k in launch)
+            flow = {"flow": self._first_flow + launch} if flows else {}
+            self._out.add(
+                instant, time_ns=time_ns[launch], track=np.full(len(launch), track), name=name,
+                launch=launch, asks_for=self._asks_for[launch], **flow,
+            )  # fmt: skip
+
+    def _calls(self, gpu: int) -> None:
+        """In rows by thread its calls, as far as they are known."""
+        calls, events = self.slices.calls, self._trace.sequence.events
+        if not len(calls.launch):
+            return
+        hosts, row = np.unique([getattr(e, "host", 0) for e in events], return_inverse=True)
+        titles = [f"host thread {host}" for host in hosts.tolist()]
+        group = self._out.track(gpu, "host threads", _CALLS)
+        self._out.slice(
+            calls.begin_ns, calls.end_ns,
+            self._out.in_rows(group, titles, row, calls.begin_ns, calls.end_ns),
+            name=self._out.names.numbers(call_names(self._trace.sequence)),
+        )  # fmt: skip
+
+    def _streams(self, gpu: int) -> None:
+        """In rows by stream when launches ran and bytes moved, and what launches waited for."""
+        titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
+        runs, copies = self.slices.runs, self.slices.transfers
+        running = self._out.track(gpu, "streams")
+        rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
+        begin_ns = np.append(runs.begin_ns, copies.begin_ns)
+        end_ns = np.append(runs.end_ns, copies.end_ns)
+        track = self._out.in_rows(running, titles, rows, begin_ns, end_ns)
+        self._out.slice(
+            runs.begin_ns, runs.end_ns, track[: len(runs.launch)],
+            name=self._out.names.numbers(self._labels[k] for k in runs.launch),
+            launch=runs.launch, asks_for=self._asks_for[runs.launch],
+        )  # fmt: skip
+        transfers = self._trace.sequence.transfers
+        self._out.slice(
+            copies.begin_ns, copies.end_ns, track[len(runs.launch) :],
+            name=self._out.names.numbers(transfer_name(k, transfers[k]) for k in copies.launch),
+            asks_for=self._out.words.numbers(transfer_words(transfers[k]) for k in copies.launch),
+        )  # fmt: skip
+        self._waits(self._out.track(gpu, "streams: waits", _FEW_WAITS), titles, row)
+
+    def _waits(self, group: int, titles: Sequence[str], row: Int64Array) -> None:
+        waits, info = self.slices.waits, self._trace.device
+        lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
+        waits = waits.chosen(lane < _MOST_WAITS)
+        causes, cause = np.unique(waits.cause, return_inverse=True)
+        name = self._out.names.numbers(f"waits: {word}" for word in causes.tolist())[cause]
+        why = self._out.words.numbers(limiter_words(x, info) for x in causes.tolist())[cause]
+        track = self._out.in_rows(group, titles, row[waits.launch], waits.begin_ns, waits.end_ns)
+        for rows in (waits.behind >= 0, waits.behind == -1, waits.behind < -1):
+            launch = waits.launch[rows]
+            self._out.slice(
+                waits.begin_ns[rows], waits.end_ns[rows], track[rows],
+                name=name[rows], why=why[rows], launch=launch, kernel=self._kernel[launch],
+                asks_for=self._asks_for[launch], **self._behind(waits.behind[rows]),
+            )  # fmt: skip
+
+    def _behind(self, behind: Int64Array) -> dict[str, Int64Array]:
+        """What was waited for: in all rows launches, or copies and memsets, or neither."""
+        if not len(behind) or behind[0] == -1:
+            return {}
+        if behind[0] >= 0:
+            return {"behind_launch": behind, "behind_kernel": self._kernel[behind]}
+        return {"behind_node": self._transfer[-2 - behind]}
+
+    def _sms(self, group: int) -> None:
+        """In rows by SM its blocks; the flow of a launch ends at its first block."""
+        blocks = self.slices.blocks
+        titles = [f"SM {sm}" for sm in range(self._trace.device.sms)]
+        track = self._out.in_rows(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
+        limiters = [placement.limiter or "nothing" for placement in self._trace]
+        waited_for = self._out.words.numbers(limiters)
+        starts_flow = np.zeros(len(track), np.bool_)
+        order = np.lexsort((blocks.first, blocks.begin_ns, blocks.launch))
+        starts_flow[order[np.unique(blocks.launch[order], return_index=True)[1]]] = True
+        name = self._block_names(blocks)
+        for flows in (True, False):
+            rows = starts_flow == flows
+            launch = blocks.launch[rows]
+            self._out.slice(
+                blocks.begin_ns[rows], blocks.end_ns[rows], track[rows], name=name[rows],
+                launch=launch, first_block=blocks.first[rows], last_block=blocks.last[rows],
+                blocks=blocks.count[rows], waited_for=waited_for[launch],
+                **({"flow_end": self._first_flow + launch} if flows else {}),
+            )  # fmt: skip
+
+    def _block_names(self, blocks: Blocks) -> Int64Array:
+        labels, label_of = np.unique(np.array(self._labels, np.str_), return_inverse=True)
+        most = int(blocks.count.max(initial=0)) + 1
+        kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
+        pairs = (divmod(each, most) for each in kinds.tolist())
+        texts = (labels[k] + (f" x{count}" if count > 1 else "") for k, count in pairs)
+        return self._out.names.numbers(map(str, texts))[kind]
+
+    def _residents(self, gpu: int, group: int) -> None:
+        """How many blocks are on each SM, and on all of them."""
+        blocks = self.slices.blocks
+        each = [
+            self._out.track(group, f"SM {sm}", rank=sm, counts="blocks")
+            for sm in range(self._trace.device.sms)
+        ]
+        every = [self._out.track(gpu, "resident blocks", counts="blocks")]
+        for tracks, row in ((each, blocks.sm), (every, np.zeros_like(blocks.sm))):
+            row, time_ns, number = resident(row, blocks)
+            self._out.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=number)
+
+
+def write_processes(found: Processes, file: BinaryIO) -> None:
+    """Writes who has the GPU when, and what each process does."""
+    out = TrackWriter(file)
+    if len(found.turns):
+        group = out.track(None, f"turns of {processes_short(found)}")
+        process = found.turns["process"].astype(np.int64)
+        times = (found.turns["begin_ns"], found.turns["end_ns"])
+        titles = [f"process {number}" for number in range(len(found.traces))]
+        track = out.in_rows(group, titles, process, *times)
+        names = out.names.numbers(titles[number] for number in process.tolist())
+        out.slice(*times, track, name=names)
+    for number, trace in enumerate(found.traces):
+        TraceTracks(trace, out, _ZERO_NS).add(f"process {number}: {trace_head(trace)}")
+    out.end()
+
+
+def write_program(program: Program, file: BinaryIO) -> None:
+    """Writes the profile."""
+    writer = TrackWriter(file)
+    calls = program.measured["call_ns"]
+    times = (program.measured["start_ns"], program.transfers["start_ns"], calls[calls >= 0])
+    first = min((int(each.min()) for each in times if len(each)), default=0)
+    _measured(program, writer, -first)
+    writer.end()
+
+
+def write_explanation(found: Explanation, file: BinaryIO) -> None:
+    """Writes the prediction, and the profile as a process of its own."""
+    if found.prediction is None:
+        write_program(found.program, file)
+        return
+    writer = TrackWriter(file)
+    tracks = TraceTracks(found.prediction, writer)
+    tracks.add(trace_head(found.prediction))
+    rows = found.program.measured
+    # Both begin with their first kernel.
+    later = int(tracks.slices.runs.begin_ns.min()) - int(rows["start_ns"].min())
+    process = _measured(found.program, writer, later)
+    for kind, title in _GAPS.items():
+        gaps = [gap for gap in found.gaps[:_SHOWN] if gap.kind == kind]
+        if not gaps:
+            continue
+        begin = np.array([round(gap.begin * 1e9) for gap in gaps]) + later
+        end = np.maximum(np.array([round(gap.end * 1e9) for gap in gaps]) + later, begin + 1)
+        begin, end = np.maximum(begin, 0), np.maximum(end, 1)
+        track = writer.in_rows(process, [title], np.zeros(len(gaps), np.int64), begin, end)
+        words = [cause_word(gap.causes[0].cause) if gap.causes else kind for gap in gaps]
+        writer.slice(
+            begin, end, track, name=writer.names.numbers(words),
+            why=writer.words.numbers(gap_words(found, gap) for gap in gaps),
+            launch=np.array([gap.launch for gap in gaps]),
+        )  # fmt: skip
+    writer.end()
+
+
+def _measured(program: Program, writer: TrackWriter, later: int) -> int:
+    """A process with launch calls, kernels and transfers; its track."""
+    process = writer.track(None, f"measured: {program.format or 'a profile'}")
+    _calls(program, writer, process, later)
+    _kernels(program, writer, process, later)
+    _transfers(program, writer, process, later)
+    return process
+
+
+def _calls(program: Program, writer: TrackWriter, process: int, later: int) -> None:
+    """In rows by host thread."""
+    launch, host, number = [], [], 0
+    for event in program.sequence:
+        if event.launches and program.measured["call_ns"][number] >= 0:
+            launch.append(number)
+            host.append(int(getattr(event, "host", 0)))
+        number += len(event.launches)
+    if not launch:
+        return
+    rows = program.measured[launch]
+    begin = np.maximum(rows["call_ns"] + later, 0)
+    end = np.maximum(rows["return_ns"] + later, begin + 1)
+    threads, row = np.unique(np.array(host), return_inverse=True)
+    titles = [f"thread {thread}" for thread in threads.tolist()]
+    group = writer.track(process, "launch calls")
+    track = writer.in_rows(group, titles, row.astype(np.int64), begin, end)
+    names = writer.names.numbers(label(program.sequence.launches[k]) for k in launch)
+    writer.slice(begin, end, track, name=names, launch=np.array(launch))
+
+
+def _kernels(program: Program, writer: TrackWriter, process: int, later: int) -> None:
+    """In rows by stream, as the profile numbers them."""
+    rows = program.measured
+    streams, row = np.unique(rows["stream"], return_inverse=True)
+    begin = rows["start_ns"] + later
+    end = np.maximum(rows["end_ns"] + later, begin + 1)
+    group = writer.track(process, "streams")
+    titles = [f"stream {stream}" for stream in streams.tolist()]
+    track = writer.in_rows(group, titles, row.astype(np.int64), begin, end)
+    names = writer.names.numbers(map(label, program.sequence.launches))
+    writer.slice(begin, end, track, name=names, launch=np.arange(len(rows)))
+
+
+def _transfers(program: Program, writer: TrackWriter, process: int, later: int) -> None:
+    rows = program.transfers
+    if not len(rows):
+        return
+    begin = np.maximum(rows["start_ns"] + later, 0)
+    end = np.maximum(rows["end_ns"] + later, begin + 1)
+    row = np.zeros(len(rows), np.int64)
+    track = writer.in_rows(process, ["copies and memsets"], row, begin, end)
+    transfers = program.sequence.transfers
+    writer.slice(
+        begin, end, track,
+        name=writer.names.numbers(transfer_name(k, each) for k, each in enumerate(transfers)),
+        asks_for=writer.words.numbers(map(transfer_words, transfers)),
+    )  # fmt: skip
+
+
+def write_simulation(found: Simulation, file: BinaryIO) -> None:
+    """Writes blocks by core, and as far as they were kept, warps by core and open DRAM rows."""
+    out = TrackWriter(file)
+    gpu = out.track(None, simulation_short(found))
+    _add(out, out.track(gpu, "cores"), "core", "block", blocks_on_cores(found))
+    for core in range(int(found.config["cores"])):
+        if len((stays := warps_of(found, core)).what):
+            _add(out, out.track(gpu, f"warps of core {core}", _AWAKE), "warp", "warp", stays)
+    for number in range(int(found.config["controllers"])):
+        if len((stays := open_rows(found, number)).what):
+            title = f"DRAM banks of controller {number}"
+            _add(out, out.track(gpu, title, _OPEN), "bank", "row", stays)
+    out.end()
+
+
+def _add(out: TrackWriter, group: int, row: str, what: str, stays: Stays) -> None:
+    """A row for each place, and a slice for each stay."""
+    titles = [f"{row} {number}" for number in range(int(stays.place.max(initial=0)) + 1)]
+    end_ns = np.maximum(stays.end_ns, stays.begin_ns + 1)
+    track = out.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)
+    names = out.names.numbers(f"{what} {number}" for number in stays.what.tolist())
+    out.slice(stays.begin_ns, end_ns, track, name=names)

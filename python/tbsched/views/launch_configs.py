@@ -1,0 +1,136 @@
+"""Block sizes for a kernel, and what speaks for and against each."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
+from tbsched.program.events.launch import launch_to_data
+from tbsched.views.cards import (
+    card,
+    table_html,
+    text_html,
+)
+from tbsched.views.evenness import evenness_data
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted
+
+_OF_LAUNCH = ("threads", "blocks", "registers", "shared_memory")
+
+
+def launch_configs_short(configs: LaunchConfigs) -> str:
+    """How many are accepted, and which one is advised."""
+    advised = configs.advised
+    kind = "configurations" if configs.kernel.loops else "block sizes"
+    return f"{configs.device}: {len(configs.accepted)} of {len(configs)} {kind} are accepted" + (
+        "" if advised is None else f"; advised: {_blocks_words(advised)}"
+    )
+
+
+def launch_configs_text(configs: LaunchConfigs) -> str:
+    """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
+    table = render(configs_table(configs))
+    return "\n".join([launch_configs_short(configs), table, *advised_lines(configs)])
+
+
+def configs_table(configs: LaunchConfigs) -> Table:
+    """A row per block size; with an estimate, as times the least one, where there is any."""
+    headings = ["threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"]
+    least = min((row.estimate for row in configs if row.estimate is not None), default=None)
+    if least is None:
+        return table_of(tuple(headings), map(_launch_config_row, configs), left=(0, 5))
+    headings.insert(5, "estimate")
+    return table_of(tuple(headings), (_estimated_row(row, least) for row in configs), left=(0, 6))
+
+
+def advised_lines(configs: LaunchConfigs) -> list[str]:
+    """What the machine code says for and against the advised configuration."""
+    if configs.advised is None:
+        return []
+    marks = {True: "+", False: "-", None: " "}
+    return [
+        f"{_blocks_words(configs.advised)}:",
+        *(f"{marks[each.holds]} {each.rule}: {each.words}" for each in configs.advised.reasons),
+    ]
+
+
+def _blocks_words(row: LaunchConfig) -> str:
+    return f"{row.launch.threads} threads in {counted(row.launch.blocks, 'block')}"
+
+
+def _estimated_row(row: LaunchConfig, least: float) -> tuple[str, ...]:
+    *words, verdict = _launch_config_row(row)
+    return *words, "-" if row.estimate is None else f"{row.estimate / least:.2f}", verdict
+
+
+def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
+    found = row.evenness
+    room = ("-", "-", "-")
+    if found is not None:
+        least, most = found.share
+        share = str(most) if least == most else f"{least}-{most}"
+        room = (share, str(found.blocks_per_sm), found.limiter)
+    words = "; ".join(row.rejected) or "accepted"
+    return str(row.launch.threads), str(row.launch.blocks), *room, words
+
+
+def launch_configs_html(configs: LaunchConfigs) -> str:
+    """A row per block size."""
+    styles = ["good" if row.accepted else "" for row in configs]
+    return card(
+        launch_configs_short(configs),
+        table_html(configs_table(configs), styles=styles),
+        text_html(advised_lines(configs)),
+    )
+
+
+def launch_configs_columns(configs: LaunchConfigs) -> dict[str, Any]:
+    """A row per block size."""
+    rows = list(map(_config_row, configs))
+    return {name: [row[name] for row in rows] for name in _launch_config_names()}
+
+
+def _launch_config_names() -> tuple[str, ...]:
+    room = ("least_per_sm", "most_per_sm", "fit_an_sm", "limiter", "even")
+    return (*_OF_LAUNCH, *room, "accepted", "rejected", "estimate")
+
+
+def _config_row(row: LaunchConfig) -> dict[str, Any]:
+    found = row.evenness
+    share = (None, None) if found is None else found.share
+    return {
+        **{name: getattr(row.launch, name) for name in _OF_LAUNCH},
+        "least_per_sm": share[0],
+        "most_per_sm": share[1],
+        "fit_an_sm": None if found is None else found.blocks_per_sm,
+        "limiter": None if found is None else found.limiter,
+        "even": None if found is None else found.forced,
+        "accepted": row.accepted,
+        "rejected": "; ".join(row.rejected) or None,
+        "estimate": row.estimate,
+    }
+
+
+def launch_configs_data(configs: LaunchConfigs) -> dict[str, Any]:
+    """The kernel, and each block size with what speaks against it."""
+    return {
+        "device": configs.device,
+        "kernel": asdict(configs.kernel),
+        "configs": list(map(_config_data, configs)),
+        "code": None if configs.code is None else asdict(configs.code),
+        "advised": None if configs.advised is None else configs.rows.index(configs.advised),
+    }
+
+
+def _config_data(row: LaunchConfig) -> dict[str, Any]:
+    return {
+        "launch": launch_to_data(row.launch),
+        "accepted": row.accepted,
+        "rejected": list(row.rejected),
+        "reasons": [asdict(reason) for reason in row.reasons],
+        "estimate": row.estimate,
+        "evenness": None if row.evenness is None else evenness_data(row.evenness),
+    }

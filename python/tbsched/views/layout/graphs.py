@@ -1,0 +1,124 @@
+"""Launches of a sequence: their events, the graphs that they are nodes of, and their streams."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+import numpy as np
+
+from tbsched.program.arrays import Int64Array
+from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import Stream
+from tbsched.program.sequence import (
+    Copy,
+    GraphLaunch,
+    Memset,
+    RecordEvent,
+    Release,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+)
+from tbsched.views.words import launch_words, transfer_name
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a graph.
+
+    Attributes:
+        graph: the launch of the graph, numbered among those of the sequence from 0 on.
+        after: what it waits for by edges, as the sequence numbers it: ``3``, ``copy 0``.
+    """
+
+    graph: int
+    after: tuple[str, ...]
+
+    @property
+    def after_words(self) -> str:
+        """``, after 1, copy 0``; empty if it waits for no node."""
+        return f", after {', '.join(self.after)}" if self.after else ""
+
+
+def nodes_of(sequence: Sequence) -> dict[int, Node]:
+    """The nodes of all graphs of a sequence, in order.
+
+    By the number of the launch; copy or memset k has the number -2 - k, as in ``trace.waits``.
+    """
+    found: dict[int, Node] = {}
+    launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
+    for event in sequence:
+        if isinstance(event, Copy | Memset):
+            next(transfers)
+        if not isinstance(event, GraphLaunch):
+            for _ in event.launches:
+                next(launches)
+            continue
+        nodes = event.graph.nodes
+        numbers = [
+            next(launches) if isinstance(node, Launch) else -2 - next(transfers) for node in nodes
+        ]
+        after: list[list[str]] = [[] for _ in nodes]
+        for before, node in sorted(event.graph.edges):
+            after[node].append(_name(numbers[before], nodes[before]))
+        graph = next(graphs)
+        for number, names in zip(numbers, after, strict=True):
+            found[number] = Node(graph, tuple(names))
+    return found
+
+
+def _name(number: int, node: Launch | Copy | Memset) -> str:
+    return str(number) if isinstance(node, Launch) else transfer_name(-2 - number, node)
+
+
+def words_of(sequence: Sequence) -> Callable[[int], str]:
+    """What says in words what a launch is, by its number; of a node what it waits for, too."""
+    launches, nodes = sequence.launches, nodes_of(sequence)
+
+    def words(number: int) -> str:
+        own = launch_words(launches[number])
+        if number not in nodes:
+            return own
+        return f"{own}, node of graph {nodes[number].graph}{nodes[number].after_words}"
+
+    return words
+
+
+def streams_used(sequence: Sequence) -> list[Stream | None]:
+    """The stream of each launch, then of each copy and memset; nodes are in that of their graph."""
+    launches: list[Stream | None] = []
+    transfers: list[Stream | None] = []
+    for event in sequence:
+        if isinstance(event, Launch | GraphLaunch):
+            launches += [event.stream] * len(event.launches)
+        if isinstance(event, Copy | Memset):
+            transfers.append(event.stream)
+        elif isinstance(event, GraphLaunch):
+            transfers += [event.stream] * len(event.graph.transfers)
+    return launches + transfers
+
+
+def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
+    """The numbers of both events, int64 (launches,) each; -1 for a launch that is never released.
+
+    Args:
+        sequence: a held one. Only timed ones have CUDA events, graphs and copies.
+    """
+    launched = np.zeros(len(sequence.launches), np.int64)
+    released = np.full(len(launched), -1)
+    launches = 0
+    for number, event in enumerate(sequence.events):
+        match event:
+            case Launch():
+                launched[launches] = number
+                launches += 1
+            case Release():
+                released[event.launch] = number
+            case RecordEvent() | WaitEvent() | GraphLaunch() | Copy() | Memset() | Synchronize():
+                raise AssertionError("only timed sequences have them")
+            case _:
+                assert_never(event)
+    return launched, released

@@ -1,0 +1,362 @@
+"""When blocks ran on each SM, and launches in each stream: spans in rows, and lanes of a row."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+from tbsched.program.events.streams import LEGACY_STREAM, Stream
+from tbsched.program.program import Program
+from tbsched.program.sequence import Sequence
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.graphs import streams_used
+from tbsched.views.words import counted, stream_words
+
+MOST_SPANS = 12_000
+MOST_ROWS = 144
+_COLUMNS = 240  # of bins, in a row, if there are few rows
+_BINS = 10_000  # of many blocks; of few there are twice as many
+_FEW = 200_000
+_PART = 2**16
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Spans(HoldsArrays):
+    """What ran when, in rows; spans of one row that overlap are in different lanes.
+
+    Attributes:
+        titles: of the rows, such as ``SM 0``, ``SM 0-7`` or ``stream 2``.
+        lanes: int64 (rows,), how many lanes each row has.
+        row, lane: int64 (spans,).
+        launch: int64 (spans,), the number of the launch; of a copy or memset its number among those
+            of the sequence, behind all launches.
+        begin_ns, end_ns: int64 (spans,), on the trace's own clock.
+        zero_ns: where time begins, at the start of the first block, copy or memset.
+        length_ns: of the whole.
+        note: how spans were put together, in words to be shown; empty if each is by itself.
+    """
+
+    titles: tuple[str, ...]
+    lanes: Int64Array
+    row: Int64Array
+    lane: Int64Array
+    launch: Int64Array
+    begin_ns: Int64Array
+    end_ns: Int64Array
+    zero_ns: int
+    length_ns: int
+    note: str = ""
+
+
+def spans_by_sm(
+    trace: Trace,
+    most_spans: int = MOST_SPANS,
+    most_rows: int = MOST_ROWS,
+    *,
+    ran: StructuredArray | None = None,
+    columns: int | None = None,
+) -> Spans:
+    """When each block ran, in a row per SM.
+
+    Of more blocks than ``most_spans``, or more SMs than ``most_rows``, SMs share rows and time is
+    cut into bins. A bin shows the launch that took most of it: the one whose blocks together ran
+    longest in it. ``note`` says so.
+
+    Args:
+        trace: of a timed sequence, or observed.
+        most_spans: blocks that are shown one by one.
+        most_rows: rows.
+        ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has so few that a page stays small.
+
+    Raises:
+        ValueError: nobody recorded when blocks ran.
+    """
+    rows = blocks_that_ran(trace) if ran is None else ran
+    each = -(-trace.device.sms // most_rows)
+    row = rows["sm"].astype(np.int64) // each
+    titles = tuple(
+        f"SM {first}" if each == 1 else f"SM {first}-{min(first + each, trace.device.sms) - 1}"
+        for first in range(0, trace.device.sms, each)
+    )
+    launch, begin, end = (rows[key].astype(np.int64) for key in ("launch", "start_ns", "end_ns"))
+    sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
+    what = f"{len(rows):,} blocks{sharing}"
+    most = most_spans if each == 1 else -1
+    return spans_of(titles, row, launch, begin, end, what, most, columns)
+
+
+def spans_by_stream(
+    trace: Trace,
+    most_spans: int = MOST_SPANS,
+    most_rows: int = MOST_ROWS,
+    *,
+    ran: StructuredArray | None = None,
+    columns: int | None = None,
+) -> Spans:
+    """When each launch ran, from the start of its first block to the end of its last, in a row per
+    stream; and when each copy and memset did.
+
+    Nodes of a graph are in the row of the stream that it is launched in. Launches without a stream
+    are in one row together. So are the streams beyond ``most_rows``. Of
+    more launches than ``most_spans`` time is cut into bins, as in :func:`spans_by_sm`.
+
+    Args:
+        trace: of a timed sequence, or observed.
+        most_spans: launches that are shown one by one.
+        most_rows: rows.
+        ran: what :func:`blocks_that_ran` returned, if it was asked before.
+        columns: bins of a row; None has so few that a page stays small.
+
+    Raises:
+        ValueError: nobody recorded when blocks ran.
+    """
+    launch, begin, end = launch_spans(blocks_that_ran(trace) if ran is None else ran)
+    if trace.transfer_ns is not None:
+        launch = np.append(launch, len(trace) + np.arange(len(trace.transfer_ns)))
+        begin, end = (
+            np.append(a, b) for a, b in zip((begin, end), trace.transfer_ns.T, strict=True)
+        )
+    titles, row_of = streams_of(trace.sequence, most_rows)
+    what = f"{len(launch):,} launches"
+    times = (begin, end)
+    return spans_of(titles, row_of[launch], launch, *times, what, most_spans, columns)
+
+
+def spans_measured(program: Program) -> Spans:
+    """When a profile says that launches, copies and memsets ran, in a row per stream.
+
+    Rows and numbers are those of :func:`spans_by_stream` of a prediction of the program.
+    """
+    titles, row = streams_of(program.sequence, MOST_ROWS)
+    begin, end = (
+        np.append(program.measured[key], program.transfers[key]) for key in ("start_ns", "end_ns")
+    )
+    return spans_of(titles, row, np.arange(len(row)), begin, end, f"{len(row):,} launches")
+
+
+def spans_of(
+    titles: tuple[str, ...],
+    row: Int64Array,
+    launch: Int64Array,
+    begin: Int64Array,
+    end: Int64Array,
+    what: str,
+    most_spans: int = MOST_SPANS,
+    columns: int | None = None,
+) -> Spans:
+    """Spans one by one, those of one row that overlap in different lanes; many spans as bins.
+
+    Args:
+        titles: of the rows.
+        row, launch, begin, end: as in :class:`Spans`.
+        what: there is too much of to be shown one by one, in words.
+        most_spans: that are shown one by one.
+        columns: bins of a row; None has so few that a page stays small.
+    """
+    if len(row) > most_spans:
+        return _in_bins(titles, row, launch, begin, end, what, columns)
+    lane, most = lanes_of(row, begin, end)
+    lanes = np.ones(len(titles), np.int64)
+    lanes[: len(most)] = np.maximum(most, 1)
+    return Spans(titles, lanes, row, lane, launch, begin, end, *_extent(begin, end))
+
+
+def blocks_that_ran(trace: Trace) -> StructuredArray:
+    """The rows of ``trace.timeline`` without blocks that never ran.
+
+    Raises:
+        ValueError: nobody recorded when blocks ran.
+    """
+    rows = trace.timeline
+    there = rows["sm"] >= 0
+    return rows if there.all() else rows[there]
+
+
+def launch_spans(ran: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Of the launches of which a block ran: number, start of the first block, end of the last.
+
+    Args:
+        ran: by launch, as :func:`blocks_that_ran` returns it.
+    """
+    number = ran["launch"].astype(np.int64)
+    first = np.flatnonzero(np.diff(number, prepend=-1))
+    if not len(first):
+        return number, number, number
+    begin = np.minimum.reduceat(ran["start_ns"], first)
+    end = np.maximum.reduceat(ran["end_ns"], first)
+    return number[first], begin, end
+
+
+def lanes_of(
+    row: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """A lane for each span, such that no two of one lane overlap, and as few lanes as can be.
+
+    A span takes the lane that has been free for longest. Touching is not overlapping. What takes
+    no time is taken to last a nanosecond.
+
+    Args:
+        row: int64 (spans,), at least 0; spans of different rows do not meet.
+        begin_ns, end_ns: int64 (spans,).
+
+    Returns:
+        The lane of each span within its row, int64 (spans,), and how many lanes each row has,
+        int64 (last row + 1,).
+    """
+    count = len(row)
+    sizes = np.bincount(row)
+    begin, end = _keys(row, begin_ns, np.maximum(end_ns, begin_ns + 1))
+    # From here on a span is a number in this order: by row, then by begin.
+    by_begin = np.argsort(begin, kind="stable")
+    begin, end = begin[by_begin], end[by_begin]
+    by_end = np.argsort(end, kind="stable")
+    number = np.arange(count)
+    first = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    running = number - np.searchsorted(end[by_end], begin, "right") + 1
+    lanes = np.maximum.accumulate(running + first) - first
+    before = np.where(number == first, 0, np.roll(lanes, 1))
+    # One that finds no free lane opens a new one. Of the others, the nth takes over the lane of
+    # the nth span that ended: more have ended by then than lanes were taken over.
+    after = by_end[np.minimum(number - lanes, count - 1)] if count else number
+    source = np.where(lanes > before, number, after)
+    while (source != (further := source[source])).any():
+        source = further
+    found = np.empty(count, np.int64)
+    found[by_begin] = lanes[source] - 1
+    most = np.zeros(len(sizes), np.int64)
+    most[sizes > 0] = lanes[np.cumsum(sizes)[sizes > 0] - 1]
+    return found, most
+
+
+def _keys(row: Int64Array, begin: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Times as numbers in the same order, of later rows greater than of earlier ones."""
+    if not len(row):
+        return begin, end
+    zero = int(begin.min())
+    length = int(end.max()) - zero + 1
+    if length > 2**62 // (int(row.max()) + 1):
+        _, ranks = np.unique(np.concatenate([begin, end]), return_inverse=True)
+        begin, end = np.split(ranks, 2)
+        zero, length = 0, len(ranks)
+    # An end may touch a begin of its own row, and must not reach the next row's.
+    return row * (length + 1) + (begin - zero), row * (length + 1) + (end - zero)
+
+
+def _in_bins(
+    titles: tuple[str, ...],
+    row: Int64Array,
+    launch: Int64Array,
+    begin: Int64Array,
+    end: Int64Array,
+    what: str,
+    columns: int | None,
+) -> Spans:
+    """A span per bin, or per several side by side that show the same launch."""
+    zero_ns, length_ns = _extent(begin, end)
+    bins = _BINS if len(row) > _FEW else 2 * _BINS
+    columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
+    by_row = np.argsort(row.astype(np.min_scalar_type(len(titles))), kind="stable")
+    parts = []
+    # A part at a time: what is large is slow, as memory is.
+    for some in _parts(np.bincount(row, minlength=len(titles))):
+        own = by_row[some]
+        times = (begin[own] - zero_ns, end[own] - zero_ns)
+        parts.append(_longest_in(row[own], launch[own], *times, columns, length_ns))
+    cells, shown = (np.concatenate(each) for each in zip(*parts, strict=True))
+    column = cells % columns
+    joined = (np.diff(cells, prepend=-2) == 1) & (np.diff(shown, prepend=-1) == 0) & (column > 0)
+    first = np.flatnonzero(~joined)
+    last = np.append(first[1:], len(cells)) - 1
+    edges = zero_ns + np.round(np.arange(columns + 1) * (length_ns / columns)).astype(np.int64)
+    many = columns * len(titles)
+    return Spans(
+        titles,
+        np.ones(len(titles), np.int64),
+        cells[first] // columns,
+        np.zeros(len(first), np.int64),
+        shown[first],
+        edges[column[first]],
+        edges[column[last] + 1],
+        zero_ns,
+        length_ns,
+        f"{what} in {many:,} bins: a bin shows the launch that took most of it",
+    )
+
+
+def _parts(sizes: Int64Array) -> list[slice]:
+    """Where parts of whole rows begin and end, of about :data:`_PART` spans each."""
+    ends = np.cumsum(sizes)
+    bounds = [0]
+    for end in ends.tolist():
+        if end - bounds[-1] >= _PART or end == ends[-1]:
+            bounds.append(end)
+    return [slice(*pair) for pair in itertools.pairwise(bounds)]
+
+
+def _longest_in(
+    row: Int64Array,
+    launch: Int64Array,
+    begin: Int64Array,
+    end: Int64Array,
+    columns: int,
+    length_ns: int,
+) -> tuple[Int64Array, Int64Array]:
+    """The bins in which anything ran, ascending, and the launch that ran longest in each."""
+    scale = columns / length_ns
+    # What takes no time still is there. Short numbers, as there may be millions.
+    left, right = begin * scale, np.maximum(end, begin + 1) * scale
+    first = np.minimum(left.astype(np.int32), columns - 1)
+    touched = np.clip(np.ceil(right).astype(np.int32), first + 1, columns) - first
+    left, right = left.astype(np.float32), right.astype(np.float32)
+    launches = int(launch.max(initial=0)) + 1
+    keys = (int(row.max(initial=0)) + 1) * columns * launches
+    span = np.repeat(np.arange(len(row), dtype=np.int32), touched)
+    column = np.arange(len(span), dtype=np.int32)
+    column -= np.repeat((np.cumsum(touched) - touched - first).astype(np.int32), touched)
+    ran = np.minimum(right[span], column + np.float32(1)) - np.maximum(left[span], column)
+    key = (row * (columns * launches) + launch).astype(np.uint32 if keys < 2**32 else np.uint64)
+    key = key[span] + (column * np.int64(launches)).astype(key.dtype)
+    order = np.argsort(key)
+    key = key[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1]))[: len(key)]
+    total = np.add.reduceat(ran[order], starts)
+    cell, shown = (
+        part.astype(np.int64) for part in np.divmod(key[starts], key.dtype.type(launches))
+    )
+    heads = np.flatnonzero(np.diff(cell, prepend=-1))
+    most = np.repeat(np.maximum.reduceat(total, heads), np.diff(np.append(heads, len(cell))))
+    best = np.flatnonzero(total == most)
+    best = best[np.diff(cell[best], prepend=-1) > 0]
+    return cell[best], shown[best]
+
+
+def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
+    """Where time begins, and how long it is; never nothing, so that there is something to draw."""
+    if not len(begin):
+        return 0, 1
+    zero = int(begin.min())
+    return zero, max(int(end.max()) - zero, 1)
+
+
+def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
+    """The titles of rows, and the row of each launch, and then of each copy and memset."""
+    used = streams_used(sequence)
+    streams = set(used)
+    named: list[Stream] = sorted(stream for stream in streams if isinstance(stream, int))
+    if LEGACY_STREAM in streams:
+        named.insert(0, LEGACY_STREAM)
+    own = None in streams
+    fits = named if len(named) + own <= most_rows else named[: most_rows - own - 1]
+    titles = [stream_words(stream) for stream in fits]
+    row_of: dict[Stream | None, int] = {stream: row for row, stream in enumerate(fits)}
+    if len(fits) < len(named):
+        row_of |= dict.fromkeys(named[len(fits) :], len(titles))
+        titles.append(f"{len(named) - len(fits):,} streams more")
+    if own:
+        row_of[None] = len(titles)
+        titles.append("own streams")
+    return tuple(titles), np.array([row_of[stream] for stream in used], np.int64)

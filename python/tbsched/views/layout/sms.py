@@ -1,0 +1,273 @@
+"""What sits on each SM at a moment, and why it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.errors import shown
+from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+from tbsched.program.checks import integer
+from tbsched.traces.residents import Residents
+from tbsched.traces.timeline import busiest_ns
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.graphs import launched_and_released
+from tbsched.views.layout.lanes import blocks_that_ran
+from tbsched.views.words import counted, seconds_words
+
+# Of more launches x SMs nobody asks what room each had: it takes long, and fills the memory.
+_MOST_CAPACITIES = 2**18
+_MOST_REPLAYED = 200_000  # blocks
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Standing(HoldsArrays):
+    """What sits on each SM at a moment: a row for each SM and launch with blocks on it.
+
+    Attributes:
+        when: the moment, in words, such as ``after the last event``.
+        sm, launch, blocks: int64 (rows,), by SM and then by launch.
+        since_ns: int64 (rows,), when the first of those blocks started; None of a held sequence.
+        until_ns: int64 (rows,), when the last of them ended; likewise.
+        waiting: int64 (launches that wait, 2): a launch, and how many of its blocks wait.
+        sms: of the device.
+        note: what is not known of the moment, in words to be shown; empty if nothing is missing.
+    """
+
+    when: str
+    sm: Int64Array
+    launch: Int64Array
+    blocks: Int64Array
+    since_ns: Int64Array | None
+    until_ns: Int64Array | None
+    waiting: Int64Array
+    sms: int
+    note: str = ""
+
+    @property
+    def blocks_per_sm(self) -> Int64Array:
+        """All launches together, int64 (sms,)."""
+        return np.bincount(self.sm, weights=self.blocks, minlength=self.sms).astype(np.int64)
+
+    def on(self, sm: int) -> slice:
+        """The rows of an SM."""
+        first, last = np.searchsorted(self.sm, [sm, sm + 1]).tolist()
+        return slice(first, last)
+
+
+def standing(
+    trace: Trace, at: float | None = None, *, ran: StructuredArray | None = None
+) -> Standing:
+    """What sits on each SM at a moment.
+
+    Args:
+        trace: predicted or observed.
+        at: of a held sequence after how many events; None: after all. Of a trace with times
+            seconds on its clock; None: when most blocks are resident.
+        ran: of a trace with times, what :func:`blocks_that_ran` returned, if it was asked before.
+
+    Raises:
+        TypeError, ValueError: no such event, or no time.
+    """
+    if trace.sequence.timed:
+        return _at_time(trace, at, blocks_that_ran(trace) if ran is None else ran)
+    return _after_events(trace, at)
+
+
+def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
+    if at is None:
+        at_ns, why = busiest_ns(ran), ", when most blocks are resident"
+    else:
+        if isinstance(at, bool) or not isinstance(at, int | float):
+            raise TypeError(f"at: seconds are needed, got {shown(at)}")
+        if not abs(at) < 9e9:
+            raise ValueError(f"at: {shown(at)} is no time of a trace, in seconds")
+        at_ns, why = round(at * 1e9), ""
+    zero = int(ran["start_ns"].min()) if len(ran) else 0
+    there = ran[(ran["start_ns"] <= at_ns) & (ran["end_ns"] > at_ns)]
+    there = there[np.lexsort((there["launch"], there["sm"]))]
+    sm, launch, blocks, first = _grouped(there["sm"], there["launch"])
+    since = until = np.zeros(0, np.int64)
+    if len(first):
+        since = np.minimum.reduceat(there["start_ns"], first)
+        until = np.maximum.reduceat(there["end_ns"], first)
+    later = at_ns - zero
+    after = seconds_words(later / 1e9) if later > 0 else "0 s"
+    begun = "at the start" if later == 0 else f"{after} after the first block's start"
+    return Standing(
+        f"{begun}{why}", sm, launch, blocks, since, until, _waiting_at(trace, at_ns, ran),
+        trace.device.sms,
+    )  # fmt: skip
+
+
+def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
+    """Launches that wait at a time, and how many of their blocks have not started."""
+    if trace.waits is None:
+        return np.zeros((0, 2), np.int64)
+    waits = trace.waits
+    now = np.unique(waits["launch"][(waits["begin_ns"] <= at_ns) & (waits["end_ns"] > at_ns)])
+    later = np.bincount(ran["launch"][ran["start_ns"] > at_ns], minlength=len(trace))
+    return np.stack([now, later[now]], axis=1).astype(np.int64)
+
+
+def _after_events(trace: Trace, at: float | None) -> Standing:
+    every = len(trace.sequence)
+    number = every if at is None else integer("standing", "at", at, 0, every)
+    alive, freed = _alive(trace, number)
+    if trace.replay is None:
+        sms, launches, unsure = _recorded(trace, alive, freed, at_end=number == every)
+    else:
+        rows = trace.residents(number).rows
+        blocks = rows["blocks"]
+        sms, launches, unsure = rows["sm"].repeat(blocks), rows["launch"].repeat(blocks), False
+    order = np.lexsort((launches, sms))
+    sm, launch, blocks, _ = _grouped(sms[order], launches[order])
+    here = np.bincount(launch, weights=blocks, minlength=len(trace)).astype(np.int64)
+    missing = {k: trace.sequence.launches[k].blocks - int(here[k]) for k in alive}
+    waiting = [(k, blocks) for k, blocks in missing.items() if blocks]
+    when = "after the last event" if number == every else f"after {number} of {every} events"
+    note = "Blocks that waited and came later are missing: nobody recorded when they came."
+    return Standing(
+        when, sm, launch, blocks, None, None,
+        np.array(waiting, np.int64).reshape(len(waiting), 2), trace.device.sms,
+        note if unsure else "",
+    )  # fmt: skip
+
+
+def _recorded(
+    trace: Trace, alive: dict[int, int], freed: int, *, at_end: bool
+) -> tuple[Int64Array, Int64Array, bool]:
+    """The SM and the launch of each block that is there, as far as it was recorded.
+
+    Blocks that waited came with a release. After which one only the end tells. So the third says
+    whether some may be missing.
+    """
+    parts, owners = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    unsure = False
+    for k, issued in alive.items():
+        placement = trace[k]
+        final = placement.final_smid if at_end else None
+        smid = placement.smid if final is None else final
+        here = smid[smid >= 0]
+        parts.append(here.astype(np.int64))
+        owners.append(np.full(len(here), k, np.int64))
+        unsure |= final is None and freed > issued and len(here) < len(smid)
+    return np.concatenate(parts), np.concatenate(owners), unsure
+
+
+def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
+    """The launches that are issued and not released after so many events, and which event issued
+    each; and the last event that released one, or -1.
+    """
+    launched, released = launched_and_released(trace.sequence)
+    gone = (released >= 0) & (released < events)
+    alive = np.flatnonzero((launched < events) & ~gone)
+    freed = int(released[gone].max(initial=-1))
+    return dict(zip(alive.tolist(), launched[alive].tolist(), strict=True)), freed
+
+
+def _grouped(
+    sms: Int64Array, launches: Int64Array
+) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
+    """Of sorted pairs: the different ones, how many of each there are, and where each begins."""
+    sm, launch = sms.astype(np.int64), launches.astype(np.int64)
+    changes = (np.diff(sm, prepend=-1) != 0) | (np.diff(launch, prepend=-1) != 0)
+    first = np.flatnonzero(changes)
+    return sm[first], launch[first], np.diff(np.append(first, len(sm))), first
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Rooms:
+    """What room each SM had for each launch when it came; of a prediction of held launches.
+
+    Attributes:
+        blocks: int64 (launches, sms).
+        limiter: per launch and SM, what bound that number.
+    """
+
+    blocks: Int64Array
+    limiter: tuple[tuple[str, ...], ...]
+
+    def why(self, launch: int, sm: int) -> str:
+        """Why blocks of the launch are on the SM, in words: the room it had, among all SMs."""
+        room = int(self.blocks[launch, sm])
+        more = int((self.blocks[launch] > room).sum())
+        alike = int((self.blocks[launch] == room).sum()) - 1
+        if more:
+            rank = f"{counted(more, 'SM')} had more"
+        elif alike:
+            rank = f"the most, as {counted(alike, 'other SM')} had"
+        else:
+            rank = "the most of all SMs"
+        return f"room for {counted(room, 'block')} when it came, {rank}"
+
+    def bound_by(self, launch: int, sm: int) -> str:
+        """What bound the room that the SM had for the launch."""
+        return self.limiter[launch][sm]
+
+
+def rooms_of(trace: Trace) -> Rooms | None:
+    """The room each SM had; None where nobody knows, or there are too many launches to ask."""
+    if trace.capacities is None or len(trace) * trace.device.sms > _MOST_CAPACITIES:
+        return None
+    found = trace.capacities()
+    blocks = np.array([each.blocks for each in found], np.int64)
+    return Rooms(
+        blocks.reshape(len(found), trace.device.sms), tuple(each.limiter for each in found)
+    )
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Usage(HoldsArrays):
+    """How much of a resource each SM uses.
+
+    Attributes:
+        what: the resource in words.
+        used: int64 (sms,); of warps and registers in the processing block that uses most.
+        limit: int64 (sms,), how much there is; of shared memory as the SM is configured.
+    """
+
+    what: str
+    used: Int64Array
+    limit: Int64Array
+
+    def share(self, sm: int) -> float:
+        """Of what the SM has."""
+        return int(self.used[sm]) / max(int(self.limit[sm]), 1)
+
+
+def usage_of(held: Residents) -> tuple[Usage, ...]:
+    """How much of slots, warps, registers and shared memory each SM uses."""
+    limits = held.limits
+    each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
+
+    memory = np.where(held.configured > 0, held.configured, limits.shared_memory)
+
+    def of_all(limit: int) -> Int64Array:
+        return np.full(held.device.sms, limit, np.int64)
+
+    return (
+        Usage("thread block slots", held.used_slots, of_all(limits.block_slots)),
+        Usage(f"warp slots{each}", held.used_warps.max(axis=1), of_all(limits.warp_slots)),
+        Usage(f"registers{each}", held.used_registers.max(axis=1), of_all(limits.registers)),
+        Usage("bytes of shared memory", held.used_shared_memory, memory.astype(np.int64)),
+    )
+
+
+def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
+    """The same of a prediction at a moment; None where nobody knows, or it takes long to ask."""
+    blocks = sum([launch.blocks for launch in trace.sequence.launches])
+    if trace.replay is None or blocks > _MOST_REPLAYED:
+        return None
+    return usage_of(trace.residents(at))
+
+
+def fullest(usage: Sequence[Usage], sm: int) -> str:
+    """What binds an SM, in words: the resource of which it has least left; empty if it is idle."""
+    most = max(usage, key=lambda one: one.share(sm))
+    if not most.used[sm]:
+        return ""
+    percent = f"{100 * most.share(sm):.0f} %"
+    return f"bound most by {most.what}: {most.used[sm]:,} of {most.limit[sm]:,} ({percent})"

@@ -1,0 +1,176 @@
+"""When blocks ran on each SM, or launches in each stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.axes import Axes
+
+from tbsched.errors import did_you_mean, shown
+from tbsched.program.arrays import Float64Array, StructuredArray
+from tbsched.program.checks import instance
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.views.layout.names import cut, span_name
+from tbsched.views.pictures.canvas import (
+    add_boxes,
+    axes_for,
+    bare,
+    entitle,
+    inches_of,
+    time_axis,
+    who,
+    write_in,
+)
+from tbsched.views.pictures.kernels import colour_table, key_of_kernels, time_of
+
+_ROWS_OF: dict[str, Callable[..., Spans]] = {"sm": spans_by_sm, "stream": spans_by_stream}
+_MOST_SPANS, _MOST_ROWS = 12_000, 1024
+_COLUMNS = 500  # of bins; of few blocks there are twice as many
+_FEW = 200_000
+_MOST_LABELS, _LANES_PER_INCH = 400, 60
+_LETTER = 0.6  # width of a letter, of the size of the print
+
+
+def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
+    """Draws when each block ran on which SM, or when each launch ran in which stream.
+
+    A colour is a kernel. Copies and memsets are in the rows of streams, in grey. Blocks that ran on
+    an SM at the same time are in lanes of their own. If there are too many for that, it shows which
+    launch took most of each moment, and says so.
+
+    Example:
+        >>> import tbsched as tb
+        >>> seq = tb.Sequence([tb.Launch(66, 512, 32, stream=s, duration=1e-3) for s in (0, 1)])
+        >>> ax = tb.show.gantt(tb.predict(seq, "h200"), by="stream")
+
+    Args:
+        trace: a prediction or an observation, with times.
+        by: ``sm``, a row per SM, or ``stream``, a row per stream.
+        ax: the axes to draw into; None makes a figure.
+
+    Returns:
+        The axes. A notebook shows them; ``ax.figure.savefig("out.png")`` writes the figure.
+
+    Raises:
+        ImportError: matplotlib is missing (``pip install matplotlib``).
+        TypeError: something else than a trace.
+        ValueError: nobody recorded when blocks ran; another word for ``by``.
+    """
+    instance("gantt", "trace", trace, Trace)
+    if not isinstance(by, str) or by not in _ROWS_OF:
+        known = ", ".join(_ROWS_OF)
+        raise ValueError(
+            f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}"
+        )
+    ran = blocks_that_ran(trace)
+    spans, ax = _laid_out(trace, by, ran, ax)
+    rows = len(spans.titles)
+    scale, unit = time_axis(spans.length_ns)
+    ax.set_xlim(0, spans.length_ns / scale)
+    ax.set_ylim(rows - 0.5, -0.5)
+    ax.set_xlabel(unit)
+    _row_ticks(ax, spans, by)
+    bare(ax, "bottom", "left")
+    what = "blocks on each SM" if by == "sm" else "launches in each stream"
+    entitle(ax, f"{who(trace)}: {what} over time", spans.note)
+    key_of_kernels(ax, trace, time_of(ran, len(trace)))
+    colours = colour_table(trace.sequence.launches, len(trace.sequence.transfers))
+    (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
+    return ax
+
+
+def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> tuple[Spans, Axes]:
+    """What is drawn, and where: block by block, or in bins where lanes would be too thin."""
+    columns = _COLUMNS if len(ran) > _FEW else 2 * _COLUMNS
+    spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=columns)
+    lanes, rows = int(spans.lanes.sum()), len(spans.titles)
+    tall = (0.055 if by == "sm" else 0.32) * max(rows, lanes / 4)
+    ax = axes_for("gantt", ax, 12, 1.6 + min(max(tall, 1), 7))
+    if lanes > rows and lanes > _LANES_PER_INCH * inches_of(ax)[1]:
+        spans = _ROWS_OF[by](trace, 0, _MOST_ROWS, ran=ran, columns=columns)
+    return spans, ax
+
+
+def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
+    """One for each span, with its name where that fits."""
+    left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, spans.end_ns))
+    height = 0.92 / spans.lanes[spans.row]
+    top = spans.row - 0.46 + spans.lane * height
+    across, down = inches_of(ax, laid_out=True)
+    sides = (left, right, top, top + height)
+    add_boxes(
+        ax,
+        sides,
+        facecolors=colours[spans.launch],
+        edgecolors=rcParams["axes.facecolor"],
+        linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
+    )
+    _names(ax, spans, sides, colours, trace, (across, down))
+
+
+def _names(
+    ax: Axes,
+    spans: Spans,
+    sides: tuple[Float64Array, ...],
+    colours: Float64Array,
+    trace: Trace,
+    inches: tuple[float, float],
+) -> None:
+    """The names of launches in the longest rectangles, where they fit; the axes are in inches."""
+    across, down = inches
+    tall = down / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
+    wide = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
+    size = np.minimum(8, 0.75 * tall)
+    letters = (wide / (_LETTER * size) - 1).astype(int)
+    fits = np.flatnonzero((size >= 5) & (letters >= 3))
+    launches = trace.sequence.launches
+    for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
+        number = int(spans.launch[k])
+        is_named = number >= len(launches) or launches[number].name is not None
+        name = span_name(trace.sequence, number)
+        if len(name) > letters[k]:
+            if not is_named or letters[k] < 6:
+                continue
+            name = cut(name, int(letters[k]))
+        colour = tuple(colours[spans.launch[k]])
+        write_in(ax, [side[k] for side in sides], name, float(size[k]), colour)
+
+
+def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
+    """What ran most in each bin; bins in which nothing ran are left out."""
+    columns = 2 * _COLUMNS  # of pixels
+    begin, end = (
+        np.rint((time - spans.zero_ns) * (columns / spans.length_ns)).astype(np.int64)
+        for time in (spans.begin_ns, spans.end_ns)
+    )
+    width = end - begin
+    first = spans.row * columns + begin
+    cells = np.arange(width.sum()) + np.repeat(first - (width.cumsum() - width), width)
+    pixels = np.zeros((len(spans.titles) * columns, 4), np.uint8)
+    pixels[cells] = (255 * colours).astype(np.uint8)[np.repeat(spans.launch, width)]
+    rows = len(spans.titles)
+    ax.imshow(
+        pixels.reshape(rows, columns, 4),
+        aspect="auto",
+        interpolation="nearest",
+        extent=(0, spans.length_ns / scale, rows - 0.5, -0.5),
+    )
+
+
+def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
+    """A name at each row, or at so many that they can be read."""
+    rows = len(spans.titles)
+    room = max(2, int(inches_of(ax)[1] * 5))
+    if by == "stream":
+        step = max(-(-rows // room), 1)
+        ax.set_yticks(range(0, rows, step), spans.titles[::step])
+        return
+    ax.set_ylabel("SM")
+    steps = (1, 2, 4, 8, 10, 20, 50, 100, 200, 500)
+    step = next((step for step in steps if rows / step <= room), 1000)
+    ax.set_yticks(
+        range(0, rows, step), [title.removeprefix("SM ") for title in spans.titles[::step]]
+    )

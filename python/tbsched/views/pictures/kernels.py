@@ -1,0 +1,76 @@
+"""The kernels of a trace: launches of one name together, and the legend of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba_array
+from matplotlib.typing import ColorType
+
+from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
+from tbsched.program.events.launch import Launch
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
+from tbsched.views.layout.names import kernels_of, label
+from tbsched.views.pictures.canvas import key
+
+_LETTERS = 30  # of a name
+_MOST = 100  # rows, of which even the tallest legend shows the first ones only
+
+
+def colour_table(launches: tuple[Launch, ...], transfers: int = 0) -> Float64Array:
+    """A colour per launch, and per copy or memset behind them, float64 (launches + transfers, 4).
+
+    The columns are red, green, blue and opacity.
+    """
+    colours = colours_of(launches) + [TRANSFER_COLOUR] * transfers
+    names, which = np.unique(np.array(colours, "U7"), return_inverse=True)
+    return to_rgba_array(names.tolist())[which]
+
+
+def time_of(ran: StructuredArray, launches: int) -> Float64Array:
+    """How long the blocks of each launch ran together, float64 (launches,), in nanoseconds."""
+    ns = (ran["end_ns"] - ran["start_ns"]).astype(np.float64)
+    return np.bincount(ran["launch"], ns, launches).astype(np.float64)
+
+
+def names_of(
+    launches: tuple[Launch, ...], numbers: Sequence[int], count: Int64Array, longest: int
+) -> list[str]:
+    """What kernels are called, by their first launches, and how many launches each has.
+
+    Those without a name, and those that are alike when cut, have the number of the launch, too.
+    """
+    labels = [label(launches[number], longest) for number in numbers]
+    alike = Counter(labels)
+    found = []
+    for number, name in zip(numbers, labels, strict=True):
+        told_apart = launches[number].name is not None and alike[name] == 1
+        several = f" ({count[number]:,})" if count[number] > 1 else ""
+        found.append(f"{'' if told_apart else f'{number}: '}{name}{several}")
+    return found
+
+
+def key_of_kernels(ax: Axes, trace: Trace, weights: Float64Array) -> None:
+    """A legend with a row per kernel name; launches without a name have a row each.
+
+    Args:
+        ax: the axes.
+        trace: whose launches they are.
+        weights: of each launch, how important it is. Kernels without weight are left out.
+    """
+    launches = trace.sequence.launches
+    kernel = kernels_of(launches)
+    weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
+    order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]
+    colours = colours_of(launches)
+    numbers = order[:_MOST].tolist()
+    names = names_of(launches, numbers, count, _LETTERS)
+    rows: list[tuple[ColorType, str]] = [
+        (colours[number], name) for number, name in zip(numbers, names, strict=True)
+    ]
+    title = "kernel (launches)" if (count > 1).any() else ""
+    key(ax, rows, title, total=len(order))

@@ -1,0 +1,303 @@
+"""What one SM holds: thread block slots, warps, registers and shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.checks import instance, integer
+from tbsched.traces.residents import Residents
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.colours import colours_of
+from tbsched.views.layout.names import cut, label
+from tbsched.views.layout.sms import standing
+from tbsched.views.layout.topology import topology_of
+from tbsched.views.pictures.canvas import (
+    EMPTY,
+    axes_for,
+    bare,
+    entitle,
+    inches_of,
+    ink_on,
+    key,
+    moment,
+    who,
+    write_in,
+)
+from tbsched.views.words import counted, limiter_words, size_words
+
+_TALL = 0.72  # of a row, what its bar takes
+_BETWEEN = 0.9  # rows, between the parts
+_PRINT, _LETTER = 7, 0.62  # points, and the width of a letter in them
+_LETTERS = 28  # of a name in the legend
+_WAITING_NAMED = 2
+_NEXT = "▸"
+_HATCHED = "hatched: what the runtime keeps in every block; hatched lightly: left to the L1 cache"
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """What a launch has of a bar: from where to where, in shares of the bar."""
+
+    launch: int
+    begin: float
+    end: float
+    hatched: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """One bar: its name, what is in it, of how many cells it is, and how full it is, in words."""
+
+    name: str
+    pieces: list[_Piece]
+    cells: int
+    used: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Bars below each other, under a title; all are usable up to ``limit``, a share."""
+
+    title: str
+    bars: list[_Bar]
+    limit: float = 1.0
+
+
+def resources(
+    prediction: Trace, sm: int, *, at: float | None = None, ax: Axes | None = None
+) -> Axes:
+    """Draws what an SM holds at a moment, in a colour per kernel.
+
+    There are four parts: thread block slots; warp slots of each processing block, by ``%warpid``;
+    registers of each processing block; shared memory by address with its gaps, up to what the SM is
+    configured to. What the runtime keeps for itself in every block is hatched.
+
+    Example:
+        >>> import tbsched as tb
+        >>> seq = tb.Sequence([tb.Launch(82, 32, 255, name="1"), tb.Launch(82, 128, 255, name="2")])
+        >>> ax = tb.show.resources(tb.predict(seq, "rtx3090"), sm=0)
+
+    Args:
+        prediction: what :func:`tbsched.predict` returned. An observation does not say what an SM
+            holds.
+        sm: the SM.
+        at: the moment. In a held sequence it is after so many events, or after all of them for
+            None. In a timed one it is a time in seconds, or for None when most blocks are resident.
+        ax: the axes to draw into; None makes a figure.
+
+    Returns:
+        The axes. A notebook shows them; ``ax.figure.savefig("out.png")`` writes the figure.
+
+    Raises:
+        ImportError: matplotlib is missing (``pip install matplotlib``).
+        TypeError, ValueError: no prediction, no such SM, or no such moment.
+    """
+    instance("resources", "prediction", prediction, Trace)
+    number = integer("resources", "sm", sm, 0, prediction.device.sms - 1)
+    at = moment("resources", prediction, at)
+    held = prediction.residents(at)
+    parts = [
+        _slots(held, number),
+        _warps(held, number),
+        _registers(held, number),
+        _shared_memory(held, number),
+    ]
+    rows = sum(len(part.bars) for part in parts) + _BETWEEN * len(parts) + 0.5
+    ax = axes_for("resources", ax, 10, 1.0 + 0.27 * rows)
+    ax.set_xlim(0, 1)
+    ax.set_ylim(rows, -0.1)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    bare(ax)
+    place = topology_of(prediction.device).place_of(number)
+    entitle(ax, f"{who(prediction)}: {place}", *_notes(prediction, at))
+    colours = colours_of(prediction.sequence.launches)
+    placed = list(_placed(parts))
+    for part, bar, row in placed:
+        _draw(ax, part, bar, row, colours)
+    ax.text(0, rows - 0.5, _HATCHED, size="x-small", va="top")
+    _key(ax, prediction, held.of(number), colours)
+    # Only now is it known how wide the bars are.
+    room = inches_of(ax, laid_out=True)[0] * 72 / (_PRINT * _LETTER)
+    for _, bar, row in placed:
+        _name(ax, bar, row, colours, prediction, room)
+    return ax
+
+
+def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
+    """Each bar of each part, and the row that it is in."""
+    row = 0.0
+    for part in parts:
+        row += _BETWEEN
+        for bar in part.bars:
+            yield part, bar, row
+            row += 1
+
+
+def _key(ax: Axes, trace: Trace, there: StructuredArray, colours: Sequence[str]) -> None:
+    """The launches that the SM has blocks of."""
+    blocks = np.bincount(there["launch"], there["blocks"]).astype(int)
+    rows = []
+    for k in np.flatnonzero(blocks).tolist():
+        name = label(trace.sequence.launches[k], _LETTERS)
+        rows.append((colours[k], f"{k}: {name}, {counted(int(blocks[k]), 'block')}"))
+    key(ax, rows, below=True)
+
+
+def _slots(held: Residents, sm: int) -> _Part:
+    total = held.limits.block_slots
+    shares = [(int(row["launch"]), 1) for row in held.of(sm) for _ in range(row["blocks"])]
+    used = f"{held.used_slots[sm]} of {total}"
+    return _Part("Thread block slots", [_Bar("", _beside(shares, total), total, used)])
+
+
+def _warps(held: Residents, sm: int) -> _Part:
+    """Each warp where its number says; processing blocks take them in turn."""
+    count, total = held.limits.processing_blocks, held.limits.warp_slots
+    pieces: list[list[_Piece]] = [[] for _ in range(count)]
+    for row in held.of(sm):
+        mask = int(row["warp_slots"])
+        for slot in range(count * total):
+            if mask >> slot & 1:
+                place = slot // count
+                piece = _Piece(int(row["launch"]), place / total, (place + 1) / total)
+                pieces[slot % count].append(piece)
+    used = held.used_warps[sm].tolist()
+    bars = [
+        _Bar(_turn(k, count, int(held.turn[sm])), pieces[k], total, f"{used[k]} of {total}")
+        for k in range(count)
+    ]
+    in_turn = count > 1 and held.turn[sm] >= 0
+    return _Part(
+        f"Warp slots ({_NEXT}: where the next warp goes)" if in_turn else "Warp slots", bars
+    )
+
+
+def _registers(held: Residents, sm: int) -> _Part:
+    count, total = held.limits.processing_blocks, held.limits.registers
+    each, used = held.registers_per_warp.tolist(), held.used_registers[sm].tolist()
+    bars = []
+    for k in range(count):
+        shares: dict[int, int] = {}
+        for launch, warps in held.of(sm)[["launch", "warps"]].tolist():
+            shares[launch] = shares.get(launch, 0) + warps[k] * each[launch]
+        words = f"{used[k]:,} of {total:,}"
+        bars.append(
+            _Bar(_processing_block(k, count), _beside(list(shares.items()), total), 1, words)
+        )
+    return _Part("Registers", bars)
+
+
+def _shared_memory(held: Residents, sm: int) -> _Part:
+    """By address; of memory that is pooled nobody knows addresses."""
+    total, configured = held.limits.shared_memory, int(held.configured[sm])
+    own = held.pieces[held.pieces["sm"] == sm]
+    blocks = held.shared_memory.tolist()
+    areas = [tuple(map(int, row)) for row in own[["launch", "begin", "end"]]]
+    if not areas:
+        sizes = [(int(r["launch"]), int(r["blocks"]) * blocks[r["launch"]]) for r in held.of(sm)]
+        ends = np.cumsum([0, *(size for _, size in sizes)]).tolist()
+        areas = [(k, end - size, end) for (k, size), end in zip(sizes, ends[1:], strict=True)]
+    pieces = []
+    for launch, begin, end in areas:
+        for first in range(begin, end, max(blocks[launch], 1)):
+            kept = min(first + held.limits.shared_memory_reserve, end)
+            last = min(first + blocks[launch], end)
+            pieces.append(_Piece(launch, first / total, kept / total, hatched=True))
+            pieces.append(_Piece(launch, kept / total, last / total))
+    used = f"{size_words(int(held.used_shared_memory[sm]))} of {size_words(configured or total)}"
+    title = "Shared memory by address" if len(own) else "Shared memory"
+    if configured:
+        title += f", configured to {size_words(configured)} of {size_words(total)}"
+        title += _gaps([area[1:] for area in areas], configured)
+    else:
+        title += ": idle, so the next block decides how much there is"
+    return _Part(title, [_Bar("", pieces, 1, used)], (configured or total) / total)
+
+
+def _gaps(areas: list[tuple[int, ...]], configured: int) -> str:
+    """What is free in more than one piece, in words."""
+    ends = [0, *(end for _, end in areas)]
+    begins = [*(begin for begin, _ in areas), configured]
+    free = [begin - end for end, begin in zip(ends, begins, strict=True) if begin > end]
+    if len(free) < 2:
+        return ""
+    return (
+        f"; {size_words(sum(free))} free in {len(free)} pieces, the largest {size_words(max(free))}"
+    )
+
+
+def _beside(shares: list[tuple[int, int]], total: int) -> list[_Piece]:
+    """Amounts of launches beside each other."""
+    pieces: list[_Piece] = []
+    begin = 0
+    for launch, amount in shares:
+        if amount:
+            pieces.append(_Piece(launch, begin / total, (begin + amount) / total))
+        begin += amount
+    return pieces
+
+
+def _processing_block(number: int, count: int) -> str:
+    return f"processing block {number}" if count > 1 else ""
+
+
+def _turn(number: int, count: int, turn: int) -> str:
+    words = _processing_block(number, count)
+    return f"{_NEXT} {words}" if words and number == turn else words
+
+
+def _draw(ax: Axes, part: _Part, bar: _Bar, row: float, colours: Sequence[str]) -> None:
+    def box(begin: float, end: float, **style: Any) -> None:
+        ax.add_patch(Rectangle((begin, row), end - begin, _TALL, linewidth=0, **style))
+
+    if bar is part.bars[0]:
+        ax.text(0, row - 0.15, part.title, size="small", va="bottom", weight="bold")
+    box(0, part.limit, facecolor=EMPTY)
+    if part.limit < 1:
+        box(part.limit, 1, fill=False, hatch="///", edgecolor=EMPTY)
+    for piece in bar.pieces:
+        colour = colours[piece.launch]
+        hatch = {"hatch": "////////", "edgecolor": ink_on(colour)} if piece.hatched else {}
+        box(piece.begin, piece.end, facecolor=colour, **hatch)
+    for cell in range(1, bar.cells):
+        ax.plot([cell / bar.cells] * 2, [row, row + _TALL], color=ax.get_facecolor(), linewidth=1.5)
+    for x, side, words in ((-0.012, "right", bar.name), (1.012, "left", bar.used)):
+        ax.text(x, row + _TALL / 2, words, size="small", ha=side, va="center_baseline")
+
+
+def _name(
+    ax: Axes, bar: _Bar, row: float, colours: Sequence[str], trace: Trace, room: float
+) -> None:
+    """Writes names into the pieces of a bar that is as long as so many letters."""
+    for piece in bar.pieces:
+        name = _fitting(trace, piece.launch, int((piece.end - piece.begin) * room) - 1)
+        if name and not piece.hatched:
+            box = (piece.begin, piece.end, row, row + _TALL)
+            write_in(ax, box, name, _PRINT, colours[piece.launch])
+
+
+def _fitting(trace: Trace, launch: int, letters: int) -> str:
+    """The launch's name, if so many letters show enough of it, else its number."""
+    name = label(trace.sequence.launches[launch])
+    if len(name) > letters:
+        name = label(trace.sequence.launches[launch], letters) if letters >= 12 else str(launch)
+    return name if len(name) <= letters else ""
+
+
+def _notes(trace: Trace, at: float | None) -> list[str]:
+    """When, and what waits for what at that moment."""
+    found = standing(trace, at)
+    notes = [found.when]
+    for launch, blocks in found.waiting.tolist()[:_WAITING_NAMED]:
+        why = limiter_words(trace[launch].limiter or "", trace.device)
+        name = cut(trace.sequence.launches[launch].name or f"launch {launch}", 24)
+        notes.append(f"{counted(blocks, 'block')} of {name} wait{'s' * (blocks == 1)}: {why}")
+    return notes

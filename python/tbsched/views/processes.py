@@ -1,0 +1,144 @@
+"""Several processes on one GPU: what each does, and who has the GPU when."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.prediction.processes import Processes
+from tbsched.traces.trace import Trace
+from tbsched.views.cards import (
+    card,
+    folded_html,
+    table_html,
+)
+from tbsched.views.layout.colours import PALETTE, TRANSFER_COLOUR, colours_of
+from tbsched.views.layout.lanes import spans_by_stream, spans_of
+from tbsched.views.plain import rows_data
+from tbsched.views.svg.timeline import Frame, Names, timeline_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.traces import (
+    BY_STREAM,
+    LAUNCHES_SHOWN,
+    timeline_names,
+    trace_data,
+    trace_head,
+)
+from tbsched.views.words import (
+    counted,
+    seconds_words,
+    size_of,
+)
+
+_PROCESSES_DRAWN = 8
+
+
+def processes_short(found: Processes) -> str:
+    """How many there are, how long they take, and on what."""
+    several = counted(len(found.traces), "process", "processes")
+    how = ", clients of one MPS server" if found.seen else ""
+    return f"{several}{how}, {seconds_words(found.makespan)} on {trace_head(found.traces[0])}"
+
+
+def processes_text(found: Processes) -> str:
+    """A row for each process, and for each turn."""
+    lines = [processes_short(found), render(processes_table(found))]
+    if len(found.turns):
+        table, more = turns_table(found)
+        lines += ["", render(table), *([more] if more else [])]
+    return "\n".join(lines)
+
+
+def processes_table(found: Processes) -> Table:
+    """When the blocks of each process ran, and how long it had the GPU."""
+    rows = []
+    for process, trace in enumerate(found.traces):
+        own = found.turns[found.turns["process"] == process]
+        ran = trace.timeline if len(trace) else np.zeros(1, trace.timeline.dtype)
+        times = (
+            ran["start_ns"].min(),
+            ran["end_ns"].max(),
+            (own["end_ns"] - own["begin_ns"]).sum(),
+        )
+        start, end, had = (seconds_words(int(ns) / 1e9) for ns in times)
+        size = size_of(trace.sequence.launches)
+        rows.append((str(process), size, start, end, *((str(len(own)), had) if len(own) else ())))
+    headings = ("process", "launches", "start", "end")
+    return table_of(
+        (*headings, *(("turns", "had the GPU") if len(found.turns) else ())), rows, (1,)
+    )
+
+
+def turns_table(found: Processes) -> tuple[Table, str]:
+    """Who had the GPU when; and how many turns are left out, in words."""
+    shown = found.turns[:LAUNCHES_SHOWN].tolist()
+    rows = [
+        (str(process), *(seconds_words(ns / 1e9) for ns in (begin, end, end - begin)))
+        for process, begin, end in shown
+    ]
+    left = len(found.turns) - len(shown)
+    more = f"and {counted(left, 'turn')} more" if left else ""
+    return table_of(("turn of", "begin", "end", "took"), rows, ()), more
+
+
+def processes_html(found: Processes) -> str:
+    """A row for each process; who had the GPU when, what ran then, and a row for each turn."""
+    table, more = turns_table(found)
+    traces = dict(enumerate(found.traces[:_PROCESSES_DRAWN]))
+    times = [trace.timeline for trace in traces.values() if len(trace)]
+    end_ns = max([int(rows["end_ns"].max(initial=1)) for rows in times], default=1)
+    end_ns = max(end_ns, int(found.turns["end_ns"].max(initial=1)))
+    drawn = [folded_html("Turns over time", _turns(found, end_ns), is_open=True)]
+    turns = [table_html(table, "Turns", more=more)]
+    return card(
+        processes_short(found),
+        table_html(processes_table(found), "Processes"),
+        *(drawn if len(found.turns) else []),
+        *(
+            folded_html(
+                f"Launches of process {number} over time, by stream",
+                _launches_until(trace, end_ns, f"launches of process {number}"),
+                is_open=True,
+            )
+            for number, trace in traces.items()
+        ),
+        *(turns if len(found.turns) else []),
+    )
+
+
+def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
+    """On a clock that begins at 0, as that of the turns does."""
+    colours = colours_of(trace.sequence.launches)
+    names = timeline_names(trace, colours + [TRANSFER_COLOUR] * len(trace.sequence.transfers), None)
+    spans = replace(spans_by_stream(trace), zero_ns=0, length_ns=end_ns)
+    return timeline_html(Frame(spans, *BY_STREAM), names, heading)
+
+
+def _turns(found: Processes, end_ns: int) -> Markup:
+    process = found.turns["process"].astype(np.int64)
+    titles = tuple(f"process {number}" for number in range(len(found.traces)))
+    times = (found.turns["begin_ns"], found.turns["end_ns"])
+    spans = spans_of(titles, process, process, *times, f"{len(process):,} turns")
+    spans = replace(spans, zero_ns=0, length_ns=end_ns)
+    colours = [PALETTE[number % len(PALETTE)] for number in range(len(titles))]
+    names = Names(colours, titles.__getitem__, titles.__getitem__)
+    return timeline_html(Frame(spans, *BY_STREAM), names, "turns of the processes")
+
+
+def processes_columns(found: Processes) -> dict[str, Any]:
+    """Which process had the GPU when."""
+    return {name: found.turns[name].copy() for name in ("process", "begin_ns", "end_ns")}
+
+
+def processes_data(found: Processes) -> dict[str, Any]:
+    """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
+    return {
+        "makespan": found.makespan,
+        "turns": rows_data(found.turns),
+        "traces": [trace_data(trace) for trace in found.traces],
+        "seen": [trace_data(trace) for trace in found.seen],
+    }

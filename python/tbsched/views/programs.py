@@ -1,0 +1,172 @@
+"""Programs out of profiles: when they ran, their kernels and streams, and what was assumed."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.program.events.launch import Launch
+from tbsched.program.program import Program
+from tbsched.program.sequence import Event, GraphLaunch, events_to_data
+from tbsched.views.cards import card, legend_html, table_html, text_html
+from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
+from tbsched.views.layout.lanes import Spans, spans_measured
+from tbsched.views.layout.names import cut, span_name
+from tbsched.views.plain import rows_data
+from tbsched.views.svg.timeline import Frame, Names, timeline_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted, seconds_words
+
+_SPAN_NAME = 40
+_STREAMS = (420, 30, 13)  # pixels: of all rows, and of one at most and at least
+KERNELS_SHOWN = 30
+_STREAMS_SHOWN = 20
+_OF_LAUNCH = ("blocks", "threads", "registers", "shared_memory", "cluster", "priority", "host")
+
+
+def measured_html(program: Program) -> list[Markup]:
+    """When the profile says that each launch ran, by stream."""
+    spans = streams_timeline(spans_measured(program), span_names(program), "as measured")
+    return [legend_html(program.sequence.launches), spans]
+
+
+def streams_timeline(spans: Spans, names: Names, heading: str) -> Markup:
+    return timeline_html(Frame(spans, *_STREAMS), names, heading)
+
+
+def span_names(program: Program) -> Names:
+    sequence = program.sequence
+    colours = colours_of(sequence.launches) + [TRANSFER_COLOUR] * len(sequence.transfers)
+
+    @functools.cache
+    def short(number: int) -> str:
+        return span_name(sequence, number, _SPAN_NAME)
+
+    return Names(colours, short, short)
+
+
+def program_short(program: Program) -> str:
+    """How much is in it, how long it took, and where."""
+    rows = program.measured
+    launches = program.sequence.launches
+    kernels = counted(len({launch.name for launch in launches}), "kernel")
+    took = int(rows["end_ns"].max() - rows["start_ns"].min()) if len(rows) else 0
+    on = "" if program.device is None else f" on {program.device}"
+    several = f"{counted(len(launches), 'launch', 'launches')} of {kernels}"
+    moved = len(program.transfers)
+    copies = f", {counted(moved, 'copy or memset', 'copies and memsets')}" if moved else ""
+    return f"{several}{copies}, {seconds_words(took / 1e9)}{on}, from a {program.format}"
+
+
+def program_text(program: Program) -> str:
+    """A row for each kernel and for each stream, then what was assumed."""
+    kernels, more = kernels_table(program)
+    assumed = [f"- {sentence}" for sentence in program.assumed]
+    heading = ["What the profile does not say:"] if assumed else []
+    parts = [
+        program_short(program), render(kernels), more, "", render(streams_table(program)), "",
+        *heading, *assumed,
+    ]  # fmt: skip
+    return "\n".join(parts).rstrip()
+
+
+def kernels_table(program: Program) -> tuple[Table, str]:
+    """A row for each kernel, the longest in all first; and how many are left out, in words."""
+    seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
+    of_kernel: dict[str | None, list[int]] = {}
+    for number, launch in enumerate(program.sequence.launches):
+        of_kernel.setdefault(launch.name, []).append(number)
+    totals = {name: float(seconds[own].sum()) for name, own in of_kernel.items()}
+    longest = sorted(of_kernel, key=lambda name: -totals[name])
+    rows = [
+        (
+            cut(name or "", 72),
+            f"{len(of_kernel[name]):,}",
+            *_shape([program.sequence.launches[number] for number in of_kernel[name]]),
+            seconds_words(totals[name]),
+            seconds_words(totals[name] / len(of_kernel[name])),
+        )
+        for name in longest[:KERNELS_SHOWN]
+    ]
+    headings = ("name", "launches", "blocks", "threads", "registers", "time", "each")
+    left = len(longest) - len(rows)
+    return table_of(headings, rows), f"and {counted(left, 'kernel')} more" if left > 0 else ""
+
+
+def _shape(launches: list[Launch]) -> tuple[str, ...]:
+    """Blocks, threads and registers, from the least to the most."""
+    found = []
+    for field in ("blocks", "threads", "registers"):
+        values = [getattr(launch, field) for launch in launches]
+        low, high = min(values), max(values)
+        found.append(f"{low:,}" if low == high else f"{low:,} to {high:,}")
+    return tuple(found)
+
+
+def streams_table(program: Program) -> Table:
+    """A row for each stream that has kernels."""
+    streams = program.measured["stream"]
+    seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
+    here = np.array([words for event in program.sequence for words in _streams_here(event)])
+    rows = []
+    for stream in np.unique(streams).tolist()[:_STREAMS_SHOWN]:
+        own = streams == stream
+        words = ", ".join(np.unique(here[own]).tolist())
+        rows.append((str(stream), words, f"{own.sum():,}", seconds_words(seconds[own].sum())))
+    return table_of(("stream", "here", "launches", "time"), rows)
+
+
+def _streams_here(event: Event) -> list[str]:
+    """Of each launch of an event where it is in the sequence."""
+    words = (
+        "node of a graph" if isinstance(event, GraphLaunch) else str(getattr(event, "stream", ""))
+    )
+    return [words] * len(event.launches)
+
+
+def program_html(program: Program) -> str:
+    """When it ran, a row for each kernel and for each stream, then what was assumed."""
+    kernels, more = kernels_table(program)
+    return card(
+        program_short(program),
+        *measured_html(program),
+        table_html(kernels, "Kernels", more=more),
+        table_html(streams_table(program), "Streams"),
+        text_html(program.assumed, "What the profile does not say", style="note"),
+    )
+
+
+def program_columns(program: Program) -> dict[str, Any]:
+    """What was launched, when it was called, when it ran, and how long its blocks run."""
+    launches = program.sequence.launches
+    measured = program.measured
+    durations = [launch.block_durations() for launch in launches]
+    return {
+        "launch": np.arange(len(launches)),
+        **{name: measured[name].copy() for name in measured.dtype.names or ()},
+        **{name: [getattr(launch, name) for launch in launches] for name in _OF_LAUNCH},
+        "duration": [None if each is None else float(each.mean()) for each in durations],
+        "fitted": list(program.fitted) or [None] * len(launches),
+    }
+
+
+def program_data(program: Program) -> dict[str, Any]:
+    """What was launched, what was measured, and what was assumed."""
+    return {
+        "format": program.format,
+        "device": program.device,
+        "sms": program.sms,
+        "streams": list(program.streams),
+        "events": events_to_data(program.sequence),
+        "host": list(program.host),
+        "measured": rows_data(program.measured),
+        "transfers": rows_data(program.transfers),
+        "fitted": list(program.fitted),
+        "kernel_overhead": program.kernel_overhead,
+        "sources": dict(program.sources),
+        "assumed": list(program.assumed),
+    }

@@ -1,0 +1,174 @@
+"""What every SM holds at one moment."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.program.arrays import Int64Array, objects
+from tbsched.traces.residents import Residents
+from tbsched.views.cards import card, keys_html, more_of, table_html
+from tbsched.views.layout.colours import colours_of_names
+from tbsched.views.layout.names import cut
+from tbsched.views.layout.sms import fullest, usage_of
+from tbsched.views.layout.topology import topology_of
+from tbsched.views.plain import info_data, rows_data
+from tbsched.views.svg.sm_map import Fill, Tile, map_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted, seconds_words, size_words
+
+_KINDS_SHOWN = 20
+_SMS_SHOWN = 4
+_NAME = 36
+_KEYS_SHOWN = 12
+_LAUNCHES_SHOWN = 6
+
+
+def residents_short(held: Residents) -> str:
+    """How many blocks are where, and when."""
+    blocks, busy = int(held.used_slots.sum()), int(np.count_nonzero(held.used_slots))
+    when = f"after {held.at} events" if isinstance(held.at, int) else f"at {seconds_words(held.at)}"
+    return f"{counted(blocks, 'block')} on {busy} of {held.device.sms} SMs {when}"
+
+
+def residents_text(held: Residents) -> str:
+    """A row for each kind of SM: those that hold the same."""
+    table, more = kinds_table(held)
+    return "\n".join(filter(None, [residents_short(held), render(table), more]))
+
+
+def kinds_table(held: Residents) -> tuple[Table, str]:
+    """A row for each kind of SM, the most frequent first; and how many are left out, in words."""
+    kinds: dict[tuple[str, ...], list[int]] = {}
+    for sm, words in enumerate(_words_of_each_sm(held)):
+        kinds.setdefault(words, []).append(sm)
+    most_first = sorted(kinds.items(), key=lambda item: -len(item[1]))
+    rows = [(str(len(sms)), _few(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
+    headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
+    left = len(kinds) - len(rows)
+    more = f"and {counted(left, 'kind')} of SM more" if left else ""
+    return table_of(headings, rows, left=(1, 2)), more
+
+
+def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
+    limits, configured = held.limits, held.configured.tolist()
+    memory = held.used_shared_memory.tolist()
+    return [
+        (
+            there or "nothing",
+            f"{slots} of {limits.block_slots}",
+            f"{warps} of {limits.warp_slots}",
+            f"{registers} of {limits.registers}",
+            f"{size_words(used)} of {size_words(of) if of else 'any'}",
+        )
+        for there, slots, warps, registers, used, of in zip(
+            _launches_of_each_sm(held),
+            held.used_slots.tolist(),
+            _per_processing_block(held.used_warps),
+            _per_processing_block(held.used_registers),
+            memory,
+            configured,
+            strict=True,
+        )
+    ]
+
+
+def _per_processing_block(amounts: Int64Array) -> list[str]:
+    """One number where all processing blocks of the SM have as much."""
+    return [
+        str(each[0]) if len(set(each)) == 1 else "+".join(map(str, each))
+        for each in amounts.tolist()
+    ]
+
+
+def _launches_of_each_sm(held: Residents) -> list[str]:
+    found: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
+    columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
+    for launch, sm, blocks in zip(*columns, strict=True):
+        found[sm][launch] = found[sm].get(launch, 0) + blocks
+    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
+    return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in found]
+
+
+def _few(sms: list[int]) -> str:
+    return ", ".join(map(str, sms[:_SMS_SHOWN])) + (", ..." if len(sms) > _SMS_SHOWN else "")
+
+
+def residents_html(held: Residents) -> str:
+    """A map with what each SM holds, and a row for each kind of SM."""
+    table, more = kinds_table(held)
+    return card(
+        residents_short(held), keys_html(_keys(held)), _map(held), table_html(table, more=more)
+    )
+
+
+def _keys(held: Residents) -> list[tuple[str, str]]:
+    """The colour and the name of each launch that is there."""
+    colours = colours_of_names(held.names)
+    keys = {}
+    for launch in dict.fromkeys(held.rows["launch"].tolist()):
+        keys[held.names[launch] or launch] = (colours[launch], _name(held, launch))
+    return list(keys.values())[:_KEYS_SHOWN]
+
+
+def _name(held: Residents, launch: int) -> str:
+    name = held.names[launch]
+    return cut(name, _NAME) if name else f"launch {launch}"
+
+
+def _map(held: Residents) -> Markup:
+    topology = topology_of(held.device)
+    colours = colours_of_names(held.names)
+    usage = usage_of(held)
+    most = max(int(held.used_slots.max(initial=0)), 1)
+    of_sms: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
+    columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
+    for launch, sm, blocks in zip(*columns, strict=True):
+        of_sms[sm][launch] = of_sms[sm].get(launch, 0) + blocks
+    tiles = []
+    for sm, own in enumerate(of_sms):
+        lines = [topology.place_of(sm)]
+        for launch, blocks in list(own.items())[:_LAUNCHES_SHOWN]:
+            lines.append(f"{_name(held, launch)}: {counted(blocks, 'block')}")
+        if len(own) > _LAUNCHES_SHOWN:
+            lines.append(more_of(len(own), _LAUNCHES_SHOWN, "launch", "launches"))
+        lines += [f"{one.used[sm]:,} of {one.limit[sm]:,} {one.what}" for one in usage if own]
+        lines.append(fullest(usage, sm) or "idle")
+        fills = tuple(Fill(blocks / most, colours[launch]) for launch, blocks in own.items())
+        tiles.append(Tile("\n".join(lines), fills))
+    note = f"A full tile is {counted(most, 'block')}, the most on any SM."
+    return map_html(topology, tiles, "Blocks on each SM", [note])
+
+
+def residents_columns(held: Residents) -> dict[str, Any]:
+    """The blocks and warps that are there, and the registers and the memory that they take."""
+    rows = held.rows
+    launch, blocks = rows["launch"].copy(), rows["blocks"].copy()
+    warps = rows["warps"].sum(axis=1)
+    return {
+        "launch": launch,
+        "name": objects(held.names)[launch],
+        "sm": rows["sm"].copy(),
+        "blocks": blocks,
+        "warps": warps,
+        "registers": warps * held.registers_per_warp[launch],
+        "shared_memory": blocks * held.shared_memory[launch],
+    }
+
+
+def residents_data(held: Residents) -> dict[str, Any]:
+    """What every SM holds at one moment."""
+    arrays = ("configured", "turn", "registers_per_warp", "shared_memory")
+    return {
+        "device": info_data(held.device),
+        "at": held.at,
+        "names": list(held.names),
+        "limits": asdict(held.limits),
+        "rows": rows_data(held.rows),
+        "pieces": rows_data(held.pieces),
+        **{name: getattr(held, name).tolist() for name in arrays},
+    }

@@ -1,0 +1,235 @@
+"""Sequences and graphs: a row per event, and per node of a graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from rich.table import Table
+
+from tbsched.program.events.graph import Graph
+from tbsched.program.events.kinds import KINDS
+from tbsched.program.events.transfers import transfer_key
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    Launch,
+    Memset,
+    RecordEvent,
+    Release,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+    events_to_data,
+)
+from tbsched.views.cards import card, more_of, table_html
+from tbsched.views.layout.colours import colours_of
+from tbsched.views.layout.graphs import nodes_of
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import (
+    counted,
+    host_words,
+    launch_words,
+    size_of,
+    sms_words,
+    stream_words,
+    synchronize_words,
+    transfer_words,
+)
+
+ROWS_SHOWN = 50
+_OF_LAUNCH = (
+    "name", "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout",
+    "cluster", "priority",
+)  # fmt: skip
+_AFTER_DURATION = (
+    "cooperative", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
+    "delay",
+)  # fmt: skip
+_KEYS = {kind.event: kind.key for kind in KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An event or a node of a graph.
+
+    Attributes:
+        cells: what it is, its number, its name, and what it asks for.
+        launch: the number of the launch that it is; None if it is none.
+    """
+
+    cells: tuple[str, str, str, str]
+    launch: int | None = None
+
+
+def sequence_short(sequence: Sequence) -> str:
+    """How much is in it."""
+    others = sum(not event.launches for event in sequence)
+    return size_of(sequence.launches) + (f", {counted(others, 'other event')}" if others else "")
+
+
+def sequence_text(sequence: Sequence) -> str:
+    """A row per event, and per node of a graph."""
+    return f"{sequence_short(sequence)}\n{_table_text([*rows_of(sequence)])}"
+
+
+def graph_short(graph: Graph) -> str:
+    """How much is in it."""
+    return f"{counted(len(graph.nodes), 'node')}, {counted(len(graph.edges), 'edge')}"
+
+
+def graph_text(graph: Graph) -> str:
+    """A row per node."""
+    return f"{graph_short(graph)}\n{_table_text(nodes_as_rows(graph))}"
+
+
+def nodes_as_rows(graph: Graph) -> list[Row]:
+    """The nodes of a graph."""
+    return [*rows_of(Sequence([graph.launch()]))][1:]
+
+
+def _table_text(rows: list[Row]) -> str:
+    text = render(rows_table(rows[:ROWS_SHOWN]))
+    left = len(rows) - ROWS_SHOWN
+    return f"{text}\nand {counted(left, 'row')} more" if left > 0 else text
+
+
+def rows_table(rows: list[Row]) -> Table:
+    """The rows as a table."""
+    headings = ("event", "number", "name", "blocks x threads")
+    return table_of(headings, [row.cells for row in rows], left=(0, 2, 3))
+
+
+def rows_of(sequence: Sequence) -> Iterator[Row]:
+    """What the host issued, in order; the nodes of a graph come after it."""
+    nodes = nodes_of(sequence)
+    launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
+    for event in sequence:
+        match event:
+            case Launch():
+                number = next(launches)
+                cells = ("launch", str(number), event.name or "", launch_words(event))
+                yield Row(cells, number)
+            case GraphLaunch():
+                where = stream_words(event.stream, event.non_blocking)
+                words = f"{size_of(event.launches)}, in {where}{host_words(event.host)}"
+                yield Row(("graph", str(next(graphs)), "", words))
+                for node in event.graph.nodes:
+                    if isinstance(node, Launch):
+                        number = next(launches)
+                        words = f"{launch_words(node)}{nodes[number].after_words}"
+                        yield Row(("node", str(number), node.name or "", words), number)
+                    else:
+                        number = next(transfers)
+                        words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
+                        yield Row((transfer_key(node), str(number), "", words))
+            case Copy() | Memset():
+                words = f"{transfer_words(event)}{host_words(event.host)}"
+                yield Row((transfer_key(event), str(next(transfers)), "", words))
+            case Release():
+                yield Row(("release", str(event.launch), "", ""))
+            case RecordEvent() | WaitEvent():
+                kind = "record" if isinstance(event, RecordEvent) else "wait"
+                words = f"in stream {event.stream}{host_words(event.host)}"
+                yield Row((kind, str(event.event), "", words))
+            case Synchronize():
+                words = f"{synchronize_words(event)}{host_words(event.host)}"
+                yield Row(("synchronize", "", "", words))
+            case _:
+                assert_never(event)
+
+
+def sequence_html(sequence: Sequence) -> str:
+    """A row per event, and per node of a graph."""
+    return _card(sequence_short(sequence), [*rows_of(sequence)], sequence.launches)
+
+
+def graph_html(graph: Graph) -> str:
+    """A row per node."""
+    return _card(graph_short(graph), nodes_as_rows(graph), graph.launch().launches)
+
+
+def _card(title: str, rows: list[Row], launches: tuple[Launch, ...]) -> str:
+    colours = colours_of(launches)
+    shown = rows[:ROWS_SHOWN]
+    marks = ["transparent" if row.launch is None else colours[row.launch] for row in shown]
+    more = more_of(len(rows), ROWS_SHOWN, "row")
+    return card(title, table_html(rows_table(shown), more=more, marks=marks))
+
+
+def sequence_columns(sequence: Sequence) -> dict[str, Any]:
+    """What the host issued, in order."""
+    names = (
+        "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
+        *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
+        "pinned", "blocking", "host",
+    )  # fmt: skip
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    nodes = nodes_of(sequence)
+    launches, transfers = itertools.count(), itertools.count()
+    for event in sequence:
+        for row in _event_rows(event):
+            row.setdefault("event", _KEYS[type(event)])
+            number = -1
+            if "blocks" in row:
+                row["launch"] = number = next(launches)
+            elif "bytes" in row:
+                row["transfer"] = next(transfers)
+                number = -2 - row["transfer"]
+            if number in nodes:
+                row["graph"] = nodes[number].graph
+                row["after"] = ", ".join(nodes[number].after)
+            for name, column in found.items():
+                column.append(row.get(name))
+    return dict(found)
+
+
+def _event_rows(event: Event) -> list[dict[str, Any]]:
+    match event:
+        case Launch() | GraphLaunch() | Copy() | Memset():
+            stream = None if event.stream is None else str(event.stream)
+            own = {"stream": stream, "non_blocking": event.non_blocking, "host": event.host}
+            nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+            return [{**_node_row(node), **own} for node in nodes]
+        case Release():
+            return [{"launch": event.launch}]
+        case RecordEvent() | WaitEvent():
+            return [{"cuda_event": event.event, "stream": str(event.stream), "host": event.host}]
+        case Synchronize():
+            stream = None if event.stream is None else str(event.stream)
+            return [{"cuda_event": event.event, "stream": stream, "host": event.host}]
+        case _:
+            assert_never(event)
+
+
+def _node_row(node: Launch | Copy | Memset) -> dict[str, Any]:
+    if isinstance(node, Launch):
+        return _launch_row(node)
+    row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}
+    if isinstance(node, Copy):
+        row |= {"kind": node.kind, "pinned": node.pinned, "blocking": node.blocking}
+    return row
+
+
+def _launch_row(launch: Launch) -> dict[str, Any]:
+    row = {name: getattr(launch, name) for name in (*_OF_LAUNCH, *_AFTER_DURATION)}
+    seconds = launch.block_durations() if isinstance(launch.duration, tuple) else None
+    mean = getattr(launch.duration, "mean", launch.duration)
+    row["duration"] = mean if seconds is None else float(seconds.mean())
+    row["partition"] = None if launch.partition is None else sms_words(launch.partition.sms)
+    return row
+
+
+def sequence_data(sequence: Sequence) -> dict[str, Any]:
+    """The events as trace files hold them."""
+    return {"events": events_to_data(sequence)}
+
+
+def graph_data(graph: Graph) -> dict[str, Any]:
+    """The graph as trace files hold it, launched in stream 0."""
+    (event,) = events_to_data(Sequence([graph.launch()]))
+    found: dict[str, Any] = event["graph"]
+    return found

@@ -1,0 +1,85 @@
+"""What sits on each SM at several moments, of which the reader chooses one: no script is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from markupsafe import Markup
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.traces.trace import Trace
+from tbsched.views.cards import rendered
+from tbsched.views.layout.sms import Standing, standing
+from tbsched.views.layout.topology import topology_of
+from tbsched.views.svg.shapes import boxes
+from tbsched.views.svg.sm_map import map_corners
+from tbsched.views.words import seconds_words
+
+_MOMENTS = 10  # the style sheet has a rule for each
+_SIZE = 20  # pixels of an SM
+_MOST_SMS, _MOST_EVENTS, _MOST_BLOCKS = 400, 200, 200_000  # of larger traces a page would be slow
+_Box = tuple[float, float, float, float]
+
+
+def moments_html(
+    trace: Trace, colours: Sequence[str], ran: StructuredArray | None = None
+) -> Markup:
+    """A map for each of some moments, evenly chosen; nothing where there is only one.
+
+    Args:
+        trace: predicted or observed.
+        colours: of the launches.
+        ran: of a trace with times, the blocks that ran.
+    """
+    moments = _moments(trace, ran)
+    if len(moments) < 2 or trace.device.sms > _MOST_SMS:
+        return Markup()
+    found = [standing(trace, at, ran=ran) for at, _ in moments]
+    most = max(1, *(int(each.blocks_per_sm.max(initial=0)) for each in found))
+    corners, titles, width, height = map_corners(topology_of(trace.device), _SIZE)
+    every = range(trace.device.sms)
+    return rendered(
+        "moments.html",
+        labels=[label for _, label in moments],
+        titles=titles,
+        boxes=boxes((*corners[sm], _SIZE, _SIZE) for sm in every),
+        moments=[
+            [(colour, boxes(own)) for colour, own in _fills(each, most, corners, colours).items()]
+            for each in found
+        ],
+        width=round(width),
+        height=round(height),
+    )
+
+
+def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str]]:
+    """What ``standing`` takes, and the moment in a word or two."""
+    if ran is None:
+        events = len(trace.sequence)
+        if events > _MOST_EVENTS:
+            return []
+        chosen = np.unique(np.linspace(1, events, _MOMENTS).round().astype(int)).tolist()
+        return [(number, f"after event {number}") for number in chosen]
+    if not 1 < len(ran) <= _MOST_BLOCKS:
+        return []
+    first, last = int(ran["start_ns"].min()), int(ran["end_ns"].max())
+    times = np.unique(np.linspace(first, last, _MOMENTS, endpoint=False).astype(np.int64)).tolist()
+    return [(time / 1e9, seconds_words((time - first) / 1e9) if time > first else "0 s")
+            for time in times]  # fmt: skip
+
+
+def _fills(
+    found: Standing, most: int, corners: dict[int, tuple[float, float]], colours: Sequence[str]
+) -> dict[str, list[_Box]]:
+    """The rectangles of each colour; a full tile has as many blocks as any SM at any moment."""
+    fills: dict[str, list[_Box]] = {}
+    filled: dict[int, float] = {}
+    rows = zip(found.sm.tolist(), found.launch.tolist(), found.blocks.tolist(), strict=True)
+    for sm, launch, blocks in rows:
+        tall = _SIZE * blocks / most
+        x, y = corners[sm]
+        filled[sm] = filled.get(sm, 0.0) + tall
+        box = (x, y + _SIZE - filled[sm], _SIZE, tall)
+        fills.setdefault(colours[launch], []).append(box)
+    return fills

@@ -1,0 +1,129 @@
+"""The map of SMs: a tile per SM, by TPC and GPC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from tbsched.views.cards import rendered
+from tbsched.views.layout.topology import Row, Topology
+from tbsched.views.svg.shapes import boxes, fits
+
+_MARGIN = 58
+_WIDTH = 916
+_LABELLED = 18  # pixels; smaller tiles have no label
+_SIZES = ((160, 32), (400, 20), (2**20, 14))  # up to so many SMs a tile has so many pixels
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A part of a tile, from its bottom up.
+
+    Attributes:
+        share: of the tile's height.
+        colour: ``#rrggbb``, or empty.
+        style: a class of the style sheet, in place of a colour.
+    """
+
+    share: float
+    colour: str = ""
+    style: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """An SM.
+
+    Attributes:
+        title: what is shown when the mouse is over it.
+        fills: from the bottom up.
+        label: a few letters on it.
+        style: of the label.
+    """
+
+    title: str
+    fills: tuple[Fill, ...] = ()
+    label: str = ""
+    style: str = "in"
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    title: str
+    label: str
+    style: str
+    path: str
+    x: float
+    y: float
+
+
+def map_html(
+    topology: Topology, tiles: Sequence[Tile], heading: str, notes: Iterable[str] = ()
+) -> Markup:
+    """The map of a device.
+
+    Args:
+        topology: where the SMs are.
+        tiles: one per SM.
+        heading: above it.
+        notes: below it.
+    """
+    size = next(pixels for most, pixels in _SIZES if len(tiles) <= most)
+    corners, titles, width, height = map_corners(topology, size)
+    drawn, fills = [], dict[tuple[str, str], list[tuple[float, float, float, float]]]()
+    for sm, tile in enumerate(tiles):
+        x, y = corners[sm]
+        bottom = y + size
+        for fill in tile.fills:
+            tall = fill.share * size
+            bottom -= tall
+            fills.setdefault((fill.colour, fill.style), []).append((x, bottom, size, tall))
+        shown = tile.label if size >= _LABELLED and fits(tile.label, size, 10) else ""
+        outline = boxes([(x, y, size, size)])
+        drawn.append(_Drawn(tile.title, shown, tile.style, outline, x + size / 2, y + size / 2 + 4))
+    paths = [(colour, style, boxes(own)) for (colour, style), own in fills.items()]
+    return rendered(
+        "map.html",
+        heading=heading,
+        notes=[note for note in (*notes, topology.source) if note],
+        titles=titles,
+        margin=_MARGIN,
+        boxes=boxes((*corners[sm], size, size) for sm in range(len(tiles))),
+        fills=paths,
+        tiles=drawn,
+        width=round(width),
+        height=round(height),
+    )
+
+
+def map_corners(
+    topology: Topology, size: int
+) -> tuple[dict[int, tuple[float, float]], list[tuple[str, float]], float, float]:
+    """The corner of each tile, the titles of rows and where they are, and the size of the whole."""
+    gap, between = (2, 8) if size > 16 else (1, 3)
+    corners: dict[int, tuple[float, float]] = {}
+    titles = []
+    y, widest = 0.0, 0.0
+    for row in topology.rows:
+        titles.append((row.title, y + size / 2 + 4))
+        for tpcs in _lines(row, (_WIDTH - _MARGIN) // (size + between)):
+            x = float(_MARGIN)
+            for tpc in tpcs:
+                for sm in tpc:
+                    corners[sm] = (x, y)
+                    x += size + gap
+                x += between - gap
+            widest = max(widest, x)
+            y += size + gap
+        y += between if topology.gpc_of else 1
+    return corners, titles, widest, y
+
+
+def _lines(row: Row, most: int) -> list[tuple[tuple[int, ...], ...]]:
+    """The TPCs of a row in lines of about the same length, none of more than so many SMs."""
+    sms = sum(map(len, row.tpcs))
+    lines = max(1, -(-sms // most))
+    each = max(1, -(-len(row.tpcs) // lines))
+    return [row.tpcs[first : first + each] for first in range(0, len(row.tpcs), each)]

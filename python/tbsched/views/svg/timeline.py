@@ -1,0 +1,246 @@
+"""When blocks and launches ran: rows of spans over time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from markupsafe import Markup
+
+from tbsched.program.arrays import Float64Array, Int64Array
+from tbsched.views.cards import rendered
+from tbsched.views.layout.lanes import Spans
+from tbsched.views.layout.names import LONGEST, cut
+from tbsched.views.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
+
+WIDTH = 916
+_MARGIN, _RIGHT, _AXIS = 96, 14, 22
+_APART = 600  # groups that have an outline and a text each
+_CUT = 2_500  # up to so many spans there is a line between two
+_TALL = 30  # and lanes are at least as tall, in tenths of a pixel
+_LABELS = 400
+_LETTERS = 7  # of a name that says something
+_NARROW = 9  # a lane of fewer pixels has no text
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """How launches are called in a timeline.
+
+    Attributes:
+        colours: a colour per launch.
+        label: a short name of a launch.
+        title: what is shown of a launch when the mouse is over it.
+    """
+
+    colours: Sequence[str]
+    label: Callable[[int], str]
+    title: Callable[[int], str]
+
+
+@dataclass(slots=True)
+class _Group:
+    colour: str
+    title: str
+    path: str
+    wait: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Spans of waits, drawn below those of what ran.
+
+    Attributes:
+        row, launch: int64 (waits,).
+        begin_ns, end_ns: int64 (waits,).
+    """
+
+    row: Int64Array
+    launch: Int64Array
+    begin_ns: Int64Array
+    end_ns: Int64Array
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where rows and times are, in tenths of a pixel.
+
+    Attributes:
+        spans: what is drawn.
+        tall: of all rows, in pixels.
+        most, least: of one row, in pixels.
+    """
+
+    spans: Spans
+    tall: int
+    most: int
+    least: int
+    pitch: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        rows = max(len(self.spans.titles), 1)
+        pitch = min(self.most, max(self.least, self.tall / rows))
+        object.__setattr__(self, "pitch", pitch if pitch > 8 else round(pitch * 2) / 2)
+
+    @property
+    def height(self) -> float:
+        return self.pitch * len(self.spans.titles)
+
+    def x(self, times: Int64Array) -> Float64Array:
+        """Tenths of a pixel from the left."""
+        scale = 10 * (WIDTH - _MARGIN - _RIGHT) / self.spans.length_ns
+        return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
+
+
+def without_idle(spans: Spans) -> tuple[Spans, list[str]]:
+    """The same without rows in which nothing ran, if those are most; and a note that says so."""
+    busy = np.unique(spans.row)
+    if 2 * len(busy) > len(spans.titles) or not len(busy):
+        return spans, []
+    shown = replace(
+        spans,
+        titles=tuple([spans.titles[row] for row in busy.tolist()]),
+        lanes=spans.lanes[busy],
+        row=np.searchsorted(busy, spans.row),
+    )
+    return shown, [f"{len(spans.titles) - len(busy):,} rows in which nothing ran are left out."]
+
+
+def timeline_html(
+    frame: Frame,
+    names: Names,
+    heading: str,
+    waiting: Waiting | None = None,
+    notes: Sequence[str] = (),
+) -> Markup:
+    """Rows of spans.
+
+    Args:
+        frame: spans and their sizes.
+        names: of the launches.
+        heading: for who cannot see it.
+        waiting: waits of launches, below their spans.
+        notes: below the picture.
+    """
+    spans = frame.spans
+    gap = 1.6 if frame.pitch >= 10 else 0.0
+    share = 0.74 if waiting is not None else 1.0
+    height = 10 * (frame.pitch - gap) * share
+    top = 10 * (frame.pitch * spans.row + gap / 2) + spans.lane * height / spans.lanes[spans.row]
+    lane = np.maximum(height / spans.lanes[spans.row], 1)
+    left, right = frame.x(spans.begin_ns), frame.x(spans.end_ns)
+    columns = [left, top, np.maximum(right - left, 2), lane]
+    whole = np.round(np.stack(columns, axis=1)).astype(np.int64)
+    groups = _groups(spans.launch, whole, names)
+    if waiting is not None:
+        _add_waits(groups, frame, waiting, gap, names)
+    return rendered(
+        "timeline.html",
+        heading=heading,
+        width=WIDTH,
+        height=round(frame.height + _AXIS),
+        margin=_MARGIN,
+        bands=boxes(
+            (_MARGIN, row * frame.pitch, WIDTH - _MARGIN - _RIGHT, frame.pitch)
+            for row in range(0, len(spans.titles), 2)
+        ) if frame.pitch >= 10 else "",
+        ticks=_ticks(spans),
+        titles=_titles(frame),
+        style=_style(spans, lane),
+        spans=list(groups.values()),
+        labels=_labels(spans, whole, names),
+        notes=[note for note in (spans.note, *notes) if note],
+    )  # fmt: skip
+
+
+def _style(spans: Spans, lane: Float64Array) -> str:
+    """Lines between spans that can have them; of bins no seams."""
+    if spans.note:
+        return "crisp"
+    return "cut" if len(spans.row) <= _CUT and lane.min(initial=_TALL) >= _TALL else "plain"
+
+
+def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object, _Group]:
+    """Spans that are one shape: of a launch, of a kernel if there are many, else of a colour."""
+    shown = np.unique(launch).tolist()
+    keys: dict[int, object] = {number: number for number in shown}
+    if len(shown) > _APART:
+        keys = {number: names.label(number) for number in shown}
+    if len(set(keys.values())) > _APART:
+        keys = {number: names.colours[number] for number in shown}
+    members: dict[object, list[int]] = {}
+    for number, key in keys.items():
+        members.setdefault(key, []).append(number)
+    group_of = {number: place for place, own in enumerate(members.values()) for number in own}
+    places = np.array([group_of[number] for number in shown], np.int64)
+    place = places[np.searchsorted(shown, launch)] if shown else launch
+    order = np.argsort(place, kind="stable")
+    bounds = np.searchsorted(place[order], np.arange(len(members) + 1))
+    rows = whole[order].tolist()
+    return {
+        key: _Group(
+            names.colours[own[0]],
+            names.title(own[0]) if len(own) == 1 else _title_of(own, names),
+            whole_boxes(rows[bounds[k] : bounds[k + 1]]),
+        )
+        for k, (key, own) in enumerate(members.items())
+    }
+
+
+def _title_of(own: list[int], names: Names) -> str:
+    kernels = list(dict.fromkeys(names.label(number) for number in own))
+    shown = kernels[:5]
+    more = [f"and {len(kernels) - len(shown):,} kernels more"] if len(kernels) > len(shown) else []
+    return "\n".join([f"{len(own):,} launches of", *shown, *more])
+
+
+def _add_waits(
+    groups: dict[object, _Group], frame: Frame, waiting: Waiting, gap: float, names: Names
+) -> None:
+    left, right = frame.x(waiting.begin_ns), frame.x(waiting.end_ns)
+    tall = 10 * (frame.pitch - gap) * 0.16
+    top = 10 * (frame.pitch * (waiting.row + 1) - gap / 2) - tall
+    columns = [left, top, np.maximum(right - left, 2), np.full(len(left), tall)]
+    whole = np.round(np.stack(columns, axis=1)).astype(np.int64).tolist()
+    for number_of, box in zip(waiting.launch.tolist(), whole, strict=True):
+        if number_of not in groups:
+            colour = names.colours[number_of]
+            groups[number_of] = _Group(colour, names.title(number_of), "")
+        groups[number_of].wait += whole_boxes([box])
+
+
+def _ticks(spans: Spans) -> list[tuple[str, str, str]]:
+    inner = WIDTH - _MARGIN - _RIGHT
+    found = []
+    for share, words in time_marks(spans.length_ns):
+        anchor = "start" if not share else "end" if share > 0.97 else "middle"
+        found.append((coordinate(_MARGIN + share * inner), words, anchor))
+    return found
+
+
+def _titles(frame: Frame) -> list[tuple[str, str]]:
+    every = -(-13 // frame.pitch)
+    return [
+        (cut(title, 15), coordinate((row + 0.5) * frame.pitch + 4))
+        for row, title in enumerate(frame.spans.titles)
+        if row % every == 0
+    ]
+
+
+def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, str, str, str]]:
+    """Names on the spans that have room for them."""
+    found: list[tuple[str, str, str, str]] = []
+    roomy = np.flatnonzero((whole[:, 3] >= 10 * _NARROW) & (whole[:, 2] >= 240))
+    for k in roomy[:_LABELS].tolist():
+        launch = int(spans.launch[k])
+        left, top, width, height = (part / 10 for part in whole[k].tolist())
+        room = int((width - 8) / 6.2)
+        name = names.label(launch)
+        if room < min(_LETTERS, len(name)):
+            continue
+        text = cut(name, min(room, LONGEST))
+        if fits(text, width - 6, 10):
+            style = "on dark" if is_bright(names.colours[launch]) else "on"
+            found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))
+    return found

@@ -1,0 +1,419 @@
+"""Traces: where their blocks are or when they ran, why, and what launches waited for."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from rich.table import Table
+
+from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
+from tbsched.program.events.launch import Launch
+from tbsched.program.sequence import events_to_data
+from tbsched.traces.placement import Placement
+from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
+from tbsched.traces.trace import Trace
+from tbsched.views.cards import (
+    card,
+    folded_html,
+    legend_html,
+    more_of,
+    note_html,
+    table_html,
+    text_html,
+    tiles_html,
+)
+from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
+from tbsched.views.layout.graphs import launched_and_released, words_of
+from tbsched.views.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.views.layout.names import cut, label, span_name
+from tbsched.views.layout.sms import standing
+from tbsched.views.plain import info_data, rows_data
+from tbsched.views.svg.levels import Level, levels_html
+from tbsched.views.svg.moments import moments_html
+from tbsched.views.svg.standing import standing_html
+from tbsched.views.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
+from tbsched.views.tables import render, table_of
+from tbsched.views.waits import Waits
+from tbsched.views.words import (
+    counted,
+    launch_words,
+    limiter_words,
+    seconds_words,
+    size_of,
+    source_words,
+    transfer_name,
+    transfer_words,
+)
+
+MAP_LEGEND = "'.' none, 1-9, a=10 to z=35, '#' more"
+_DIGITS = np.frombuffer(b".123456789abcdefghijklmnopqrstuvwxyz#", np.uint8)
+_MAP_COLUMNS = 66
+LAUNCHES_SHOWN = 50
+_LEVELS_SHOWN = 24
+_WAITS_SHOWN = 12
+_WAITS_DRAWN = 600
+_NAME, _SHORT = 40, 20
+_BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
+BY_STREAM = (420, 34, 13)
+_LANE = 2  # pixels, the least that can be seen
+_ARRAYS = ("smid", "final_smid", "start_ns", "end_ns", "warp_slots")
+
+
+def trace_short(trace: Trace) -> str:
+    """How much of it there is, on what, and who says so."""
+    return f"{size_of(trace.sequence.launches)} on {trace_head(trace)}"
+
+
+def trace_text(trace: Trace) -> str:
+    """What ``print`` shows of a trace."""
+    return _timed_text(trace) if trace.sequence.timed else _held_text(trace)
+
+
+def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
+    """Lines of one character per SM (see :data:`MAP_LEGEND`)."""
+    text = _DIGITS[np.minimum(blocks_per_sm, len(_DIGITS) - 1)].tobytes().decode()
+    return [text[begin : begin + _MAP_COLUMNS] for begin in range(0, len(text), _MAP_COLUMNS)]
+
+
+def _held_text(trace: Trace) -> str:
+    """A table of the launches, and a map of the blocks on each SM."""
+    sms = trace.device.sms
+    maps = []
+    for number, placement in enumerate(trace):
+        maps += [
+            f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
+            for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
+        ]
+    table = held_table(trace, len(trace))
+    legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
+    return "\n".join([trace_head(trace), render(table), "", legend, *maps])
+
+
+def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
+    """The launches of a held sequence: how many blocks were placed, and why others wait."""
+    launches = trace.sequence.launches[:shown]
+    rows = []
+    for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
+        waits = limiter_words(placement.limiter or "", trace.device)
+        cells = _launch_cells(number, launch, launch_words(launch))
+        rows.append((*cells, str(placement.placed), waits))
+    return _launch_table(("placed", "waits because"), rows, left=(4,))
+
+
+def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
+    return str(number), launch.name or "", words
+
+
+def _launch_table(
+    headings: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[int, ...]
+) -> Table:
+    """A row per launch; with its name, if any has one."""
+    columns = ("launch", "name", "blocks x threads", *headings)
+    if any(row[1] for row in rows):
+        return table_of(columns, rows, left=(1, 2, *left))
+    return table_of(
+        (columns[0], *columns[2:]),
+        [(row[0], *row[2:]) for row in rows],
+        left=(1, *(position - 1 for position in left)),
+    )
+
+
+def trace_head(trace: Trace) -> str:
+    """What a trace is of."""
+    return f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}"
+
+
+def _timed_text(trace: Trace) -> str:
+    """A table of the launches over time, and why they waited."""
+    shown = range(min(len(trace), LAUNCHES_SHOWN))
+    waits = None if trace.waits is None else Waits(trace)
+    lines = [trace_head(trace), render(timed_table(trace, waits))]
+    if len(trace) > len(shown):
+        lines.append(f"and {counted(len(trace) - len(shown), 'launch', 'launches')} more")
+    if trace.transfer_ns is not None and len(trace.transfer_ns):
+        lines += ["", *_transfer_lines(trace)]
+    lines += ["", f"makespan {seconds_words(trace.makespan)}"]
+    if waits is not None:
+        lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
+    return "\n".join(lines)
+
+
+def _transfer_lines(trace: Trace) -> list[str]:
+    """When copies and memsets moved their bytes."""
+    assert trace.transfer_ns is not None
+    times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
+    rows = [
+        (transfer_name(number, own), transfer_words(own), *(seconds_words(ns / 1e9) for ns in span))
+        for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
+    ]
+    lines = [render(table_of(("", "bytes", "start", "end"), rows, left=(0, 1)))]
+    more = len(trace.transfer_ns) - len(rows)
+    return [*lines, *([f"and {more:,} copies and memsets more"] if more else [])]
+
+
+def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
+    """The launches of a timed sequence: when they ran, and what they waited for."""
+    headings = ("start", "end", "waited", "mostly for")
+    words = words_of(trace.sequence)
+    rows = [_timed_row(trace, k, words(k), waits) for k in range(min(len(trace), shown))]
+    return _launch_table(headings, rows, left=())
+
+
+def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
+    begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
+    waited, mostly = "", ""
+    if waits is not None and len(own := waits.of(number)):
+        waited = seconds_words(waited_ns(own) / 1e9)
+        (mostly, _), _ = shares_of(own)[0]
+    launch = trace.sequence.launches[number]
+    return *_launch_cells(number, launch, words), begin, end, waited, mostly
+
+
+def trace_html(trace: Trace) -> str:
+    """What ``print`` says, with pictures."""
+    return _timed_html(trace) if trace.sequence.timed else _held_html(trace)
+
+
+def _held_html(trace: Trace) -> str:
+    launches = trace.sequence.launches
+    placed = sum(placement.placed for placement in trace)
+    blocks = sum(launch.blocks for launch in launches)
+    colours = colours_of(launches)
+    at = _worth_seeing(trace)
+    more = more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches")
+    return card(
+        trace_head(trace),
+        tiles_html(
+            (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
+            (f"{blocks:,}", "blocks"),
+            (f"{placed:,}", "placed before the next event"),
+        ),
+        legend_html(launches),
+        standing_html(trace, standing(trace, at), colours, at=at),
+        _moments(trace, colours),
+        _levels(trace, colours),
+        table_html(held_table(trace), "Launches", more=more, marks=colours),
+    )
+
+
+def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = None) -> Markup:
+    pictures = moments_html(trace, colours, ran)
+    words = "Blocks on each SM, moment by moment: choose one, then use the arrow keys"
+    return folded_html(words, pictures) if pictures else pictures
+
+
+def _levels(trace: Trace, colours: list[str]) -> Markup:
+    """The first launches that have blocks, SM by SM."""
+    rows: list[Level] = []
+    for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
+        if len(rows) < _LEVELS_SHOWN and placement.placed:
+            blocks = placement.occupancy(trace.device.sms)
+            name = f"launch {number}" + (f" {label(launch, _NAME)}" if launch.name else "")
+            rows.append(Level(f"launch {number}", name, colours[number], blocks))
+    if not rows:
+        return Markup()
+    left = sum(placement.placed > 0 for placement in trace) - len(rows)
+    note = "The stronger the colour, the more blocks the SM has."
+    if left:
+        note += f" And {counted(left, 'launch', 'launches')} more."
+    heading = "Blocks of each launch on each SM, before the next event"
+    return levels_html(rows, heading, note)
+
+
+def _worth_seeing(trace: Trace) -> int:
+    """After how many events: all; if all is released then, those up to the last launch."""
+    launched, released = launched_and_released(trace.sequence)
+    if not len(trace) or (released < 0).any():
+        return len(trace.sequence)
+    return 1 + int(launched.max())
+
+
+def _timed_html(trace: Trace) -> str:
+    launches = trace.sequence.launches
+    ran = blocks_that_ran(trace)
+    waits = None if trace.waits is None else Waits(trace)
+    colours = colours_of(launches)
+    of_spans = colours + [TRANSFER_COLOUR] * len(trace.sequence.transfers)
+    names = timeline_names(trace, of_spans, waits)
+    blocks = sum([launch.blocks for launch in launches])
+    return card(
+        trace_head(trace),
+        tiles_html(
+            (seconds_words(trace.makespan), "makespan"),
+            (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
+            (f"{blocks:,}", "block" if blocks == 1 else "blocks"),
+        ),
+        legend_html(launches),
+        folded_html(
+            "Launches over time, by stream",
+            _stream_timeline(trace, ran, names, waits),
+            is_open=True,
+        ),
+        folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
+        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
+        _moments(trace, colours, ran),
+        table_html(
+            timed_table(trace, waits),
+            "Launches",
+            more=more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches"),
+            marks=colours,
+        ),
+        Markup() if waits is None else _waits_html(trace, waits, colours),
+    )
+
+
+def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
+    """Block by block; in bins where blocks side by side would be too thin to be seen."""
+    found, notes = without_idle(spans_by_sm(trace, ran=ran))
+    if not found.note and Frame(found, *_BY_SM).pitch < _LANE * int(found.lanes.max(initial=1)):
+        found, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
+    return timeline_html(Frame(found, *_BY_SM), names, "blocks over time, by SM", notes=notes)
+
+
+def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
+    launches, words = trace.sequence.launches, words_of(trace.sequence)
+
+    @functools.cache
+    def short(number: int) -> str:
+        return span_name(trace.sequence, number, _NAME)
+
+    def title(number: int) -> str:
+        if number >= len(launches):
+            return _transfer_title(trace, number - len(launches))
+        launch = launches[number]
+        begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
+        name = f": {short(number)}" if launch.name else ""
+        lines = [f"launch {number}{name}", words(number), f"ran from {begin} to {end}"]
+        if waits is not None and len(own := waits.of(number)):
+            (cause, _), _ = shares_of(own)[0]
+            waited = seconds_words(waited_ns(own) / 1e9)
+            lines.append(f"waited {waited}, mostly for {cause}")
+        return "\n".join(lines)
+
+    return Names(colours, short, title)
+
+
+def _transfer_title(trace: Trace, number: int) -> str:
+    assert trace.transfer_ns is not None
+    transfer = trace.sequence.transfers[number]
+    begin, end = (seconds_words(time / 1e9) for time in trace.transfer_ns[number].tolist())
+    name = transfer_name(number, transfer)
+    return f"{name}\n{transfer_words(transfer)}\nran from {begin} to {end}"
+
+
+def _stream_timeline(
+    trace: Trace, ran: StructuredArray, names: Names, waits: Waits | None
+) -> Markup:
+    """Launch by launch, and when each of them waited."""
+    spans = spans_by_stream(trace, ran=ran)
+    waiting, notes = None, []
+    if waits is not None and trace.waits is not None and len(trace.waits):
+        number, first = np.unique(trace.waits["launch"], return_index=True)
+        if len(number) <= _WAITS_DRAWN and not spans.note:
+            begin = np.minimum.reduceat(trace.waits["begin_ns"], first)
+            end = np.maximum.reduceat(trace.waits["end_ns"], first)
+            row_of = dict(zip(spans.launch.tolist(), spans.row.tolist(), strict=True))
+            row = np.array([row_of[k] for k in number.tolist()], np.int64)
+            begin = np.maximum(begin, spans.zero_ns)
+            waiting = Waiting(row, number.astype(np.int64), begin, np.maximum(end, begin))
+            notes.append("A thin line below a launch: it waited, or part of its blocks did.")
+    frame = Frame(spans, *BY_STREAM)
+    return timeline_html(frame, names, "launches over time, by stream", waiting, notes)
+
+
+def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
+    """The launches that waited longest, what for, and behind whom."""
+    rows = trace.waits
+    if rows is None or not len(rows):
+        return note_html("No launch waited.")
+    number, first = np.unique(rows["launch"], return_index=True)
+    waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
+    longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
+    headings = ("launch", "name", "waited", "most of it", "because", "behind")
+    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], left=(1, 4, 5))
+    more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
+    marks = [colours[k] for k in longest]
+    return Markup("\n").join(
+        [
+            table_html(table, "Waits, the longest first", more=more, marks=marks),
+            folded_html(
+                "Each wait in words, and what would have shortened it",
+                text_html([waits.explanation(k) for k in longest]),
+            ),
+        ]
+    )
+
+
+def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
+    own = waits.of(launch)
+    (cause, behind), longest = shares_of(own)[0]
+    total = waited_ns(own)
+    launches = trace.sequence.launches
+    who = ""
+    if behind >= 0:
+        name = launches[behind].name
+        who = f"launch {behind}" + (f" {cut(name, _SHORT)}" if name else "")
+    elif behind < -1:
+        who = transfer_name(-2 - behind, trace.sequence.transfers[-2 - behind])
+    return (
+        str(launch), launches[launch].name or "", seconds_words(total / 1e9),
+        f"{100 * longest / max(total, 1):.0f} %", limiter_words(cause, trace.device), who,
+    )  # fmt: skip
+
+
+def trace_columns(trace: Trace) -> dict[str, Any]:
+    """Which block of which launch was on which SM; when, or what its launch waited for."""
+    launches = trace.sequence.launches
+    sizes = np.array([launch.blocks for launch in launches], np.int64)
+    launch, block = (numbers.astype(np.int32) for numbers in numbered_blocks(sizes))
+    names = objects(launch.name for launch in launches)
+    limiters = objects(placement.limiter for placement in trace)
+    found: dict[str, Any] = {"launch": launch, "name": names[launch], "block": block}
+    if has_times(trace):
+        rows = trace.timeline
+        found |= {key: rows[key].copy() for key in ("sm", "start_ns", "end_ns")}
+        found["limiter"] = limiters[launch]
+    else:
+        found["smid"] = _joined([placement.smid for placement in trace])
+        final = [p.final_smid for p in trace if p.final_smid is not None]
+        if len(final) == len(trace):
+            found["final_smid"] = _joined(final)
+        found["limiter"] = np.where(found["smid"] < 0, limiters[launch], objects([None]))
+    queues = [placement.hardware_queue for placement in trace]
+    if queues and None not in queues:
+        found["hardware_queue"] = np.array(queues, np.int32)[launch]
+    return found
+
+
+def _joined(smids: list[Int32Array]) -> Int32Array:
+    return np.concatenate([np.empty(0, np.int32), *smids])
+
+
+def trace_data(trace: Trace) -> dict[str, Any]:
+    """Where the blocks of each launch went, and when, and what launches waited for."""
+    pairs = zip(trace.sequence.launches, trace, strict=True)
+    return {
+        "id": trace.id,
+        "device": info_data(trace.device),
+        "events": events_to_data(trace.sequence),
+        "launches": [_launch(number, *pair) for number, pair in enumerate(pairs)],
+        "makespan": trace.makespan if len(trace) and has_times(trace) else None,
+        "transfer_ns": None if trace.transfer_ns is None else trace.transfer_ns.tolist(),
+        "waits": None if trace.waits is None else rows_data(trace.waits),
+    }
+
+
+def _launch(number: int, launch: Launch, placement: Placement) -> dict[str, Any]:
+    arrays = {key: getattr(placement, key) for key in _ARRAYS}
+    return {
+        "launch": number,
+        "name": launch.name,
+        "blocks": launch.blocks,
+        "placed": placement.placed,
+        "limiter": placement.limiter,
+        "hardware_queue": placement.hardware_queue,
+        **{key: None if x is None else x.tolist() for key, x in arrays.items()},
+    }

@@ -1,0 +1,150 @@
+"""Variants of a kernel and their times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import Any
+
+from rich.table import Table
+
+from tbsched.sm.rewriting import Ratio, Search, Timing, Variant, Variants
+from tbsched.views.cards import card, table_html
+from tbsched.views.tables import render, table_of
+from tbsched.views.words import counted
+
+_NONE = "–"
+VARIANTS = ("variant", "registers", "blocks on an SM", "order", "moved")
+SEARCH = (
+    "variant",
+    "runs",
+    "median, us",
+    "least, us",
+    "spread, %",
+    "times the original",
+    "95 %",
+    "",
+)
+OF_VARIANT = ("name", "kernel", "registers", "order", "moved", "resident")
+_OF_TIMING = ("median", "mean", "least", "spread", "dropped")
+
+
+def variants_short(found: Variants) -> str:
+    """The kernel, and how many there are."""
+    return f"{found.kernel}, {counted(len(found), 'variant')}"
+
+
+def variants_text(found: Variants) -> str:
+    """A row per variant."""
+    return "\n".join([variants_short(found), render(variants_table(found))])
+
+
+def variants_table(found: Variants) -> Table:
+    """A row per variant."""
+    return table_of(
+        VARIANTS,
+        [
+            (
+                each.name, str(each.registers),
+                _NONE if each.resident is None else str(each.resident),
+                each.order or _NONE, f"{each.moved:,}",
+            )
+            for each in found
+        ],
+        left=(0, 3),
+    )  # fmt: skip
+
+
+def search_short(found: Search) -> str:
+    """Whether the fastest one is really faster."""
+    name = found.best.variant.name
+    gain = f"{found.gain.value:.3f} times as fast as the original ({_between(found.gain)})"
+    if found.better:
+        return f"{name}: {gain}"
+    return f"none is faster by more than noise; best {name}, {gain}"
+
+
+def search_text(found: Search) -> str:
+    """A row per variant, and whether the fastest one is really faster."""
+    return "\n".join([render(search_table(found)), "", search_short(found)])
+
+
+def search_table(found: Search) -> Table:
+    """A row per variant."""
+    return table_of(SEARCH, map(_row, found.timings), left=(0, 7))
+
+
+def _row(found: Timing) -> tuple[str, ...]:
+    return (
+        found.variant.name,
+        str(len(found.seconds)),
+        f"{1e6 * found.median:.2f}",
+        f"{1e6 * found.least:.2f}",
+        f"{100 * found.spread:.2f}",
+        f"{found.ratio.value:.3f}",
+        _between(found.ratio),
+        "given up" if found.dropped else "",
+    )
+
+
+def _between(found: Ratio) -> str:
+    return f"{found.low:.3f} to {found.high:.3f}"
+
+
+def variants_html(found: Variants) -> str:
+    """A row per variant."""
+    return card(variants_short(found), table_html(variants_table(found)))
+
+
+def search_html(found: Search) -> str:
+    """A row per variant, under whether the fastest one is really faster."""
+    return card(search_short(found), table_html(search_table(found)))
+
+
+def variants_data(found: Variants) -> dict[str, Any]:
+    """The kernel, and an object for each variant."""
+    return {"kernel": found.kernel, "variants": [_variant(each) for each in found]}
+
+
+def search_data(found: Search) -> dict[str, Any]:
+    """An object for each variant with all of its times, and what the search says."""
+    return {
+        "timings": [
+            {
+                "variant": _variant(row.variant),
+                "seconds": list(row.seconds),
+                "ratio": _ratio(row.ratio),
+                "dropped": row.dropped,
+            }
+            for row in found.timings
+        ],
+        "best": found.best.variant.name,
+        "gain": _ratio(found.gain),
+        "better": found.better,
+    }
+
+
+def _variant(found: Variant) -> dict[str, Any]:
+    return {name: getattr(found, name) for name in OF_VARIANT}
+
+
+def _ratio(found: Ratio) -> dict[str, float | None]:
+    return {name: value if math.isfinite(value) else None for name, value in asdict(found).items()}
+
+
+def variants_columns(found: Variants) -> dict[str, Any]:
+    """A row per variant."""
+    return {name: [getattr(each, name) for each in found] for name in OF_VARIANT}
+
+
+def search_columns(found: Search) -> dict[str, Any]:
+    """A row per variant."""
+    rows = found.timings
+    return {
+        "name": [row.variant.name for row in rows],
+        "runs": [len(row.seconds) for row in rows],
+        **{name: [getattr(row, name) for row in rows] for name in _OF_TIMING},
+        "ratio": [row.ratio.value for row in rows],
+        "ratio_low": [row.ratio.low for row in rows],
+        "ratio_high": [row.ratio.high for row in rows],
+    }

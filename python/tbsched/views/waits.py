@@ -1,0 +1,213 @@
+"""What launches waited for, in words."""
+
+from __future__ import annotations
+
+import functools
+
+from tbsched.program.arrays import StructuredArray
+from tbsched.program.checks import integer
+from tbsched.program.sequence import Graph, GraphLaunch
+from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
+from tbsched.traces.trace import Trace
+from tbsched.views.layout.graphs import nodes_of
+from tbsched.views.layout.names import cut
+from tbsched.views.words import (
+    configured_unit,
+    counted,
+    seconds_words,
+    transfer_name,
+    transfer_words,
+)
+
+_PARTS_SHOWN = 4
+_BESIDE_SHOWN = 3
+_NAME = 40  # letters
+# Causes that the core tells as "queue" or "priority", "event", "node", "stream" and "priority".
+_WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "itself", "relay"
+# What a launch waited for and, in brackets, what would have let it run.
+CAUSE_WORDS = {
+    "stream": "for {who}, before it in its stream (in another stream it would not wait for that)",
+    "event": "for an event recorded after {who} (without the WaitEvent it would not wait for that)",
+    "legacy_stream": (
+        "for {who}, as work in the legacy stream and all other work wait for each other "
+        "(without launches in the legacy stream it would not wait for that)"
+    ),
+    "hardware_queue": (
+        "behind {who} in hardware queue {queue} (false dependency: another stream, same queue; "
+        "more queues, CUDA_DEVICE_MAX_CONNECTIONS, or fewer streams would separate them)"
+    ),
+    "grids": "for a resident grid to end (the GPU takes no more grids at once)",
+    "turn": "for the thread block scheduler to turn to it from {who}",
+    "queue": (
+        "held up behind {who}, which waits for room itself (issued before it, or with a more "
+        "urgent priority, it would have come first)"
+    ),
+    "priority": "held up behind {who}, which is more urgent and waits for room itself",
+    "cooperative": (
+        "for room for all of its blocks at once, beside {who} (fewer blocks, or a launch that is "
+        "not cooperative, would have started sooner)"
+    ),
+    "trigger": (
+        "until each block of {who}, before it in its stream, had triggered or left (an earlier "
+        "trigger there would let it start sooner)"
+    ),
+    "node": "for {who}, a node of its graph (without the edge it would not wait for that)",
+    "first_use": (
+        "for the kernel of {who} to be loaded, which waits for all work before it (used before, "
+        "or with CUDA_MODULE_LOADING=EAGER, it would not wait for that)"
+    ),
+    _WHOLE: (
+        "held up behind {who}, which is cooperative and waits for room for all of its blocks "
+        "(issued before it, it would have come first)"
+    ),
+    _COMPLETION: (
+        "for the launch completion event of {who} (without the WaitEvent it would not wait for "
+        "that)"
+    ),
+    _AGAIN: "for {who}, of an earlier launch of its graph (a graph does not run beside itself)",
+    _ITSELF: (
+        "for {who}, before it in its stream (in another stream it would wait, too: a graph does "
+        "not run beside itself)"
+    ),
+    _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
+    "partition": "for an SM of its partition, beside {who}",
+    "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
+    "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
+    "registers": (
+        "for registers, beside {who} (fewer per thread, or smaller blocks, would have fitted "
+        "sooner)"
+    ),
+    "shared_memory": (
+        "for shared memory, beside {who} (less of it per block would have fitted sooner)"
+    ),
+    "configuration": (
+        "for {unit}s with another shared-memory configuration than {who} set (launches that ask "
+        "for the same can share one)"
+    ),
+    "local_memory": (
+        "for the GPU to be idle of {who}, to set up more local memory (issued first, it would "
+        "not wait for that)"
+    ),
+}
+# Causes that name no launch: what runs holds the resource.
+_OF_AN_SM = {
+    "slots", "warps", "registers", "shared_memory", "configuration", "local_memory", "cooperative",
+    "partition",
+}  # fmt: skip
+
+
+def explanation(trace: Trace, launch: int) -> str:
+    """Why a launch waited (see :meth:`tbsched.Trace.explain`)."""
+    return Waits(trace).explanation(launch)
+
+
+class Waits:
+    """What the launches of a trace waited for; made once, asked about each of them.
+
+    Raises:
+        ValueError: nobody recorded what launches waited for.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        if trace.waits is None:
+            raise ValueError(
+                "explain: nobody recorded what the launches waited for; "
+                + (
+                    "predict() says it"
+                    if trace.sequence.timed
+                    else "give launches durations: Launch(..., duration=seconds)"
+                )
+            )
+        self._trace = trace
+        self._rows = trace.waits
+        self._launch = trace.waits["launch"].copy()
+        self._nodes = nodes_of(trace.sequence)
+
+    def of(self, launch: int) -> StructuredArray:
+        """The rows of ``trace.waits`` of one launch.
+
+        Raises:
+            TypeError, ValueError: no such launch.
+        """
+        integer("explain", "launch", launch, 0, len(self._trace) - 1)
+        first, last = self._launch.searchsorted([launch, launch + 1])
+        return self._rows[first:last]
+
+    def explanation(self, launch: int) -> str:
+        """Why it waited, in words."""
+        waits = self.of(launch)
+        trace = self._trace
+        begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
+        ran = f"Its blocks ran from {begin} to {end}."
+        whose = f"Launch {self._named(launch)}"
+        if not len(waits):
+            return f"{whose} did not wait. {ran}"
+        shares = shares_of(waits)
+        parts = []
+        for (cause, behind), waited in shares[:_PARTS_SHOWN]:
+            who = self._who(behind)
+            if cause in _OF_AN_SM:
+                there = waits[waits["cause"] == cause]
+                beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
+                who = self._names(beside, launch) or "blocks that were leaving"
+            words = CAUSE_WORDS[self._told(cause, launch, behind, waits)].format(
+                who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
+            )
+            parts.append(f"{seconds_words(waited / 1e9)} {words}")
+        if len(shares) > _PARTS_SHOWN:
+            parts.append(f"the rest for {counted(len(shares) - _PARTS_SHOWN, 'cause')} more")
+        total = seconds_words(waited_ns(waits) / 1e9)
+        return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
+
+    def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
+        """The cause, told apart from another one of the same name."""
+        if behind == -1:
+            return cause
+        own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
+        end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
+        if cause == "event" and own["end_ns"].max() < end:
+            return _COMPLETION
+        if behind in self._nodes:
+            if cause == "node" and self._nodes[behind].graph != self._nodes[launch].graph:
+                return _AGAIN
+            if cause == "stream" and self._graph_of(behind) == self._graph_of(launch):
+                return _ITSELF
+            if cause == "priority" and own["begin_ns"].min() >= end:
+                return _RELAY
+        if behind < 0 or cause not in ("queue", "priority"):
+            return cause
+        return _WHOLE if self._trace.sequence.launches[behind].cooperative else cause
+
+    def _graph_of(self, launch: int) -> Graph | None:
+        node = self._nodes.get(launch)
+        return None if node is None else self._graphs[node.graph]
+
+    @functools.cached_property
+    def _graphs(self) -> list[Graph]:
+        return [event.graph for event in self._trace.sequence if isinstance(event, GraphLaunch)]
+
+    @functools.cached_property
+    def _running(self) -> Running:
+        return Running(self._trace.timeline)
+
+    def _names(self, launches: list[int], own: int) -> str:
+        some = launches[:_BESIDE_SHOWN]
+        names = [
+            "its own blocks" if number == own else f"launch {self._named(number)}"
+            for number in some
+        ]
+        left = len(launches) - len(some)
+        more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
+        return " and ".join(filter(None, (", ".join(names), *more)))
+
+    def _who(self, behind: int) -> str:
+        if behind >= 0:
+            return f"launch {self._named(behind)}"
+        if behind == -1:
+            return "other work"
+        transfer = self._trace.sequence.transfers[-2 - behind]
+        return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
+
+    def _named(self, launch: int) -> str:
+        name = self._trace.sequence.launches[launch].name
+        return f"{launch} ({cut(name, _NAME)})" if name else str(launch)
