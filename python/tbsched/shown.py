@@ -80,13 +80,17 @@ class Shown:
         return frame
 
 
-def text(value: object) -> str:
+def text(value: object, width: int | None = None) -> str:
     """The value as plain text, for ``print``.
+
+    Args:
+        value: whatever shows itself.
+        width: columns of the terminal, to which names in tables are cut; None: they are not cut.
 
     Raises:
         TypeError: no view is known of its class.
     """
-    return str(_view("text", value)(value))
+    return _written(_view("text", value)(value), width)
 
 
 def short(value: object) -> str:
@@ -95,7 +99,7 @@ def short(value: object) -> str:
     Raises:
         TypeError: no view is known of its class.
     """
-    return str(_view("short", value)(value))
+    return str(_function("tbsched.views.terminal", "visible")(_view("short", value)(value)))
 
 
 def html(value: object) -> str:
@@ -132,7 +136,12 @@ def explanation(trace: object, launch: int) -> str:
     Raises:
         ValueError: no such launch, or nothing is known of its waits.
     """
-    return str(_function(_EXPLANATION, "explanation")(trace, launch))
+    return _written(_function(_EXPLANATION, "explanation")(trace, launch))
+
+
+def _written(parts: object, width: int | None = None) -> str:
+    """The text of lines and tables, none of which a terminal obeys."""
+    return str(_function("tbsched.views.tables", "written")(parts, width))
 
 
 def _view(kind: str, value: object) -> Callable[..., Any]:

@@ -103,11 +103,10 @@ def scored(folder: Path, name: str) -> Scored:
     times = json.loads((folder / "times.json").read_text("utf-8"))[name]
     first, second = ("defect", "fixed") if name in DEFECTS else ("given", "changed")
     found = tb.explain(tb.load_program(folder / f"{name}-{first}.json.gz", fit=False))
-    account, _ = account_table(found, found.accounted.gpus[0])
-    lines = [model_words(found), *[*account.columns[2].cells][:_LINES]]
+    account = account_table(found, found.accounted.gpus[0])
+    lines = [model_words(found), *[row[2] for row in account.rows][:_LINES]]
     if found.gaps:
-        gaps, _ = gaps_table(found)
-        lines += [*gaps.columns[4].cells][:1]
+        lines += [row[4] for row in gaps_table(found).rows][:1]
     cause, change = DEFECTS.get(name, ("", None))
     assert found.prediction is not None
     whole = found.prediction.makespan

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import track
 
 from tbsched import views
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import read_traces
 from tbsched.cli.options import (
     AsJson,
@@ -97,7 +97,7 @@ def verify(
 
 
 def _show_scores(scores: list[Score], misses: int) -> None:
-    console.print(scores_table(scores))
+    show(scores_table(scores))
     last = scores[-1]
     if last.skipped:
         show(f"\nnot predicted: {len(last.skipped)} sequences, the first: {last.skipped[0][1]}")

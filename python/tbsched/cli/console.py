@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 from rich.console import Console
+
+from tbsched import shown
+from tbsched.views.tables import Table, written
 
 AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU = 0, 1, 2, 3
 # Of tables. What does not fit a window continues in its next line; rich would cut it.
@@ -21,9 +25,17 @@ console = _Console(highlight=False, soft_wrap=True, width=_WIDTH)
 _notes = _Console(highlight=False, soft_wrap=True, width=_WIDTH, stderr=True)
 
 
-def show(text: object) -> None:
-    """On standard output."""
-    console.print(str(text), markup=False)
+def show(value: object) -> None:
+    """On standard output: text, a table, or a value that shows itself.
+
+    Tables are as wide as the terminal, if it is one. It obeys nothing of what is printed.
+    """
+    width = shutil.get_terminal_size().columns if console.is_terminal else None
+    if isinstance(value, shown.Shown):
+        text = shown.text(value, width)
+    else:
+        text = written([value if isinstance(value, Table) else str(value)], width)
+    console.print(text, markup=False)
 
 
 def show_json(document: object) -> None:
@@ -33,4 +45,4 @@ def show_json(document: object) -> None:
 
 def note(text: object) -> None:
     """On standard error, so that output which goes on to a program stays as it is."""
-    _notes.print(str(text), markup=False)
+    _notes.print(written([str(text)]), markup=False)

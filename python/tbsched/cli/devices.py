@@ -24,7 +24,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.hardware.written import save_device
 from tbsched.prediction.predict import launch_orders, policies
 from tbsched.views.device_differences import differences_table
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import table_of
 
 
 def devices(
@@ -120,8 +120,8 @@ def _show_known(spec: DeviceSpec) -> None:
         for field in FIELDS
         if field.section and spec.provenance[field.path].kind != "assumed"
     ]
-    console.print(table_of(("value", "said or documented"), rows))
-    console.print(heading(spec))
+    show(table_of(("value", "said or documented"), rows))
+    show(heading(spec))
 
 
 def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
@@ -131,13 +131,13 @@ def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
     else:
         show(found)
         if sources and found.sources:
-            show(render(differences_table(found.sources)))
+            show(differences_table(found.sources))
     return AGREEMENT if found.same else DISAGREEMENT
 
 
 def _list() -> None:
     rows = [(s.name, s.title, str(s.sms), s.policy) for s in map(find_device, device_names())]
-    console.print(table_of(("device", "GPU", "SMs", "policy"), rows))
+    show(table_of(("device", "GPU", "SMs", "policy"), rows))
     console.print("\n[bold]ablations[/], to append to a device's name:")
     _rows(list(ablations().items()))
     console.print("\n[bold]policies[/]:")

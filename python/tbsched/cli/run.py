@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tbsched import views
-from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import check_output, predict_program, profiled, sequences_of, write_traces
 from tbsched.cli.options import (
     DEFAULT_DEVICE,
@@ -143,7 +143,7 @@ def _observe_cases(
             (x.name, x.mechanism, *(words[answer] for answer in answers.values()))
             for x, answers in found
         )
-        console.print(table_of(headings, rows))
+        show(table_of(headings, rows))
     if output is not None:
         write_traces(output, traces)
     return DISAGREEMENT if differing else AGREEMENT

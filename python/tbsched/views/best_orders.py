@@ -9,13 +9,12 @@ from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
     bars_html,
     card,
-    more_of,
     table_html,
     text_html,
 )
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.tables import table_of
-from tbsched.views.words import counted, launch_words, seconds_words
+from tbsched.views.words import counted, launch_words, more_of, seconds_words
 
 _LAUNCHES_SHOWN = 50
 
@@ -59,8 +58,12 @@ def best_order_html(found: BestOrder) -> str:
             ]
         ),
         table_html(
-            table_of(("place", "launch", "name", "blocks x threads"), rows, left=(2, 3)),
-            more=more_of(len(launches), len(rows), "launch", "launches"),
+            table_of(
+                ("place", "launch", "name", "blocks x threads"),
+                rows,
+                (2, 3),
+                more_of(len(launches), len(rows), "launch", "launches"),
+            ),
             marks=colours_of(launches),
         ),
     )

@@ -21,7 +21,7 @@ from tbsched.views.cards import (
     text_html,
     tiles_html,
 )
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, table_of
 from tbsched.views.words import counted
 
 _VALUE = 60  # characters
@@ -42,16 +42,15 @@ def calibration_short(calibration: Calibration) -> str:
     )
 
 
-def calibration_text(calibration: Calibration) -> str:
+def calibration_text(calibration: Calibration) -> Lines:
     """The certificate, and each value with how sure it is."""
     rows = calibration_rows(calibration)
-    table = render(table_of(("field", "value", "how sure", "because"), rows, left=(0, 3)))
+    table = table_of(("field", "value", "how sure", "because"), rows, left=(0, 3))
     telling = [
         f"\nwould tell {', '.join(paths)}:\n{sequence!r}"
         for sequence, paths in telling_of(calibration).items()
     ]
-    lines = [calibration_short(calibration), *calibration_lines(calibration), "", table]
-    return "\n".join(lines + telling)
+    return [calibration_short(calibration), *calibration_lines(calibration), "", table, *telling]
 
 
 def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:

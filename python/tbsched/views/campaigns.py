@@ -14,13 +14,13 @@ from tbsched.views.cards import (
     card,
     code_html,
     folded_html,
-    more_of,
     note_html,
     text_html,
     tiles_html,
 )
-from tbsched.views.differences import diff_data, diff_part
-from tbsched.views.words import counted
+from tbsched.views.differences import diff_data, diff_part, diff_text
+from tbsched.views.tables import Lines
+from tbsched.views.words import counted, more_of
 
 _COUNTEREXAMPLES_SHOWN = 10
 _CODE = 20_000  # characters
@@ -36,9 +36,9 @@ def counterexample_short(found: Counterexample) -> str:
     return f"{found.id}, {counted(len(found.sequence), 'event')}, {how}"
 
 
-def counterexample_text(found: Counterexample) -> str:
+def counterexample_text(found: Counterexample) -> Lines:
     """Where prediction and observation differ, and the test to paste."""
-    return f"{found.diff}\n\n{found.code}"
+    return [*diff_text(found.diff), "", found.code]
 
 
 def report_short(report: Report) -> str:
@@ -50,13 +50,14 @@ def report_short(report: Report) -> str:
     )
 
 
-def report_text(report: Report) -> str:
+def report_text(report: Report) -> Lines:
     """The numbers of a campaign, and its counterexamples."""
-    parts = ["\n".join(report_lines(report))]
+    lines: Lines = [*report_lines(report)]
     headings = counterexample_headings(report)
     for heading, example in zip(headings, report.counterexamples, strict=True):
-        parts.append(f"\n{heading}: {example}")
-    return "\n".join(parts)
+        first, *rest = counterexample_text(example)
+        lines += ["", f"{heading}: {first}", *rest]
+    return lines
 
 
 def counterexample_headings(report: Report) -> list[str]:

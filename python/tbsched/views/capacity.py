@@ -7,21 +7,20 @@ from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
 from tbsched.program.events.launch import Launch, launch_to_data
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views.cards import card, keys_html, table_html, tiles_html
+from tbsched.views.cards import card, keys_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.names import cut
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import info_data
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import counted, launch_words, limiter_words, sms_words
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, launch_words, limiter_words, more_of, sms_words
 
 _LIMITS_SHOWN = 12
 _CHOICES_SHOWN = 50
@@ -42,14 +41,13 @@ def capacity_short(found: Capacity) -> str:
     return f"{words}; {idle} of {found.device.sms} idle"
 
 
-def capacity_text(found: Capacity) -> str:
+def capacity_text(found: Capacity) -> Lines:
     """How many blocks fit, and what binds each class of SMs."""
-    table, more = limits_table(found.limits, found.device)
-    return "\n".join(filter(None, [capacity_short(found), render(table), more]))
+    return [capacity_short(found), limits_table(found.limits, found.device)]
 
 
-def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> tuple[Table, str]:
-    """A row per class of SMs; and how many are left out, in words."""
+def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
+    """A row per class of SMs."""
     rows = [
         (str(len(row.sms)), str(row.beside), str(row.blocks), cause_words(row.cause, device),
          _which(row.sms))
@@ -58,7 +56,7 @@ def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> tuple[Table, 
     headings = ("SMs", "of others", "blocks", "what refuses one more", "which")
     left = len(limits) - len(rows)
     more = f"and {counted(left, 'class', 'classes')} of SMs more" if left else ""
-    return table_of(headings, rows, left=(3, 4)), more
+    return table_of(headings, rows, (3, 4), more)
 
 
 def _which(sms: tuple[int, ...]) -> str:
@@ -90,22 +88,19 @@ def capacities_short(found: Capacities) -> str:
     return f"{counted(len(found), 'choice')}; at most {counted(most, 'block')} fit"
 
 
-def capacities_text(found: Capacities) -> str:
+def capacities_text(found: Capacities) -> Lines:
     """A row per choice."""
-    table, more = capacities_table(found)
-    return "\n".join(filter(None, [capacities_short(found), render(table), more]))
+    return [capacities_short(found), capacities_table(found)]
 
 
-def capacities_table(found: Capacities) -> tuple[Table, str]:
-    """A row per choice; and how many are left out, in words."""
+def capacities_table(found: Capacities) -> Table:
+    """A row per choice."""
     rows = [_choice(row, found.device) for row in found.choices[:_CHOICES_SHOWN]]
     headings = (
         "threads", "carveout", "cluster", "blocks", "clusters", "threads in all", "idle SMs",
         "what refuses one more on most SMs",
     )  # fmt: skip
-    left = len(found) - len(rows)
-    more = f"and {counted(left, 'choice')} more" if left else ""
-    return table_of(headings, rows, left=(7,)), more
+    return table_of(headings, rows, (7,), more_of(len(found), len(rows), "choice"))
 
 
 def _choice(row: Choice, device: DeviceInfo) -> tuple[str, ...]:
@@ -123,7 +118,6 @@ _OWN, _OTHERS = PALETTE[0], "#808890"
 
 def capacity_html(found: Capacity) -> str:
     """A map with what each SM takes, and a row per class of SMs."""
-    table, more = limits_table(found.limits, found.device)
     others = "blocks of the launches beside it" if found.beside else ""
     return card(
         capacity_short(found),
@@ -133,7 +127,7 @@ def capacity_html(found: Capacity) -> str:
             (f"{len(found.idle_sms):,}", "idle SMs"),
         ),
         *limits_map(found.device, found.limits, (_OWN, named(found.launch)), others),
-        table_html(table, more=more),
+        limits_table(found.limits, found.device),
     )
 
 
@@ -165,8 +159,7 @@ def limits_map(
 
 def capacities_html(found: Capacities) -> str:
     """A row per choice."""
-    table, more = capacities_table(found)
-    return card(capacities_short(found), table_html(table, more=more))
+    return card(capacities_short(found), capacities_table(found))
 
 
 def capacity_columns(found: Capacity) -> dict[str, Any]:

@@ -13,16 +13,20 @@ from typing import Any
 import jinja2
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched import shown, storage
 from tbsched.program.events.launch import Launch
 from tbsched.views.layout.colours import colours_of
-from tbsched.views.layout.names import cut, kernels_of, label
-from tbsched.views.words import counted, launch_words
+from tbsched.views.layout.names import cut, cut_apart, kernels_of, labels_of
+from tbsched.views.tables import Table
+from tbsched.views.words import launch_words
 
-# Of other characters no HTML is made, and kernels may be called anything.
-_NOT_IN_HTML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Kernels may be called anything. Of other characters no HTML is made, and what turns the direction
+# of writing would turn what stands around it, too.
+_NOT_IN_HTML = re.compile(
+    "[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
 _KERNELS_SHOWN = 12
 _NAMES = "name"  # of the column of kernels' names, which are cut
 _WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
@@ -62,10 +66,11 @@ def to_html(value: object, path: str | os.PathLike[str] | None = None) -> str:
     return page
 
 
-def card(title: str, *parts: Markup, sub: str = "") -> str:
+def card(title: str, *parts: Markup | Table, sub: str = "") -> str:
     """A view: a heading, and what is under it; with the style that it needs."""
     style = Markup(_style())
-    return str(rendered("card.html", title=title, sub=sub, parts=parts, style=style))
+    drawn = [table_html(part) if isinstance(part, Table) else part for part in parts]
+    return str(rendered("card.html", title=title, sub=sub, parts=drawn, style=style))
 
 
 def rendered(template: str, **values: Any) -> Markup:
@@ -127,7 +132,7 @@ class _Column:
 def table_html(
     table: Table,
     heading: str = "",
-    more: str = "",
+    *,
     marks: Sequence[str] = (),
     styles: Sequence[str] = (),
 ) -> Markup:
@@ -136,12 +141,17 @@ def table_html(
     Args:
         table: of strings.
         heading: above it.
-        more: below it, such as how many rows are left out.
         marks: a colour per row, before the text of its first column; empty: none.
         styles: a class per row for its last column; empty: none.
     """
-    columns = [_Column(str(x.header), x.justify == "right") for x in table.columns]
-    texts = [[str(cell) for cell in column.cells] for column in table.columns]
+    columns = [
+        _Column(title, position not in table.left) for position, title in enumerate(table.headings)
+    ]
+    texts = [list(column) for column in zip(*table.rows, strict=True)] or [[] for _ in columns]
+    shown = [
+        cut_apart(own, _WIDEST) if column.title == _NAMES else [cut(text, _LONGEST) for text in own]
+        for column, own in zip(columns, texts, strict=True)
+    ]
     wide = [
         column.title != _NAMES
         and not column.right
@@ -149,22 +159,17 @@ def table_html(
         for column, own in zip(columns, texts, strict=True)
     ]
     rows = []
-    for number, row in enumerate(zip(*texts, strict=True)):
+    for number, row in enumerate(table.rows):
         cells = []
         for position, text in enumerate(row):
             style = "r" if columns[position].right else "w" if wide[position] else ""
             if styles and position == len(row) - 1:
                 style = f"{style} {styles[number]}".strip()
             colour = marks[number] if marks and position == 0 else ""
-            is_name = columns[position].title == _NAMES
-            cells.append(_cell(text, style, colour, _WIDEST if is_name else _LONGEST))
+            short = shown[position][number]
+            cells.append(Cell(short, style, "" if short == text else cut(text, _WHOLE), colour))
         rows.append(cells)
-    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=more)
-
-
-def _cell(text: str, style: str, colour: str, longest: int) -> Cell:
-    shown = cut(text, longest)
-    return Cell(shown, style, "" if shown == text else cut(text, _WHOLE), colour)
+    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=table.more)
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
@@ -177,10 +182,11 @@ def legend_html(launches: Sequence[Launch]) -> Markup:
     first = np.unique(kernels_of(launches)).tolist()
     colours = colours_of(launches)
     keys = []
+    labels = labels_of(launches)
     for number in first[:_KERNELS_SHOWN]:
         launch = launches[number]
         if launch.name:
-            keys.append((colours[number], label(launch), cut(launch.name, _WHOLE)))
+            keys.append((colours[number], labels(number), cut(launch.name, _WHOLE)))
         else:
             keys.append((colours[number], f"launch {number}", launch_words(launch)))
     left = len(first) - len(keys)
@@ -211,11 +217,6 @@ def folded_html(summary: str, *parts: Markup, is_open: bool = False) -> Markup:
     """Parts that a click unfolds."""
     body = Markup("\n").join(parts)
     return rendered("folded.html", summary=summary, body=body, open=is_open)
-
-
-def more_of(count: int, shown: int, one: str, many: str | None = None) -> str:
-    """``and 12 launches more``; nothing if all are shown."""
-    return f"and {counted(count - shown, one, many)} more" if count > shown else ""
 
 
 def bars_html(rows: list[tuple[str, float, str]]) -> Markup:

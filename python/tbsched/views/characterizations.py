@@ -7,12 +7,11 @@ from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.sm.characterization import Characterization, Figures, Measured, Mode, Skew
 from tbsched.sm.characterization.figures import Point
-from tbsched.views.cards import card, folded_html, rendered, table_html, text_html
-from tbsched.views.tables import render, table_of
+from tbsched.views.cards import card, folded_html, rendered, text_html
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
 _NONE = "–"
@@ -29,9 +28,9 @@ def characterization_short(found: Characterization) -> str:
     return f"{found.device['name']}, {what}, {counted(found.runs, 'run')}"
 
 
-def characterization_text(found: Characterization) -> str:
+def characterization_text(found: Characterization) -> Lines:
     """A row per opcode, and what was not measured."""
-    return "\n".join([characterization_short(found), render(figures_table(found)), *notes(found)])
+    return [characterization_short(found), figures_table(found), *notes(found)]
 
 
 def figures_table(found: Characterization) -> Table:
@@ -96,7 +95,7 @@ def characterization_html(found: Characterization) -> str:
     waits = [(each.opcode, each.dependence_wait) for each in found.figures]
     return card(
         characterization_short(found),
-        table_html(figures_table(found)),
+        figures_table(found),
         *([text_html(lines)] if lines else []),
         *_bars("Results a clock, of one SM", throughput),
         *_bars("Clocks until a result can be read", waits),

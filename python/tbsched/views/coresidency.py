@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
-
-from rich.table import Table
 
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.fixes.fix import Fix
@@ -24,7 +21,7 @@ from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.names import cut
 from tbsched.views.plain import info_data
 from tbsched.views.sequences import rows_of, rows_table
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 
 _VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
 _NAME = 40
@@ -36,20 +33,16 @@ def coresidency_short(found: Coresidency) -> str:
     return words if len(words) < 200 else cut(words, 190)
 
 
-def coresidency_text(found: Coresidency) -> str:
+def coresidency_text(found: Coresidency) -> Lines:
     """The answer with its reason; unless it is yes, what strands a block, and what to change."""
-    lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
+    lines: Lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
     if found.witness is not None:
-        table, more = limits_table(found.limits, found.device)
-        lines += ["", witness_words(found), render(rows_table([*rows_of(found.witness)]))]
+        lines += ["", witness_words(found), rows_table([*rows_of(found.witness)])]
         if found.limits:
-            lines += ["", f"{limits_words(found)}:"]
-            lines += [render(table), *([more] if more else [])]
+            lines += ["", f"{limits_words(found)}:", limits_table(found.limits, found.device)]
     if not found.safe:
-        lines += ["", fixes_words(found)]
-        if found.fixes:
-            lines.append(render(fixes_table(found)))
-    return "\n".join(lines)
+        lines += ["", fixes_words(found), *([fixes_table(found)] if found.fixes else [])]
+    return lines
 
 
 def witness_words(found: Coresidency) -> str:
@@ -78,7 +71,7 @@ def fixes_words(found: Coresidency) -> str:
 
 def fixes_table(found: Coresidency) -> Table:
     """A row per fix."""
-    rows: Iterable[tuple[str, str]] = ((fix.kind, fix.text) for fix in found.fixes)
+    rows = ((fix.kind, fix.text) for fix in found.fixes)
     return table_of(("kind", "what to change"), rows, left=(0, 1))
 
 
@@ -91,14 +84,14 @@ def coresidency_html(found: Coresidency) -> str:
         marks = ["transparent" if row.launch is None else colours[row.launch] for row in rows]
         parts.append(table_html(rows_table(rows), witness_words(found), marks=marks))
         if found.limits:
-            table, more = limits_table(found.limits, found.device)
+            table = limits_table(found.limits, found.device)
             own = (
                 colours_of(found.launches)[found.stranded or 0],
                 cut(stranded_words(found), _NAME),
             )
             others = "blocks of the other launches"
             parts += limits_map(found.device, found.limits, own, others)
-            parts.append(table_html(table, limits_words(found), more))
+            parts.append(table_html(table, limits_words(found)))
     if found.fixes:
         parts.append(table_html(fixes_table(found), fixes_words(found)))
     elif not found.safe:

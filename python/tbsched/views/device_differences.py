@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from rich.table import Table
+from markupsafe import Markup
 
 from tbsched.hardware.differences import DeviceDiff, Difference
 from tbsched.hardware.spec import Provenance
 from tbsched.views.cards import card, folded_html, table_html, text_html
 from tbsched.views.devices import sourced
 from tbsched.views.layout.names import cut
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
 _TPCS_SHOWN = 12
@@ -25,10 +25,10 @@ def device_diff_short(diff: DeviceDiff) -> str:
     return f"{diff.a.name} and {diff.b.name} differ in {number} of {diff.compared} values"
 
 
-def device_diff_text(diff: DeviceDiff) -> str:
+def device_diff_text(diff: DeviceDiff) -> Lines:
     """Each value that differs, and where both come from."""
     head, table, more = device_diff_parts(diff)
-    return "\n".join([head, *([] if table is None else [render(table)]), *more])
+    return [head, *([] if table is None else [table]), *more]
 
 
 def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
@@ -106,9 +106,9 @@ def _gpc(number: int | None) -> str:
 def device_diff_html(diff: DeviceDiff) -> str:
     """A row per value that differs; those of which only the source differs are folded."""
     head, table, more = device_diff_parts(diff)
-    parts = [text_html([head])]
+    parts: list[Markup | Table] = [text_html([head])]
     if table is not None:
-        parts.append(table_html(table))
+        parts.append(table)
     parts.append(text_html(more, style="note"))
     if diff.sources:
         other = table_html(differences_table(diff.sources))

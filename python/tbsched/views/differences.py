@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.comparison.compare import LEVELS, Diff, Divergence
 from tbsched.program.arrays import Int32Array
@@ -15,7 +14,6 @@ from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
     card,
     keys_html,
-    more_of,
     note_html,
     rendered,
     table_html,
@@ -25,8 +23,8 @@ from tbsched.views.layout.names import cut, label
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import info_data
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import counted, launch_words, limiter_words
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, launch_words, limiter_words, more_of
 
 _ROWS_SHOWN = 12
 _LAUNCHES_DRAWN = 2_000
@@ -40,10 +38,10 @@ def diff_short(diff: Diff) -> str:
     return ", ".join(f"{level} {same} of {total} launches" for level, same in levels)
 
 
-def diff_text(diff: Diff) -> str:
+def diff_text(diff: Diff) -> Lines:
     """Whether two traces agree, and where they first do not, explained."""
     lines, table, more = diff_parts(diff)
-    return "\n".join([*lines, *([] if table is None else [render(table)]), *more])
+    return [*lines, *([] if table is None else [table]), *more]
 
 
 def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.advice.account.account import BUSY, AccountRow
 from tbsched.advice.account.idle import (
@@ -21,7 +20,6 @@ from tbsched.advice.account.idle import (
     UNRECORDED,
     WITHIN,
 )
-from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
 from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
@@ -38,13 +36,14 @@ from tbsched.views.cards import (
 from tbsched.views.layout.colours import TRANSFER_COLOUR
 from tbsched.views.layout.lanes import Spans, spans_by_stream, spans_measured, spans_of
 from tbsched.views.layout.names import cut, cut_apart
-from tbsched.views.programs import span_names, streams_timeline
+from tbsched.views.programs import program_names, streams_timeline
 from tbsched.views.svg.timeline import Names
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.waits import CAUSE_WORDS
 from tbsched.views.words import (
     configured_unit,
     counted,
+    more_of,
     percent_words,
     seconds_words,
     transfer_name,
@@ -123,22 +122,19 @@ def idle_words(found: Explanation) -> str:
     return f"the GPU idle {seconds_words(idle)} of it ({share} %)"
 
 
-def explanation_text(found: Explanation) -> str:
+def explanation_text(found: Explanation) -> Lines:
     """Where the time went, what would shorten the program, and the gaps."""
-    parts = [explanation_short(found)]
+    parts: Lines = [explanation_short(found)]
     if found.prediction is not None:
         parts.append(model_words(found))
     parts += found.notes
     for gpu in gpus_shown(found):
-        table, more = account_table(found, gpu)
-        parts += ["", *gpu_words(found, gpu), render(table), *more]
-    changes, more = changes_table(found)
-    parts += ["", render(changes), *more] if found.changes else []
-    gaps, more = gaps_table(found)
-    parts += ["", render(gaps), *more] if found.gaps else ["", no_gaps_words(found)]
+        parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
+    parts += ["", changes_table(found)] if found.changes else []
+    parts += ["", gaps_table(found) if found.gaps else no_gaps_words(found)]
     assumed = [f"- {sentence}" for sentence in assumed_words(found)]
     parts += ["", "What the profile does not say:", *assumed] if assumed else []
-    return "\n".join(parts)
+    return parts
 
 
 def assumed_words(found: Explanation) -> list[str]:
@@ -173,8 +169,8 @@ def gpu_words(found: Explanation, gpu: int) -> list[str]:
     return [f"GPU {gpu} of {others}:"] if others > 1 else []
 
 
-def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple[Table, list[str]]:
-    """A row per cause and, below it, what it is by; and how many are left out, in words."""
+def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
+    """A row per cause and, below it, what it is by."""
     rows = [row for row in found.account if row.gpu == gpu]
     per_step, span = found.accounted.per_step(), found.span
     causes: dict[str, list[AccountRow]] = {}
@@ -196,11 +192,12 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> tuple
             share = percent_words(round(1e9 * seconds), round(1e9 * span))
             lines.append((seconds_words(seconds), share, name, steps))
         left += len(own) - len(shown)
+    more = f"and {counted(left, 'smaller part')} of these" if left else ""
     headings = ("time", "%", "where it went")
     if not any(line[3] for line in lines):
-        return table_of(headings, [line[:3] for line in lines], left=(2,)), _left(left)
+        return table_of(headings, [line[:3] for line in lines], (2,), more)
     per = "step" if found.accounted.steps.names else "repetition"
-    return table_of((*headings, f"per {per} (least to most)"), lines, left=(2,)), _left(left)
+    return table_of((*headings, f"per {per} (least to most)"), lines, (2,), more)
 
 
 def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
@@ -226,10 +223,6 @@ def _names(texts: Sequence[str]) -> list[str]:
     names = [first if is_after else last for first, is_after, last in parts]
     waits = [f"{AFTER}{last}" if is_after else "" for _, is_after, last in parts]
     return [f"{name}{wait}" for name, wait in zip(cut_apart(names, _BY), waits, strict=True)]
-
-
-def _left(rows: int) -> list[str]:
-    return [f"and {counted(rows, 'smaller part')} of these"] if rows else []
 
 
 def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
@@ -268,8 +261,8 @@ def cause_word(cause: str) -> str:
     return _IN_A_WORD.get(cause, cause.replace("_", " "))
 
 
-def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[str]]:
-    """A row per kind of gap, kernel and cause; and how many are left out, in words."""
+def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
+    """A row per kind of gap, kernel and cause."""
     groups = _groups(found.gaps)
     rows = []
     for own in groups[:most]:
@@ -284,11 +277,9 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> tuple[Table, list[
                 gap_words(found, longest),
             )
         )
-    left = sum(len(own) for own in groups[most:])
     headings = ("cost", "gaps", "longest at", "next", "why")
-    return table_of(headings, rows, left=(3, 4)), [
-        f"and {counted(left, 'gap')} more"
-    ] if left else []
+    more = more_of(sum(map(len, groups)), sum(map(len, groups[:most])), "gap")
+    return table_of(headings, rows, (3, 4), more)
 
 
 def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
@@ -325,14 +316,8 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
     )
 
 
-def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> tuple[Table, list[str]]:
-    """A row per change; and how many are left out, in words."""
-    shown = found.changes[:most]
-    left = len(found.changes) - len(shown)
-    return _table(found, shown), [f"and {counted(left, 'change')} more"] if left else []
-
-
-def _table(found: Explanation, changes: Sequence[Change]) -> Table:
+def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
+    """A row per change."""
     rows = [
         (
             cut(change.what, _CHANGE),
@@ -340,9 +325,10 @@ def _table(found: Explanation, changes: Sequence[Change]) -> Table:
             percent_words(round(1e9 * change.saves), round(1e9 * found.span)),
             change.condition,
         )
-        for change in changes
+        for change in found.changes[:most]
     ]
-    return table_of(("change", "saves", "%", "only"), rows, left=(0, 3))
+    more = more_of(len(found.changes), len(rows), "change")
+    return table_of(("change", "saves", "%", "only"), rows, (0, 3), more)
 
 
 def _who(found: Explanation, behind: int) -> str:
@@ -366,8 +352,6 @@ def _named(found: Explanation, launch: int) -> str:
 
 def explanation_html(found: Explanation) -> str:
     """Where the time went, the gaps, and what would shorten the program."""
-    gaps, more_gaps = gaps_table(found, _SHOWN)
-    changes, more_changes = changes_table(found, _SHOWN)
     longest = max(found.idle.values(), default=0.0) or 1.0
     bars = [
         (cause_word(cause), 100 * seconds / longest, seconds_words(seconds))
@@ -383,21 +367,20 @@ def explanation_html(found: Explanation) -> str:
     tiles += [(seconds_words(sum(found.idle.values())), "idle"), (f"{len(found.gaps):,}", "gaps")]
     accounts = []
     for gpu in gpus_shown(found):
-        table, more = account_table(found, gpu, _SHOWN)
         title = " ".join(["Where the time went", *gpu_words(found, gpu)])
-        accounts.append(table_html(table, title, more="".join(more)))
+        accounts.append(table_html(account_table(found, gpu, _SHOWN), title))
     parts = [
         tiles_html(*tiles),
         *notes,
         rendered("bars.html", bars=bars),
         *accounts,
         *drawn,
-        table_html(changes, "What would shorten it", more="".join(more_changes))
+        table_html(changes_table(found, _SHOWN), "What would shorten it")
         if found.changes
         else note_html(
             "No change is told." if found.notes else "No change that was tried would shorten it."
         ),
-        table_html(gaps, "Gaps", more="".join(more_gaps))
+        table_html(gaps_table(found, _SHOWN), "Gaps")
         if found.gaps
         else note_html(no_gaps_words(found)),
     ]
@@ -416,7 +399,7 @@ def explained_html(found: Explanation) -> list[Markup]:
     measured, predicted = (
         dataclasses.replace(spans, length_ns=length) for spans in (measured, predicted)
     )
-    names = span_names(found.program)
+    names = program_names(found.program)
     parts = [
         legend_html(found.program.sequence.launches),
         folded_html("As measured", streams_timeline(measured, names, "as measured"), is_open=True),

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
 from tbsched.program.events.launch import launch_to_data
 from tbsched.views.cards import (
@@ -15,7 +13,7 @@ from tbsched.views.cards import (
     text_html,
 )
 from tbsched.views.evenness import evenness_data
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
 _OF_LAUNCH = ("threads", "blocks", "registers", "shared_memory")
@@ -30,10 +28,9 @@ def launch_configs_short(configs: LaunchConfigs) -> str:
     )
 
 
-def launch_configs_text(configs: LaunchConfigs) -> str:
+def launch_configs_text(configs: LaunchConfigs) -> Lines:
     """A row per block size: each SM's share, what an SM holds, and what speaks against it."""
-    table = render(configs_table(configs))
-    return "\n".join([launch_configs_short(configs), table, *advised_lines(configs)])
+    return [launch_configs_short(configs), configs_table(configs), *advised_lines(configs)]
 
 
 def configs_table(configs: LaunchConfigs) -> Table:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.prediction.processes import Processes
 from tbsched.traces.trace import Trace
@@ -20,7 +19,7 @@ from tbsched.views.layout.colours import PALETTE, TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import spans_by_stream, spans_of
 from tbsched.views.plain import rows_data
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.traces import (
     BY_STREAM,
     LAUNCHES_SHOWN,
@@ -28,11 +27,7 @@ from tbsched.views.traces import (
     trace_data,
     trace_head,
 )
-from tbsched.views.words import (
-    counted,
-    seconds_words,
-    size_of,
-)
+from tbsched.views.words import counted, more_of, seconds_words, size_of
 
 _PROCESSES_DRAWN = 8
 
@@ -44,13 +39,10 @@ def processes_short(found: Processes) -> str:
     return f"{several}{how}, {seconds_words(found.makespan)} on {trace_head(found.traces[0])}"
 
 
-def processes_text(found: Processes) -> str:
+def processes_text(found: Processes) -> Lines:
     """A row for each process, and for each turn."""
-    lines = [processes_short(found), render(processes_table(found))]
-    if len(found.turns):
-        table, more = turns_table(found)
-        lines += ["", render(table), *([more] if more else [])]
-    return "\n".join(lines)
+    turns: Lines = ["", turns_table(found)] if len(found.turns) else []
+    return [processes_short(found), processes_table(found), *turns]
 
 
 def processes_table(found: Processes) -> Table:
@@ -73,27 +65,25 @@ def processes_table(found: Processes) -> Table:
     )
 
 
-def turns_table(found: Processes) -> tuple[Table, str]:
-    """Who had the GPU when; and how many turns are left out, in words."""
+def turns_table(found: Processes) -> Table:
+    """Who had the GPU when."""
     shown = found.turns[:LAUNCHES_SHOWN].tolist()
     rows = [
         (str(process), *(seconds_words(ns / 1e9) for ns in (begin, end, end - begin)))
         for process, begin, end in shown
     ]
-    left = len(found.turns) - len(shown)
-    more = f"and {counted(left, 'turn')} more" if left else ""
-    return table_of(("turn of", "begin", "end", "took"), rows, ()), more
+    more = more_of(len(found.turns), len(shown), "turn")
+    return table_of(("turn of", "begin", "end", "took"), rows, (), more)
 
 
 def processes_html(found: Processes) -> str:
     """A row for each process; who had the GPU when, what ran then, and a row for each turn."""
-    table, more = turns_table(found)
     traces = dict(enumerate(found.traces[:_PROCESSES_DRAWN]))
     times = [trace.timeline for trace in traces.values() if len(trace)]
     end_ns = max([int(rows["end_ns"].max(initial=1)) for rows in times], default=1)
     end_ns = max(end_ns, int(found.turns["end_ns"].max(initial=1)))
     drawn = [folded_html("Turns over time", _turns(found, end_ns), is_open=True)]
-    turns = [table_html(table, "Turns", more=more)]
+    turns = [table_html(turns_table(found), "Turns")]
     return card(
         processes_short(found),
         table_html(processes_table(found), "Processes"),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.program.events.launch import Launch
 from tbsched.program.program import Program
@@ -15,11 +13,11 @@ from tbsched.program.sequence import Event, GraphLaunch, events_to_data
 from tbsched.views.cards import card, legend_html, table_html, text_html
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import Spans, spans_measured
-from tbsched.views.layout.names import cut, span_name
+from tbsched.views.layout.names import cut_apart, span_names
 from tbsched.views.plain import rows_data
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import counted, seconds_words
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, more_of, seconds_words
 
 _SPAN_NAME = 40
 _STREAMS = (420, 30, 13)  # pixels: of all rows, and of one at most and at least
@@ -30,23 +28,21 @@ _OF_LAUNCH = ("blocks", "threads", "registers", "shared_memory", "cluster", "pri
 
 def measured_html(program: Program) -> list[Markup]:
     """When the profile says that each launch ran, by stream."""
-    spans = streams_timeline(spans_measured(program), span_names(program), "as measured")
+    spans = streams_timeline(spans_measured(program), program_names(program), "as measured")
     return [legend_html(program.sequence.launches), spans]
 
 
 def streams_timeline(spans: Spans, names: Names, heading: str) -> Markup:
+    """Spans in rows by stream."""
     return timeline_html(Frame(spans, *_STREAMS), names, heading)
 
 
-def span_names(program: Program) -> Names:
+def program_names(program: Program) -> Names:
+    """What launches, copies and memsets are called, and their colours."""
     sequence = program.sequence
     colours = colours_of(sequence.launches) + [TRANSFER_COLOUR] * len(sequence.transfers)
-
-    @functools.cache
-    def short(number: int) -> str:
-        return span_name(sequence, number, _SPAN_NAME)
-
-    return Names(colours, short, short)
+    named = span_names(sequence, _SPAN_NAME)
+    return Names(colours, named, named)
 
 
 def program_short(program: Program) -> str:
@@ -62,39 +58,36 @@ def program_short(program: Program) -> str:
     return f"{several}{copies}, {seconds_words(took / 1e9)}{on}, from a {program.format}"
 
 
-def program_text(program: Program) -> str:
+def program_text(program: Program) -> Lines:
     """A row for each kernel and for each stream, then what was assumed."""
-    kernels, more = kernels_table(program)
+    kernels = kernels_table(program)
+    lines: Lines = [program_short(program), kernels, *([] if kernels.more else [""]), ""]
     assumed = [f"- {sentence}" for sentence in program.assumed]
-    heading = ["What the profile does not say:"] if assumed else []
-    parts = [
-        program_short(program), render(kernels), more, "", render(streams_table(program)), "",
-        *heading, *assumed,
-    ]  # fmt: skip
-    return "\n".join(parts).rstrip()
+    heading = ["", "What the profile does not say:"] if assumed else []
+    return [*lines, streams_table(program), *heading, *assumed]
 
 
-def kernels_table(program: Program) -> tuple[Table, str]:
-    """A row for each kernel, the longest in all first; and how many are left out, in words."""
+def kernels_table(program: Program) -> Table:
+    """A row for each kernel, the longest in all first."""
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
     of_kernel: dict[str | None, list[int]] = {}
     for number, launch in enumerate(program.sequence.launches):
         of_kernel.setdefault(launch.name, []).append(number)
     totals = {name: float(seconds[own].sum()) for name, own in of_kernel.items()}
     longest = sorted(of_kernel, key=lambda name: -totals[name])
+    shown = longest[:KERNELS_SHOWN]
     rows = [
         (
-            cut(name or "", 72),
+            short,
             f"{len(of_kernel[name]):,}",
             *_shape([program.sequence.launches[number] for number in of_kernel[name]]),
             seconds_words(totals[name]),
             seconds_words(totals[name] / len(of_kernel[name])),
         )
-        for name in longest[:KERNELS_SHOWN]
+        for name, short in zip(shown, cut_apart([name or "" for name in shown], 72), strict=True)
     ]
     headings = ("name", "launches", "blocks", "threads", "registers", "time", "each")
-    left = len(longest) - len(rows)
-    return table_of(headings, rows), f"and {counted(left, 'kernel')} more" if left > 0 else ""
+    return table_of(headings, rows, more=more_of(len(longest), len(rows), "kernel"))
 
 
 def _shape(launches: list[Launch]) -> tuple[str, ...]:
@@ -130,11 +123,10 @@ def _streams_here(event: Event) -> list[str]:
 
 def program_html(program: Program) -> str:
     """When it ran, a row for each kernel and for each stream, then what was assumed."""
-    kernels, more = kernels_table(program)
     return card(
         program_short(program),
         *measured_html(program),
-        table_html(kernels, "Kernels", more=more),
+        table_html(kernels_table(program), "Kernels"),
         table_html(streams_table(program), "Streams"),
         text_html(program.assumed, "What the profile does not say", style="note"),
     )

@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.program.arrays import Int64Array, objects
 from tbsched.traces.residents import Residents
-from tbsched.views.cards import card, keys_html, more_of, table_html
+from tbsched.views.cards import card, keys_html
 from tbsched.views.layout.colours import colours_of_names
-from tbsched.views.layout.names import cut
+from tbsched.views.layout.names import cut, cut_apart
 from tbsched.views.layout.sms import fullest, usage_of
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import info_data, rows_data
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import counted, seconds_words, size_words
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, more_of, seconds_words, size_words
 
 _KINDS_SHOWN = 20
 _SMS_SHOWN = 4
@@ -35,14 +34,13 @@ def residents_short(held: Residents) -> str:
     return f"{counted(blocks, 'block')} on {busy} of {held.device.sms} SMs {when}"
 
 
-def residents_text(held: Residents) -> str:
+def residents_text(held: Residents) -> Lines:
     """A row for each kind of SM: those that hold the same."""
-    table, more = kinds_table(held)
-    return "\n".join(filter(None, [residents_short(held), render(table), more]))
+    return [residents_short(held), kinds_table(held)]
 
 
-def kinds_table(held: Residents) -> tuple[Table, str]:
-    """A row for each kind of SM, the most frequent first; and how many are left out, in words."""
+def kinds_table(held: Residents) -> Table:
+    """A row for each kind of SM, the most frequent first."""
     kinds: dict[tuple[str, ...], list[int]] = {}
     for sm, words in enumerate(_words_of_each_sm(held)):
         kinds.setdefault(words, []).append(sm)
@@ -51,7 +49,7 @@ def kinds_table(held: Residents) -> tuple[Table, str]:
     headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
     left = len(kinds) - len(rows)
     more = f"and {counted(left, 'kind')} of SM more" if left else ""
-    return table_of(headings, rows, left=(1, 2)), more
+    return table_of(headings, rows, (1, 2), more)
 
 
 def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
@@ -100,29 +98,27 @@ def _few(sms: list[int]) -> str:
 
 def residents_html(held: Residents) -> str:
     """A map with what each SM holds, and a row for each kind of SM."""
-    table, more = kinds_table(held)
-    return card(
-        residents_short(held), keys_html(_keys(held)), _map(held), table_html(table, more=more)
-    )
+    return card(residents_short(held), keys_html(_keys(held)), _map(held), kinds_table(held))
 
 
 def _keys(held: Residents) -> list[tuple[str, str]]:
     """The colour and the name of each launch that is there."""
-    colours = colours_of_names(held.names)
+    colours, names = colours_of_names(held.names), _names(held)
     keys = {}
     for launch in dict.fromkeys(held.rows["launch"].tolist()):
-        keys[held.names[launch] or launch] = (colours[launch], _name(held, launch))
+        keys[held.names[launch] or launch] = (colours[launch], names[launch])
     return list(keys.values())[:_KEYS_SHOWN]
 
 
-def _name(held: Residents, launch: int) -> str:
-    name = held.names[launch]
-    return cut(name, _NAME) if name else f"launch {launch}"
+def _names(held: Residents) -> list[str]:
+    """What each launch is called."""
+    short = cut_apart([name or "" for name in held.names], _NAME)
+    return [name or f"launch {launch}" for launch, name in enumerate(short)]
 
 
 def _map(held: Residents) -> Markup:
     topology = topology_of(held.device)
-    colours = colours_of_names(held.names)
+    colours, names = colours_of_names(held.names), _names(held)
     usage = usage_of(held)
     most = max(int(held.used_slots.max(initial=0)), 1)
     of_sms: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
@@ -133,7 +129,7 @@ def _map(held: Residents) -> Markup:
     for sm, own in enumerate(of_sms):
         lines = [topology.place_of(sm)]
         for launch, blocks in list(own.items())[:_LAUNCHES_SHOWN]:
-            lines.append(f"{_name(held, launch)}: {counted(blocks, 'block')}")
+            lines.append(f"{names[launch]}: {counted(blocks, 'block')}")
         if len(own) > _LAUNCHES_SHOWN:
             lines.append(more_of(len(own), _LAUNCHES_SHOWN, "launch", "launches"))
         lines += [f"{one.used[sm]:,} of {one.limit[sm]:,} {one.what}" for one in usage if own]

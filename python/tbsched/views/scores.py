@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rich.table import Table
-
 from tbsched.comparison.verify import Score
 from tbsched.views.cards import (
     card,
@@ -16,7 +14,7 @@ from tbsched.views.cards import (
     tiles_html,
 )
 from tbsched.views.differences import diff_part
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, percent_words
 
 
@@ -27,9 +25,9 @@ def score_short(score: Score) -> str:
     return f"{score.device}/{score.policy}: {words}"
 
 
-def score_text(score: Score) -> str:
+def score_text(score: Score) -> Lines:
     """The shares, and what was not predicted or not right."""
-    return "\n".join([score_short(score), "", render(scores_table([score])), *score_notes(score)])
+    return [score_short(score), "", scores_table([score]), *score_notes(score)]
 
 
 def scores_table(scores: Iterable[Score]) -> Table:

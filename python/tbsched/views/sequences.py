@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from rich.table import Table
-
 from tbsched.program.events.graph import Graph
 from tbsched.program.events.kinds import KINDS
 from tbsched.program.events.transfers import transfer_key
@@ -25,14 +23,15 @@ from tbsched.program.sequence import (
     WaitEvent,
     events_to_data,
 )
-from tbsched.views.cards import card, more_of, table_html
+from tbsched.views.cards import card, table_html
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.graphs import nodes_of
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import (
     counted,
     host_words,
     launch_words,
+    more_of,
     size_of,
     sms_words,
     stream_words,
@@ -71,9 +70,9 @@ def sequence_short(sequence: Sequence) -> str:
     return size_of(sequence.launches) + (f", {counted(others, 'other event')}" if others else "")
 
 
-def sequence_text(sequence: Sequence) -> str:
+def sequence_text(sequence: Sequence) -> Lines:
     """A row per event, and per node of a graph."""
-    return f"{sequence_short(sequence)}\n{_table_text([*rows_of(sequence)])}"
+    return [sequence_short(sequence), rows_table([*rows_of(sequence)], ROWS_SHOWN)]
 
 
 def graph_short(graph: Graph) -> str:
@@ -81,9 +80,9 @@ def graph_short(graph: Graph) -> str:
     return f"{counted(len(graph.nodes), 'node')}, {counted(len(graph.edges), 'edge')}"
 
 
-def graph_text(graph: Graph) -> str:
+def graph_text(graph: Graph) -> Lines:
     """A row per node."""
-    return f"{graph_short(graph)}\n{_table_text(nodes_as_rows(graph))}"
+    return [graph_short(graph), rows_table(nodes_as_rows(graph), ROWS_SHOWN)]
 
 
 def nodes_as_rows(graph: Graph) -> list[Row]:
@@ -91,16 +90,11 @@ def nodes_as_rows(graph: Graph) -> list[Row]:
     return [*rows_of(Sequence([graph.launch()]))][1:]
 
 
-def _table_text(rows: list[Row]) -> str:
-    text = render(rows_table(rows[:ROWS_SHOWN]))
-    left = len(rows) - ROWS_SHOWN
-    return f"{text}\nand {counted(left, 'row')} more" if left > 0 else text
-
-
-def rows_table(rows: list[Row]) -> Table:
-    """The rows as a table."""
+def rows_table(rows: list[Row], most: int | None = None) -> Table:
+    """The rows, or so many of them, as a table."""
     headings = ("event", "number", "name", "blocks x threads")
-    return table_of(headings, [row.cells for row in rows], left=(0, 2, 3))
+    shown = [row.cells for row in rows[:most]]
+    return table_of(headings, shown, (0, 2, 3), more_of(len(rows), len(shown), "row"))
 
 
 def rows_of(sequence: Sequence) -> Iterator[Row]:
@@ -154,10 +148,8 @@ def graph_html(graph: Graph) -> str:
 
 def _card(title: str, rows: list[Row], launches: tuple[Launch, ...]) -> str:
     colours = colours_of(launches)
-    shown = rows[:ROWS_SHOWN]
-    marks = ["transparent" if row.launch is None else colours[row.launch] for row in shown]
-    more = more_of(len(rows), ROWS_SHOWN, "row")
-    return card(title, table_html(rows_table(shown), more=more, marks=marks))
+    marks = ["transparent" if row.launch is None else colours[row.launch] for row in rows]
+    return card(title, table_html(rows_table(rows, ROWS_SHOWN), marks=marks))
 
 
 def sequence_columns(sequence: Sequence) -> dict[str, Any]:

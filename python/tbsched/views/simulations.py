@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.sm.results import Simulation, Simulations
@@ -16,8 +15,8 @@ from tbsched.views.cards import card, folded_html, table_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.lanes import spans_of
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import counted
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, more_of
 
 _ACTIVATE, _PRECHARGE = 0, 3  # of the kinds of commands
 _ROWS_SHOWN = 60
@@ -93,9 +92,9 @@ def simulation_short(found: Simulation) -> str:
     )
 
 
-def simulation_text(found: Simulation) -> str:
+def simulation_text(found: Simulation) -> Lines:
     """A row per figure."""
-    return f"{simulation_short(found)}\n{render(figures_table(found))}"
+    return [simulation_short(found), figures_table(found)]
 
 
 def figures_table(found: Simulation) -> Table:
@@ -123,14 +122,13 @@ def simulations_short(found: Simulations) -> str:
     return counted(len(found), "simulation")
 
 
-def simulations_text(found: Simulations) -> str:
+def simulations_text(found: Simulations) -> Lines:
     """A row per simulation."""
-    table, more = simulations_table(found)
-    return "\n".join(filter(None, [render(table), more]))
+    return [simulations_table(found)]
 
 
-def simulations_table(found: Simulations) -> tuple[Table, str]:
-    """A row per simulation; and how many are left out, in words."""
+def simulations_table(found: Simulations) -> Table:
+    """A row per simulation."""
     rows = [
         (
             row.workload, row.config.name, row.scheduler, f"{row.ipc:.3f}",
@@ -145,9 +143,7 @@ def simulations_table(found: Simulations) -> tuple[Table, str]:
         "workload", "config", "scheduler", "IPC", "to the first", "L1 misses, %", "L2 hits, %",
         "row hits, %", "banks", "latency", "blocked, %",
     )  # fmt: skip
-    left = len(found) - len(rows)
-    more = f"and {counted(left, 'simulation')} more" if left else ""
-    return table_of(headings, rows, left=(0, 1, 2)), more
+    return table_of(headings, rows, (0, 1, 2), more_of(len(found), len(rows), "simulation"))
 
 
 def cores_html(found: Simulation) -> Markup:
@@ -223,8 +219,7 @@ def simulation_html(found: Simulation) -> str:
 
 def simulations_html(found: Simulations) -> str:
     """A row per simulation."""
-    table, more = simulations_table(found)
-    return card(simulations_short(found), table_html(table, more=more))
+    return card(simulations_short(found), simulations_table(found))
 
 
 def simulation_columns(found: Simulation) -> dict[str, Any]:

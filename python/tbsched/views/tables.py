@@ -1,38 +1,98 @@
-"""Tables as plain text."""
+"""Tables of text, and what is printed: lines and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from rich.cells import cell_len
-from rich.table import Table
+
+from tbsched.views.layout.names import cut, cut_apart
+from tbsched.views.terminal import visible_lines
+
+_LONGEST = 5000  # characters of a cell: a name may have megabytes
+_LEAST = 12  # characters that are left of a cell
 
 
-def render(table: Table) -> str:
-    """A table of strings as plain text; nothing is cut, however wide it is.
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, each of which is one line.
 
-    rich would take a hundred times as long, and in a notebook display it besides.
+    Attributes:
+        headings: of the columns.
+        rows: each as long as the headings.
+        left: the columns that are aligned to the left, and can be cut; others go to the right.
+        more: the line below the rows, such as how many are left out; empty: none.
     """
-    columns = []
-    for column in table.columns:
-        cells = [str(column.header), *map(str, column.cells)]
-        widths = [cell_len(cell) for cell in cells]
-        widest = max(widths)
-        gaps = [" " * (widest - width) for width in widths]
-        if column.justify == "right":
-            columns.append([gap + cell for gap, cell in zip(gaps, cells, strict=True)])
-        else:
-            columns.append([cell + gap for gap, cell in zip(gaps, cells, strict=True)])
-    return "\n".join("  ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: frozenset[int]
+    more: str = ""
+
+    def text(self, width: int | None = None) -> str:
+        """The headings and the rows. rich would take a hundred times as long.
+
+        Args:
+            width: columns of the terminal, to which cells are cut; None: none is cut.
+        """
+        columns = [list(column) for column in zip(self.headings, *self.rows, strict=True)]
+        if width is not None:
+            self._cut(columns, width - 2 * (len(columns) - 1))
+        aligned = [_aligned(own, position in self.left) for position, own in enumerate(columns)]
+        return "\n".join("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
+
+    def _cut(self, columns: list[list[str]], width: int) -> None:
+        """Cuts the widest columns of words, until all columns together are not wider."""
+        wide = [max(map(cell_len, column)) for column in columns]
+        while sum(wide) > width:
+            widest = max(self.left, key=wide.__getitem__, default=0)
+            if not self.left or wide[widest] <= _LEAST:
+                break
+            wide[widest] -= 1
+        for position in self.left:
+            if max(map(cell_len, columns[position])) > wide[position]:
+                columns[position] = cut_apart(columns[position], wide[position] - 1)
+
+
+Lines: TypeAlias = list[str | Table]
+
+
+def _aligned(cells: list[str], is_left: bool) -> list[str]:
+    widths = list(map(cell_len, cells))
+    gaps = [" " * (max(widths) - width) for width in widths]
+    pairs = zip(gaps, cells, strict=True)
+    return [cell + gap if is_left else gap + cell for gap, cell in pairs]
 
 
 def table_of(
-    headings: Iterable[str], rows: Iterable[Iterable[str]], left: Collection[int] = (0,)
+    headings: Iterable[str],
+    rows: Iterable[Iterable[str]],
+    left: Collection[int] = (0,),
+    more: str = "",
 ) -> Table:
-    """A table whose columns are aligned to the right, but for those at ``left``."""
-    table = Table(box=None, pad_edge=False)
-    for position, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if position in left else "right", no_wrap=True)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    """A table of whatever text; the columns that are not at ``left`` are aligned to the right."""
+    cells = tuple(tuple([cut(cell, _LONGEST) for cell in row]) for row in rows)
+    return Table(tuple(headings), cells, frozenset(left), more)
+
+
+def render(table: Table) -> str:
+    """A table as text, however wide it is."""
+    return table.text()
+
+
+def written(parts: str | Lines, width: int | None = None) -> str:
+    """What is printed of lines and tables; nothing in it is obeyed by a terminal.
+
+    Args:
+        parts: lines, and tables between them.
+        width: columns of the terminal, to which tables are cut; None: they are not cut.
+    """
+    lines: list[str] = []
+    for part in [parts] if isinstance(parts, str) else parts:
+        if isinstance(part, Table):
+            lines += [part.text(width), *([part.more] if part.more else [])]
+        else:
+            lines.append(visible_lines(part))
+    return "\n".join(lines)

@@ -8,13 +8,12 @@ from typing import Any
 from tbsched.comparison.times import TimeDiff
 from tbsched.views.cards import (
     card,
-    more_of,
     table_html,
     text_html,
     tiles_html,
 )
 from tbsched.views.tables import table_of
-from tbsched.views.words import seconds_words
+from tbsched.views.words import more_of, seconds_words
 
 _ROWS_SHOWN = 50
 
@@ -56,9 +55,10 @@ def time_diff_html(diff: TimeDiff) -> str:
             (f"{100 * diff.makespan_error:+.2f} %", f"of makespan {seconds_words(diff.makespan)}"),
         ),
         table_html(
-            table_of(headings, rows, left=()),
+            table_of(
+                headings, rows, (), more_of(len(diff.launches), len(rows), "launch", "launches")
+            ),
             "Predicted less observed, in durations of the launch's blocks",
-            more=more_of(len(diff.launches), _ROWS_SHOWN, "launch", "launches"),
         ),
     )
 

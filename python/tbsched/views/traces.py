@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from rich.table import Table
 
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
@@ -19,7 +17,6 @@ from tbsched.views.cards import (
     card,
     folded_html,
     legend_html,
-    more_of,
     note_html,
     table_html,
     text_html,
@@ -28,19 +25,21 @@ from tbsched.views.cards import (
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.graphs import launched_and_released, words_of
 from tbsched.views.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.views.layout.names import cut, label, span_name
+from tbsched.views.layout.names import cut, label, span_names
 from tbsched.views.layout.sms import standing
 from tbsched.views.plain import info_data, rows_data
 from tbsched.views.svg.levels import Level, levels_html
 from tbsched.views.svg.moments import moments_html
 from tbsched.views.svg.standing import standing_html
 from tbsched.views.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
-from tbsched.views.tables import render, table_of
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.terminal import visible
 from tbsched.views.waits import Waits
 from tbsched.views.words import (
     counted,
     launch_words,
     limiter_words,
+    more_of,
     seconds_words,
     size_of,
     source_words,
@@ -67,7 +66,7 @@ def trace_short(trace: Trace) -> str:
     return f"{size_of(trace.sequence.launches)} on {trace_head(trace)}"
 
 
-def trace_text(trace: Trace) -> str:
+def trace_text(trace: Trace) -> Lines:
     """What ``print`` shows of a trace."""
     return _timed_text(trace) if trace.sequence.timed else _held_text(trace)
 
@@ -78,7 +77,7 @@ def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
     return [text[begin : begin + _MAP_COLUMNS] for begin in range(0, len(text), _MAP_COLUMNS)]
 
 
-def _held_text(trace: Trace) -> str:
+def _held_text(trace: Trace) -> Lines:
     """A table of the launches, and a map of the blocks on each SM."""
     sms = trace.device.sms
     maps = []
@@ -87,9 +86,8 @@ def _held_text(trace: Trace) -> str:
             f"{f'launch {number}' if row == 0 else '':<12}SM {row * _MAP_COLUMNS:<4}{text}"
             for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
         ]
-    table = held_table(trace, len(trace))
     legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
-    return "\n".join([trace_head(trace), render(table), "", legend, *maps])
+    return [trace_head(trace), held_table(trace, len(trace)), "", legend, *maps]
 
 
 def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
@@ -100,7 +98,7 @@ def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
         waits = limiter_words(placement.limiter or "", trace.device)
         cells = _launch_cells(number, launch, launch_words(launch))
         rows.append((*cells, str(placement.placed), waits))
-    return _launch_table(("placed", "waits because"), rows, left=(4,))
+    return _launch_table(("placed", "waits because"), rows, len(trace), left=(4,))
 
 
 def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
@@ -108,40 +106,40 @@ def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
 
 
 def _launch_table(
-    headings: tuple[str, ...], rows: list[tuple[str, ...]], left: tuple[int, ...]
+    headings: tuple[str, ...], rows: list[tuple[str, ...]], launches: int, left: tuple[int, ...]
 ) -> Table:
     """A row per launch; with its name, if any has one."""
+    more = more_of(launches, len(rows), "launch", "launches")
     columns = ("launch", "name", "blocks x threads", *headings)
     if any(row[1] for row in rows):
-        return table_of(columns, rows, left=(1, 2, *left))
+        return table_of(columns, rows, (1, 2, *left), more)
     return table_of(
         (columns[0], *columns[2:]),
         [(row[0], *row[2:]) for row in rows],
-        left=(1, *(position - 1 for position in left)),
+        (1, *(position - 1 for position in left)),
+        more,
     )
 
 
 def trace_head(trace: Trace) -> str:
     """What a trace is of."""
-    return f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}"
+    return visible(f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}")
 
 
-def _timed_text(trace: Trace) -> str:
+def _timed_text(trace: Trace) -> Lines:
     """A table of the launches over time, and why they waited."""
     shown = range(min(len(trace), LAUNCHES_SHOWN))
     waits = None if trace.waits is None else Waits(trace)
-    lines = [trace_head(trace), render(timed_table(trace, waits))]
-    if len(trace) > len(shown):
-        lines.append(f"and {counted(len(trace) - len(shown), 'launch', 'launches')} more")
+    lines: Lines = [trace_head(trace), timed_table(trace, waits)]
     if trace.transfer_ns is not None and len(trace.transfer_ns):
-        lines += ["", *_transfer_lines(trace)]
+        lines += ["", _transfers_table(trace)]
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
-    return "\n".join(lines)
+    return lines
 
 
-def _transfer_lines(trace: Trace) -> list[str]:
+def _transfers_table(trace: Trace) -> Table:
     """When copies and memsets moved their bytes."""
     assert trace.transfer_ns is not None
     times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
@@ -149,9 +147,9 @@ def _transfer_lines(trace: Trace) -> list[str]:
         (transfer_name(number, own), transfer_words(own), *(seconds_words(ns / 1e9) for ns in span))
         for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
     ]
-    lines = [render(table_of(("", "bytes", "start", "end"), rows, left=(0, 1)))]
-    more = len(trace.transfer_ns) - len(rows)
-    return [*lines, *([f"and {more:,} copies and memsets more"] if more else [])]
+    left = len(trace.transfer_ns) - len(rows)
+    more = f"and {left:,} copies and memsets more" if left else ""
+    return table_of(("", "bytes", "start", "end"), rows, (0, 1), more)
 
 
 def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
@@ -159,7 +157,7 @@ def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) 
     headings = ("start", "end", "waited", "mostly for")
     words = words_of(trace.sequence)
     rows = [_timed_row(trace, k, words(k), waits) for k in range(min(len(trace), shown))]
-    return _launch_table(headings, rows, left=())
+    return _launch_table(headings, rows, len(trace), left=())
 
 
 def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
@@ -183,7 +181,6 @@ def _held_html(trace: Trace) -> str:
     blocks = sum(launch.blocks for launch in launches)
     colours = colours_of(launches)
     at = _worth_seeing(trace)
-    more = more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches")
     return card(
         trace_head(trace),
         tiles_html(
@@ -195,7 +192,7 @@ def _held_html(trace: Trace) -> str:
         standing_html(trace, standing(trace, at), colours, at=at),
         _moments(trace, colours),
         _levels(trace, colours),
-        table_html(held_table(trace), "Launches", more=more, marks=colours),
+        table_html(held_table(trace), "Launches", marks=colours),
     )
 
 
@@ -255,12 +252,7 @@ def _timed_html(trace: Trace) -> str:
         folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
         standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
         _moments(trace, colours, ran),
-        table_html(
-            timed_table(trace, waits),
-            "Launches",
-            more=more_of(len(trace), LAUNCHES_SHOWN, "launch", "launches"),
-            marks=colours,
-        ),
+        table_html(timed_table(trace, waits), "Launches", marks=colours),
         Markup() if waits is None else _waits_html(trace, waits, colours),
     )
 
@@ -276,9 +268,7 @@ def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
 def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
     launches, words = trace.sequence.launches, words_of(trace.sequence)
 
-    @functools.cache
-    def short(number: int) -> str:
-        return span_name(trace.sequence, number, _NAME)
+    short = span_names(trace.sequence, _NAME)
 
     def title(number: int) -> str:
         if number >= len(launches):
@@ -333,12 +323,12 @@ def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
     waited = np.add.reduceat(rows["end_ns"] - rows["begin_ns"], first)
     longest = number[np.argsort(-waited, kind="stable")[:_WAITS_SHOWN]].tolist()
     headings = ("launch", "name", "waited", "most of it", "because", "behind")
-    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], left=(1, 4, 5))
     more = more_of(len(number), len(longest), "launch that waited", "launches that waited")
+    table = table_of(headings, [_wait_row(trace, waits, k) for k in longest], (1, 4, 5), more)
     marks = [colours[k] for k in longest]
     return Markup("\n").join(
         [
-            table_html(table, "Waits, the longest first", more=more, marks=marks),
+            table_html(table, "Waits, the longest first", marks=marks),
             folded_html(
                 "Each wait in words, and what would have shortened it",
                 text_html([waits.explanation(k) for k in longest]),

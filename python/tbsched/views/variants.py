@@ -6,11 +6,9 @@ import math
 from dataclasses import asdict
 from typing import Any
 
-from rich.table import Table
-
 from tbsched.sm.rewriting import Ratio, Search, Timing, Variant, Variants
-from tbsched.views.cards import card, table_html
-from tbsched.views.tables import render, table_of
+from tbsched.views.cards import card
+from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
 _NONE = "–"
@@ -34,9 +32,9 @@ def variants_short(found: Variants) -> str:
     return f"{found.kernel}, {counted(len(found), 'variant')}"
 
 
-def variants_text(found: Variants) -> str:
+def variants_text(found: Variants) -> Lines:
     """A row per variant."""
-    return "\n".join([variants_short(found), render(variants_table(found))])
+    return [variants_short(found), variants_table(found)]
 
 
 def variants_table(found: Variants) -> Table:
@@ -64,9 +62,9 @@ def search_short(found: Search) -> str:
     return f"none is faster by more than noise; best {name}, {gain}"
 
 
-def search_text(found: Search) -> str:
+def search_text(found: Search) -> Lines:
     """A row per variant, and whether the fastest one is really faster."""
-    return "\n".join([render(search_table(found)), "", search_short(found)])
+    return [search_table(found), "", search_short(found)]
 
 
 def search_table(found: Search) -> Table:
@@ -93,12 +91,12 @@ def _between(found: Ratio) -> str:
 
 def variants_html(found: Variants) -> str:
     """A row per variant."""
-    return card(variants_short(found), table_html(variants_table(found)))
+    return card(variants_short(found), variants_table(found))
 
 
 def search_html(found: Search) -> str:
     """A row per variant, under whether the fastest one is really faster."""
-    return card(search_short(found), table_html(search_table(found)))
+    return card(search_short(found), search_table(found))
 
 
 def variants_data(found: Variants) -> dict[str, Any]:

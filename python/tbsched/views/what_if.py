@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich.table import Table
-
 from tbsched.advice.change import Change
 from tbsched.advice.what_if import WhatIf
 from tbsched.program.sequence import events_to_data
@@ -13,11 +11,10 @@ from tbsched.views.cards import (
     bars_html,
     card,
     legend_html,
-    more_of,
     note_html,
 )
-from tbsched.views.tables import render, table_of
-from tbsched.views.words import seconds_words
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import more_of, seconds_words
 
 _CHANGES_SHOWN = 40
 
@@ -28,9 +25,9 @@ def what_if_short(found: WhatIf) -> str:
     return f"{len(found.changes)} changes, the best {speedup(found.given, best):.3g} times as fast"
 
 
-def what_if_text(found: WhatIf) -> str:
+def what_if_text(found: WhatIf) -> Lines:
     """A row per change, the program as it is before them."""
-    return render(changes_table(found))
+    return [changes_table(found)]
 
 
 def changes_table(found: WhatIf) -> Table:
@@ -50,7 +47,7 @@ def speedup(given: Change, row: Change) -> float:
 def what_if_html(found: WhatIf) -> str:
     """A row per change, the program as it is before them."""
     rows = (found.given, *found.changes)[:_CHANGES_SHOWN]
-    words = zip(*(column.cells for column in changes_table(found).columns), strict=True)
+    words = changes_table(found).rows
     return card(
         what_if_short(found),
         legend_html(found.given.sequence.launches),

@@ -66,6 +66,11 @@ def counted(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def more_of(count: int, shown: int, one: str, many: str | None = None) -> str:
+    """``and 12 launches more``; nothing if all are shown."""
+    return f"and {counted(count - shown, one, many)} more" if count > shown else ""
+
+
 def size_of(launches: Sequence[Launch]) -> str:
     """How many there are, and how many blocks they have."""
     blocks = sum([launch.blocks for launch in launches])

@@ -84,9 +84,9 @@ def test_style_reaches_nothing_outside() -> None:
 
 def test_text_is_that_of_print() -> None:
     shown = words(parsed(timed()))
-    for column in rows_table([*rows_of(timed())]).columns:
-        for cell in column.cells:
-            assert len(str(cell)) > 30 or str(cell) in shown
+    for row in rows_table([*rows_of(timed())]).rows:
+        for cell in row:
+            assert len(cell) > 30 or cell in shown
     trace = tb.predict(timed(1), "h200")
     shown = words(parsed(trace))
     assert str(trace).splitlines()[0] in shown

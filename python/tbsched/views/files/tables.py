@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,19 +17,20 @@ from tbsched.shown import Shown, columns
 
 if TYPE_CHECKING:
     import pandas as pd
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
     import pyarrow as pa
 
 Table = TypeVar("Table")
+
+# What spreadsheets run, but for numbers with a sign.
+_FORMULA = re.compile(r"(?![+-]\d+\.?\d*([eE][+-]?\d+)?$)\s*[=+\-@\t\r＝＋－＠]")
 
 
 def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
     """Writes a value's table as a CSV file, which appears whole or not at all.
 
     The first line names the columns, which are those of ``value.to_pandas()``. What is not known
-    is empty. The text is UTF-8.
+    is empty. The text is UTF-8. A spreadsheet runs what begins like a formula, ``=HYPERLINK(...)``,
+    so such text gets an apostrophe before it, which says that it is text.
 
     Args:
         value: a trace, a sequence, a comparison, a report, a device or advice.
@@ -48,13 +50,15 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(found)
-        writer.writerows(zip(*map(_plain, found.values()), strict=True))
+        writer.writerows(zip(*map(_cells, found.values()), strict=True))
         text.detach()
 
 
-def _plain(column: Any) -> Any:
-    """Python's numbers are written faster than NumPy's."""
-    return column.tolist() if isinstance(column, np.ndarray) else column
+def _cells(column: Any) -> Any:
+    """A column as Python's values, which are written fast, and text that no spreadsheet runs."""
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "OU":
+        return column.tolist()
+    return [f"'{x}" if isinstance(x, str) and _FORMULA.match(x) else x for x in column]
 
 
 def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from tbsched.views.files.slices import NO_TIMES, Blocks, held_slices, resident, 
 from tbsched.views.files.writer import TrackWriter, count, instant
 from tbsched.views.layout.graphs import words_of
 from tbsched.views.layout.lanes import lanes_of, streams_of
-from tbsched.views.layout.names import call_names, label
+from tbsched.views.layout.names import call_names, labels_of
 from tbsched.views.processes import processes_short
 from tbsched.views.simulations import Stays, blocks_on_cores, open_rows, simulation_short, warps_of
 from tbsched.views.traces import trace_head
@@ -74,7 +74,7 @@ class TraceTracks:
         self.slices = timed_slices(trace, zero_ns) if timed else held_slices(trace)
         self._first_flow = out.flows(len(trace))
         launches = trace.sequence.launches
-        self._labels = [label(launch) for launch in launches]
+        self._labels = list(map(labels_of(launches), range(len(launches))))
         self._asks_for = self._out.words.numbers(
             map(words_of(trace.sequence), range(len(launches)))
         )
@@ -289,7 +289,7 @@ def _calls(program: Program, writer: TrackWriter, process: int, later: int) -> N
     titles = [f"thread {thread}" for thread in threads.tolist()]
     group = writer.track(process, "launch calls")
     track = writer.in_rows(group, titles, row.astype(np.int64), begin, end)
-    names = writer.names.numbers(label(program.sequence.launches[k]) for k in launch)
+    names = writer.names.numbers(map(labels_of(program.sequence.launches), launch))
     writer.slice(begin, end, track, name=names, launch=np.array(launch))
 
 
@@ -302,7 +302,7 @@ def _kernels(program: Program, writer: TrackWriter, process: int, later: int) ->
     group = writer.track(process, "streams")
     titles = [f"stream {stream}" for stream in streams.tolist()]
     track = writer.in_rows(group, titles, row.astype(np.int64), begin, end)
-    names = writer.names.numbers(map(label, program.sequence.launches))
+    names = writer.names.numbers(map(labels_of(program.sequence.launches), range(len(rows))))
     writer.slice(begin, end, track, name=names, launch=np.arange(len(rows)))
 
 

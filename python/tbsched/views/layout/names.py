@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from typing import assert_never
 
 import numpy as np
@@ -19,6 +21,7 @@ from tbsched.program.sequence import (
     WaitEvent,
 )
 from tbsched.program.sequence import Sequence as Program
+from tbsched.views.terminal import visible
 from tbsched.views.words import launch_words, transfer_name
 
 LONGEST = 48
@@ -76,12 +79,30 @@ def call_names(sequence: Program) -> list[str]:
     return names
 
 
-def span_name(sequence: Program, number: int, longest: int = LONGEST) -> str:
-    """The label of a launch; of numbers behind those, the name of a copy or memset."""
-    transfer = number - len(sequence.launches)
-    if transfer < 0:
-        return label(sequence.launches[number], longest)
-    return transfer_name(transfer, sequence.transfers[transfer])
+def labels_of(launches: Sequence[Launch], longest: int = LONGEST) -> Callable[[int], str]:
+    """What gives the label of a launch by its number; different names have different labels."""
+    names = list(dict.fromkeys([launch.name for launch in launches if launch.name]))
+    short = dict(zip(names, cut_apart(names, longest), strict=True))
+
+    def labelled(number: int) -> str:
+        name = launches[number].name
+        return short[name] if name else label(launches[number], longest)
+
+    return labelled
+
+
+def span_names(sequence: Program, longest: int = LONGEST) -> Callable[[int], str]:
+    """The same; of numbers behind those of launches, the name of a copy or memset."""
+    launches, labelled = sequence.launches, labels_of(sequence.launches, longest)
+
+    @functools.cache
+    def named(number: int) -> str:
+        if number < len(launches):
+            return labelled(number)
+        transfer = number - len(launches)
+        return transfer_name(transfer, sequence.transfers[transfer])
+
+    return named
 
 
 def kernels_of(launches: Sequence[Launch]) -> Int64Array:
@@ -115,30 +136,36 @@ def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
     """Texts, cut so that different ones stay different.
 
     Where two are cut alike, each shows its begin, and what stands from the first difference on.
+    Where even that is alike, a number follows.
     """
-    found = [cut(text, longest) for text in texts]
-    alike: dict[str, set[str]] = {}
-    for text, short in zip(texts, found, strict=True):
-        alike.setdefault(short, set()).add(text)
-    for place, (text, short) in enumerate(zip(texts, found, strict=True)):
-        if len(others := alike[short]) > 1:
-            differs = max(_alike(text, other) for other in others if other != text)
-            begin = longest // 2
-            since = max(begin, differs - longest // 8)
-            found[place] = (
-                f"{visible(text[:begin])}{_GAP}{visible(text[since : since + longest // 2])}"
-            )
-    return found
+    found = {text: cut(text, longest) for text in texts}
+    begin = longest // 2
+    for alike in _alike(found):
+        # What has most in common with a text stands beside it.
+        near = [_common(one, other) for one, other in itertools.pairwise(alike)]
+        for text, *differs in zip(alike, [0, *near], [*near, 0], strict=True):
+            since = max(begin, max(differs) - longest // 8)
+            end = visible(text[since : since + begin])
+            found[text] = f"{visible(text[:begin])}{_GAP}{end}"
+    for alike in _alike(found):
+        for number, text in enumerate(alike):
+            mark = f"{_GAP}{number}"
+            found[text] = f"{found[text][: longest - len(mark)]}{mark}"
+    return [found[text] for text in texts]
 
 
-def _alike(one: str, other: str) -> int:
+def _alike(cut_of: Mapping[str, str]) -> list[list[str]]:
+    """Texts that are cut alike, together and in alphabetical order."""
+    groups: dict[str, list[str]] = {}
+    for text in sorted(cut_of):
+        groups.setdefault(cut_of[text], []).append(text)
+    return [own for own in groups.values() if len(own) > 1]
+
+
+def _common(one: str, other: str) -> int:
     """How many characters two texts have in common at their begins."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
-
-
-def visible(text: str) -> str:
-    """The text with spaces for line ends and tabs, and a mark for other control characters."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else " " if c.isspace() else "\ufffd" for c in text)
+    least, most = 0, min(len(one), len(other))
+    while least < most:
+        middle = (least + most + 1) // 2
+        least, most = (middle, most) if one[:middle] == other[:middle] else (least, middle - 1)
+    return least

@@ -13,7 +13,7 @@ from tbsched.program.arrays import Float64Array, StructuredArray
 from tbsched.program.checks import instance
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
-from tbsched.views.layout.names import cut, span_name
+from tbsched.views.layout.names import cut, span_names
 from tbsched.views.pictures.canvas import (
     add_boxes,
     axes_for,
@@ -126,11 +126,11 @@ def _names(
     size = np.minimum(8, 0.75 * tall)
     letters = (wide / (_LETTER * size) - 1).astype(int)
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
-    launches = trace.sequence.launches
+    launches, names = trace.sequence.launches, span_names(trace.sequence)
     for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
         number = int(spans.launch[k])
         is_named = number >= len(launches) or launches[number].name is not None
-        name = span_name(trace.sequence, number)
+        name = names(number)
         if len(name) > letters[k]:
             if not is_named or letters[k] < 6:
                 continue
