@@ -141,3 +141,17 @@ def test_copies_and_memsets_are_in_the_rows_of_their_streams() -> None:
     assert trace.transfer_ns is not None
     assert spans.begin_ns[2:].tolist() == trace.transfer_ns[:, 0].tolist()
     assert spans_by_sm(trace).launch.tolist() == [0, 1]
+
+
+def test_blocks_behind_a_copy_are_drawn_behind_it() -> None:
+    kernel = launch(4, stream=0, duration=1e-3)
+    trace = tb.predict(tb.Sequence([tb.Copy(256 << 20, "h2d", stream=0), kernel]), "h200")
+    assert trace.transfer_ns is not None
+    began, over = trace.transfer_ns[0].tolist()
+    by_sm, by_stream = spans_by_sm(trace), spans_by_stream(trace)
+    binned = spans_by_sm(trace, most_spans=0)
+    for spans in (by_sm, by_stream, binned):
+        assert (spans.zero_ns, spans.length_ns) == (by_stream.zero_ns, by_stream.length_ns)
+        assert spans.zero_ns == began
+    assert by_sm.begin_ns.min() >= over
+    assert abs(binned.begin_ns.min() - by_sm.begin_ns.min()) <= by_sm.length_ns / 100

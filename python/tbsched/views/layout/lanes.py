@@ -59,7 +59,7 @@ def spans_by_sm(
     ran: StructuredArray | None = None,
     columns: int | None = None,
 ) -> Spans:
-    """When each block ran, in a row per SM.
+    """When each block ran, in a row per SM; on the time axis of :func:`spans_by_stream`.
 
     Of more blocks than ``most_spans``, or more SMs than ``most_rows``, SMs share rows and time is
     cut into bins. A bin shows the launch that took most of it: the one whose blocks together ran
@@ -86,7 +86,9 @@ def spans_by_sm(
     sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
     what = f"{len(rows):,} blocks{sharing}"
     most = most_spans if each == 1 else -1
-    return spans_of(titles, row, launch, begin, end, what, most, columns)
+    moved = np.zeros((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
+    extent = _extent(*(np.append(a, b) for a, b in zip((begin, end), moved.T, strict=True)))
+    return spans_of(titles, row, launch, begin, end, what, most, columns, extent)
 
 
 def spans_by_stream(
@@ -147,6 +149,7 @@ def spans_of(
     what: str,
     most_spans: int = MOST_SPANS,
     columns: int | None = None,
+    extent: tuple[int, int] | None = None,
 ) -> Spans:
     """Spans one by one, those of one row that overlap in different lanes; many spans as bins.
 
@@ -156,13 +159,15 @@ def spans_of(
         what: there is too much of to be shown one by one, in words.
         most_spans: that are shown one by one.
         columns: bins of a row; None has so few that a page stays small.
+        extent: where time begins, and how long it is; None: from the first span to the last.
     """
+    whole = extent or _extent(begin, end)
     if len(row) > most_spans:
-        return _in_bins(titles, row, launch, begin, end, what, columns)
+        return _in_bins(titles, row, launch, begin, end, what, columns, whole)
     lane, most = lanes_of(row, begin, end)
     lanes = np.ones(len(titles), np.int64)
     lanes[: len(most)] = np.maximum(most, 1)
-    return Spans(titles, lanes, row, lane, launch, begin, end, *_extent(begin, end))
+    return Spans(titles, lanes, row, lane, launch, begin, end, *whole)
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
@@ -254,9 +259,10 @@ def _in_bins(
     end: Int64Array,
     what: str,
     columns: int | None,
+    extent: tuple[int, int],
 ) -> Spans:
     """A span per bin, or per several side by side that show the same launch."""
-    zero_ns, length_ns = _extent(begin, end)
+    zero_ns, length_ns = extent
     bins = _BINS if len(row) > _FEW else 2 * _BINS
     columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
     by_row = np.argsort(row.astype(np.min_scalar_type(len(titles))), kind="stable")
