@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.orders import BestOrder
-from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
     bars_html,
     card,
@@ -13,6 +12,7 @@ from tbsched.views.cards import (
     text_html,
 )
 from tbsched.views.layout.colours import colours_of
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import table_of
 from tbsched.views.words import counted, launch_words, more_of, seconds_words
 
@@ -75,18 +75,11 @@ def best_order_columns(found: BestOrder) -> dict[str, Any]:
     return {
         "position": list(range(len(launches))),
         "kernel": list(found.order),
-        "name": [launch.name for launch in launches],
+        **columns_of(launches, "name"),
         "stream": [None if x.stream is None else str(x.stream) for x in launches],
     }
 
 
 def best_order_data(found: BestOrder) -> dict[str, Any]:
     """The order, and what it saves."""
-    return {
-        "order": list(found.order),
-        "events": events_to_data(found.sequence),
-        "makespan": found.makespan,
-        "given_makespan": found.given_makespan,
-        "exact": found.exact,
-        "predictions": found.predictions,
-    }
+    return fields(found, "order events=sequence makespan given_makespan exact predictions")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD
 from tbsched.calibration.results import Calibration
-from tbsched.program.sequence import Sequence, events_to_data
+from tbsched.program.sequence import Sequence
 from tbsched.views.campaigns import (
     coverage_lines,
     report_data,
@@ -21,6 +20,7 @@ from tbsched.views.cards import (
     text_html,
     tiles_html,
 )
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, table_of
 from tbsched.views.words import counted
 
@@ -201,8 +201,7 @@ def calibration_columns(calibration: Calibration) -> dict[str, Any]:
     return {
         "field": [finding.path for finding in rows],
         "value": [str(finding.value) for finding in rows],
-        "kind": [finding.kind for finding in rows],
-        "because": [finding.because for finding in rows],
+        **columns_of(rows, "kind because"),
         "rivals": [", ".join(map(str, finding.rivals)) for finding in rows],
         "probe": [finding.probe or None for finding in rows],
     }
@@ -210,32 +209,20 @@ def calibration_columns(calibration: Calibration) -> dict[str, Any]:
 
 def calibration_data(calibration: Calibration) -> dict[str, Any]:
     """Each value and how sure it is, the certificate, and what the probes took."""
-    certificate = asdict(calibration.certificate)
-    certificate["decided"] = dict(calibration.certificate.decided)
-    certificate["states"] = [repr(state) for state in calibration.certificate.states]
-    campaign = calibration.campaign
+    certificate, campaign = calibration.certificate, calibration.campaign
     return {
         "device": calibration.spec.title,
-        "findings": [_listed(asdict(finding)) for finding in calibration.report],
+        "findings": plain(calibration.report),
         "witnesses": [
-            {
-                "path": witness.path,
-                "changes": _listed(dict(witness.changes)),
-                "sequences": witness.sequences,
-                "telling": None if witness.telling is None else events_to_data(witness.telling),
-            }
+            {**fields(witness, "path"), "changes": plain(dict(witness.changes)),
+             **fields(witness, "sequences telling")}
             for witness in calibration.witnesses
         ],
-        "certificate": {**_listed(certificate), "holds": calibration.certificate.holds},
-        "not_asked": list(calibration.not_asked),
+        "certificate": {
+            **plain(certificate), "decided": dict(certificate.decided),
+            "states": list(map(repr, certificate.states)), "holds": certificate.holds,
+        },
+        **fields(calibration, "not_asked"),
         "campaign": None if campaign is None else report_data(campaign),
-        "steps": [asdict(step) for step in calibration.steps],
-        "seconds": calibration.seconds,
-    }
-
-
-def _listed(value: Any) -> Any:
-    """With lists in place of tuples, as JSON has them."""
-    if isinstance(value, dict):
-        return {key: _listed(item) for key, item in value.items()}
-    return list(map(_listed, value)) if isinstance(value, tuple | list) else value
+        **fields(calibration, "steps seconds"),
+    }  # fmt: skip

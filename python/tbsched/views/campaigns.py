@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
 
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
-from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
     card,
     code_html,
@@ -19,15 +17,16 @@ from tbsched.views.cards import (
     tiles_html,
 )
 from tbsched.views.differences import diff_data, diff_part, diff_text
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines
 from tbsched.views.words import counted, more_of
 
 _COUNTEREXAMPLES_SHOWN = 10
 _CODE = 20_000  # characters
 _NUMBERS = (
-    "seed", "predictor", "policy", "level", "examples", "disagreements", "launches", "blocks",
-    "occupancy", "exact", "replayed", "unpredicted", "shrinking", "seconds", "ended",
-)  # fmt: skip
+    "seed predictor policy level examples disagreements launches blocks occupancy exact replayed "
+    "unpredicted shrinking seconds ended"
+)
 
 
 def counterexample_short(found: Counterexample) -> str:
@@ -164,54 +163,34 @@ def _code(found: Counterexample, *, is_open: bool) -> Markup:
 
 def report_columns(report: Report) -> dict[str, Any]:
     """A row per counterexample, in the order in which they were found."""
-    rows = list(map(_row, report.counterexamples))
-    names = (
-        "id", "like", "shrunk", "replayed", "events", "launches", "blocks", "level", "launch",
-        "name", "different_blocks", "different_sms",
-    )  # fmt: skip
-    return {name: [row[name] for row in rows] for name in names}
-
-
-def _row(example: Counterexample) -> dict[str, Any]:
-    launches = example.sequence.launches
-    first = example.diff.first_divergence
-    assert first is not None  # a counterexample differs somewhere
+    found = report.counterexamples
+    launches = [example.sequence.launches for example in found]
+    first = [example.diff.first_divergence for example in found]
+    differs = [one for one in first if one is not None]  # all do
     return {
-        **{name: getattr(example, name) for name in ("id", "like", "shrunk", "replayed")},
-        "events": len(example.sequence),
-        "launches": len(launches),
-        "blocks": sum(launch.blocks for launch in launches),
-        "level": first.level,
-        "launch": first.launch,
-        "name": launches[first.launch].name,
-        "different_blocks": len(first.blocks),
-        "different_sms": len(first.sms),
+        **columns_of(found, "id like shrunk replayed"),
+        "events": [len(example.sequence) for example in found],
+        "launches": list(map(len, launches)),
+        "blocks": [sum(launch.blocks for launch in own) for own in launches],
+        **columns_of(differs, "level launch"),
+        "name": [own[one.launch].name for own, one in zip(launches, differs, strict=True)],
+        "different_blocks": [len(one.blocks) for one in differs],
+        "different_sms": [len(one.sms) for one in differs],
     }
 
 
 def report_data(report: Report) -> dict[str, Any]:
     """The numbers of a campaign, and its counterexamples."""
     return {
-        **{name: getattr(report, name) for name in _NUMBERS},
+        **fields(report, _NUMBERS),
         "counterexamples": list(map(counterexample_data, report.counterexamples)),
-        "unstable": [
-            {"events": events_to_data(found.sequence), "reason": found.reason}
-            for found in report.unstable
-        ],
-        "lost": list(map(asdict, report.lost)),
-        "coverage": {
-            "ways": dict(report.coverage.ways),
-            "refused": dict(report.coverage.refused),
-            "decided": dict(report.coverage.decided),
-        },
+        "unstable": [fields(found, "events=sequence reason") for found in report.unstable],
+        "lost": plain(report.lost),
+        "coverage": fields(report.coverage, "ways refused decided"),
     }
 
 
 def counterexample_data(found: Counterexample) -> dict[str, Any]:
     """The sequence, where the traces differ, and the test to paste."""
-    return {
-        **{name: getattr(found, name) for name in ("id", "like", "shrunk", "replayed")},
-        "events": events_to_data(found.sequence),
-        "diff": diff_data(found.diff),
-        "code": found.code,
-    }
+    own = fields(found, "id like shrunk replayed events=sequence")
+    return {**own, "diff": diff_data(found.diff), "code": found.code}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
@@ -11,13 +9,13 @@ from markupsafe import Markup
 from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
-from tbsched.program.events.launch import Launch, launch_to_data
+from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
 from tbsched.views.cards import card, keys_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.names import cut
 from tbsched.views.layout.topology import topology_of
-from tbsched.views.plain import info_data
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, launch_words, limiter_words, more_of, sms_words
@@ -176,49 +174,22 @@ def capacity_columns(found: Capacity) -> dict[str, Any]:
 
 def capacities_columns(found: Capacities) -> dict[str, Any]:
     """A row per choice, the one with most blocks first."""
-    rows = found.choices
     return {
-        **{
-            name: [getattr(row.launch, name) for row in rows]
-            for name in ("threads", "carveout", "cluster")
-        },
-        "blocks": [row.blocks for row in rows],
-        "clusters": [row.clusters for row in rows],
-        "threads_in_all": [row.threads for row in rows],
-        "idle_sms": [row.idle_sms for row in rows],
-        "limiter": [row.limiter or None for row in rows],
-        "refused": [row.refused for row in rows],
+        **columns_of((row.launch for row in found.choices), "threads carveout cluster"),
+        **columns_of(found.choices, "blocks clusters threads_in_all=threads idle_sms"),
+        "limiter": [row.limiter or None for row in found.choices],
+        **columns_of(found.choices, "refused"),
     }
 
 
 def capacity_data(found: Capacity) -> dict[str, Any]:
     """How many blocks fit, where, and what binds each class of SMs."""
-    return {
-        "device": info_data(found.device),
-        "launch": launch_to_data(found.launch),
-        "beside": launches_data(found.beside),
-        "state": found.state.components(),
-        "blocks": found.blocks,
-        "clusters": found.clusters,
-        "fits": found.fits,
-        "smid": found.smid.tolist(),
-        "per_sm": found.per_sm.tolist(),
-        "beside_per_sm": found.beside_per_sm.tolist(),
-        "idle_sms": list(found.idle_sms),
-        "limits": limits_data(found.limits),
-    }
-
-
-def launches_data(launches: Iterable[Launch]) -> list[dict[str, Any]]:
-    return [launch_to_data(launch) for launch in launches]
-
-
-def limits_data(limits: Iterable[Limit]) -> list[dict[str, Any]]:
-    return [{**asdict(row), "sms": list(row.sms)} for row in limits]
+    return fields(
+        found,
+        "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits",
+    )
 
 
 def capacities_data(found: Capacities) -> dict[str, Any]:
     """Each choice, the one with most blocks first."""
-    choices = [{**asdict(row), "launch": launch_to_data(row.launch)} for row in found.choices]
-    device, beside = info_data(found.device), launches_data(found.beside)
-    return {"device": device, "beside": beside, "choices": choices}
+    return fields(found, "device beside choices")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from markupsafe import Markup
@@ -11,6 +10,7 @@ from markupsafe import Markup
 from tbsched.sm.characterization import Characterization, Figures, Measured, Mode, Skew
 from tbsched.sm.characterization.figures import Point
 from tbsched.views.cards import card, folded_html, rendered, text_html
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
@@ -116,48 +116,41 @@ def characterization_columns(found: Characterization) -> dict[str, Any]:
     """A row per opcode. What was not measured is None."""
     rows = found.figures
     measured = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
-    plain = ("least_stall", "overhead", "best_even", "best_uneven")
     return {
-        "opcode": [row.opcode for row in rows],
-        **{name: [_value(getattr(row, name)) for row in rows] for name in measured},
-        "spread": [row.throughput.spread if row.throughput else None for row in rows],
-        **{name: [getattr(row, name) for row in rows] for name in plain},
+        **columns_of(rows, "opcode"),
+        **{name: [_part(getattr(row, name), "value") for row in rows] for name in measured},
+        "spread": [_part(row.throughput, "spread") for row in rows],
+        **columns_of(rows, "least_stall overhead best_even best_uneven"),
         "least_warps": [min((row.least_warps or {}).values(), default=None) for row in rows],
         **{
-            f"{part}_{skew}_skew": [_skew(row, skew, part) for row in rows]
+            f"{part}_{skew}_skew": [_part(getattr(row, skew), part) for row in rows]
             for skew in ("even", "uneven")
             for part in ("starting", "ending")
         },
-        **{name: [getattr(row, name) for row in rows] for name in ("runs", "failed", "misplaced")},
-        "reason": [row.reason for row in rows],
+        **columns_of(rows, "runs failed misplaced reason"),
     }
 
 
-def _value(found: Measured | None) -> float | None:
-    return None if found is None else found.value
-
-
-def _skew(row: Figures, which: str, part: str) -> int | None:
-    skew = getattr(row, which)
-    return None if skew is None else getattr(skew, part)
+def _part(measured: Measured | Skew | None, name: str) -> float | None:
+    """A part of what was measured; None of what was not."""
+    found: float | None = getattr(measured, name, None)
+    return found
 
 
 def characterization_data(found: Characterization) -> dict[str, Any]:
     """The GPU, and the figures of each opcode."""
-    return {
-        "device": dict(found.device),
-        "figures": [
-            {
-                **asdict(each),
-                "least_warps": [
-                    {"mode": mode, "distance": distance, "warps": warps}
-                    for (mode, distance), warps in (each.least_warps or {}).items()
-                ],
-                "ends": _ends(each.ends or {}),
-            }
-            for each in found.figures
-        ],
-    }
+    figures = [
+        {
+            **plain(each),
+            "least_warps": [
+                {"mode": mode, "distance": distance, "warps": warps}
+                for (mode, distance), warps in (each.least_warps or {}).items()
+            ],
+            "ends": _ends(each.ends or {}),
+        }
+        for each in found.figures
+    ]
+    return {**fields(found, "device"), "figures": figures}
 
 
 def _ends(ends: Mapping[Point, int]) -> list[dict[str, Any]]:

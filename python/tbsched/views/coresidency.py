@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tbsched.advice.together.coresident import Coresidency
-from tbsched.advice.together.fixes.fix import Fix
 from tbsched.advice.together.given import called
 from tbsched.hardware.initial_state import InitialState
-from tbsched.program.sequence import events_to_data
 from tbsched.views.capacity import (
-    launches_data,
-    limits_data,
     limits_map,
     limits_table,
 )
 from tbsched.views.cards import card, legend_html, note_html, table_html
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.names import cut
-from tbsched.views.plain import info_data
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.sequences import rows_of, rows_table
 from tbsched.views.tables import Lines, Table, table_of
 
@@ -101,42 +96,13 @@ def coresidency_html(found: Coresidency) -> str:
 
 def coresidency_columns(found: Coresidency) -> dict[str, Any]:
     """A row per fix."""
-    return {
-        "kind": [fix.kind for fix in found.fixes],
-        "text": [fix.text for fix in found.fixes],
-        "after": [str(list(map(list, fix.after))) for fix in found.fixes],
-    }
+    after = [str(list(map(list, fix.after))) for fix in found.fixes]
+    return {**columns_of(found.fixes, "kind text"), "after": after}
 
 
 def coresidency_data(found: Coresidency) -> dict[str, Any]:
     """The answer with its reason; if it is no, what strands a block, and what to change."""
-    return {
-        "device": info_data(found.device),
-        "launches": launches_data(found.launches),
-        "groups": [list(group) for group in found.groups],
-        "after": [list(pair) for pair in found.after],
-        "safe": found.safe,
-        "argument": found.argument,
-        "proof": found.proof,
-        "full_sms": [asdict(row) for row in found.full_sms],
-        "witness": None if found.witness is None else events_to_data(found.witness),
-        "issue_times": None if found.issue_times is None else list(found.issue_times),
-        "order": list(found.order),
-        "state": None if found.state is None else found.state.components(),
-        "stranded": found.stranded,
-        "waiting": found.waiting,
-        "cause": found.cause,
-        "behind": found.behind,
-        "limits": limits_data(found.limits),
-        "fixes": [_fix(fix) for fix in found.fixes],
-        "plays": found.plays,
-    }
-
-
-def _fix(fix: Fix) -> dict[str, Any]:
-    return {
-        "kind": fix.kind,
-        "text": fix.text,
-        "launches": launches_data(fix.launches),
-        "after": [list(pair) for pair in fix.after],
-    }
+    answer = "device launches groups after safe argument proof full_sms witness issue_times order"
+    reason = "state stranded waiting cause behind limits"
+    fixes = [fields(fix, "kind text launches after") for fix in found.fixes]
+    return {**fields(found, f"{answer} {reason}"), "fixes": fixes, "plays": found.plays}

@@ -13,6 +13,7 @@ from tbsched.hardware.spec import Provenance
 from tbsched.views.cards import card, folded_html, table_html, text_html
 from tbsched.views.devices import sourced
 from tbsched.views.layout.names import cut
+from tbsched.views.plain import fields
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
@@ -133,18 +134,10 @@ def device_diff_columns(diff: DeviceDiff) -> dict[str, Any]:
 
 def device_diff_data(diff: DeviceDiff) -> dict[str, Any]:
     """Both devices by name, and the values that differ, or whose sources do."""
-    return {
-        "a": diff.a.name,
-        "b": diff.b.name,
-        "compared": diff.compared,
-        "values": [_both(row) for row in diff.values],
-        "sources": [_both(row) for row in diff.sources],
-    }
+    rows = {"values": list(map(_both, diff.values)), "sources": list(map(_both, diff.sources))}
+    return {**fields(diff, "a=a.name b=b.name compared"), **rows}
 
 
 def _both(row: Difference) -> dict[str, Any]:
-    return {
-        "path": row.path,
-        "a": sourced(row.a, row.a_origin),
-        "b": sourced(row.b, row.b_origin),
-    }
+    a, b = sourced(row.a, row.a_origin), sourced(row.b, row.b_origin)
+    return {"path": row.path, "a": a, "b": b}

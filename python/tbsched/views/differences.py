@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from tbsched.views.cards import (
 )
 from tbsched.views.layout.names import cut, label
 from tbsched.views.layout.topology import topology_of
-from tbsched.views.plain import info_data
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, launch_words, limiter_words, more_of
@@ -182,19 +181,16 @@ def _difference_map(diff: Diff, found: Divergence) -> Markup:
 
 def diff_columns(diff: Diff) -> dict[str, Any]:
     """How closely the two traces agree on each launch."""
-    launches = diff.a.sequence.launches
+    launches, sms = diff.a.sequence.launches, diff.a.device.sms
     placements = list(zip(diff.a, diff.b, strict=True))
-    sms = diff.a.device.sms
     return {
         "launch": list(range(len(launches))),
-        "name": [launch.name for launch in launches],
-        "blocks": [launch.blocks for launch in launches],
-        "occupancy": [launch.occupancy for launch in diff.launches],
-        "exact": [launch.exact for launch in diff.launches],
-        "a_placed": [a.placed for a, _ in placements],
-        "b_placed": [b.placed for _, b in placements],
-        "a_limiter": [a.limiter for a, _ in placements],
-        "b_limiter": [b.limiter for _, b in placements],
+        **columns_of(launches, "name blocks"),
+        **columns_of(diff.launches, "occupancy exact"),
+        **columns_of(diff.a, "a_placed=placed"),
+        **columns_of(diff.b, "b_placed=placed"),
+        **columns_of(diff.a, "a_limiter=limiter"),
+        **columns_of(diff.b, "b_limiter=limiter"),
         "different_blocks": [int(np.count_nonzero(a.smid != b.smid)) for a, b in placements],
         "different_sms": [
             0 if same.occupancy else int(np.count_nonzero(a.occupancy(sms) != b.occupancy(sms)))
@@ -205,16 +201,12 @@ def diff_columns(diff: Diff) -> dict[str, Any]:
 
 def diff_data(diff: Diff) -> dict[str, Any]:
     """How closely two traces agree, and where they first do not."""
-    names = [launch.name for launch in diff.a.sequence.launches]
+    launches = diff.a.sequence.launches
     return {
-        "id": diff.b.id,
-        "a": info_data(diff.a.device),
-        "b": info_data(diff.b.device),
-        "occupancy": diff.occupancy,
-        "exact": diff.exact,
+        **fields(diff, "id=b.id a=a.device b=b.device occupancy exact"),
         "launches": [
-            {"launch": number, "name": name, **asdict(launch)}
-            for number, (name, launch) in enumerate(zip(names, diff.launches, strict=True))
+            {"launch": number, "name": launch.name, **plain(same)}
+            for number, (launch, same) in enumerate(zip(launches, diff.launches, strict=True))
         ],
         "first_divergence": _divergence(diff),
     }
@@ -224,15 +216,9 @@ def _divergence(diff: Diff) -> dict[str, Any] | None:
     found = diff.first_divergence
     if found is None:
         return None
-    capacity = found.capacity
-    return {
-        "launch": found.launch,
-        "name": diff.a.sequence.launches[found.launch].name,
-        "level": found.level,
-        "blocks": found.blocks.tolist(),
-        "sms": found.sms.tolist(),
-        "a_blocks": found.a_blocks.tolist(),
-        "b_blocks": found.b_blocks.tolist(),
-        "room": None if capacity is None else capacity.blocks.tolist(),
-        "bound_by": None if capacity is None else list(capacity.limiter),
-    }
+    room = fields(found.capacity, "room=blocks bound_by=limiter") if found.capacity else {
+        "room": None, "bound_by": None,
+    }  # fmt: skip
+    name = diff.a.sequence.launches[found.launch].name
+    own = fields(found, "level blocks sms a_blocks b_blocks")
+    return {"launch": found.launch, "name": name, **own, **room}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tbsched.advice.evenness import Evenness
@@ -10,6 +9,7 @@ from tbsched.views.cards import (
     card,
     tiles_html,
 )
+from tbsched.views.plain import fields, plain
 
 
 def evenness_short(found: Evenness) -> str:
@@ -38,4 +38,4 @@ def evenness_html(found: Evenness) -> str:
 
 def evenness_data(found: Evenness) -> dict[str, Any]:
     """Whether an even spread is certain, and why."""
-    return {**asdict(found), "share": list(found.share)}
+    return {**plain(found), **fields(found, "share")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from tbsched.advice.account.idle import (
     WITHIN,
 )
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
-from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
     card,
     folded_html,
@@ -36,6 +34,7 @@ from tbsched.views.cards import (
 from tbsched.views.layout.colours import TRANSFER_COLOUR
 from tbsched.views.layout.lanes import Spans, spans_by_stream, spans_measured, spans_of
 from tbsched.views.layout.names import cut, cut_apart
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.programs import program_names, streams_timeline
 from tbsched.views.svg.timeline import Names
 from tbsched.views.tables import Lines, Table, table_of
@@ -460,19 +459,13 @@ def explanation_columns(found: Explanation) -> dict[str, Any]:
     """A row per cause of each gap, the most costly gap first."""
     launches = found.program.sequence.launches
     rows = [(number, gap, cause) for number, gap in enumerate(found.gaps) for cause in gap.causes]
+    gaps, causes = [gap for _, gap, _ in rows], [cause for _, _, cause in rows]
     return {
         "gap": [number for number, _, _ in rows],
-        "kind": [gap.kind for _, gap, _ in rows],
-        "gpu": [gap.gpu for _, gap, _ in rows],
-        "launch": [gap.launch for _, gap, _ in rows],
-        "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for _, gap, _ in rows],
-        "begin": [gap.begin for _, gap, _ in rows],
-        "end": [gap.end for _, gap, _ in rows],
-        "cost": [gap.cost for _, gap, _ in rows],
-        "cause": [cause.cause for _, _, cause in rows],
-        "seconds": [cause.seconds for _, _, cause in rows],
-        "behind": [cause.behind for _, _, cause in rows],
-        "by": [cause.by for _, _, cause in rows],
+        **columns_of(gaps, "kind gpu launch"),
+        "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for gap in gaps],
+        **columns_of(gaps, "begin end cost"),
+        **columns_of(causes, "cause seconds behind by"),
     }
 
 
@@ -481,29 +474,14 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     launches = found.program.sequence.launches
     gaps = [
         {
-            "kind": gap.kind,
-            "gpu": gap.gpu,
-            "launch": gap.launch,
+            **fields(gap, "kind gpu launch"),
             "name": launches[gap.launch].name if gap.launch >= 0 else gap.name,
-            "begin": gap.begin,
-            "end": gap.end,
-            "cost": gap.cost,
+            **fields(gap, "begin end cost"),
             "causes": [
-                {**asdict(cause), "words": cause_words(found, gap, cause)} for cause in gap.causes
+                {**plain(cause), "words": cause_words(found, gap, cause)} for cause in gap.causes
             ],
         }
         for gap in found.gaps
-    ]
-    changes = [
-        {
-            "change": change.what,
-            "saves": change.saves,
-            "is_bound": change.is_bound,
-            "condition": change.condition,
-            "makespan": change.makespan,
-            "events": events_to_data(change.sequence),
-        }
-        for change in found.changes
     ]
     prediction = found.prediction
     return {
@@ -512,12 +490,12 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
         "account": [row._asdict() for row in found.account],
         "makespan": found.makespan,
         "predicted": None if prediction is None else prediction.makespan,
-        "threshold": found.threshold,
-        "filled": found.filled,
-        "idle": found.idle,
+        **fields(found, "threshold filled idle"),
         "gaps": gaps,
-        "changes": changes,
-        "fitted": list(found.program.fitted),
-        "notes": list(found.notes),
+        "changes": [
+            fields(change, "change=what saves is_bound condition makespan events=sequence")
+            for change in found.changes
+        ],
+        **fields(found, "fitted=program.fitted notes"),
         "assumed": assumed_words(found),
     }

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
-from tbsched.program.events.launch import launch_to_data
 from tbsched.views.cards import (
     card,
     table_html,
     text_html,
 )
 from tbsched.views.evenness import evenness_data
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
-
-_OF_LAUNCH = ("threads", "blocks", "registers", "shared_memory")
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:
@@ -86,48 +83,32 @@ def launch_configs_html(configs: LaunchConfigs) -> str:
 
 def launch_configs_columns(configs: LaunchConfigs) -> dict[str, Any]:
     """A row per block size."""
-    rows = list(map(_config_row, configs))
-    return {name: [row[name] for row in rows] for name in _launch_config_names()}
-
-
-def _launch_config_names() -> tuple[str, ...]:
-    room = ("least_per_sm", "most_per_sm", "fit_an_sm", "limiter", "even")
-    return (*_OF_LAUNCH, *room, "accepted", "rejected", "estimate")
-
-
-def _config_row(row: LaunchConfig) -> dict[str, Any]:
-    found = row.evenness
-    share = (None, None) if found is None else found.share
+    rooms = [row.evenness for row in configs]
     return {
-        **{name: getattr(row.launch, name) for name in _OF_LAUNCH},
-        "least_per_sm": share[0],
-        "most_per_sm": share[1],
-        "fit_an_sm": None if found is None else found.blocks_per_sm,
-        "limiter": None if found is None else found.limiter,
-        "even": None if found is None else found.forced,
-        "accepted": row.accepted,
-        "rejected": "; ".join(row.rejected) or None,
-        "estimate": row.estimate,
+        **columns_of((row.launch for row in configs), "threads blocks registers shared_memory"),
+        "least_per_sm": [None if room is None else room.share[0] for room in rooms],
+        "most_per_sm": [None if room is None else room.share[1] for room in rooms],
+        "fit_an_sm": [None if room is None else room.blocks_per_sm for room in rooms],
+        "limiter": [None if room is None else room.limiter for room in rooms],
+        "even": [None if room is None else room.forced for room in rooms],
+        **columns_of(configs, "accepted"),
+        "rejected": ["; ".join(row.rejected) or None for row in configs],
+        **columns_of(configs, "estimate"),
     }
 
 
 def launch_configs_data(configs: LaunchConfigs) -> dict[str, Any]:
     """The kernel, and each block size with what speaks against it."""
+    rows = [
+        {
+            **fields(row, "launch accepted rejected reasons estimate"),
+            "evenness": None if row.evenness is None else evenness_data(row.evenness),
+        }
+        for row in configs
+    ]
     return {
-        "device": configs.device,
-        "kernel": asdict(configs.kernel),
-        "configs": list(map(_config_data, configs)),
-        "code": None if configs.code is None else asdict(configs.code),
+        **fields(configs, "device kernel"),
+        "configs": rows,
+        "code": plain(configs.code),
         "advised": None if configs.advised is None else configs.rows.index(configs.advised),
-    }
-
-
-def _config_data(row: LaunchConfig) -> dict[str, Any]:
-    return {
-        "launch": launch_to_data(row.launch),
-        "accepted": row.accepted,
-        "rejected": list(row.rejected),
-        "reasons": [asdict(reason) for reason in row.reasons],
-        "estimate": row.estimate,
-        "evenness": None if row.evenness is None else evenness_data(row.evenness),
     }

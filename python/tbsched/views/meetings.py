@@ -9,6 +9,7 @@ from tbsched.views.cards import (
     card,
     text_html,
 )
+from tbsched.views.plain import fields
 from tbsched.views.traces import trace_data, trace_head
 from tbsched.views.words import (
     counted,
@@ -44,9 +45,5 @@ def meeting_html(found: Meeting) -> str:
 
 def meeting_data(found: Meeting) -> dict[str, Any]:
     """Whether each group has met, how many blocks never came, and where the others went."""
-    return {
-        "groups": [list(group) for group in found.groups],
-        "met": list(found.met),
-        "missing": {str(launch): blocks for launch, blocks in found.missing.items()},
-        "trace": trace_data(found.trace),
-    }
+    missing = {str(launch): blocks for launch, blocks in found.missing.items()}
+    return {**fields(found, "groups met"), "missing": missing, "trace": trace_data(found.trace)}

@@ -1,19 +1,68 @@
-"""Values of the program and of traces as what JSON can hold."""
+"""Values as what JSON can hold, and fields of them as columns of tables.
+
+A name of a field may be ``key=attribute`` where the two differ; ``config=config.name`` reaches
+further in.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+from collections.abc import Iterable, Mapping
+from operator import attrgetter
 from typing import Any
 
-from tbsched.program.arrays import StructuredArray
+import numpy as np
+
+from tbsched.hardware.initial_state import InitialState
+from tbsched.program.events.launch import Launch, launch_to_data
+from tbsched.program.sequence import Sequence, events_to_data
 from tbsched.traces.placement import DeviceInfo
 
 
-def info_data(info: DeviceInfo) -> dict[str, Any]:
-    """As the header of a trace file has it."""
-    return {"name": info.name, "sms": info.sms, **info.details}
+def fields(value: object, names: str) -> dict[str, Any]:
+    """Some fields of a value as what JSON can hold."""
+    return {key: plain(get(value)) for key, get in _named(names)}
 
 
-def rows_data(table: StructuredArray) -> list[dict[str, Any]]:
+def columns_of(rows: Iterable[object], names: str) -> dict[str, list[Any]]:
+    """A column for each of some fields of several values."""
+    each = list(rows)
+    return {key: list(map(get, each)) for key, get in _named(names)}
+
+
+@functools.cache
+def _named(names: str) -> list[tuple[str, attrgetter[Any]]]:
+    """The keys, and what gets the value of each."""
+    pairs = [name.partition("=") for name in names.split()]
+    return [(key, attrgetter(attribute or key)) for key, _, attribute in pairs]
+
+
+def plain(value: Any) -> Any:
+    """A value as what JSON can hold; of what it does not know the parts, the value itself."""
+    match value:
+        case np.ndarray():
+            return _rows(value) if value.dtype.names else value.tolist()
+        case Sequence():
+            return events_to_data(value)
+        case Launch():
+            return launch_to_data(value)
+        case InitialState():
+            return value.components()
+        case DeviceInfo():  # as the header of a trace file has it
+            return {"name": value.name, "sms": value.sms, **value.details}
+        case Mapping():
+            return {key: plain(item) for key, item in value.items()}
+        case list() | tuple():
+            return list(map(plain, value))
+    if dataclasses.is_dataclass(value):
+        return {
+            field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
+    return value
+
+
+def _rows(table: np.ndarray[Any, Any]) -> list[dict[str, Any]]:
     """An object per row of a structured array."""
     names = table.dtype.names or ()
     columns = [table[name].tolist() for name in names]

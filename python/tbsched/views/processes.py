@@ -17,7 +17,7 @@ from tbsched.views.cards import (
 )
 from tbsched.views.layout.colours import PALETTE, TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import spans_by_stream, spans_of
-from tbsched.views.plain import rows_data
+from tbsched.views.plain import fields
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.traces import (
@@ -126,9 +126,5 @@ def processes_columns(found: Processes) -> dict[str, Any]:
 
 def processes_data(found: Processes) -> dict[str, Any]:
     """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
-    return {
-        "makespan": found.makespan,
-        "turns": rows_data(found.turns),
-        "traces": [trace_data(trace) for trace in found.traces],
-        "seen": [trace_data(trace) for trace in found.seen],
-    }
+    traces, seen = (list(map(trace_data, own)) for own in (found.traces, found.seen))
+    return {**fields(found, "makespan turns"), "traces": traces, "seen": seen}

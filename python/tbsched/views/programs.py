@@ -9,12 +9,12 @@ from markupsafe import Markup
 
 from tbsched.program.events.launch import Launch
 from tbsched.program.program import Program
-from tbsched.program.sequence import Event, GraphLaunch, events_to_data
+from tbsched.program.sequence import Event, GraphLaunch
 from tbsched.views.cards import card, legend_html, table_html, text_html
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import Spans, spans_measured
 from tbsched.views.layout.names import cut_apart, span_names
-from tbsched.views.plain import rows_data
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, more_of, seconds_words
@@ -23,7 +23,6 @@ _SPAN_NAME = 40
 _STREAMS = (420, 30, 13)  # pixels: of all rows, and of one at most and at least
 KERNELS_SHOWN = 30
 _STREAMS_SHOWN = 20
-_OF_LAUNCH = ("blocks", "threads", "registers", "shared_memory", "cluster", "priority", "host")
 
 
 def measured_html(program: Program) -> list[Markup]:
@@ -134,13 +133,12 @@ def program_html(program: Program) -> str:
 
 def program_columns(program: Program) -> dict[str, Any]:
     """What was launched, when it was called, when it ran, and how long its blocks run."""
-    launches = program.sequence.launches
-    measured = program.measured
+    launches, measured = program.sequence.launches, program.measured
     durations = [launch.block_durations() for launch in launches]
     return {
         "launch": np.arange(len(launches)),
         **{name: measured[name].copy() for name in measured.dtype.names or ()},
-        **{name: [getattr(launch, name) for launch in launches] for name in _OF_LAUNCH},
+        **columns_of(launches, "blocks threads registers shared_memory cluster priority host"),
         "duration": [None if each is None else float(each.mean()) for each in durations],
         "fitted": list(program.fitted) or [None] * len(launches),
     }
@@ -148,17 +146,8 @@ def program_columns(program: Program) -> dict[str, Any]:
 
 def program_data(program: Program) -> dict[str, Any]:
     """What was launched, what was measured, and what was assumed."""
-    return {
-        "format": program.format,
-        "device": program.device,
-        "sms": program.sms,
-        "streams": list(program.streams),
-        "events": events_to_data(program.sequence),
-        "host": list(program.host),
-        "measured": rows_data(program.measured),
-        "transfers": rows_data(program.transfers),
-        "fitted": list(program.fitted),
-        "kernel_overhead": program.kernel_overhead,
-        "sources": dict(program.sources),
-        "assumed": list(program.assumed),
-    }
+    return fields(
+        program,
+        "format device sms streams events=sequence host measured transfers fitted kernel_overhead "
+        "sources assumed",
+    )

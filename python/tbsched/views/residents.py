@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from tbsched.views.layout.colours import colours_of_names
 from tbsched.views.layout.names import cut, cut_apart
 from tbsched.views.layout.sms import fullest, usage_of
 from tbsched.views.layout.topology import topology_of
-from tbsched.views.plain import info_data, rows_data
+from tbsched.views.plain import fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, more_of, seconds_words, size_words
@@ -158,13 +157,7 @@ def residents_columns(held: Residents) -> dict[str, Any]:
 
 def residents_data(held: Residents) -> dict[str, Any]:
     """What every SM holds at one moment."""
-    arrays = ("configured", "turn", "registers_per_warp", "shared_memory")
-    return {
-        "device": info_data(held.device),
-        "at": held.at,
-        "names": list(held.names),
-        "limits": asdict(held.limits),
-        "rows": rows_data(held.rows),
-        "pieces": rows_data(held.pieces),
-        **{name: getattr(held, name).tolist() for name in arrays},
-    }
+    return fields(
+        held,
+        "device at names limits rows pieces configured turn registers_per_warp shared_memory",
+    )

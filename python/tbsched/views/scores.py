@@ -14,6 +14,7 @@ from tbsched.views.cards import (
     tiles_html,
 )
 from tbsched.views.differences import diff_part
+from tbsched.views.plain import fields
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, percent_words
 
@@ -87,12 +88,8 @@ def score_html(score: Score) -> str:
 
 def score_data(score: Score) -> dict[str, Any]:
     """How often a predictor agrees with traces."""
-    counts = ("sequences", "launches", "occupancy", "exact", "whole")
     return {
-        "device": score.device,
-        "policy": score.policy,
-        **{name: getattr(score, name) for name in counts},
-        "agrees": score.agrees,
+        **fields(score, "device policy sequences launches occupancy exact whole agrees"),
         "skipped": [{"id": name, "reason": reason} for name, reason in score.skipped],
         "misses": [diff.b.id for diff in score.misses],
     }

@@ -14,12 +14,17 @@ from tbsched.sm.results import Simulation, Simulations
 from tbsched.views.cards import card, folded_html, table_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.lanes import spans_of
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, more_of
 
 _ACTIVATE, _PRECHARGE = 0, 3  # of the kinds of commands
 _ROWS_SHOWN = 60
+_FIGURES = (
+    "inactive memory_blocked without_warps l1_miss_rate l2_hit_rate row_hit_rate bank_parallelism "
+    "latency queueing"
+)
 _ROWS = (420, 26, 13)  # pixels: of all rows, and of one at most and at least
 
 
@@ -224,51 +229,23 @@ def simulations_html(found: Simulations) -> str:
 
 def simulation_columns(found: Simulation) -> dict[str, Any]:
     """A row per block."""
-    return {
-        "block": list(range(len(found.core))),
-        "core": found.core,
-        "start": found.start,
-        "end": found.end,
-    }
+    times = {name: getattr(found, name) for name in ("core", "start", "end")}
+    return {"block": list(range(len(found.core))), **times}
 
 
 def simulations_columns(found: Simulations) -> dict[str, Any]:
     """A row per simulation."""
-    rows = found.rows
-    figures = (
-        "workload", "scheduler", "ipc", "inactive", "memory_blocked", "without_warps",
-        "l1_miss_rate", "l2_hit_rate", "row_hit_rate", "bank_parallelism", "latency", "queueing",
-    )  # fmt: skip
     return {
-        **{name: [getattr(row, name) for row in rows] for name in figures},
-        "config": [row.config.name for row in rows],
-        "speedup": [found.speedup(number) for number in range(len(rows))],
-        "cycles": [row.counts["cycles"] for row in rows],
-        "instructions": [row.counts["instructions"] for row in rows],
+        **columns_of(found, f"workload scheduler ipc {_FIGURES} config=config.name"),
+        "speedup": [found.speedup(number) for number in range(len(found))],
+        **{name: [row.counts[name] for row in found] for name in ("cycles", "instructions")},
     }
 
 
 def simulation_data(found: Simulation) -> dict[str, Any]:
     """What ran, the figures, the counts, and when each block ran."""
-    return {
-        "workload": found.workload,
-        "scheduler": found.scheduler,
-        "config": found.config.name,
-        "ipc": found.ipc,
-        "inactive": found.inactive,
-        "memory_blocked": found.memory_blocked,
-        "without_warps": found.without_warps,
-        "l1_miss_rate": found.l1_miss_rate,
-        "l2_hit_rate": found.l2_hit_rate,
-        "row_hit_rate": found.row_hit_rate,
-        "bank_parallelism": found.bank_parallelism,
-        "latency": found.latency,
-        "queueing": found.queueing,
-        "counts": dict(found.counts),
-        "core": found.core.tolist(),
-        "start": found.start.tolist(),
-        "end": found.end.tolist(),
-    }
+    what = "workload scheduler config=config.name ipc"
+    return fields(found, f"{what} {_FIGURES} counts core start end")
 
 
 def simulations_data(found: Simulations) -> list[dict[str, Any]]:

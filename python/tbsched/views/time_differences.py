@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from tbsched.comparison.times import TimeDiff
@@ -12,6 +11,7 @@ from tbsched.views.cards import (
     text_html,
     tiles_html,
 )
+from tbsched.views.plain import columns_of, plain
 from tbsched.views.tables import table_of
 from tbsched.views.words import more_of, seconds_words
 
@@ -65,12 +65,11 @@ def time_diff_html(diff: TimeDiff) -> str:
 
 def time_diff_columns(diff: TimeDiff) -> dict[str, Any]:
     """How far each launch ran from when it was predicted to."""
-    names = ("start_error", "end_error", "starts")
-    found = {name: [getattr(launch, name) for launch in diff.launches] for name in names}
-    return {"launch": list(range(len(diff.launches))), **found}
+    numbers = list(range(len(diff.launches)))
+    return {"launch": numbers, **columns_of(diff.launches, "start_error end_error starts")}
 
 
 def time_diff_data(diff: TimeDiff) -> dict[str, Any]:
     """How far a timed prediction is from what ran."""
-    rows = [{"launch": number, **asdict(row)} for number, row in enumerate(diff.launches)]
-    return {**asdict(diff), "launches": rows}
+    rows = [{"launch": number, **plain(row)} for number, row in enumerate(diff.launches)]
+    return {**plain(diff), "launches": rows}

@@ -9,8 +9,6 @@ from markupsafe import Markup
 
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
-from tbsched.program.sequence import events_to_data
-from tbsched.traces.placement import Placement
 from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
@@ -27,7 +25,7 @@ from tbsched.views.layout.graphs import launched_and_released, words_of
 from tbsched.views.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
 from tbsched.views.layout.names import cut, label, span_names
 from tbsched.views.layout.sms import standing
-from tbsched.views.plain import info_data, rows_data
+from tbsched.views.plain import fields
 from tbsched.views.svg.levels import Level, levels_html
 from tbsched.views.svg.moments import moments_html
 from tbsched.views.svg.standing import standing_html
@@ -58,7 +56,6 @@ _NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
 BY_STREAM = (420, 34, 13)
 _LANE = 2  # pixels, the least that can be seen
-_ARRAYS = ("smid", "final_smid", "start_ns", "end_ns", "warp_slots")
 
 
 def trace_short(trace: Trace) -> str:
@@ -384,26 +381,20 @@ def _joined(smids: list[Int32Array]) -> Int32Array:
 
 def trace_data(trace: Trace) -> dict[str, Any]:
     """Where the blocks of each launch went, and when, and what launches waited for."""
-    pairs = zip(trace.sequence.launches, trace, strict=True)
+    where = "smid final_smid start_ns end_ns warp_slots"
+    launches = [
+        {
+            "launch": number,
+            **fields(launch, "name blocks"),
+            **fields(placement, f"placed limiter hardware_queue {where}"),
+        }
+        for number, (launch, placement) in enumerate(
+            zip(trace.sequence.launches, trace, strict=True)
+        )
+    ]
     return {
-        "id": trace.id,
-        "device": info_data(trace.device),
-        "events": events_to_data(trace.sequence),
-        "launches": [_launch(number, *pair) for number, pair in enumerate(pairs)],
+        **fields(trace, "id device events=sequence"),
+        "launches": launches,
         "makespan": trace.makespan if len(trace) and has_times(trace) else None,
-        "transfer_ns": None if trace.transfer_ns is None else trace.transfer_ns.tolist(),
-        "waits": None if trace.waits is None else rows_data(trace.waits),
-    }
-
-
-def _launch(number: int, launch: Launch, placement: Placement) -> dict[str, Any]:
-    arrays = {key: getattr(placement, key) for key in _ARRAYS}
-    return {
-        "launch": number,
-        "name": launch.name,
-        "blocks": launch.blocks,
-        "placed": placement.placed,
-        "limiter": placement.limiter,
-        "hardware_queue": placement.hardware_queue,
-        **{key: None if x is None else x.tolist() for key, x in arrays.items()},
+        **fields(trace, "transfer_ns waits"),
     }

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 from typing import Any
 
-from tbsched.sm.rewriting import Ratio, Search, Timing, Variant, Variants
+from tbsched.sm.rewriting import Ratio, Search, Timing, Variants
 from tbsched.views.cards import card
+from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
 
@@ -23,8 +23,7 @@ SEARCH = (
     "95 %",
     "",
 )
-OF_VARIANT = ("name", "kernel", "registers", "order", "moved", "resident")
-_OF_TIMING = ("median", "mean", "least", "spread", "dropped")
+_VARIANT = "name kernel registers order moved resident"
 
 
 def variants_short(found: Variants) -> str:
@@ -101,48 +100,40 @@ def search_html(found: Search) -> str:
 
 def variants_data(found: Variants) -> dict[str, Any]:
     """The kernel, and an object for each variant."""
-    return {"kernel": found.kernel, "variants": [_variant(each) for each in found]}
+    return {"kernel": found.kernel, "variants": [fields(each, _VARIANT) for each in found]}
 
 
 def search_data(found: Search) -> dict[str, Any]:
     """An object for each variant with all of its times, and what the search says."""
-    return {
-        "timings": [
-            {
-                "variant": _variant(row.variant),
-                "seconds": list(row.seconds),
-                "ratio": _ratio(row.ratio),
-                "dropped": row.dropped,
-            }
-            for row in found.timings
-        ],
-        "best": found.best.variant.name,
-        "gain": _ratio(found.gain),
-        "better": found.better,
-    }
-
-
-def _variant(found: Variant) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in OF_VARIANT}
+    timings = [
+        {
+            "variant": fields(row.variant, _VARIANT),
+            "seconds": list(row.seconds),
+            "ratio": _ratio(row.ratio),
+            "dropped": row.dropped,
+        }
+        for row in found.timings
+    ]
+    best, gain = found.best.variant.name, _ratio(found.gain)
+    return {"timings": timings, "best": best, "gain": gain, "better": found.better}
 
 
 def _ratio(found: Ratio) -> dict[str, float | None]:
-    return {name: value if math.isfinite(value) else None for name, value in asdict(found).items()}
+    known = plain(found).items()
+    return {name: value if math.isfinite(value) else None for name, value in known}
 
 
 def variants_columns(found: Variants) -> dict[str, Any]:
     """A row per variant."""
-    return {name: [getattr(each, name) for each in found] for name in OF_VARIANT}
+    return columns_of(found, _VARIANT)
 
 
 def search_columns(found: Search) -> dict[str, Any]:
     """A row per variant."""
     rows = found.timings
     return {
-        "name": [row.variant.name for row in rows],
+        **columns_of(rows, "name=variant.name"),
         "runs": [len(row.seconds) for row in rows],
-        **{name: [getattr(row, name) for row in rows] for name in _OF_TIMING},
-        "ratio": [row.ratio.value for row in rows],
-        "ratio_low": [row.ratio.low for row in rows],
-        "ratio_high": [row.ratio.high for row in rows],
+        **columns_of(rows, "median mean least spread dropped"),
+        **columns_of(rows, "ratio=ratio.value ratio_low=ratio.low ratio_high=ratio.high"),
     }

@@ -6,13 +6,13 @@ from typing import Any
 
 from tbsched.advice.change import Change
 from tbsched.advice.what_if import WhatIf
-from tbsched.program.sequence import events_to_data
 from tbsched.views.cards import (
     bars_html,
     card,
     legend_html,
     note_html,
 )
+from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import more_of, seconds_words
 
@@ -64,18 +64,13 @@ def what_if_html(found: WhatIf) -> str:
 def what_if_columns(found: WhatIf) -> dict[str, Any]:
     """A row per change, the program as it is before them."""
     rows = (found.given, *found.changes)
-    return {
-        "change": [row.what for row in rows],
-        "makespan": [row.makespan for row in rows],
-        "times_as_fast": [speedup(found.given, row) for row in rows],
-    }
+    faster = [speedup(found.given, row) for row in rows]
+    return {**columns_of(rows, "change=what makespan"), "times_as_fast": faster}
 
 
 def what_if_data(found: WhatIf) -> dict[str, Any]:
     """The program as it is, and each change."""
-    return {"given": _change(found.given), "changes": list(map(_change, found.changes))}
-
-
-def _change(row: Change) -> dict[str, Any]:
-    events = events_to_data(row.sequence)
-    return {"change": row.what, "makespan": row.makespan, "events": events}
+    given, *changes = (
+        fields(row, "change=what makespan events=sequence") for row in (found.given, *found.changes)
+    )
+    return {"given": given, "changes": changes}
