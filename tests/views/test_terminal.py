@@ -65,8 +65,8 @@ def test_command_line_prints_nothing_that_is_obeyed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, err = io.StringIO(), io.StringIO()
-    monkeypatch.setattr(console.console, "file", out)
-    monkeypatch.setattr(console._notes, "file", err)
+    monkeypatch.setattr(console.console, "_file", out)
+    monkeypatch.setattr(console._notes, "_file", err)
     console.show(f"{HOSTILE}: 3 of 4")
     console.show(table_of(("name",), [(HOSTILE,)]))
     console.note(f"tbsched: {HOSTILE}: no such file")
@@ -83,7 +83,7 @@ def test_tables_are_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> 
         assert max(map(len, lines)) <= width
         assert len(set(lines)) == len(lines)  # kernels that differ are told apart
     out = io.StringIO()
-    monkeypatch.setattr(console.console, "file", out)
+    monkeypatch.setattr(console.console, "_file", out)
     monkeypatch.setattr(console.console, "_force_terminal", True)
     monkeypatch.setenv("COLUMNS", "70")
     console.show(sequence)

@@ -6,11 +6,8 @@ import functools
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from importlib import resources
-from typing import Any
 
-import jinja2
 import numpy as np
 from markupsafe import Markup
 
@@ -18,14 +15,13 @@ from tbsched import shown, storage
 from tbsched.program.events.launch import Launch
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.names import cut, cut_apart, kernels_of, labels_of
+from tbsched.views.svg.markup import block, element, lines
 from tbsched.views.tables import Table
 from tbsched.views.words import launch_words
 
-# Kernels may be called anything. Of other characters no HTML is made, and what turns the direction
-# of writing would turn what stands around it, too.
-_NOT_IN_HTML = re.compile(
-    "[^\t\n\r\u0020-\u007e\u00a0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-    "|[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+_PAGE_STYLE = (
+    "body { margin: 0; padding: 24px; background: light-dark(#eef0f3, #0d0f12); } "
+    "body > .tbsched { margin: 0 auto; }"
 )
 _KERNELS_SHOWN = 12
 _NAMES = "name"  # of the column of kernels' names, which are cut
@@ -57,9 +53,15 @@ def to_html(value: object, path: str | os.PathLike[str] | None = None) -> str:
         >>> page.startswith("<!DOCTYPE html>")
         True
     """
-    body = Markup(shown.html(value))
-    title = shown.short(value)
-    page = str(rendered("page.html", body=body, title=title))
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("title", shown.short(value)),
+        element("style", Markup(_PAGE_STYLE)),
+    ]
+    parts = [block("head", head), block("body", [Markup(shown.html(value))])]
+    page = f"<!DOCTYPE html>\n{block('html', parts, lang='en')}"
     if path is not None:
         with storage.replacing(storage.as_path(path)) as out:
             out.write(page.encode())
@@ -68,73 +70,21 @@ def to_html(value: object, path: str | os.PathLike[str] | None = None) -> str:
 
 def card(title: str, *parts: Markup | Table, sub: str = "") -> str:
     """A view: a heading, and what is under it; with the style that it needs."""
-    style = Markup(_style())
     drawn = [table_html(part) if isinstance(part, Table) else part for part in parts]
-    return str(rendered("card.html", title=title, sub=sub, parts=drawn, style=style))
-
-
-def rendered(template: str, **values: Any) -> Markup:
-    """A template with values in it, all of which are escaped."""
-    return Markup(_environment().get_template(template).render(**values))
-
-
-@functools.cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.FunctionLoader(_source),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        finalize=_clean,
-    )
-
-
-def _source(name: str) -> str:
-    return (resources.files("tbsched.views") / "templates" / name).read_text("utf-8")
+    below = element("p", sub, class_="sub") if sub else ""
+    head = [element("style", Markup(_style())), element("h2", title), below]
+    return str(block("div", [*head, *drawn], class_="tbsched"))
 
 
 @functools.cache
 def _style() -> str:
-    # Of a notebook's cells each has a copy: no blanks that say nothing.
-    return re.sub(r"\s*([{};,])\s*", r"\1", _source("style.css")).strip()
-
-
-def _clean(value: object) -> object:
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return _NOT_IN_HTML.sub("\ufffd", value)
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A cell of a table.
-
-    Attributes:
-        text: shown.
-        style: classes of the style sheet.
-        title: the whole text, where it is cut.
-        colour: of a mark before the text.
-    """
-
-    text: str
-    style: str = ""
-    title: str = ""
-    colour: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    title: str
-    right: bool
+    """The style sheet. Of a notebook's cells each has a copy: no blanks that say nothing."""
+    sheet = (resources.files("tbsched.views") / "style.css").read_text("utf-8")
+    return re.sub(r"\s*([{};,])\s*", r"\1", sheet).strip()
 
 
 def table_html(
-    table: Table,
-    heading: str = "",
-    *,
-    marks: Sequence[str] = (),
-    styles: Sequence[str] = (),
+    table: Table, heading: str = "", *, marks: Sequence[str] = (), styles: Sequence[str] = ()
 ) -> Markup:
     """A table as it is shown in a terminal.
 
@@ -144,37 +94,52 @@ def table_html(
         marks: a colour per row, before the text of its first column; empty: none.
         styles: a class per row for its last column; empty: none.
     """
-    columns = [
-        _Column(title, position not in table.left) for position, title in enumerate(table.headings)
-    ]
-    texts = [list(column) for column in zip(*table.rows, strict=True)] or [[] for _ in columns]
-    shown = [
-        cut_apart(own, _WIDEST) if column.title == _NAMES else [cut(text, _LONGEST) for text in own]
-        for column, own in zip(columns, texts, strict=True)
-    ]
-    wide = [
-        column.title != _NAMES
-        and not column.right
-        and any(len(text) > _SENTENCE and " " in text for text in own)
-        for column, own in zip(columns, texts, strict=True)
+    columns = []
+    for place, title in enumerate(table.headings):
+        own = [row[place] for row in table.rows]
+        is_name, is_left = title == _NAMES, place in table.left
+        is_wide = any(len(text) > _SENTENCE and " " in text for text in own)
+        style = "r" if not is_left else "w" if is_wide and not is_name else ""
+        short = cut_apart(own, _WIDEST) if is_name else [cut(text, _LONGEST) for text in own]
+        columns.append([(text, cell, style) for text, cell in zip(own, short, strict=True)])
+    head = [
+        element("th", title, class_=None if place in table.left else "r")
+        for place, title in enumerate(table.headings)
     ]
     rows = []
-    for number, row in enumerate(table.rows):
+    for number, row in enumerate(zip(*columns, strict=True)):
         cells = []
-        for position, text in enumerate(row):
-            style = "r" if columns[position].right else "w" if wide[position] else ""
-            if styles and position == len(row) - 1:
-                style = f"{style} {styles[number]}".strip()
-            colour = marks[number] if marks and position == 0 else ""
-            short = shown[position][number]
-            cells.append(Cell(short, style, "" if short == text else cut(text, _WHOLE), colour))
-        rows.append(cells)
-    return rendered("table.html", columns=columns, rows=rows, heading=heading, more=table.more)
+        for place, (text, short, style) in enumerate(row):
+            own_style = styles[number] if styles and place == len(row) - 1 else ""
+            classes = f"{style} {own_style}".strip() or None
+            whole = None if short == text else cut(text, _WHOLE)
+            mark = _mark(marks[number]) if marks and place == 0 else ""
+            cells.append(element("td", mark, short, class_=classes, title=whole))
+        rows.append(element("tr", *cells))
+    body = [element("thead", element("tr", *head)), block("tbody", rows)]
+    return lines(
+        heading_html(heading),
+        element("div", block("table", body), class_="wide"),
+        note_html(table.more),
+    )
+
+
+def _mark(colour: str) -> Markup:
+    return element("span", class_="key", style=f"background:{colour}")
+
+
+def heading_html(heading: str) -> Markup:
+    """A heading within a card; nothing if it is empty."""
+    return element("h3", heading) if heading else Markup()
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
     """Numbers, and what each of them is."""
-    return rendered("tiles.html", tiles=tiles)
+    drawn = [
+        element("div", element("b", value), element("span", what), class_="tile")
+        for value, what in tiles
+    ]
+    return block("div", drawn, class_="tiles")
 
 
 def legend_html(launches: Sequence[Launch]) -> Markup:
@@ -190,17 +155,31 @@ def legend_html(launches: Sequence[Launch]) -> Markup:
         else:
             keys.append((colours[number], f"launch {number}", launch_words(launch)))
     left = len(first) - len(keys)
-    return rendered("legend.html", keys=keys, more=f"and {left:,} more" if left else "")
+    return keys_html(keys, f"and {left:,} more" if left else "")
 
 
-def keys_html(keys: Iterable[tuple[str, str]]) -> Markup:
-    """A legend of colours and words."""
-    return rendered("legend.html", keys=[(*key, "") for key in keys], more="")
+def keys_html(keys: Iterable[tuple[str, ...]], more: str = "") -> Markup:
+    """A legend.
+
+    Args:
+        keys: a colour, what it is, and as a third what is shown when the mouse is over it.
+        more: at the end.
+    """
+    spans = [
+        element(
+            "span",
+            element("i", class_="key", style=f"background:{colour}"),
+            words,
+            title=title[0] if title else None,
+        )
+        for colour, words, *title in keys
+    ]
+    return block("div", [*spans, element("span", more) if more else ""], class_="legend")
 
 
-def text_html(lines: Iterable[str], heading: str = "", style: str = "text") -> Markup:
+def text_html(texts: Iterable[str], heading: str = "", style: str = "text") -> Markup:
     """Paragraphs."""
-    return rendered("text.html", lines=list(lines), heading=heading, style=style)
+    return lines(heading_html(heading), *(element("p", text, class_=style) for text in texts))
 
 
 def note_html(note: str) -> Markup:
@@ -210,17 +189,27 @@ def note_html(note: str) -> Markup:
 
 def code_html(code: str) -> Markup:
     """Text in which every blank counts."""
-    return rendered("code.html", code=code)
+    return element("pre", code)
 
 
 def folded_html(summary: str, *parts: Markup, is_open: bool = False) -> Markup:
     """Parts that a click unfolds."""
-    body = Markup("\n").join(parts)
-    return rendered("folded.html", summary=summary, body=body, open=is_open)
+    return block("details", [element("summary", summary), *parts], open=is_open)
 
 
-def bars_html(rows: list[tuple[str, float, str]]) -> Markup:
-    """Makespans as bars, and in words."""
-    longest = max((makespan for _, makespan, _ in rows), default=0.0) or 1.0
-    bars = [(what, 100 * makespan / longest, words) for what, makespan, words in rows]
-    return rendered("bars.html", bars=bars)
+def bars_html(rows: Iterable[tuple[str, float, str]], most: float | None = None) -> Markup:
+    """Bars.
+
+    Args:
+        rows: what each is, how long it is, and that in words.
+        most: what a bar of full length is; None: the longest one.
+    """
+    given = list(rows)
+    full = max((long for _, long, _ in given), default=0.0) if most is None else most
+    drawn = [_bar(what, 100 * long / (full or 1.0), words) for what, long, words in given]
+    return block("div", drawn, class_="bars")
+
+
+def _bar(what: str, percent: float, words: str) -> Markup:
+    bar = element("span", element("i", style=f"width:{percent:.1f}%"))
+    return element("span", what) + bar + element("span", words, class_="r")

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from tbsched.sm.characterization import Characterization, Figures, Measured, Mode, Skew
 from tbsched.sm.characterization.figures import Point
-from tbsched.views.cards import card, folded_html, rendered, text_html
+from tbsched.views.cards import bars_html, card, folded_html, text_html
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted
@@ -105,11 +105,10 @@ def characterization_html(found: Characterization) -> str:
 def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]:
     """A bar for each opcode that was measured; nothing if none was."""
     known = [(opcode, each.value) for opcode, each in rows if each is not None]
-    longest = max((value for _, value in known), default=0.0)
-    if longest <= 0:
+    if not any(value > 0 for _, value in known):
         return []
-    bars = [(opcode, 100 * value / longest, f"{value:.1f}") for opcode, value in known]
-    return [folded_html(heading, rendered("bars.html", bars=bars), is_open=True)]
+    bars = bars_html((opcode, value, f"{value:.1f}") for opcode, value in known)
+    return [folded_html(heading, bars, is_open=True)]
 
 
 def characterization_columns(found: Characterization) -> dict[str, Any]:

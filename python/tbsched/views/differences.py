@@ -12,22 +12,28 @@ from tbsched.program.arrays import Int32Array
 from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
     card,
+    heading_html,
     keys_html,
     note_html,
-    rendered,
     table_html,
     text_html,
 )
 from tbsched.views.layout.names import cut, label
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import columns_of, fields, plain
+from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, launch_words, limiter_words, more_of
 
 _ROWS_SHOWN = 12
 _LAUNCHES_DRAWN = 2_000
-_STYLES = ("fine", "mid", "off")
+_ACROSS, _MARK = 76, 12  # marks in a row, and pixels from one to the next
+_STATES = (  # a class of the style sheet, its colour, what it is, and in more words
+    ("fine", "#009e73", "every block alike", "every block is on the same SM"),
+    ("mid", "#e69f00", "another order", "each SM has the same number of blocks, in another order"),
+    ("off", "#c8322b", "other numbers of blocks", "SMs have different numbers of blocks"),
+)
 
 
 def diff_short(diff: Diff) -> str:
@@ -136,27 +142,19 @@ def diff_part(diff: Diff) -> Markup:
 
 def _launch_marks(diff: Diff) -> Markup:
     """A mark per launch: agreement on every block, on each SM's number, or neither."""
-    marks = []
+    shapes = []
     for number, (launch, same) in enumerate(
         zip(diff.a.sequence.launches[:_LAUNCHES_DRAWN], diff.launches, strict=False)
     ):
-        state = 0 if same.exact else 1 if same.occupancy else 2
-        words = (
-            "every block is on the same SM",
-            "each SM has the same number of blocks, in another order",
-            "SMs have different numbers of blocks",
-        )[state]
-        marks.append((_STYLES[state], f"launch {number}: {label(launch)}\n{words}"))
-    legend = keys_html(
-        (
-            ("#009e73", "every block alike"),
-            ("#e69f00", "another order"),
-            ("#c8322b", "other numbers of blocks"),
-        )
-    )
+        style, _, _, words = _STATES[0 if same.exact else 1 if same.occupancy else 2]
+        row, column = divmod(number, _ACROSS)
+        shape = element("path", class_=style, d=f"M{column * _MARK} {row * _MARK}h10v10h-10z")
+        shapes.append(titled(f"launch {number}: {label(launch)}\n{words}", shape))
+    height = -(-len(shapes) // _ACROSS) * _MARK
+    legend = keys_html((colour, what) for _, colour, what, _ in _STATES)
     more = more_of(len(diff.launches), _LAUNCHES_DRAWN, "launch", "launches")
-    drawn = rendered("marks.html", heading="Launches", marks=marks)
-    return Markup("\n").join([drawn, legend, note_html(more)])
+    marks = drawing(_ACROSS * _MARK, height, "Launches", shapes)
+    return lines(heading_html("Launches"), marks, legend, note_html(more))
 
 
 def _difference_map(diff: Diff, found: Divergence) -> Markup:

@@ -21,12 +21,12 @@ from tbsched.advice.account.idle import (
 )
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
 from tbsched.views.cards import (
+    bars_html,
     card,
     folded_html,
     keys_html,
     legend_html,
     note_html,
-    rendered,
     table_html,
     text_html,
     tiles_html,
@@ -351,11 +351,6 @@ def _named(found: Explanation, launch: int) -> str:
 
 def explanation_html(found: Explanation) -> str:
     """Where the time went, the gaps, and what would shorten the program."""
-    longest = max(found.idle.values(), default=0.0) or 1.0
-    bars = [
-        (cause_word(cause), 100 * seconds / longest, seconds_words(seconds))
-        for cause, seconds in found.idle.items()
-    ]
     tiles = [(seconds_words(found.span), "measured")]
     notes = [note_html(note) for note in found.notes]
     drawn = []
@@ -371,7 +366,7 @@ def explanation_html(found: Explanation) -> str:
     parts = [
         tiles_html(*tiles),
         *notes,
-        rendered("bars.html", bars=bars),
+        bars_html((cause_word(why), idle, seconds_words(idle)) for why, idle in found.idle.items()),
         *accounts,
         *drawn,
         table_html(changes_table(found, _SHOWN), "What would shorten it")

@@ -7,9 +7,9 @@ from typing import Any
 
 from tbsched.comparison.verify import Score
 from tbsched.views.cards import (
+    bars_html,
     card,
     folded_html,
-    rendered,
     text_html,
     tiles_html,
 )
@@ -78,7 +78,7 @@ def score_html(score: Score) -> str:
             (f"{score.launches:,}", "launches"),
             (f"{len(score.skipped):,}", "not predicted"),
         ),
-        rendered("bars.html", bars=bars),
+        bars_html(bars, 100),
         text_html(score_notes(score), style="note"),
     ]
     if score.misses:

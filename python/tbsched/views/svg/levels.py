@@ -9,7 +9,8 @@ import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import Int64Array
-from tbsched.views.cards import rendered
+from tbsched.views.cards import heading_html, note_html
+from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.shapes import boxes, coordinate
 from tbsched.views.words import counted
 
@@ -36,14 +37,6 @@ class Level:
     blocks: Int64Array
 
 
-@dataclass(frozen=True, slots=True)
-class _Shade:
-    colour: str
-    opacity: str
-    path: str
-    title: str
-
-
 def levels_html(rows: Sequence[Level], heading: str, note: str) -> Markup:
     """The rows; the more blocks an SM has, the stronger its colour is.
 
@@ -68,22 +61,20 @@ def levels_html(rows: Sequence[Level], heading: str, note: str) -> Markup:
             each = " each" if alike > 1 else ""
             title = f"{row.name}\n{counted(alike, 'SM')} with {counted(blocks, 'block')}{each}"
             opacity = f"{0.3 + 0.7 * blocks / most:.2f}"
-            shades.append(_Shade(row.colour, opacity, path, title))
+            shape = element("path", opacity=opacity, d=path)
+            shades.append(titled(title, shape, class_="span", fill=row.colour))
     height = len(rows) * (_ROW + _GAP)
     step = max(1, round(sms / _MARKS))
-    return rendered(
-        "levels.html",
-        heading=heading,
-        note=note,
-        width=_WIDTH,
-        height=height + _AXIS,
-        margin=_MARGIN,
-        bands=boxes(
-            (_MARGIN, place * (_ROW + _GAP), _WIDTH - _MARGIN, _ROW) for place in range(len(rows))
-        ),
-        titles=[(row.title, place * (_ROW + _GAP) + 12) for place, row in enumerate(rows)],
-        shades=shades,
-        marks=[
-            (coordinate(_MARGIN + sm * wide), f"SM {sm}") for sm in range(0, sms - step // 2, step)
-        ],
-    )
+    tops = [place * (_ROW + _GAP) for place in range(len(rows))]
+    titles = [
+        element("text", row.title, x=_MARGIN - 8, y=top + 12, text_anchor="end")
+        for row, top in zip(rows, tops, strict=True)
+    ]
+    marks = [
+        element("text", f"SM {sm}", x=coordinate(_MARGIN + sm * wide), y=height + _AXIS - 5)
+        for sm in range(0, sms - step // 2, step)
+    ]
+    bands = boxes((_MARGIN, top, _WIDTH - _MARGIN, _ROW) for top in tops)
+    parts = [element("path", class_="band", d=bands), *titles, *shades, *marks]
+    picture = drawing(_WIDTH, height + _AXIS, heading, parts)
+    return lines(heading_html(heading), picture, note_html(note))

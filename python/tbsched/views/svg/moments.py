@@ -9,9 +9,9 @@ from markupsafe import Markup
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.traces.trace import Trace
-from tbsched.views.cards import rendered
 from tbsched.views.layout.sms import Standing, standing
 from tbsched.views.layout.topology import topology_of
+from tbsched.views.svg.markup import block, drawing, element
 from tbsched.views.svg.shapes import boxes
 from tbsched.views.svg.sm_map import map_corners
 from tbsched.views.words import seconds_words
@@ -39,18 +39,25 @@ def moments_html(
     most = max(1, *(int(each.blocks_per_sm.max(initial=0)) for each in found))
     corners, titles, width, height = map_corners(topology_of(trace.device), _SIZE)
     every = range(trace.device.sms)
-    return rendered(
-        "moments.html",
-        labels=[label for _, label in moments],
-        titles=titles,
-        boxes=boxes((*corners[sm], _SIZE, _SIZE) for sm in every),
-        moments=[
-            [(colour, boxes(own)) for colour, own in _fills(each, most, corners, colours).items()]
-            for each in found
-        ],
-        width=round(width),
-        height=round(height),
-    )
+    choices = [
+        element(
+            "label",
+            element("input", type="radio", name="moment", class_=f"r{k}",
+                    checked=k == len(moments) - 1),
+            words,
+        )
+        for k, (_, words) in enumerate(moments)
+    ]  # fmt: skip
+    names = [element("text", title, x=48, y=y, text_anchor="end") for title, y in titles]
+    tiles = element("path", class_="box", d=boxes((*corners[sm], _SIZE, _SIZE) for sm in every))
+    shown = []
+    for k, each in enumerate(found):
+        fills = _fills(each, most, corners, colours).items()
+        paths = [element("path", fill=colour, d=boxes(own)) for colour, own in fills]
+        shown.append(element("g", *paths, class_=f"m m{k}"))
+    about = "blocks on each SM at a chosen moment"
+    picture = drawing(round(width), round(height), about, [*names, tiles, *shown])
+    return block("form", [*choices, picture], class_="moments")
 
 
 def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str]]:

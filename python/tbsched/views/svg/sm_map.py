@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from tbsched.views.cards import rendered
+from tbsched.views.cards import heading_html, note_html
 from tbsched.views.layout.topology import Row, Topology
+from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.shapes import boxes, fits
 
 _MARGIN = 58
@@ -49,16 +50,6 @@ class Tile:
     style: str = "in"
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    title: str
-    label: str
-    style: str
-    path: str
-    x: float
-    y: float
-
-
 def map_html(
     topology: Topology, tiles: Sequence[Tile], heading: str, notes: Iterable[str] = ()
 ) -> Markup:
@@ -80,22 +71,23 @@ def map_html(
             tall = fill.share * size
             bottom -= tall
             fills.setdefault((fill.colour, fill.style), []).append((x, bottom, size, tall))
-        shown = tile.label if size >= _LABELLED and fits(tile.label, size, 10) else ""
-        outline = boxes([(x, y, size, size)])
-        drawn.append(_Drawn(tile.title, shown, tile.style, outline, x + size / 2, y + size / 2 + 4))
-    paths = [(colour, style, boxes(own)) for (colour, style), own in fills.items()]
-    return rendered(
-        "map.html",
-        heading=heading,
-        notes=[note for note in (*notes, topology.source) if note],
-        titles=titles,
-        margin=_MARGIN,
-        boxes=boxes((*corners[sm], size, size) for sm in range(len(tiles))),
-        fills=paths,
-        tiles=drawn,
-        width=round(width),
-        height=round(height),
-    )
+        outline = element("path", class_="over", d=boxes([(x, y, size, size)]))
+        label: str = ""
+        if tile.label and size >= _LABELLED and fits(tile.label, size, 10):
+            label = element(
+                "text", tile.label, class_=tile.style, x=x + size / 2, y=y + size / 2 + 4,
+                text_anchor="middle",
+            )  # fmt: skip
+        drawn.append(titled(tile.title, outline, label))
+    paths = [
+        element("path", class_=f"still {style}".strip(), fill=colour or None, d=boxes(own))
+        for (colour, style), own in fills.items()
+    ]
+    names = [element("text", title, x=_MARGIN - 10, y=y, text_anchor="end") for title, y in titles]
+    every = boxes((*corners[sm], size, size) for sm in range(len(tiles)))
+    parts = [*names, element("path", class_="box", d=every), *paths, *drawn]
+    picture = drawing(round(width), round(height), heading, parts)
+    return lines(heading_html(heading), picture, *map(note_html, (*notes, topology.source)))
 
 
 def map_corners(

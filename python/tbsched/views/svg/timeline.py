@@ -9,9 +9,10 @@ import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.arrays import Float64Array, Int64Array
-from tbsched.views.cards import rendered
+from tbsched.views.cards import note_html
 from tbsched.views.layout.lanes import Spans
 from tbsched.views.layout.names import LONGEST, cut
+from tbsched.views.svg.markup import block, drawing, element, lines, titled
 from tbsched.views.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
 
 WIDTH = 916
@@ -45,6 +46,11 @@ class _Group:
     title: str
     path: str
     wait: str = ""
+
+    def drawn(self) -> Markup:
+        waits = element("path", class_="wait", d=self.wait) if self.wait else ""
+        ran = element("path", d=self.path)
+        return titled(self.title, ran, waits, class_="span", fill=self.colour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,23 +141,20 @@ def timeline_html(
     groups = _groups(spans.launch, whole, names)
     if waiting is not None:
         _add_waits(groups, frame, waiting, gap, names)
-    return rendered(
-        "timeline.html",
-        heading=heading,
-        width=WIDTH,
-        height=round(frame.height + _AXIS),
-        margin=_MARGIN,
-        bands=boxes(
-            (_MARGIN, row * frame.pitch, WIDTH - _MARGIN - _RIGHT, frame.pitch)
-            for row in range(0, len(spans.titles), 2)
-        ) if frame.pitch >= 10 else "",
-        ticks=_ticks(spans),
-        titles=_titles(frame),
-        style=_style(spans, lane),
-        spans=list(groups.values()),
-        labels=_labels(spans, whole, names),
-        notes=[note for note in (spans.note, *notes) if note],
-    )  # fmt: skip
+    tall = round(frame.height + _AXIS)
+    bands = boxes(
+        (_MARGIN, row * frame.pitch, WIDTH - _MARGIN - _RIGHT, frame.pitch)
+        for row in range(0, len(spans.titles), 2)
+    )
+    shapes = [group.drawn() for group in groups.values()]
+    parts = [
+        element("path", class_="band", d=bands) if frame.pitch >= 10 and bands else "",
+        *_ticks(spans, tall),
+        *_titles(frame),
+        block("g", shapes, class_=_style(spans, lane), transform="scale(.1)"),
+        *_labels(spans, whole, names),
+    ]
+    return lines(drawing(WIDTH, tall, heading, parts), *map(note_html, (spans.note, *notes)))
 
 
 def _style(spans: Spans, lane: Float64Array) -> str:
@@ -210,27 +213,32 @@ def _add_waits(
         groups[number_of].wait += whole_boxes([box])
 
 
-def _ticks(spans: Spans) -> list[tuple[str, str, str]]:
+def _ticks(spans: Spans, tall: int) -> list[Markup]:
     inner = WIDTH - _MARGIN - _RIGHT
     found = []
     for share, words in time_marks(spans.length_ns):
         anchor = "start" if not share else "end" if share > 0.97 else "middle"
-        found.append((coordinate(_MARGIN + share * inner), words, anchor))
+        x = coordinate(_MARGIN + share * inner)
+        line = element("path", class_="grid", d=f"M{x} 0V{tall - 18}")
+        found.append(line + element("text", words, x=x, y=tall - 4, text_anchor=anchor))
     return found
 
 
-def _titles(frame: Frame) -> list[tuple[str, str]]:
-    every = -(-13 // frame.pitch)
+def _titles(frame: Frame) -> list[Markup]:
+    every = round(-(-13 // frame.pitch))
     return [
-        (cut(title, 15), coordinate((row + 0.5) * frame.pitch + 4))
+        element(
+            "text", cut(title, 15), x=_MARGIN - 8, y=coordinate((row + 0.5) * frame.pitch + 4),
+            text_anchor="end",
+        )
         for row, title in enumerate(frame.spans.titles)
         if row % every == 0
-    ]
+    ]  # fmt: skip
 
 
-def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, str, str, str]]:
+def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[Markup]:
     """Names on the spans that have room for them."""
-    found: list[tuple[str, str, str, str]] = []
+    found: list[Markup] = []
     roomy = np.flatnonzero((whole[:, 3] >= 10 * _NARROW) & (whole[:, 2] >= 240))
     for k in roomy[:_LABELS].tolist():
         launch = int(spans.launch[k])
@@ -242,5 +250,6 @@ def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[tuple[str, st
         text = cut(name, min(room, LONGEST))
         if fits(text, width - 6, 10):
             style = "on dark" if is_bright(names.colours[launch]) else "on"
-            found.append((coordinate(left + 4), coordinate(top + height / 2 + 3.5), text, style))
+            x, y = coordinate(left + 4), coordinate(top + height / 2 + 3.5)
+            found.append(element("text", text, class_=style, x=x, y=y))
     return found
