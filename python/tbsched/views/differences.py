@@ -24,7 +24,7 @@ from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, launch_words, limiter_words, more_of
+from tbsched.views.words import counted, few_words, launch_words, limiter_words, more_of
 
 _ROWS_SHOWN = 12
 _LAUNCHES_DRAWN = 2_000
@@ -103,14 +103,10 @@ def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
     for sm, (room, bound) in enumerate(zip(blocks.tolist(), limiter, strict=True)):
         kinds.setdefault((room, bound), []).append(sm)
     parts = [
-        f"{len(sms)} with room for {room} ({bound}; SM {_few(sms)})"
+        f"{len(sms)} with room for {room} ({bound}; SM {few_words(sms)})"
         for (room, bound), sms in sorted(kinds.items(), reverse=True)
     ]
     return "SMs in all: " + "; ".join(parts[:_ROWS_SHOWN])
-
-
-def _few(sms: list[int]) -> str:
-    return ", ".join(map(str, sms[:4])) + (", ..." if len(sms) > 4 else "")
 
 
 def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:

@@ -33,7 +33,7 @@ from tbsched.views.cards import (
 )
 from tbsched.views.layout.colours import TRANSFER_COLOUR
 from tbsched.views.layout.lanes import Spans, spans_by_stream, spans_measured, spans_of
-from tbsched.views.layout.names import cut, cut_apart
+from tbsched.views.layout.names import behind_words, cut, cut_apart, numbered
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.programs import program_names, streams_timeline
 from tbsched.views.svg.timeline import Names
@@ -45,8 +45,6 @@ from tbsched.views.words import (
     more_of,
     percent_words,
     seconds_words,
-    transfer_name,
-    transfer_words,
 )
 
 GAPS_SHOWN, CHANGES_SHOWN = 12, 8
@@ -307,7 +305,7 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
         words = words.partition(" (")[0]
     trace, launch = found.prediction, gap.launch
     return words.format(
-        who=_who(found, cause.behind),
+        who=behind_words(found.program.sequence, cause.behind),
         by=cut(cause.by, _BY) or "nothing recorded",
         when=seconds_words(max(gap.end - cause.seconds - found.accounted.begin_ns / 1e9, 0)),
         queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
@@ -330,23 +328,10 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
     return table_of(("change", "saves", "%", "only"), rows, (0, 3), more)
 
 
-def _who(found: Explanation, behind: int) -> str:
-    if behind >= 0:
-        return _named(found, behind)
-    if behind == -1:
-        return "other work"
-    transfer = found.program.sequence.transfers[-2 - behind]
-    return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
-
-
 def _next(found: Explanation, gap: Gap) -> str:
-    name = _named(found, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
+    sequence = found.program.sequence
+    name = numbered(sequence, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
     return f"GPU {gap.gpu}: {name}" if len(found.accounted.gpus) > 1 else name
-
-
-def _named(found: Explanation, launch: int) -> str:
-    name = found.program.sequence.launches[launch].name
-    return f"launch {launch} ({cut(name, _NAME)})" if name else f"launch {launch}"
 
 
 def explanation_html(found: Explanation) -> str:

@@ -17,10 +17,9 @@ from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, more_of, seconds_words, size_words
+from tbsched.views.words import counted, few_words, more_of, seconds_words, size_words
 
 _KINDS_SHOWN = 20
-_SMS_SHOWN = 4
 _NAME = 36
 _KEYS_SHOWN = 12
 _LAUNCHES_SHOWN = 6
@@ -44,7 +43,7 @@ def kinds_table(held: Residents) -> Table:
     for sm, words in enumerate(_words_of_each_sm(held)):
         kinds.setdefault(words, []).append(sm)
     most_first = sorted(kinds.items(), key=lambda item: -len(item[1]))
-    rows = [(str(len(sms)), _few(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
+    rows = [(str(len(sms)), few_words(sms), *words) for words, sms in most_first[:_KINDS_SHOWN]]
     headings = ("SMs", "which", "launches x blocks", "slots", "warps", "registers", "shared memory")
     left = len(kinds) - len(rows)
     more = f"and {counted(left, 'kind')} of SM more" if left else ""
@@ -83,16 +82,17 @@ def _per_processing_block(amounts: Int64Array) -> list[str]:
 
 
 def _launches_of_each_sm(held: Residents) -> list[str]:
+    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
+    return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in _blocks(held)]
+
+
+def _blocks(held: Residents) -> list[dict[int, int]]:
+    """How many blocks each SM holds of each launch."""
     found: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
     columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
     for launch, sm, blocks in zip(*columns, strict=True):
         found[sm][launch] = found[sm].get(launch, 0) + blocks
-    names = [f"{k} {cut(name)}" if name else str(k) for k, name in enumerate(held.names)]
-    return [", ".join(f"{names[k]} x {blocks}" for k, blocks in sm.items()) for sm in found]
-
-
-def _few(sms: list[int]) -> str:
-    return ", ".join(map(str, sms[:_SMS_SHOWN])) + (", ..." if len(sms) > _SMS_SHOWN else "")
+    return found
 
 
 def residents_html(held: Residents) -> str:
@@ -120,12 +120,8 @@ def _map(held: Residents) -> Markup:
     colours, names = colours_of_names(held.names), _names(held)
     usage = usage_of(held)
     most = max(int(held.used_slots.max(initial=0)), 1)
-    of_sms: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
-    columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
-    for launch, sm, blocks in zip(*columns, strict=True):
-        of_sms[sm][launch] = of_sms[sm].get(launch, 0) + blocks
     tiles = []
-    for sm, own in enumerate(of_sms):
+    for sm, own in enumerate(_blocks(held)):
         lines = [topology.place_of(sm)]
         for launch, blocks in list(own.items())[:_LAUNCHES_SHOWN]:
             lines.append(f"{names[launch]}: {counted(blocks, 'block')}")

@@ -10,18 +10,15 @@ from tbsched.program.sequence import Graph, GraphLaunch
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.graphs import nodes_of
-from tbsched.views.layout.names import cut
+from tbsched.views.layout.names import behind_words, numbered
 from tbsched.views.words import (
     configured_unit,
     counted,
     seconds_words,
-    transfer_name,
-    transfer_words,
 )
 
 _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
-_NAME = 40  # letters
 # Causes that the core tells as "queue" or "priority", "event", "node", "stream" and "priority".
 _WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "itself", "relay"
 # What a launch waited for and, in brackets, what would have let it run.
@@ -139,13 +136,13 @@ class Waits:
         trace = self._trace
         begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
         ran = f"Its blocks ran from {begin} to {end}."
-        whose = f"Launch {self._named(launch)}"
+        whose = numbered(trace.sequence, launch).replace("l", "L", 1)
         if not len(waits):
             return f"{whose} did not wait. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
-            who = self._who(behind)
+            who = behind_words(trace.sequence, behind)
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
@@ -193,21 +190,9 @@ class Waits:
     def _names(self, launches: list[int], own: int) -> str:
         some = launches[:_BESIDE_SHOWN]
         names = [
-            "its own blocks" if number == own else f"launch {self._named(number)}"
+            "its own blocks" if number == own else numbered(self._trace.sequence, number)
             for number in some
         ]
         left = len(launches) - len(some)
         more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
-
-    def _who(self, behind: int) -> str:
-        if behind >= 0:
-            return f"launch {self._named(behind)}"
-        if behind == -1:
-            return "other work"
-        transfer = self._trace.sequence.transfers[-2 - behind]
-        return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
-
-    def _named(self, launch: int) -> str:
-        name = self._trace.sequence.launches[launch].name
-        return f"{launch} ({cut(name, _NAME)})" if name else str(launch)

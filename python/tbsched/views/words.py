@@ -169,6 +169,11 @@ def sms_words(sms: Sequence[int]) -> str:
     return ", ".join(words)
 
 
+def few_words(sms: Sequence[int], most: int = 4) -> str:
+    """The first SMs of some: ``0, 2, 4, 6, ...``."""
+    return ", ".join(map(str, sms[:most])) + (", ..." if len(sms) > most else "")
+
+
 def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
     """How long blocks run, in a few words."""
     if isinstance(duration, Drawn):

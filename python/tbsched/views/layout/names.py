@@ -22,10 +22,11 @@ from tbsched.program.sequence import (
 )
 from tbsched.program.sequence import Sequence as Program
 from tbsched.views.terminal import visible
-from tbsched.views.words import launch_words, transfer_name
+from tbsched.views.words import launch_words, transfer_name, transfer_words
 
 LONGEST = 48
 _GAP = "…"
+_BESIDE_NUMBER = 40  # characters of a name
 
 
 def label(launch: Launch, longest: int = LONGEST) -> str:
@@ -43,6 +44,22 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
     # What comes first says most, so the rest is left out.
     first = words[: longest - 2].rpartition(", ")[0]
     return f"{first}, {_GAP}" if first else cut(words, longest)
+
+
+def numbered(sequence: Program, launch: int) -> str:
+    """``launch 3 (gemm)``."""
+    name = sequence.launches[launch].name
+    return f"launch {launch} ({cut(name, _BESIDE_NUMBER)})" if name else f"launch {launch}"
+
+
+def behind_words(sequence: Program, behind: int) -> str:
+    """What a launch waited behind, by its number in ``trace.waits``."""
+    if behind >= 0:
+        return numbered(sequence, behind)
+    if behind == -1:
+        return "other work"
+    transfer = sequence.transfers[-2 - behind]
+    return f"{transfer_name(-2 - behind, transfer)} ({transfer_words(transfer)})"
 
 
 def call_names(sequence: Program) -> list[str]:

@@ -20,9 +20,8 @@ from tbsched.views.layout.names import kernels_of, label
 from tbsched.views.pictures.blocks import MOST_ROWS, Rows, heat_map
 from tbsched.views.pictures.canvas import axes_for, bare, entitle, ink, time_axis, who
 from tbsched.views.pictures.kernels import names_of, time_of
-from tbsched.views.words import counted, seconds_words, source_words
+from tbsched.views.words import counted, few_words, seconds_words, source_words
 
-_SMS_NAMED = 4
 _BINS = 800  # of the time axis
 _MOST_ROWS = 24
 _LETTERS = 40  # of a name
@@ -122,11 +121,9 @@ def _notes(diff: Diff, level: str, differing: int, chosen: int) -> list[str]:
         return [f"every block of {total} is on the same SM in both"]
     what = "blocks per SM differ" if level == "occupancy" else "only the order of blocks differs"
     sms = found.sms if level == "occupancy" else np.unique(diff.a[found.launch].smid[found.blocks])
-    few = ", ".join(map(str, sms[:_SMS_NAMED].tolist()))
-    few += ", ..." if len(sms) > _SMS_NAMED else ""
     notes = [
         f"{what} in {differing:,} of {total}",
-        f"the first, framed, is launch {found.launch}, on SM {few}",
+        f"the first, framed, is launch {found.launch}, on SM {few_words(sms.tolist())}",
     ]
     return notes if chosen == len(diff.launches) else [*notes, f"{chosen:,} of them are shown"]
 
