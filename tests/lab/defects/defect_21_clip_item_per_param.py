@@ -1,8 +1,8 @@
 """A training step of a residual MLP whose gradients are clipped to a global norm."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 DEFECT = "the gradient norm is summed up on the host, with .item() for each parameter"
 CAUSE = (
@@ -22,7 +22,7 @@ class Block(nn.Module):
         self.down = nn.Linear(hidden, width)
 
     def forward(self, x):
-        return x + self.down(F.gelu(self.up(self.norm(x))))
+        return x + self.down(functional.gelu(self.up(self.norm(x))))
 
 
 def build(variant):
@@ -34,7 +34,7 @@ def build(variant):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss = F.mse_loss(model(x), target)
+        loss = functional.mse_loss(model(x), target)
         loss.backward()
         grads = [p.grad for p in params]
         if variant == "defect":

@@ -1,7 +1,7 @@
 """Inference of a mixture-of-experts layer with a balanced router."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the tokens of each expert are found with torch.nonzero in the loop over the experts"
 CAUSE = (
@@ -37,7 +37,7 @@ def build(variant):
                 index = torch.nonzero(route == expert).squeeze(1)
             else:
                 index = order[expert]
-            hidden = F.gelu(x.index_select(0, index) @ up[expert])
+            hidden = functional.gelu(x.index_select(0, index) @ up[expert])
             out.index_copy_(0, index, hidden @ down[expert])
         return out
 

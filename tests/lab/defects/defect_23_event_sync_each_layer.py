@@ -1,7 +1,7 @@
 """Inference of a residual convolution network whose layers are timed with CUDA events."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "each layer's end event is synchronised before the next layer is launched"
 CAUSE = (
@@ -31,7 +31,7 @@ def build(variant):
         x = x0
         for i, weight in enumerate(weights):
             starts[i].record()
-            y = F.conv2d(x, weight, padding=1).relu_()
+            y = functional.conv2d(x, weight, padding=1).relu_()
             x = torch.add(x, y, alpha=0.1)
             ends[i].record()
             if variant == "defect":

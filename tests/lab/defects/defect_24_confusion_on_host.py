@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the confusion matrix is counted on the host with NumPy"
 CAUSE = (
@@ -35,8 +35,8 @@ def build(variant):
     def step():
         x = images
         for weight in weights:
-            x = F.conv2d(x, weight, padding=1).relu_()
-        prediction = F.conv2d(x, head).argmax(1)
+            x = functional.conv2d(x, weight, padding=1).relu_()
+        prediction = functional.conv2d(x, head).argmax(1)
         if variant == "defect":
             cell = offset_host + prediction.cpu().numpy().ravel()
             matrix_host[:] += np.bincount(cell, minlength=CLASSES * CLASSES)

@@ -1,7 +1,7 @@
 """Inference over batches of stored features that are prefetched on a copy stream."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the batches that are copied with non_blocking=True lie in pageable memory"
 CAUSE = (
@@ -48,7 +48,7 @@ def build(variant):
         main.wait_event(ready[slot])
         x = slots[slot]
         for a, b in zip(up, down, strict=True):
-            x = F.gelu(x @ a) @ b
+            x = functional.gelu(x @ a) @ b
         free[slot].record(main)
         return x
 

@@ -1,7 +1,7 @@
 """Inference on a batch that is collated from many small samples."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "each sample is copied to the GPU by itself and the batch is stacked there"
 CAUSE = (
@@ -33,7 +33,7 @@ def build(variant):
             batch = torch.stack(samples).to("cuda")
         x = batch.view(SAMPLES * TOKENS, FEATURES) @ embed
         for a, b in zip(up, down, strict=True):
-            x = F.gelu(x @ a) @ b
+            x = functional.gelu(x @ a) @ b
         return x
 
     return step

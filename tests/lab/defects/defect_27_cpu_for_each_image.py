@@ -1,7 +1,7 @@
 """Inference of a detector whose boxes are handed to the host image by image."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "boxes and scores are copied to the host with .cpu() for each image of the batch"
 CAUSE = (
@@ -29,8 +29,8 @@ def build(variant):
     def step():
         x = images
         for weight in weights:
-            x = F.conv2d(x, weight, padding=1).relu_()
-        found = F.conv2d(x, head).permute(0, 2, 3, 1).reshape(IMAGES, 32 * 32, 8).float()
+            x = functional.conv2d(x, weight, padding=1).relu_()
+        found = functional.conv2d(x, head).permute(0, 2, 3, 1).reshape(IMAGES, 32 * 32, 8).float()
         scores, index = found[..., 0].topk(KEPT, dim=1)
         boxes = found[..., 1:5].gather(1, index.unsqueeze(2).expand(-1, -1, 4))
         if variant == "fixed":

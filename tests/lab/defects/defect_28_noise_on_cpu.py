@@ -1,7 +1,9 @@
 """A training step of a diffusion model on latents."""
 
+import itertools
+
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the noise is drawn on the CPU and then moved to the GPU"
 CAUSE = (
@@ -23,7 +25,7 @@ def build(variant):
     mix = (1 - keep.float() ** 2).sqrt().to(torch.bfloat16)
     sizes = [SHAPE[1], *[WIDTH] * (LAYERS + 1), SHAPE[1]]
     weights = []
-    for inputs, outputs in zip(sizes[:-1], sizes[1:], strict=True):
+    for inputs, outputs in itertools.pairwise(sizes):
         weight = torch.randn(outputs, inputs, 3, 3, **make) * (inputs * 9) ** -0.5
         weights.append(weight.to(memory_format=last).requires_grad_())
     optimizer = torch.optim.SGD(weights, lr=1e-4, foreach=True)
@@ -37,8 +39,8 @@ def build(variant):
         optimizer.zero_grad(set_to_none=True)
         x = keep * latents + mix * noise
         for weight in weights[:-1]:
-            x = F.silu(F.conv2d(x, weight, padding=1))
-        loss = F.mse_loss(F.conv2d(x, weights[-1], padding=1), noise)
+            x = functional.silu(functional.conv2d(x, weight, padding=1))
+        loss = functional.mse_loss(functional.conv2d(x, weights[-1], padding=1), noise)
         loss.backward()
         optimizer.step()
         return loss.detach().float()

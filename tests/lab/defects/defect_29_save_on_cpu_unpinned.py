@@ -1,8 +1,8 @@
 """A training step with checkpointed blocks whose inputs are offloaded to the host."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 DEFECT = "the offloaded activations are kept in pageable host memory"
@@ -27,7 +27,7 @@ class Block(nn.Module):
         self.down = nn.Linear(HIDDEN, WIDTH, bias=False)
 
     def forward(self, x):
-        return x + self.down(F.gelu(self.up(x)))
+        return x + self.down(functional.gelu(self.up(x)))
 
 
 def build(variant):
@@ -45,7 +45,7 @@ def build(variant):
         with torch.autograd.graph.save_on_cpu(pin_memory=pinned):
             for block in blocks:
                 x = checkpoint(block, x, use_reentrant=True, preserve_rng_state=False)
-        loss = F.mse_loss(x, target)
+        loss = functional.mse_loss(x, target)
         loss.backward()
         optimizer.step()
         return loss.detach().float()

@@ -1,7 +1,7 @@
 """One decode step of a transformer with a long key and value cache."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the new key and value are appended to the cache with torch.cat"
 CAUSE = (
@@ -42,7 +42,7 @@ def build(variant):
     def step():
         x = token
         for layer in layers:
-            qkv = F.layer_norm(x, (WIDTH,)) @ layer["qkv"]
+            qkv = functional.layer_norm(x, (WIDTH,)) @ layer["qkv"]
             query, key, value = qkv.view(BATCH, 3, HEADS, 1, SIZE).unbind(1)
             if variant == "defect":
                 keys = torch.cat([layer["keys"], key], dim=2)
@@ -51,9 +51,12 @@ def build(variant):
                 keys, values = layer["keys"], layer["values"]
                 keys[:, :, PAST:].copy_(key)
                 values[:, :, PAST:].copy_(value)
-            mixed = F.scaled_dot_product_attention(query, keys, values)
+            mixed = functional.scaled_dot_product_attention(query, keys, values)
             x = x + mixed.reshape(BATCH, WIDTH) @ layer["out"]
-            x = x + F.gelu(F.layer_norm(x, (WIDTH,)) @ layer["up"]) @ layer["down"]
+            x = (
+                x
+                + functional.gelu(functional.layer_norm(x, (WIDTH,)) @ layer["up"]) @ layer["down"]
+            )
         return x
 
     return step

@@ -1,8 +1,8 @@
 """Inference of a wide residual MLP on a short batch of tokens under autocast."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 DEFECT = "the weights are kept in float32, and autocast converts them in each step"
 CAUSE = (
@@ -26,7 +26,7 @@ class Block(nn.Module):
         self.down = nn.Linear(HIDDEN, WIDTH, bias=False, device="cuda")
 
     def forward(self, x):
-        return x + self.down(F.gelu(self.up(x)))
+        return x + self.down(functional.gelu(self.up(x)))
 
 
 def build(variant):

@@ -1,7 +1,7 @@
 """Inference of a float32 network: a convolution stem and MLP blocks on its patches."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the float32 matrix products do not use TF32"
 CAUSE = (
@@ -34,11 +34,11 @@ def build(variant):
     def step():
         x = images
         for weight in stem:
-            x = F.conv2d(x, weight, padding=1).relu_()
-        x = F.conv2d(x, patch, stride=4)
+            x = functional.conv2d(x, weight, padding=1).relu_()
+        x = functional.conv2d(x, patch, stride=4)
         x = x.permute(0, 2, 3, 1).reshape(-1, WIDTH)
         for a, b in zip(up, down, strict=True):
-            x = x + F.gelu(x @ a) @ b
+            x = x + functional.gelu(x @ a) @ b
         return x
 
     return step

@@ -1,7 +1,7 @@
 """Inference of a bfloat16 convolution network."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the bfloat16 images and weights are in the default NCHW memory format"
 CAUSE = (
@@ -26,7 +26,7 @@ def build(variant):
     def step():
         x = images
         for weight in weights:
-            x = F.conv2d(x, weight, padding=1).relu_()
+            x = functional.conv2d(x, weight, padding=1).relu_()
         return x
 
     return step

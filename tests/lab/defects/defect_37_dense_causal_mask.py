@@ -1,7 +1,7 @@
 """The forward pass of a causal transformer on long sequences."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the causal mask is given as a dense tensor"
 CAUSE = (
@@ -40,11 +40,11 @@ def build(variant):
     def step():
         x = tokens
         for qkv, out, up, down in layers:
-            heads = (F.layer_norm(x, (WIDTH,)) @ qkv).view(BATCH, LENGTH, 3, HEADS, SIZE)
+            heads = (functional.layer_norm(x, (WIDTH,)) @ qkv).view(BATCH, LENGTH, 3, HEADS, SIZE)
             query, key, value = heads.permute(2, 0, 3, 1, 4).unbind(0)
-            mixed = F.scaled_dot_product_attention(query, key, value, **how)
+            mixed = functional.scaled_dot_product_attention(query, key, value, **how)
             x = x + mixed.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH) @ out
-            x = x + F.gelu(F.layer_norm(x, (WIDTH,)) @ up) @ down
+            x = x + functional.gelu(functional.layer_norm(x, (WIDTH,)) @ up) @ down
         return x
 
     return step

@@ -1,7 +1,7 @@
 """The forward pass of a feature extractor that keeps the output of each layer."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "each layer clones its input and each kept feature is a clone, though nothing is changed"
 CAUSE = (
@@ -30,7 +30,7 @@ def build(variant):
         for weight in weights:
             y = guarded(x) @ weight
             features.append(guarded(y))
-            x = F.gelu(y)
+            x = functional.gelu(y)
         return features[-1]
 
     return step

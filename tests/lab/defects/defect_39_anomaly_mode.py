@@ -1,8 +1,8 @@
 """A training step of an MLP with the debugging mode of autograd."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 DEFECT = "autograd's anomaly detection is left on"
 CAUSE = (
@@ -29,8 +29,8 @@ def build(variant):
             optimizer.zero_grad(set_to_none=True)
             x = x0
             for layer in layers:
-                x = F.gelu(layer(x))
-            loss = F.mse_loss(x, target)
+                x = functional.gelu(layer(x))
+            loss = functional.mse_loss(x, target)
             loss.backward()
             optimizer.step()
         return loss.detach().float()

@@ -13,14 +13,23 @@ FIX = "capture the time steps in a CUDA graph and replay it"
 
 SIDE = 768
 TIME_STEPS = 180
-BLOCK = 512
+block_size = 512
 
 
 @triton.jit
 def react(
-    u, v, next_u, next_v, feed, kill, spread_u, spread_v, side: tl.constexpr, BLOCK: tl.constexpr
+    u,
+    v,
+    next_u,
+    next_v,
+    feed,
+    kill,
+    spread_u,
+    spread_v,
+    side: tl.constexpr,
+    block_size: tl.constexpr,
 ):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    i = tl.program_id(0) * block_size + tl.arange(0, block_size)
     count: tl.constexpr = side * side
     up = (i + count - side) % count
     down = (i + side) % count
@@ -41,7 +50,7 @@ def build(variant):
     u0[300:400, 300:400] = 0.5
     v0[300:400, 300:400] = 0.25 + 0.05 * torch.rand(100, 100, device="cuda")
     fields = [(u0.clone(), v0.clone()), (u0.clone(), v0.clone())]
-    grid = (SIDE * SIDE // BLOCK,)
+    grid = (SIDE * SIDE // block_size,)
 
     def simulate():
         fields[0][0].copy_(u0)
@@ -49,7 +58,7 @@ def build(variant):
         for number in range(TIME_STEPS):
             u, v = fields[number % 2]
             next_u, next_v = fields[1 - number % 2]
-            react[grid](u, v, next_u, next_v, 0.04, 0.06, 0.16, 0.08, SIDE, BLOCK)
+            react[grid](u, v, next_u, next_v, 0.04, 0.06, 0.16, 0.08, SIDE, block_size)
 
     simulate()  # compiles the kernel
     if variant == "fixed":

@@ -14,13 +14,13 @@ FIX = "launch on all streams first and synchronise with them afterwards"
 STREAMS = 3
 LAUNCHES = 4
 PROGRAMS = 40
-BLOCK = 256
+block_size = 256
 TIME_STEPS = 32000
 
 
 @triton.jit
-def duffing(place, speed, damping, delta, steps, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def duffing(place, speed, damping, delta, steps, block_size: tl.constexpr):
+    i = tl.program_id(0) * block_size + tl.arange(0, block_size)
     x = tl.load(place + i)
     v = tl.load(speed + i)
     d = tl.load(damping + i)
@@ -32,7 +32,7 @@ def duffing(place, speed, damping, delta, steps, BLOCK: tl.constexpr):
 
 
 def build(variant):
-    count = PROGRAMS * BLOCK
+    count = PROGRAMS * block_size
     streams = [torch.cuda.Stream() for _ in range(STREAMS)]
     starts = torch.randn(STREAMS, count, device="cuda")
     damping = torch.rand(STREAMS, count, device="cuda") * 0.5 + 0.5
@@ -48,7 +48,12 @@ def build(variant):
             with torch.cuda.stream(stream):
                 for _ in range(LAUNCHES):
                     duffing[(PROGRAMS,)](
-                        places[number], speeds[number], damping[number], 0.001, TIME_STEPS, BLOCK
+                        places[number],
+                        speeds[number],
+                        damping[number],
+                        0.001,
+                        TIME_STEPS,
+                        block_size,
                     )
             if variant == "defect":
                 stream.synchronize()

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 DEFECT = "the texts are tokenised in each step, between the steps' GPU work"
 CAUSE = (
@@ -51,13 +51,15 @@ def build(variant):
     def step():
         ids = tokenise() if variant == "defect" else kept
         ids = ids.pin_memory().to("cuda", non_blocking=True)
-        x = F.embedding(ids, table)
+        x = functional.embedding(ids, table)
         for qkv, out, up, down in layers:
-            heads = (F.layer_norm(x, (WIDTH,)) @ qkv).view(TEXTS, LENGTH, 3, HEADS, WIDTH // HEADS)
+            heads = (functional.layer_norm(x, (WIDTH,)) @ qkv).view(
+                TEXTS, LENGTH, 3, HEADS, WIDTH // HEADS
+            )
             query, key, value = heads.permute(2, 0, 3, 1, 4).unbind(0)
-            mixed = F.scaled_dot_product_attention(query, key, value)
+            mixed = functional.scaled_dot_product_attention(query, key, value)
             x = x + mixed.transpose(1, 2).reshape(TEXTS, LENGTH, WIDTH) @ out
-            x = x + F.gelu(F.layer_norm(x, (WIDTH,)) @ up) @ down
+            x = x + functional.gelu(functional.layer_norm(x, (WIDTH,)) @ up) @ down
         return x.mean(1)
 
     return step

@@ -1,8 +1,8 @@
 """A training step of a wide MLP that logs its gradient norm."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 SUSPECT = "keep the gradient norm on the GPU instead of reading it with .item() in each step"
 
@@ -28,8 +28,8 @@ def build(variant):
         optimizer.zero_grad(set_to_none=True)
         x = x0
         for layer in layers:
-            x = F.relu(layer(x))
-        loss = F.mse_loss(x, target)
+            x = functional.relu(layer(x))
+        loss = functional.mse_loss(x, target)
         loss.backward()
         norm = nn.utils.clip_grad_norm_(params, 1.0, foreach=True)
         optimizer.step()

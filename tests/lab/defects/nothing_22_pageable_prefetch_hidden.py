@@ -1,7 +1,7 @@
 """Inference of large MLP blocks whose next batch is copied while the present one is computed."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "pinned memory for the batches, which are copied from pageable memory"
 
@@ -37,7 +37,7 @@ def build(variant):
         x = slots[slot] @ embed
         free[slot].record(main)
         for a, b in zip(up, down, strict=True):
-            x = F.gelu(x @ a) @ b
+            x = functional.gelu(x @ a) @ b
         other = 1 - slot
         with torch.cuda.stream(copier):
             copier.wait_event(free[other])

@@ -1,7 +1,7 @@
 """Attention over a long sequence, four layers of it."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "capture the four attention calls in a CUDA graph"
 
@@ -21,7 +21,7 @@ def build(variant):
     def run():
         x = query
         for key, value in zip(keys, values, strict=True):
-            x = F.scaled_dot_product_attention(x, key, value)
+            x = functional.scaled_dot_product_attention(x, key, value)
         return x
 
     if variant == "given":

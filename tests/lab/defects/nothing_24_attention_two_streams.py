@@ -1,7 +1,7 @@
 """Two independent attention branches on large batches."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "run the second branch on a stream of its own"
 
@@ -19,8 +19,8 @@ def build(variant):
     side = torch.cuda.Stream()
 
     def branch(query):
-        x = F.scaled_dot_product_attention(query, key, value)
-        return F.scaled_dot_product_attention(x, key, value)
+        x = functional.scaled_dot_product_attention(query, key, value)
+        return functional.scaled_dot_product_attention(x, key, value)
 
     @torch.no_grad()
     def step():

@@ -1,7 +1,7 @@
 """Inference of a convolution network on channels_last images with a large batch."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "channels_last for the weights too, which are converted for each convolution"
 
@@ -22,7 +22,7 @@ def build(variant):
     def step():
         x = images
         for weight in weights:
-            x = F.conv2d(x, weight, padding=1).relu_()
+            x = functional.conv2d(x, weight, padding=1).relu_()
         return x
 
     return step

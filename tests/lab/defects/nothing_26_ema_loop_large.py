@@ -1,7 +1,7 @@
 """Large matrix products and a moving average of their six large weights."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "one torch._foreach_lerp_ for the moving averages instead of a loop over the weights"
 
@@ -21,7 +21,7 @@ def build(variant):
         x = x0
         for _ in range(2):
             for weight in weights:
-                x = F.relu(x @ weight)
+                x = functional.relu(x @ weight)
         if variant == "given":
             for average, weight in zip(averages, weights, strict=True):
                 average.lerp_(weight, 0.01)

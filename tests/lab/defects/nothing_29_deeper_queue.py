@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "a queue of eight batches instead of two between the loader thread and the GPU"
 
@@ -36,9 +36,9 @@ def build(variant):
     def step():
         images = batches.get().to("cuda", non_blocking=True)
         x = images.to(torch.bfloat16, memory_format=last) / 255 - 0.5
-        x = F.conv2d(x, stem, stride=2, padding=1)
+        x = functional.conv2d(x, stem, stride=2, padding=1)
         for weight in weights:
-            x = F.conv2d(x, weight, padding=1).relu_()
+            x = functional.conv2d(x, weight, padding=1).relu_()
         return x
 
     return step

@@ -4,7 +4,7 @@ import io
 import json
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "drop the JSON record of about a millisecond of Python work in each step"
 
@@ -24,7 +24,7 @@ def build(variant):
     def step():
         x = x0
         for weight in weights:
-            x = F.relu(x @ weight)
+            x = functional.relu(x @ weight)
         count[0] += 1
         if variant == "given":
             file = io.StringIO()

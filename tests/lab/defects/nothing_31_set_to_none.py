@@ -1,8 +1,8 @@
 """A training step of an MLP on many tokens."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 SUSPECT = "zero_grad(set_to_none=True) instead of filling the gradients with zeros"
 
@@ -26,8 +26,8 @@ def build(variant):
         optimizer.zero_grad(set_to_none=variant == "changed")
         x = x0
         for layer in layers:
-            x = F.relu(layer(x))
-        loss = F.mse_loss(x, target)
+            x = functional.relu(layer(x))
+        loss = functional.mse_loss(x, target)
         loss.backward()
         optimizer.step()
         return loss.detach().float()

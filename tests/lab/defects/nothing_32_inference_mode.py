@@ -1,8 +1,8 @@
 """The forward pass of wide transformer layers on long sequences."""
 
 import torch
-import torch.nn.functional as F
 from torch import nn
+from torch.nn import functional
 
 SUSPECT = "torch.inference_mode() instead of torch.no_grad()"
 
@@ -29,9 +29,9 @@ class Layer(nn.Module):
     def forward(self, x):
         heads = self.qkv(self.first(x)).view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS)
         query, key, value = heads.permute(2, 0, 3, 1, 4).unbind(0)
-        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + self.out(mixed.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH))
-        return x + self.down(F.gelu(self.up(self.second(x))))
+        return x + self.down(functional.gelu(self.up(self.second(x))))
 
 
 def build(variant):

@@ -1,7 +1,7 @@
 """Evaluation of a wide MLP with a small classification head."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "do not convert the logits to float32 for the loss"
 
@@ -22,10 +22,10 @@ def build(variant):
     def step():
         x = x0
         for weight in weights:
-            x = F.relu(x @ weight)
+            x = functional.relu(x @ weight)
         logits = x @ head
         if variant == "given":
             logits = logits.float()
-        return F.cross_entropy(logits, labels).float()
+        return functional.cross_entropy(logits, labels).float()
 
     return step

@@ -8,13 +8,13 @@ SUSPECT = "capture the launches of the Triton kernels in a CUDA graph"
 
 COUNT = 1 << 23
 LAUNCHES = 6
-BLOCK = 256
+block_size = 256
 TIME_STEPS = 1000
 
 
 @triton.jit
-def duffing(place, speed, damping, delta, steps, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+def duffing(place, speed, damping, delta, steps, block_size: tl.constexpr):
+    i = tl.program_id(0) * block_size + tl.arange(0, block_size)
     x = tl.load(place + i)
     v = tl.load(speed + i)
     d = tl.load(damping + i)
@@ -35,7 +35,7 @@ def build(variant):
         place.copy_(start)
         speed.zero_()
         for _ in range(LAUNCHES):
-            duffing[(COUNT // BLOCK,)](place, speed, damping, 0.001, TIME_STEPS, BLOCK)
+            duffing[(COUNT // block_size,)](place, speed, damping, 0.001, TIME_STEPS, block_size)
         return place
 
     simulate()  # compiles the kernel

@@ -1,7 +1,7 @@
 """Inference whose next pinned batch is copied on a side stream while the GPU computes."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "non_blocking=True for the copy on the side stream, for which the host waits"
 
@@ -33,7 +33,7 @@ def build(variant):
         main.wait_event(ready[slot])
         x = slots[slot] @ embed
         for a, b in zip(up, down, strict=True):
-            x = F.relu(x @ a) @ b
+            x = functional.relu(x @ a) @ b
         free[slot].record(main)
         other = 1 - slot
         with torch.cuda.stream(copier):

@@ -1,7 +1,7 @@
 """Inference whose last result goes to the host while the next batch is computed."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "a pinned buffer and non_blocking=True for the result, which goes to pageable memory"
 
@@ -34,7 +34,7 @@ def build(variant):
         main = torch.cuda.current_stream()
         x = x0
         for a, b in zip(up, down, strict=True):
-            x = F.gelu(x @ a) @ b
+            x = functional.gelu(x @ a) @ b
         main.wait_event(copied[slot])
         torch.mm(x, head, out=results[slot])
         done[slot].record(main)

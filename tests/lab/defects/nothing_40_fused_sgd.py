@@ -1,7 +1,7 @@
 """A training step of a convolution network with plain SGD."""
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "SGD(fused=True) instead of SGD(foreach=True)"
 
@@ -23,7 +23,7 @@ def build(variant):
         optimizer.zero_grad(set_to_none=True)
         x = images
         for weight in weights:
-            x = F.relu(F.conv2d(x, weight, padding=1))
+            x = functional.relu(functional.conv2d(x, weight, padding=1))
         loss = x.float().mean()
         loss.backward()
         optimizer.step()

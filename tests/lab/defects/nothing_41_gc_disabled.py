@@ -3,7 +3,7 @@
 import gc
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 SUSPECT = "switch Python's garbage collector off during the steps"
 
@@ -35,7 +35,7 @@ def build(variant):
         for qkv, out in layers:
             heads = (x @ qkv).view(BATCH, LENGTH, 3, HEADS, WIDTH // HEADS)
             query, key, value = heads.permute(2, 0, 3, 1, 4).unbind(0)
-            mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+            mixed = functional.scaled_dot_product_attention(query, key, value, is_causal=True)
             x = x + mixed.transpose(1, 2).reshape(BATCH, LENGTH, WIDTH) @ out
         return x
 
