@@ -13,11 +13,6 @@ HardwareQueues::HardwareQueues(const DeviceSpec& spec, const Clock& clock, OpGra
       queues_(spec.hardware_queues),
       front_ends_(spec.front_ends) {}
 
-int64_t HardwareQueues::reaches_gpu_ns(const int32_t launch) const {
-  const Operation& found = graph_[launch];
-  return found.issued_ns + (found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns);
-}
-
 int32_t HardwareQueues::use(const int32_t stream) {
   const int32_t number = queue_of(stream);
   Queue& queue = queues_[number];
@@ -87,13 +82,8 @@ void HardwareQueues::pass(const int32_t number, std::vector<int32_t>& over) {
   }
 }
 
-bool HardwareQueues::is_ready(const int32_t launch) const {
-  return graph_.waits_for_nothing(launch) && queued(launch).seen_ns <= clock_.now() &&
-         reaches_gpu_ns(launch) <= clock_.now();
-}
-
 bool HardwareQueues::begins_delay(const int32_t launch) {
-  Queued& found = queued(launch);
+  Queued& found = queued_[launch];
   if (found.delay_ns == 0) return false;
   found.seen_ns = clock_.now() + std::exchange(found.delay_ns, 0);
   graph_.change_at(found.seen_ns, launch, Change::reached);
@@ -114,7 +104,7 @@ void HardwareQueues::notice(const int32_t launch) {
     if (queues_[queue].empty()) continue;
     const int32_t first = queues_[queue].first();
     const bool is_free =
-        first != launch && queued(first).seen_ns <= now && graph_.waits_for_nothing(first);
+        first != launch && queued_[first].seen_ns <= now && graph_.waits_for_nothing(first);
     if (!is_free && reaches_gpu_ns(first) < now) ++front_ends_[front_end(queue)].waiting;
   }
   const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
@@ -184,7 +174,7 @@ bool HardwareQueues::any_waits_but(const int32_t launch) const {
   return std::ranges::any_of(queues_, [&](const Queue& queue) {
     if (queue.empty() || queue.first() == launch) return false;
     const Operation& head = graph_[queue.first()];
-    if (queued(queue.first()).seen_ns == kNever) return false;
+    if (queued_[queue.first()].seen_ns == kNever) return false;
     if (head.pending == 0) return queue.head + 1 < queue.launches.size();  // behind it
     return head.last_launch >= 0 && !graph_[head.last_launch].done() &&
            graph_[head.last_launch].needs_turn();

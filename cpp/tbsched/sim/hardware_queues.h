@@ -43,10 +43,16 @@ class HardwareQueues {
   int32_t queue_of_launch(const int32_t launch) const { return queued(launch).queue; }
   int64_t seen_ns(const int32_t launch) const { return queued(launch).seen_ns; }
   // When the GPU gets a launch that has been issued.
-  int64_t reaches_gpu_ns(int32_t launch) const;
+  int64_t reaches_gpu_ns(const int32_t launch) const {
+    const Operation& found = graph_[launch];
+    return found.issued_ns + (found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns);
+  }
 
   // Whether the launch at a head has reached the GPU, which sees that it waits for nothing.
-  bool is_ready(int32_t launch) const;
+  bool is_ready(const int32_t launch) const {
+    return graph_.waits_for_nothing(launch) && queued_[launch].seen_ns <= clock_.now() &&
+           reaches_gpu_ns(launch) <= clock_.now();
+  }
   int32_t count() const { return static_cast<int32_t>(queues_.size()); }
   // The launch at the head of a queue, or -1.
   int32_t head(const int32_t queue) const {
@@ -131,7 +137,7 @@ class HardwareQueues {
   const DeviceSpec& spec_;
   const Clock& clock_;
   OpGraph& graph_;
-  std::vector<Queued> queued_;  // by operation
+  std::vector<Queued> queued_;  // by operation, as far as any was put into a queue
   std::vector<Queue> queues_;
   std::vector<int32_t> queue_of_stream_;  // that it used last, or -1
   std::vector<FrontEnd> front_ends_;
