@@ -8,8 +8,8 @@
 
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
-#include "tbsched/sim/simulation.h"
 #include "tbsched/hardware/sm/processing_blocks.h"
+#include "tbsched/sim/simulation.h"
 
 namespace tbsched {
 namespace {

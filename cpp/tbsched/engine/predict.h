@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "tbsched/engine/held/race.h"
-#include "tbsched/sim/paces.h"
-#include "tbsched/sim/snapshot.h"
-#include "tbsched/sim/host_calls.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
 #include "tbsched/program/trace.h"
+#include "tbsched/sim/host_calls.h"
+#include "tbsched/sim/paces.h"
+#include "tbsched/sim/snapshot.h"
 
 namespace tbsched {
 

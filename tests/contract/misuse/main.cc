@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "h200.h"
-#include "tbsched/sim/block_scheduler.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/predict.h"
-#include "tbsched/sim/simulation.h"
 #include "tbsched/program/event_table.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/simulation.h"
 
 namespace {
 

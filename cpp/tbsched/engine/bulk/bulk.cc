@@ -4,14 +4,14 @@
 #include <utility>
 #include <variant>
 
-#include "tbsched/sim/at_once.h"
 #include "tbsched/engine/bulk/matching_state.h"
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/bulk/places.h"
 #include "tbsched/engine/held/held_engine.h"
+#include "tbsched/program/trace.h"
+#include "tbsched/sim/at_once.h"
 #include "tbsched/sim/launch_check.h"
 #include "tbsched/sim/sm_groups.h"
-#include "tbsched/program/trace.h"
 
 namespace tbsched {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "tbsched/sim/observer.h"
 #include "tbsched/program/refusal.h"
 #include "tbsched/program/trace.h"
+#include "tbsched/sim/observer.h"
 
 namespace tbsched {
 

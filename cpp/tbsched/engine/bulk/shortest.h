@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
-#include "tbsched/sim/host_calls.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
+#include "tbsched/sim/host_calls.h"
 
 namespace tbsched {
 

@@ -8,13 +8,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tbsched/sim/block_scheduler.h"
 #include "tbsched/engine/held/race.h"
-#include "tbsched/sim/observer.h"
-#include "tbsched/sim/snapshot.h"
 #include "tbsched/hardware/sm/footprint.h"
 #include "tbsched/policy/model.h"
 #include "tbsched/program/event.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/observer.h"
+#include "tbsched/sim/snapshot.h"
 
 namespace tbsched {
 

@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "tbsched/sim/block_scheduler.h"
-#include "tbsched/sim/observer.h"
 #include "tbsched/hardware/gpu/filled.h"
 #include "tbsched/hardware/gpu/rooms.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/observer.h"
 
 namespace tbsched {
 namespace {

@@ -6,12 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "tbsched/sim/block_scheduler.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/engine/together/demands.h"
 #include "tbsched/engine/together/full_sms.h"
 #include "tbsched/engine/together/histories/witness.h"
 #include "tbsched/program/refuse.h"
+#include "tbsched/sim/block_scheduler.h"
 
 namespace tbsched {
 namespace {

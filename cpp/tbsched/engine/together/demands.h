@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "tbsched/sim/sm_groups.h"
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/program/event.h"
+#include "tbsched/sim/sm_groups.h"
 
 namespace tbsched {
 
