@@ -4,10 +4,12 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -15,9 +17,9 @@
 #include "bindings/arrays.h"
 #include "bindings/events.h"
 #include "bindings/signals.h"
-#include "tbsched/engine/together/capacity.h"
-#include "tbsched/engine/together/coresident.h"
-#include "tbsched/engine/together/histories/witness.h"
+#include "tbsched/coresidency/capacity.h"
+#include "tbsched/coresidency/coresident.h"
+#include "tbsched/coresidency/outcomes/outcome_program.h"
 
 namespace py = pybind11;
 
@@ -65,16 +67,79 @@ std::function<void()> signals_now_and_then() {
   };
 }
 
+constexpr std::array<std::string_view, 4> kWayNames = {"single", "whole_tpcs", "balanced", "other"};
+
+// Of each outcome its blocks, the room and who is barred; and by stage and SM what was taken, what
+// was left, and whether the TPC was idle.
+py::tuple to_python(const SmOutcomes& outcomes) {
+  std::vector<int32_t> rows;
+  std::vector<int32_t> at;
+  size_t stages = 0;
+  size_t sms = 1;
+  for (const auto& [outcome, least] : outcomes) {
+    rows.insert(rows.end(), outcome.blocks.begin(), outcome.blocks.end());
+    rows.push_back(least.room);
+    rows.push_back(outcome.barred);
+    stages = outcome.at.size();
+    for (const std::vector<TakenOnSm>& stage : outcome.at) {
+      sms = stage.size();
+      for (const TakenOnSm& own : stage) {
+        at.insert(at.end(), {own.taken, own.left, own.was_idle ? 1 : 0});
+      }
+    }
+  }
+  return py::make_tuple(to_array(std::move(rows)).reshape({outcomes.size(), kMostCounted + 2}),
+                        to_array(std::move(at)).reshape({outcomes.size(), stages, sms, size_t{3}}));
+}
+
+py::tuple to_python(const OutcomeProgram& program) {
+  py::list outcomes;
+  for (const SmOutcomes* const each : program.outcomes) outcomes.append(to_python(*each));
+  py::list groups;
+  for (const OutcomeProgram::Group& group : program.groups) {
+    groups.append(py::make_tuple(group.domain, group.outcomes, group.units.size(),
+                                 to_array(std::vector<int32_t>(group.ranks)),
+                                 to_array(std::vector<int32_t>(group.positions))));
+  }
+  py::list stages;
+  for (const OutcomeProgram::Stage& stage : program.stages) {
+    stages.append(py::make_tuple(kWayNames[static_cast<size_t>(stage.way)], stage.blocks,
+                                 stage.parts, stage.on_part, stage.most_room, stage.waits,
+                                 stage.waits_whole));
+  }
+  py::list entering;
+  for (const WaitingLaunch& each : program.entering) {
+    entering.append(py::make_tuple(each.most, each.together, each.on_tpc, each.place));
+  }
+  return py::make_tuple(outcomes, groups, stages, entering);
+}
+
+// What a function in Python says of a program: False if it does not know, None if there is no
+// solution, or one.
+Solver solver_in_python(const py::object& solve) {
+  if (solve.is_none()) return nullptr;
+  return [&solve](const OutcomeProgram& program) -> Solution {
+    const py::gil_scoped_acquire locked;
+    const py::object found = solve(*to_python(program));
+    if (found.is_none()) return NoSolution{};
+    if (py::isinstance<py::bool_>(found)) return NotSolved{};
+    return found.cast<Counts>();
+  };
+}
+
 py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                                std::vector<std::vector<int32_t>> groups,
                                const std::vector<std::pair<int32_t, int32_t>>& after,
-                               const int64_t plays, const bool only_to_prove) {
+                               const int64_t plays, const bool only_to_prove, const double seconds,
+                               const py::object& solve) {
   TogetherAnswer answer;
+  const Solver solver = solver_in_python(solve);
   {
     const py::gil_scoped_release unlocked;
-    TogetherQuestion question{launches_of(sequence), std::move(groups), {}, plays, only_to_prove};
+    TogetherQuestion question{
+        launches_of(sequence), std::move(groups), {}, plays, only_to_prove, seconds};
     for (const auto& [first, second] : after) question.after.push_back({first, second});
-    answer = coresident(model, question, signals_now_and_then());
+    answer = coresident(model, question, signals_now_and_then(), solver);
   }
   py::list full_sms;
   for (const FullSms& full : answer.full_sms) {
@@ -98,12 +163,14 @@ void bind_together(py::module_& module) {
       "(sms,). However many blocks it has, as many as fit are tried.");
   module.def(
       "coresident", &coresident_in_python, py::arg("model"), py::arg("launches"), py::arg("groups"),
-      py::arg("after"), py::arg("plays"), py::arg("only_to_prove"),
+      py::arg("after"), py::arg("plays"), py::arg("only_to_prove"), py::arg("seconds"),
+      py::arg("solve"),
       "The verdict (safe, unsafe, undecided) and the proof (none, full_sms, played); for "
       "each launch (launch, most SMs that can be full, SMs that must be); the witness, as "
       "(launch, blocks that leave, none: it arrives), the index of its state, the group, the "
       "launch stranded, the cause, the launch that holds it up or -1; and the sequences "
-      "played.");
+      "played. `solve` takes the outcomes, groups, stages and waiting launches of an integer "
+      "program, and returns False, None or for each group pairs (outcome, units); or it is None.");
 }
 
 }  // namespace tbsched

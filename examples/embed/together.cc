@@ -3,8 +3,8 @@
 #include <iostream>
 
 #include "rtx3090.h"
-#include "tbsched/engine/together/capacity.h"
-#include "tbsched/engine/together/remembered.h"
+#include "tbsched/coresidency/capacity.h"
+#include "tbsched/coresidency/remembered.h"
 #include "tbsched/program/refusal.h"
 
 int main() {

@@ -57,6 +57,8 @@ def coresident(
     after: _Sequence[tuple[int, int]],
     plays: int,
     only_to_prove: bool,
+    seconds: float,
+    solve: object,
 ) -> tuple[
     str,
     str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -34,6 +35,34 @@ def bar(what: str, total: int) -> Iterator[Callable[[int], object]]:
         yield shown.update
     finally:
         shown.stop()
+
+
+@contextlib.contextmanager
+def pulse(what: str) -> Iterator[None]:
+    """What is being done and for how long, on a terminal, once half a second has passed."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    shown: list[Any] = []
+
+    def start() -> None:
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        shown.append(Progress(*columns, console=Console(stderr=True), transient=True))
+        shown[0].add_task(what, total=None)
+        shown[0].start()
+
+    late = threading.Timer(_SECONDS, start)
+    late.start()
+    try:
+        yield
+    finally:
+        late.cancel()
+        late.join()
+        for one in shown:
+            one.stop()
 
 
 def each(ask: Callable[[Asked], Found], given: Iterable[Asked], doing: str) -> list[Found]:

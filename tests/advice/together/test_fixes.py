@@ -14,6 +14,7 @@ from helpers import KB
 from tbsched.advice.together.fixes.fix import Unproved, fixed
 from tbsched.advice.together.fixes.table import KINDS
 from tbsched.advice.together.problem import Problem, decided, proved
+from tbsched.prediction.together import search
 
 PUZZLES = ((WORKERS, SCHEDULERS), (SMALL, LARGE), (GEMM, COMMUNICATION))
 
@@ -34,11 +35,13 @@ def test_each_fix_is_safe_when_it_is_asked_again(launches: tuple[tb.Launch, ...]
         assert (fix.launches, fix.after, fix.device) != (tuple(launches), (), None)
 
 
-def test_group_that_is_not_known_to_be_safe_has_fixes() -> None:
+def test_group_that_is_not_known_to_be_safe_has_fixes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "solver", lambda seconds: None)
     outsider = tb.Launch(3980, 32, 32, 6_762, carveout=100)
     launches = [outsider, tb.Launch(1, 768, 40, carveout=100, priority=-2)]
     found = tb.coresident(launches, "h200", groups=[[1]], plays=100)
     assert found.safe is None
+    assert "pip install 'tbsched[prove]'" in found.argument
     assert {"order", "grid"} <= {fix.kind for fix in found.fixes}
     for fix in found.fixes:
         again = tb.coresident(fix.launches, "h200", groups=fix.groups, after=fix.after)

@@ -9,6 +9,8 @@ another one has ended would never start.
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -58,6 +60,7 @@ def hang_above(
     launches: tuple[Launch, ...],
     members: tuple[int, ...],
     after: Pairs,
+    deadline: float = math.inf,
 ) -> Above:
     """Looks for an order of calls in which a launch of a group never gets to the scheduler.
 
@@ -69,6 +72,8 @@ def hang_above(
     plays = 0
     staying = [endless(launch) for launch in launches]
     for order in _orders(len(launches), after):
+        if deadline <= time.monotonic():
+            return Above(None, False, plays)
         plays += 1
         hang = _played(spec, policy, staying, order, members)
         if hang is not None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
-from tbsched.advice.together.given import launches_of, with_blocks
-from tbsched.advice.together.problem import Problem, proved
+from tbsched.advice.together.given import only_launches_of, with_blocks
+from tbsched.advice.together.problem import Problem, deadline_in, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.progress import pulse
 
 
 def budget(
@@ -23,19 +25,21 @@ def budget(
     beside: Iterable[Launch] | Sequence = (),
     policy: str | None = None,
     plays: int = PLAYS,
+    seconds: float | None = None,
 ) -> int:
-    """The largest grid of a persistent kernel that is sure to be resident beside other kernels.
+    """The largest grid of a persistent kernel with which it and the others are sure to start.
 
     Sure means: in every order of arrival, from every latent state of the GPU, and whichever blocks
-    of the others stay or leave (:func:`coresident`). The answer is a number of blocks, in whole
-    clusters. It has been searched itself, so it is safe. A larger one may be, too, where a grid is
-    safe although a smaller one is not.
+    of the other kernels stay or leave (:func:`coresident`), all blocks of each kernel become
+    resident. The answer is a number of blocks, in whole clusters. It has been searched itself, so
+    it is safe. A larger one may be, too, where a grid is safe although a smaller one is not.
 
     Args:
         launch: the kernel; its own number of blocks does not matter.
         beside: the other kernels. Their blocks may arrive and leave at any time.
         device, policy: as for :func:`tbsched.predict`.
         plays: as for :func:`coresident`, for each grid that is tried.
+        seconds: after so many, grids that are not proved yet count as not sure; None is never.
 
     Returns:
         Blocks; 0 if no grid is sure to be resident.
@@ -49,16 +53,26 @@ def budget(
         108
     """
     spec = find_device(device)
-    others = launches_of("budget", "beside", beside)
+    others = only_launches_of("budget", "beside", beside)
     instance("budget", "launch", launch, Launch)
     integer("budget", "plays", plays, 0, MAX_PLAYS)
     most = capacity(launch, spec, policy=policy).blocks
     launches = (*others, with_blocks(launch, launch.cluster))
-    problem = Problem(spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays)
-    found = largest(problem, len(others), most, proved)
-    if not found:
-        proved(problem)  # refuses what no grid is taken of
+    problem = Problem(
+        spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays,
+        deadline=deadline_in("budget", seconds),
+    )  # fmt: skip
+    with pulse("looking for the largest grid"):
+        found = largest(problem, len(others), most, _all_start)
+        if not found:
+            _all_start(problem)  # refuses what no grid is taken of
     return found
+
+
+def _all_start(problem: Problem) -> bool:
+    """Whether each launch is proved to start whole, whatever the others do."""
+    alone = (replace(problem, groups=((k,),)) for k in reversed(range(len(problem.launches))))
+    return all(proved(one) for one in alone)
 
 
 def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:

@@ -13,10 +13,10 @@ from tbsched.advice.together.given import (
     Pairs,
     checked_after,
     checked_groups,
-    launches_of,
+    only_launches_of,
 )
 from tbsched.advice.together.limits import Limit
-from tbsched.advice.together.problem import Problem, decided
+from tbsched.advice.together.problem import Problem, deadline_in, decided
 from tbsched.advice.together.stranded import left_waiting
 from tbsched.advice.together.words import argument
 from tbsched.hardware.catalogue import device as find_device
@@ -26,6 +26,7 @@ from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
+from tbsched.progress import pulse
 from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
 
@@ -102,6 +103,7 @@ def coresident(
     policy: str | None = None,
     connections: int | None = None,
     plays: int = PLAYS,
+    seconds: float | None = None,
 ) -> Coresidency:
     """Whether kernels that wait for each other can hang because a block finds no room.
 
@@ -112,22 +114,25 @@ def coresident(
 
     The search either proves that, or finds the fewest events that strand a block. For up to six
     launches it ends with one or the other, unless single blocks of the others decide; for more it
-    may end with neither. It never says safe without a proof.
+    may end with neither. It never says safe without a proof. Where single blocks decide, the extra
+    ``tbsched[prove]`` adds a solver that finds most proofs.
 
     Hangs above the thread block scheduler count, too: kernels that are loaded at their first use,
     the legacy stream, streams that share a hardware queue, more grids than the GPU takes.
 
     Args:
-        launches: the kernels, at least one. Of a :class:`Sequence` only the launches count, with
-            their streams: no event is trusted to keep one from running beside another.
+        launches: the kernels, at least one. A :class:`Sequence` may have releases and recorded
+            events, which do not count. Other events are refused: launches may wait for them.
+            A duration does not matter; a first use needs one.
         device, policy: as for :func:`tbsched.predict`.
         groups: of each group the numbers of its launches, from 0; None is one group of all.
         after: pairs (a, b): the program launches b only when all blocks of a have started.
         fixes: whether to look for changes that make the launches safe, unless they are.
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
-        plays: after so many predictions the search gives up, or after looking as long at blocks
-            that leave; for a fix of more than six launches, after a thirtieth of them.
+        plays: after so many predictions the search gives up; for a fix of more than six
+            launches, after a thirtieth of them.
+        seconds: after so many it gives up, fixes included; None is never.
 
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of
@@ -143,7 +148,7 @@ def coresident(
         'a carveout of 44 % for schedulers'
     """
     spec = find_device(device)
-    given = launches_of("coresident", "launches", launches)
+    given = only_launches_of("coresident", "launches", launches)
     if not given:
         raise ValueError("coresident.launches: a launch is needed, got none")
     if connections is not None:
@@ -154,9 +159,11 @@ def coresident(
     problem = Problem(
         spec, policy, given, checked_groups(groups, len(given)), checked_after(after, len(given)),
         integer("coresident", "plays", plays, 0, MAX_PLAYS),
+        deadline_in("coresident", seconds),
     )  # fmt: skip
     wants_fixes = flag("coresident", "fixes", fixes)
-    found = decided(problem)
+    with pulse("looking for a proof or a witness"):
+        found = decided(problem)
     asked = (info, given, problem.groups, problem.after, found.safe)
     stranding = found.stranding
     changes = fixes_of(Unproved(problem, stranding)) if wants_fixes and not found.safe else ()
@@ -182,11 +189,13 @@ def assert_coresident(
     policy: str | None = None,
     connections: int | None = None,
     plays: int = PLAYS,
+    seconds: float | None = None,
 ) -> None:
     """Asserts that kernels that wait for each other are resident together; for tests.
 
     Args:
-        launches, device, groups, after, policy, connections, plays: as for :func:`coresident`.
+        launches, device, groups, after, policy, connections, plays, seconds: as for
+            :func:`coresident`.
 
     Raises:
         AssertionError: it is not sure that they are. The message has the witness and the fixes.
@@ -201,7 +210,7 @@ def assert_coresident(
     __tracebackhide__ = True
     found = coresident(
         launches, device, groups=groups, after=after, policy=policy, connections=connections,
-        plays=plays,
+        plays=plays, seconds=seconds,
     )  # fmt: skip
     if found.safe is not True:
         raise AssertionError(str(found))

@@ -7,7 +7,14 @@ from dataclasses import replace
 
 from tbsched.errors import shown
 from tbsched.program.checks import instance, integer, items
-from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence, Stream
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Launch,
+    RecordEvent,
+    Release,
+    Sequence,
+    Stream,
+)
 
 Groups = tuple[tuple[int, ...], ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -23,6 +30,24 @@ def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> t
         return given.launches
     rows = enumerate(items(owner, field, given))
     return tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
+
+
+def only_launches_of(
+    owner: str, field: str, given: Iterable[Launch] | Sequence
+) -> tuple[Launch, ...]:
+    """The same, where nothing else is looked at.
+
+    Raises:
+        TypeError: something else is among them.
+        ValueError: a sequence has an event that launches may wait for.
+    """
+    for number, event in enumerate(given if isinstance(given, Sequence) else ()):
+        if not isinstance(event, (Launch, Release, RecordEvent)):
+            raise ValueError(
+                f"{owner}.{field}: launches may wait for event {number}, a "
+                f"{type(event).__name__}, which is not looked at; leave it out if none does"
+            )
+    return launches_of(owner, field, given)
 
 
 def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:

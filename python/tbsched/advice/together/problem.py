@@ -6,10 +6,13 @@ hang a program, too; `above` looks for that.
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.above import hang_above, issue_times
 from tbsched.advice.together.given import Groups, Pairs, held
+from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -29,6 +32,7 @@ class Problem:
     groups: Groups
     after: Pairs = ()
     plays: int = PLAYS
+    deadline: float = math.inf  # by time.monotonic()
 
     @property
     def members(self) -> tuple[int, ...]:
@@ -73,6 +77,7 @@ class Decision:
         full_sms: of the first proof.
         stranding: of an unsafe one.
         plays: how many predictions it took.
+        wanted: if nobody knows, what may decide it; as of `Found`.
     """
 
     safe: bool | None
@@ -80,6 +85,20 @@ class Decision:
     full_sms: tuple[FullSms, ...]
     stranding: Stranding | None
     plays: int
+    wanted: str = ""
+
+
+def deadline_in(owner: str, seconds: float | None) -> float:
+    """When so many seconds are over, by time.monotonic(); None is never.
+
+    Raises:
+        ValueError: not a number of seconds.
+    """
+    if seconds is None:
+        return math.inf
+    if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
+        raise ValueError(f"{owner}.seconds: a number from 0 is needed, got {shown(seconds)}")
+    return time.monotonic() + seconds
 
 
 def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
@@ -90,8 +109,9 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     """
     launches, pairs = held(problem.launches)
     question = Question(
-        launches, problem.groups, (*problem.after, *pairs), problem.plays, only_to_prove
-    )
+        launches, problem.groups, (*problem.after, *pairs), problem.plays, only_to_prove,
+        problem.deadline - time.monotonic(),
+    )  # fmt: skip
     found = search(problem.spec, problem.policy, question)
     if found.verdict == "unsafe":
         order = tuple([step.launch for step in found.steps if not step.leaving])
@@ -102,8 +122,9 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
         )
         return Decision(False, NO_PROOF, (), stranding, found.plays)
     above = hang_above(
-        problem.spec, problem.policy, problem.launches, problem.members, problem.after
-    )
+        problem.spec, problem.policy, problem.launches, problem.members, problem.after,
+        problem.deadline,
+    )  # fmt: skip
     if above.hang is not None:
         hang, state = above.hang, problem.spec.initial_states(problem.policy)[0]
         stranding = Stranding(
@@ -118,7 +139,10 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
         return Decision(False, NO_PROOF, (), stranding, found.plays + above.plays)
     safe = True if found.verdict == "safe" and above.complete else None
     proof = found.proof if safe else NO_PROOF
-    return Decision(safe, proof, found.full_sms, None, found.plays + above.plays)
+    wanted = found.wanted
+    if safe is None and problem.deadline <= time.monotonic():
+        wanted = "seconds"
+    return Decision(safe, proof, found.full_sms, None, found.plays + above.plays, wanted)
 
 
 def proved(problem: Problem, known: Stranding | None = None) -> bool:

@@ -5,13 +5,21 @@ from __future__ import annotations
 from tbsched.advice.together.given import called
 from tbsched.advice.together.problem import Decision, Problem, Stranding
 
+# What may decide what nobody knows.
+_HELP = {
+    "solver": "pip install 'tbsched[prove]' adds a solver that decides most of these",
+    "seconds": "more seconds may decide it",
+    "plays": "more plays may decide it",
+}
+
 
 def argument(problem: Problem, found: Decision, waiting: int) -> str:
     """The reason, with its numbers."""
     if found.stranding is not None:
         return _stranded(problem, found.stranding, waiting)
     if found.safe is None:
-        return f"neither a proof nor a witness in {found.plays:,} predictions"
+        words = f"neither a proof nor a witness in {found.plays:,} predictions"
+        return f"{words}; {_HELP[found.wanted]}" if found.wanted else words
     if found.proof == "full_sms":
         return _full_sms(problem, found)
     return (

@@ -52,9 +52,10 @@ def coresident(
         int | None,
         typer.Option(help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default."),
     ] = None,
-    plays: Annotated[
-        int, typer.Option(help="Give up after so many predictions, or as long a look.")
-    ] = PLAYS,
+    plays: Annotated[int, typer.Option(help="Give up after so many predictions.")] = PLAYS,
+    seconds: Annotated[
+        float | None, typer.Option(help="Give up after so many seconds.", min=0)
+    ] = None,
     on_gpu: Annotated[
         bool,
         typer.Option(
@@ -92,6 +93,7 @@ def coresident(
             asked_together(
                 sequence, spec, groups=_numbers("--groups", groups), fixes=fixes, policy=policy,
                 after=[(a, b) for a, b in _pairs(after)], connections=connections, plays=plays,
+                seconds=seconds,
             )
         )  # fmt: skip
     queues = spec.hardware_queues if connections is None else connections

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence as Several
 from dataclasses import dataclass, replace
 
@@ -12,6 +14,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.prediction.predict import check_blocks, predict
+from tbsched.prediction.together.proving import solver
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 # Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
@@ -31,6 +34,7 @@ class Question:
         after: pairs; the second launch arrives only when all blocks of the first are resident.
         plays: after so many predictions the search gives up.
         only_to_prove: it gives up as soon as it can prove nothing any more.
+        seconds: after so many it gives up.
     """
 
     launches: tuple[Launch, ...]
@@ -38,6 +42,7 @@ class Question:
     after: tuple[tuple[int, int], ...] = ()
     plays: int = PLAYS
     only_to_prove: bool = False
+    seconds: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +92,8 @@ class Found:
         group, stranded, cause, behind: whose block, what refuses it, and the launch that holds it
             up, or -1.
         plays: how many predictions it took.
+        wanted: of an undecided one what may decide it: ``solver``, ``seconds``, ``plays`` or
+            nothing.
     """
 
     verdict: str
@@ -99,6 +106,7 @@ class Found:
     cause: str
     behind: int
     plays: int
+    wanted: str = ""
 
 
 def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
@@ -112,16 +120,31 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
     check_blocks(given)
     model, _, states = prepared(spec, policy)
     asked = _core.Sequence(question.launches)
+    deadline = time.monotonic() + question.seconds
+    solve = solver(lambda: deadline - time.monotonic())
     (
         verdict, proof, full_sms, steps, state, group, stranded, cause, behind, plays
     ) = _core.coresident(
-        model, asked, question.groups, question.after, question.plays, question.only_to_prove
+        model, asked, question.groups, question.after, question.plays, question.only_to_prove,
+        question.seconds, solve,
     )  # fmt: skip
+    wanted = ""
+    if verdict == "undecided":
+        wanted = _wanted(plays >= question.plays, deadline <= time.monotonic(), solve is None)
     return Found(
         verdict, proof, tuple([FullSms(*row) for row in full_sms]),
         tuple([Step(launch, tuple(leaving)) for launch, leaving in steps]),
         list(states)[state if verdict == "unsafe" else 0], group, stranded, cause, behind, plays,
+        wanted,
     )  # fmt: skip
+
+
+def _wanted(no_plays: bool, no_seconds: bool, no_solver: bool) -> str:
+    if no_seconds:
+        return "seconds"
+    if no_solver:
+        return "solver"
+    return "plays" if no_plays else ""
 
 
 def played(

@@ -249,8 +249,10 @@ class Launch:
         _set_host(self, checked_host("Launch", self.host))
         for name in _ONLY_TIMED:
             if self.duration is None and getattr(self, name) not in (None, False):
+                given = getattr(self, name)
                 raise ValueError(
-                    f"Launch.{name}: {getattr(self, name)} needs a Launch.duration, got None"
+                    f"Launch.{name}: {given} needs a Launch.duration, got None; where blocks stay, "
+                    "as in coresident, any duration will do"
                 )
         if self.non_blocking and self.stream == LEGACY_STREAM:
             raise ValueError(

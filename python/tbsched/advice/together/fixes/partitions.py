@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
+from tbsched.advice.together.problem import Problem
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.partition import Partition
 
 
 def partition(unproved: Unproved) -> Iterator[Fix]:
-    """One launch in a part of the SMs, the others in the rest; the smallest part first."""
+    """One launch in a part of the SMs, the others in the rest.
+
+    The launches of a group run whole, or not at all. So the part is the smallest one, unless it or
+    the rest slows down launches of no group: those get as many SMs as can be.
+    """
     problem = unproved.problem
     launches = problem.launches
     if len(launches) < 2 or any(one.partition is not None for one in launches):
         return
-    for part, rest in _splits(problem.spec):
-        for number, launch in enumerate(launches):
-            changes = {
-                other: replace(one, partition=part if other == number else rest)
-                for other, one in enumerate(launches)
-            }
-            name = called(launches, number)
-            text = f"keep {name} on {len(part)} SMs and the others on the other {len(rest)}"
-            text += " (green contexts)"
-            if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
-                yield unproved.changed("partition", text, changes)
+    splits = itertools.product(_splits(problem.spec), range(len(launches)))
+    for (part, rest), number in sorted(splits, key=lambda split: -_left_to_others(problem, *split)):
+        launch = launches[number]
+        changes = {
+            other: replace(one, partition=part if other == number else rest)
+            for other, one in enumerate(launches)
+        }
+        name = called(launches, number)
+        text = f"keep {name} on {len(part)} SMs and the others on the other {len(rest)}"
+        text += " (green contexts)"
+        if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
+            yield unproved.changed("partition", text, changes)
+
+
+def _left_to_others(problem: Problem, split: tuple[Partition, Partition], number: int) -> int:
+    """The fewest SMs that a launch of no group gets, if one launch gets the first part."""
+    part, rest = split
+    others = set(range(len(problem.launches))) - set(problem.members)
+    return min((len(part if other == number else rest) for other in others), default=0)
 
 
 def _splits(spec: DeviceSpec) -> Iterator[tuple[Partition, Partition]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -34,10 +35,12 @@ def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
     if len(problem.launches) > MOST_IN_ALL_ORDERS or unproved.stranding is None:
         fewer = replace(problem, plays=problem.plays // _SHARE)
         unproved = replace(unproved, problem=fewer)
-    found = []
+    found: list[Fix] = []
     with bar("looking for changes", len(KINDS)) as advance:
         for number, kind in enumerate(KINDS):
             for fix in kind(unproved):
+                if unproved.problem.deadline <= time.monotonic():
+                    return tuple(found)
                 advance(number)
                 if _holds(unproved, fix):
                     found.append(fix)

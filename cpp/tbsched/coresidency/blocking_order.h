@@ -1,0 +1,30 @@
+// Which launches wait behind one that waits for room.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "tbsched/coresidency/demands.h"
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+
+namespace tbsched {
+
+// Whether a launch that waits makes one that comes later wait, too: for all SMs, or for those that
+// both may use. All outlive it.
+class BlockingOrder {
+ public:
+  BlockingOrder(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
+      : model_(model), launches_(launches), demands_(demands) {}
+
+  bool is_behind(size_t waiting, size_t launch) const;
+
+ private:
+  bool share_sms(size_t one, size_t other) const;
+
+  const Model& model_;
+  const std::vector<Launch>& launches_;
+  const Demands& demands_;
+};
+
+}  // namespace tbsched

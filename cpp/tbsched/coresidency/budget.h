@@ -1,0 +1,61 @@
+// How long a search may take.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+namespace tbsched {
+
+// A moment at which a search ends without a result; by default never.
+class Deadline {
+ public:
+  Deadline() = default;
+  // From now on. Infinite is never.
+  explicit Deadline(const double seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr double kYear = 365.0 * 86400;
+    if (seconds >= kYear) return;
+    at_ = Clock::now() +
+          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+
+  bool is_over() const { return at_ && std::chrono::steady_clock::now() >= *at_; }
+
+ private:
+  std::optional<std::chrono::steady_clock::time_point> at_;
+};
+
+// A proof has taken all of its steps, or its time.
+struct BudgetExceeded {};
+
+// The steps that a proof may still take, of about 100 ns each.
+class Budget {
+ public:
+  // It asks now and then whether it is interrupted, and ends with what that throws, which outlives
+  // it.
+  Budget(const int64_t steps, const Deadline deadline, const std::function<void()>& interrupted)
+      : left_(steps), deadline_(deadline), interrupted_(interrupted) {}
+
+  void spend(const int64_t steps) {
+    left_ -= steps;
+    unasked_ += steps;
+    if (unasked_ > kStepsBetween) {
+      unasked_ = 0;
+      interrupted_();
+      if (deadline_.is_over()) left_ = -1;
+    }
+    if (left_ < 0) throw BudgetExceeded{};
+  }
+
+ private:
+  static constexpr int64_t kStepsBetween = 100'000;
+
+  int64_t left_;
+  const Deadline deadline_;
+  int64_t unasked_ = 0;
+  const std::function<void()>& interrupted_;
+};
+
+}  // namespace tbsched

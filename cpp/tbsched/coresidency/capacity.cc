@@ -1,0 +1,74 @@
+#include "tbsched/coresidency/capacity.h"
+
+#include <numeric>
+#include <stdexcept>
+#include <string>
+
+#include "tbsched/hardware/gpu/filled.h"
+#include "tbsched/hardware/gpu/rooms.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/observer.h"
+
+namespace tbsched {
+namespace {
+
+class CountBySm final : public Observer {
+ public:
+  explicit CountBySm(std::vector<int32_t>& by_sm) : by_sm_(by_sm) {}
+
+  void on_place(const PlacedBlocks& placed) override {
+    for (const int32_t sm : placed.sms) ++by_sm_[sm];
+  }
+
+ private:
+  std::vector<int32_t>& by_sm_;
+};
+
+Room room_on(const int32_t sm, const GpuState& gpu, const Demand& demand) {
+  return gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory};
+}
+
+}  // namespace
+
+FreeRoom capacity(const Model& model, const std::span<const Launch> beside, const Launch& launch,
+                  const InitialState state) {
+  BlockScheduler scheduler(model, state);
+  Observer nobody;
+  for (const Launch& other : beside) {
+    const int32_t index = scheduler.add(other, BlockScheduler::Leaving::together);
+    scheduler.enqueue(index);
+    scheduler.place(nobody);
+    if (!scheduler.placed_whole(index)) {
+      throw std::invalid_argument("beside: launch " + std::to_string(index) +
+                                  " is not resident whole beside those before it");
+    }
+  }
+  const DeviceSpec& spec = model.device().spec;
+  Launch asked = launch;
+  asked.cooperative = false;
+  asked.blocks = spec.sms * spec.blocks_per_sm;
+  if (launch.cluster > 0) asked.blocks -= asked.blocks % launch.cluster;
+  const int32_t index = scheduler.add(asked, BlockScheduler::Leaving::together);
+  FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}};
+  const GpuState& gpu = scheduler.gpu();
+  const Demand& demand = scheduler.demand(index);
+  // Then none needs to be placed.
+  const bool is_known = room_falls_by_one(spec) && gpu.admits(demand);
+  if (is_known) {
+    found.by_sm = filled(gpu, demand);
+  } else {
+    found.by_sm.resize(spec.sms);
+    scheduler.enqueue(index);
+    CountBySm count(found.by_sm);
+    scheduler.place(count);
+  }
+  for (int32_t sm = 0; sm < spec.sms; ++sm) {
+    const Room room = room_on(sm, gpu, demand);
+    const int32_t left = is_known ? room.blocks - found.by_sm[sm] : room.blocks;
+    found.refusals.push_back(left == 0 ? room.limiter : Refusal::none);
+  }
+  found.blocks = std::accumulate(found.by_sm.begin(), found.by_sm.end(), int64_t{0});
+  return found;
+}
+
+}  // namespace tbsched

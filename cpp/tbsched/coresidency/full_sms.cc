@@ -1,0 +1,464 @@
+#include "tbsched/coresidency/full_sms.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "tbsched/coresidency/any_sm.h"
+#include "tbsched/coresidency/demands.h"
+#include "tbsched/coresidency/packing.h"
+#include "tbsched/coresidency/sm_kinds.h"
+#include "tbsched/hardware/gpu/clusters.h"
+#include "tbsched/hardware/sm/demand.h"
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMostMultisets = 20'000;
+// What rounding may add to the number of full SMs.
+constexpr double kRounding = 1e-6;
+
+// The fewest blocks with which an SM of a kind may be full for a launch.
+class FullSets {
+ public:
+  FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident,
+           const PendingLaunches& coming)
+      : sm_(sm),
+        launch_(launch),
+        kind_(kind),
+        resident_(resident),
+        coming_(coming),
+        blocks_(kind.least) {
+    extend(0);
+  }
+
+  bool too_many() const { return looked_at_ > kMostMultisets; }
+  const std::vector<Multiset>& found() const { return found_; }
+
+ private:
+  void extend(const size_t first) {
+    if (++looked_at_ > kMostMultisets) return;
+    if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_, launch_)) {
+      found_.push_back(blocks_);
+      return;
+    }
+    for (size_t kind = first; kind < blocks_.size(); ++kind) {
+      if (blocks_[kind] == kind_.most[kind]) continue;
+      ++blocks_[kind];
+      if (sm_.can_hold(blocks_, kind_.configured) && can_have_come()) extend(kind);
+      --blocks_[kind];
+    }
+  }
+
+  bool can_have_come() const {
+    return coming_.can_be_on(static_cast<size_t>(kind_.sms.front()), blocks_, sm_, resident_);
+  }
+
+  // Where nobody else has come, no SM has less room than it had: what leaves takes none. Who came
+  // and left has moved the turn of the processing blocks; but had it stayed, there would be no more
+  // room, and that is looked at, too.
+  bool is_known_to_have_room() const {
+    for (size_t other = 0; other < blocks_.size(); ++other) {
+      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
+    }
+    return blocks_[launch_] < kind_.room;
+  }
+
+  const AnySm& sm_;
+  const size_t launch_;
+  const SmKind& kind_;
+  const Resident& resident_;
+  const PendingLaunches& coming_;
+  Multiset blocks_;
+  size_t looked_at_ = 0;
+  std::vector<Multiset> found_;
+};
+
+// How many SMs of a domain must be full before it takes no cluster; 0: it never takes one. For one
+// that takes whole TPCs, each of another TPC.
+int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
+  if (!takes_clusters(domain, demand, spec)) return 0;
+  int32_t all = 0;    // SMs that may be used
+  int32_t whole = 0;  // TPCs of which all SMs may be
+  for (const std::vector<int32_t>& tpc : domain.tpcs) {
+    const auto sms = static_cast<int32_t>(
+        std::ranges::count_if(tpc, [&](const int32_t sm) { return demand.may_use(sm); }));
+    all += sms;
+    whole += std::cmp_equal(sms, tpc.size()) ? 1 : 0;
+  }
+  if (is_balanced(demand, spec) || !spec.mechanisms.clusters_take_whole_tpcs) {
+    return std::max(0, all - demand.cluster + 1);
+  }
+  const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
+  // Nothing is proved of a TPC with fewer SMs, the last one of some GPUs.
+  if (!std::cmp_equal(domain.tpcs.back().size(), per_tpc)) return 0;
+  const int32_t tpcs = demand.cluster / per_tpc;
+  const int32_t singles = demand.cluster % per_tpc;
+  if (whole < tpcs) return 0;
+  if (singles == 0) return whole - tpcs + 1;
+  const int32_t others = std::max(0, all - tpcs * per_tpc - singles + 1);
+  return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
+}
+
+// How many SMs must be full before a block, or a cluster, finds no room.
+int32_t needed(const Demand& demand, const Device& device) {
+  if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
+  int32_t sum = 0;
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    sum += needed_in(domain, demand, device.spec);
+  }
+  return sum;
+}
+
+// Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
+Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
+                             const DeviceSpec& spec) {
+  Multiset halves = coming;
+  for (size_t launch = 0; launch < coming.size(); ++launch) {
+    if (takes_whole_tpcs(demands[launch], spec)) halves[launch] /= spec.sms_per_tpc;
+  }
+  return halves;
+}
+
+// Whether clusters take all room that can be divided among them, in whatever order SMs are taken.
+bool takes_all_room(const Demand& demand, const Device& device) {
+  return demand.cluster <= device.spec.sms_per_tpc || is_balanced(demand, device.spec) ||
+         idle_is_best(demand, device);
+}
+
+}  // namespace
+
+FullSmsProof::FullSmsProof(const Model& model, const std::vector<Launch>& launches,
+                           const Demands& demands, const std::vector<int32_t>& group,
+                           const std::vector<bool>& awaited, const Resident& resident)
+    : model_(model),
+      spec_(model.device().spec),
+      launches_(launches),
+      demands_(demands),
+      awaited_(awaited),
+      resident_(resident),
+      blocking_order_(model, launches, demands),
+      may_leave_(launches.size(), true),
+      sm_(spec_, demands.all(), may_leave_, resident.is_there) {
+  for (const int32_t launch : group) may_leave_[launch] = false;
+}
+
+// Not to launches that share a stream or need more local memory than there is, SMs that share a
+// configuration, warps that go to processing blocks otherwise than in strict turn, or registers in
+// one piece.
+bool FullSmsProof::applies() const {
+  const Mechanisms& mechanisms = spec_.mechanisms;
+  if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
+  const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
+  if (shares && spec_.sms_per_tpc > 1) return false;
+  // Algorithm 1 divides the largest gap alone.
+  if (mechanisms.shared_memory == Layout::contiguous) return false;
+  if (std::ranges::any_of(demands_.all(), [&](const Demand& demand) {
+        return grows_local_memory(demand, spec_);
+      })) {
+    return false;
+  }
+  std::set<int32_t> streams;
+  return std::ranges::all_of(launches_, [&](const Launch& launch) {
+    return !launch.stream || streams.insert(*launch.stream).second;
+  });
+}
+
+// Whether a launch that waits for room makes another one that comes later wait, too, itself or by
+// others of those in between that it makes wait.
+bool FullSmsProof::holds_up(const size_t holder, const size_t launch,
+                            const std::vector<bool>& between) const {
+  std::vector<bool> waits(launches_.size());
+  waits[holder] = true;
+  for (bool moved = true; std::exchange(moved, false);) {
+    for (size_t first = 0; first < waits.size(); ++first) {
+      for (size_t second = 0; second < waits.size(); ++second) {
+        if (!waits[first] || waits[second] || !blocking_order_.is_behind(first, second)) continue;
+        if (second == launch) return true;
+        if (between[second]) waits[second] = moved = true;
+      }
+    }
+  }
+  return false;
+}
+
+// Returns the awaited launches to come that wait for ever if this one does.
+std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
+  std::vector<bool> may_wait = may_leave_;
+  for (size_t k = 0; k < launches_.size(); ++k) {
+    if (resident_.is_there[k]) may_wait[k] = false;
+  }
+  std::vector<size_t> found;
+  for (size_t k = 0; k < launches_.size(); ++k) {
+    if (!awaited_[k]) continue;
+    const bool holds =
+        may_leave_[launch] && !resident_.is_there[k] && holds_up(launch, k, may_wait);
+    if (k == launch || holds) found.push_back(k);
+  }
+  return found;
+}
+
+// Whether launches may hold SMs when this one comes, so that it spreads over the others. Awaited
+// ones never wait, if the proof is one.
+bool FullSmsProof::may_be_held_up(const size_t launch) const {
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    if (other == launch || resident_.is_there[other] || awaited_[other]) continue;
+    if (blocking_order_.is_behind(other, launch)) return true;
+  }
+  return false;
+}
+
+// On each SM, where nobody else has come since. What was there may have left: then it is configured
+// anew.
+Multiset FullSmsProof::room_before(const size_t launch) const {
+  const int32_t when_idle = room_when_idle(demands_[launch], model_.device());
+  Multiset rooms;
+  for (const Multiset& room : resident_.room_on_sm) {
+    rooms.push_back(std::min(when_idle, room[launch]));
+  }
+  return rooms;
+}
+
+// All others may come before it.
+PendingLaunches FullSmsProof::all_coming(const size_t launch) const {
+  PendingLaunches coming{.blocks = {}, .levels = std::vector<Level>(launches_.size())};
+  for (size_t k = 0; k < launches_.size(); ++k) {
+    coming.blocks.push_back(resident_.is_there[k] ? 0 : launches_[k].blocks);
+  }
+  coming.blocks[launch] -= demands_[launch].cluster;
+  const int64_t all = std::accumulate(coming.blocks.begin(), coming.blocks.end(), int64_t{0});
+  for (size_t k = 0; k < launches_.size(); ++k) {
+    if (k == launch || resident_.is_there[k] || resident_.waits[k] || may_be_held_up(k)) continue;
+    const int64_t others = all - coming.blocks[launch] - launches_[k].blocks;
+    coming.levels[k] = level_of(model_, demands_[k], launches_[k].blocks,
+                                {.untouched = room_before(k), .touching = others});
+    coming.levels[k].before = resident_.is_there;
+  }
+  return coming;
+}
+
+std::vector<SmKind> FullSmsProof::kinds(const size_t launch, const PendingLaunches& coming) const {
+  return sm_kinds(model_.device(), demands_, resident_, may_leave_, coming.blocks,
+                  coming.notes(resident_), launch);
+}
+
+// The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
+// What is there already is part of its SM; what comes is shared by all of them.
+std::optional<double> FullSmsProof::most_full(const size_t launch,
+                                              const PendingLaunches& coming) const {
+  const bool one_of_each_tpc = takes_whole_tpcs(demands_[launch], spec_);
+  const std::vector<SmKind> sms = kinds(launch, coming);
+  Multiset stock = coming.blocks;
+  for (size_t k = 0; k < stock.size(); ++k) {
+    const Level& level = coming.levels[k];
+    if (level.known) {
+      stock[k] -= static_cast<int32_t>(taken_evenly(model_.device(), demands_[k], level));
+    }
+  }
+  if (one_of_each_tpc) stock = for_one_of_each_tpc(demands_, stock, spec_);
+  for (const SmKind& kind : sms) {
+    stock.push_back(one_of_each_tpc ? kind.tpcs : static_cast<int32_t>(kind.sms.size()));
+  }
+  std::vector<Multiset> sets;
+  for (size_t k = 0; k < sms.size(); ++k) {
+    const FullSets full(sm_, launch, sms[k], resident_, coming);
+    if (full.too_many()) return std::nullopt;
+    const auto sm = static_cast<size_t>(sms[k].sms.front());
+    for (const Multiset& blocks : full.found()) {
+      Multiset& set = sets.emplace_back(stock.size());
+      for (size_t each = 0; each < blocks.size(); ++each) {
+        const Level& level = coming.levels[each];
+        const int32_t evenly = level.known ? std::max(0, level.rooms[sm] - level.most) : 0;
+        set[each] = resident_.is_there[each] ? 0 : std::max(0, blocks[each] - evenly);
+      }
+      set[blocks.size() + k] = 1;
+    }
+  }
+  return sets.empty() ? 0 : most_packed(sets, stock);
+}
+
+std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
+  if (!applies()) return std::nullopt;
+  std::vector<FullSms> found;
+  for (size_t launch = 0; launch < launches_.size(); ++launch) {
+    if (resident_.is_there[launch]) continue;
+    const int32_t sms = needed(demands_[launch], model_.device());
+    double most = 0;
+    for (const size_t stranded : stranded_by(launch)) {
+      PendingLaunches coming = all_coming(launch);
+      if (stranded != launch) coming.blocks[stranded] = 0;  // it is not there yet
+      const std::optional<double> full = most_full(launch, coming);
+      if (!full || std::floor(*full + kRounding) >= sms) return std::nullopt;
+      most = std::max(most, *full);
+    }
+    found.push_back({static_cast<int32_t>(launch), most, sms});
+  }
+  return found;
+}
+
+// What has come since, in an order.
+struct FullSmsProof::History {
+  PendingLaunches coming;
+  std::vector<int32_t> order;  // of those that came
+  std::vector<bool> arrived;
+  std::vector<bool> placed;  // whole, as it came
+  std::vector<bool> finds_room_next;
+  std::function<bool()> goes_on;
+  FindsRoom otherwise;
+
+  bool may_wait(const size_t launch) const { return arrived[launch] && !placed[launch]; }
+};
+
+bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
+                                 const std::function<bool()>& goes_on,
+                                 const FindsRoom& otherwise) const {
+  if (!applies()) return false;
+  History history{.coming = {.blocks = Multiset(launches_.size()),
+                             .levels = std::vector<Level>(launches_.size())},
+                  .order = {},
+                  .arrived = resident_.is_there,
+                  .placed = resident_.is_there,
+                  .finds_room_next = finds_room_next,
+                  .goes_on = goes_on,
+                  .otherwise = otherwise};
+  for (size_t launch = 0; launch < launches_.size(); ++launch) {
+    if (resident_.waits[launch]) history = after(history, launch, false);
+  }
+  return is_safe_after(history);
+}
+
+bool FullSmsProof::is_safe_after(const History& history) const {
+  for (size_t launch = 0; launch < launches_.size(); ++launch) {
+    if (history.may_wait(launch) && awaited_[launch]) return false;
+    if (history.arrived[launch]) continue;
+    if (!is_safe_after(after(history, launch, finds_room(launch, history)))) return false;
+  }
+  return true;
+}
+
+FullSmsProof::History FullSmsProof::after(const History& history, const size_t launch,
+                                          const bool finds_room) const {
+  History next = history;
+  next.order.push_back(static_cast<int32_t>(launch));
+  next.arrived[launch] = true;
+  next.placed[launch] = finds_room;
+  next.finds_room_next.assign(launches_.size(), false);
+  next.coming.blocks[launch] = launches_[launch].blocks;
+  if (!finds_room) return next;
+  const Multiset& blocks = history.coming.blocks;
+  LeastRooms rooms{.untouched = room_before(launch),
+                   .touching = std::accumulate(blocks.begin(), blocks.end(), int64_t{0})};
+  if (rooms.touching == 0) {
+    rooms.always = rooms.untouched;
+  } else {
+    PendingLaunches before = history.coming;
+    before.blocks[launch] = launches_[launch].blocks;
+    rooms.always = least_rooms(launch, before).value_or(Multiset{});
+  }
+  if (const auto held = held_before(launch, history)) {
+    for (size_t sm = 0; sm < held->size(); ++sm) {
+      if (!(*held)[sm]) continue;
+      rooms.untouched[sm] = 0;
+      if (!rooms.always.empty()) rooms.always[sm] = 0;
+    }
+  }
+  Level& level = next.coming.levels[launch];
+  level = level_of(model_, demands_[launch], launches_[launch].blocks, rooms);
+  level.before = history.placed;
+  level.first = rooms.touching == 0;
+  return next;
+}
+
+// The SMs that launches hold that may wait before it; nothing: all of them.
+std::optional<std::vector<bool>> FullSmsProof::held_before(const size_t launch,
+                                                           const History& history) const {
+  std::vector<bool> held(static_cast<size_t>(spec_.sms));
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    if (!history.may_wait(other) || !blocking_order_.is_behind(other, launch)) continue;
+    if (!model_.order().on_own_sms) return std::nullopt;
+    for (int32_t sm = 0; sm < spec_.sms; ++sm) {
+      if (demands_.holds(other, sm)) held[static_cast<size_t>(sm)] = true;
+    }
+  }
+  return held;
+}
+
+bool FullSmsProof::finds_room(const size_t launch, const History& history) const {
+  if (history.finds_room_next[launch]) return true;
+  PendingLaunches coming = history.coming;
+  coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
+  const auto held = held_before(launch, history);
+  if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
+  return finds_room_in_each_way(launch, history);
+}
+
+// Tries both ways for each launch that may or may not have found room.
+bool FullSmsProof::finds_room_in_each_way(const size_t launch, const History& history) const {
+  std::vector<Arrival> coming;
+  std::vector<size_t> unsure;
+  for (const int32_t other : history.order) {
+    if (resident_.waits[other]) continue;
+    if (history.may_wait(other)) unsure.push_back(coming.size());
+    coming.push_back({other});
+  }
+  for (size_t way = 0; way < size_t{1} << unsure.size(); ++way) {
+    for (size_t k = 0; k < unsure.size(); ++k) coming[unsure[k]].waits = (way >> k & 1U) != 0;
+    if (!history.otherwise(coming, static_cast<int32_t>(launch))) return false;
+  }
+  return true;
+}
+
+// Where that is not seen at once, one level after the other of those that came before is tried.
+bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming,
+                              const std::vector<bool>& held,
+                              const std::function<bool()>& goes_on) const {
+  if (!goes_on()) return false;
+  const bool any_is_held = std::ranges::find(held, true) != held.end();
+  if (!any_is_held && has_too_few(launch, coming)) return true;
+  const Demand& demand = demands_[launch];
+  if (auto rooms = least_rooms(launch, coming)) {
+    for (size_t sm = 0; sm < held.size(); ++sm) {
+      if (held[sm]) (*rooms)[sm] = 0;
+    }
+    if (takes_all_room(demand, model_.device()) &&
+        blocks_that_fit(model_.device(), demand, *rooms) >= launches_[launch].blocks) {
+      return true;
+    }
+  }
+  for (size_t other = 0; other < launches_.size(); ++other) {
+    const Level& level = coming.levels[other];
+    if (!level.known || level.least >= level.most) continue;
+    const int32_t middle = std::midpoint(level.least, level.most);
+    PendingLaunches low = coming;
+    low.levels[other].most = middle;
+    PendingLaunches high = coming;
+    high.levels[other].least = middle + 1;
+    return finds_room(launch, low, held, goes_on) && finds_room(launch, high, held, goes_on);
+  }
+  return false;
+}
+
+bool FullSmsProof::has_too_few(const size_t launch, const PendingLaunches& coming) const {
+  const std::optional<double> full = most_full(launch, coming);
+  return full && std::floor(*full + kRounding) < needed(demands_[launch], model_.device());
+}
+
+// Returns the least room of each SM for a launch, whatever else has come there; nothing: there are
+// too many ways.
+std::optional<Multiset> FullSmsProof::least_rooms(const size_t launch,
+                                                  const PendingLaunches& coming) const {
+  Multiset rooms(static_cast<size_t>(spec_.sms));
+  for (const SmKind& kind : kinds(launch, coming)) {
+    const FullSets full(sm_, launch, kind, resident_, coming);
+    if (full.too_many()) return std::nullopt;
+    int32_t least = coming.blocks[launch] + 1;
+    for (const Multiset& blocks : full.found()) least = std::min(least, blocks[launch]);
+    for (const int32_t sm : kind.sms) rooms[static_cast<size_t>(sm)] = least;
+  }
+  return rooms;
+}
+
+}  // namespace tbsched

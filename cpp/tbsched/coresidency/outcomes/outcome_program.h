@@ -1,0 +1,52 @@
+// An integer program over outcomes of SMs: how many units of each group have which outcome, so that
+// each launch that comes has all of its blocks, and the last one finds too little room. Where it
+// has no solution, the last launch finds room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tbsched/coresidency/outcomes/places.h"
+#include "tbsched/coresidency/outcomes/query.h"
+#include "tbsched/coresidency/outcomes/sm_outcomes.h"
+
+namespace tbsched {
+
+struct OutcomeProgram {
+  // Units of one domain that have the same outcomes.
+  struct Group {
+    int32_t domain;
+    size_t outcomes;                          // which of them
+    std::vector<std::vector<int32_t>> units;  // their SMs
+    // Of these SMs, unit by unit: ranks in the order of preference, and places in the domain.
+    std::vector<int32_t> ranks;
+    std::vector<int32_t> positions;
+  };
+  struct Stage {
+    Way way;
+    int32_t blocks;
+    int32_t parts;      // of a cluster, on SMs or TPCs
+    int32_t on_part;    // blocks
+    int32_t most_room;  // for it, on an SM
+    bool waits;
+    bool waits_whole;  // then it takes nothing as long as it waits
+  };
+
+  std::vector<const SmOutcomes*> outcomes;
+  std::vector<Group> groups;
+  std::vector<Stage> stages;  // the last launch included
+  std::vector<WaitingLaunch> entering;
+};
+
+// Nobody knows; there is no solution; or one: for each group pairs (outcome, units).
+struct NotSolved {};
+struct NoSolution {};
+using Counts = std::vector<std::vector<std::pair<int32_t, int32_t>>>;
+using Solution = std::variant<NotSolved, NoSolution, Counts>;
+using Solver = std::function<Solution(const OutcomeProgram&)>;
+
+}  // namespace tbsched

@@ -1,0 +1,221 @@
+#include "tbsched/coresidency/outcomes/room_proof.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <ranges>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that outcomes count
+
+}  // namespace
+
+RoomProof::RoomProof(const Model& model, const std::vector<Launch>& launches,
+                     const Demands& demands, const std::vector<int32_t>& group,
+                     const Resident& resident, const Arrived& arrived,
+                     std::array<SmStates, 2>& known, Budget& budget, const Solver& solver)
+    : model_(model),
+      device_(model.device()),
+      launches_(launches),
+      demands_(demands),
+      resident_(resident),
+      arrived_(arrived),
+      all_states_(known),
+      budget_(budget),
+      solver_(solver),
+      places_(model, demands),
+      blocking_order_(model, launches, demands) {
+  for (int32_t launch = 0; std::cmp_less(launch, launches.size()); ++launch) {
+    if (std::ranges::find(group, launch) == group.end()) query_.leaving.push_back(launch);
+  }
+}
+
+bool RoomProof::finds_room(const std::vector<Arrival>& coming, const int32_t last) {
+  if (!solver_ || !is_counted(coming, last)) return false;
+  ask(coming, last);
+  return finds_room_while_some_wait({});
+}
+
+// Whether its places and blocks can be counted.
+bool RoomProof::is_counted(const std::vector<Arrival>& coming, const int32_t last) const {
+  const auto waiting = static_cast<size_t>(
+      std::ranges::count_if(arrived_.waiting, [](const int32_t blocks) { return blocks > 0; }));
+  const bool few_wait = std::ranges::all_of(
+      arrived_.waiting, [](const int32_t blocks) { return blocks <= kMostBlocks; });
+  const auto may_come = [&](const Arrival& arrival) {
+    return places_.way(arrival.launch) != Way::other &&
+           launches_[arrival.launch].blocks <= kMostBlocks;
+  };
+  return coming.size() + waiting <= kMostCounted && few_wait &&
+         std::ranges::all_of(coming, may_come) && places_.way(last) != Way::other &&
+         device_.spec.sms * device_.spec.blocks_per_sm <= kMostBlocks;
+}
+
+void RoomProof::ask(const std::vector<Arrival>& coming, const int32_t last) {
+  query_.coming = coming;
+  query_.last = last;
+  query_.entering.clear();
+  for (size_t k = 0; k < coming.size(); ++k) {
+    if (coming[k].waits)
+      add_entering(coming[k].launch, launches_[coming[k].launch].blocks, k + 1, k);
+  }
+  size_t place = coming.size();
+  for (size_t k = 0; k < arrived_.order.size(); ++k) {
+    if (arrived_.waiting[k] == 0) continue;
+    add_entering(arrived_.order[k], arrived_.waiting[k], 0, place++);
+  }
+  query_.leave_before_last = !query_.entering.empty() || !is_monotone(device_, demands_[last]);
+}
+
+void RoomProof::add_entering(const int32_t launch, const int32_t waiting, const size_t from,
+                             const size_t place) {
+  const bool in_tpcs = places_.way(launch) == Way::whole_tpcs;
+  query_.entering.push_back({.launch = launch,
+                             .most = waiting,
+                             .together = demands_[launch].cluster,
+                             .on_tpc = in_tpcs ? device_.spec.sms_per_tpc : 1,
+                             .from = from,
+                             .place = place});
+}
+
+// Blocks of each wait until some of the others have come, and then no more: so those are held up,
+// and not the ones behind them.
+bool RoomProof::finds_room_while_some_wait(Held held) {
+  const size_t stages = query_.coming.size() + 1;
+  if (held.size() == query_.entering.size()) {
+    const bool any = std::ranges::any_of(
+        held, [](const auto& each) { return std::ranges::find(each, true) != each.end(); });
+    if (any && !model_.order().on_own_sms) return false;
+    held_ = std::move(held);
+    Result result = finds_room_with(Gaps::counted);
+    if (result == Result::gaps_matter) result = finds_room_with(Gaps::looked_at);
+    return result == Result::proved;
+  }
+  const WaitingLaunch& own = query_.entering[held.size()];
+  held.emplace_back(stages);
+  if (!finds_room_while_some_wait(held)) return false;
+  for (size_t stage = own.from; stage < stages; ++stage) {
+    if (!blocking_order_.is_behind(own.launch, query_.launch_at(stage))) continue;
+    held.back()[stage] = true;
+    if (come_later(own, held.back(), stage)) continue;
+    if (!finds_room_while_some_wait(held)) return false;
+  }
+  return true;
+}
+
+// Whether those that are held up, up to this one, take nothing until then: so they might as well
+// come when they are not held up any more, maybe after others, or never. That is asked, too.
+bool RoomProof::come_later(const WaitingLaunch& own, const std::vector<bool>& held,
+                           const size_t stage) const {
+  if (query_.is_last(stage)) return false;
+  for (size_t k = 0; k <= stage; ++k) {
+    if (!held[k]) continue;
+    for (int32_t sm = 0; sm < device_.spec.sms; ++sm) {
+      const bool is_free = !demands_.holds(own.launch, sm);
+      if (is_free && demands_.holds(query_.launch_at(k), sm)) return false;
+    }
+  }
+  return true;
+}
+
+RoomProof::Result RoomProof::finds_room_with(const Gaps gaps) {
+  SmStates& states = all_states_[static_cast<size_t>(gaps)];
+  states.forget_if_many();
+  try {
+    QueriedSms sms(device_, demands_, places_, query_, states, budget_);
+    for (int32_t sm = 0; sm < device_.spec.sms; ++sm) {
+      OneSm first(device_, demands_.all(), gaps);
+      for (const int32_t launch : arrived_.order) {
+        for (int32_t k = 0; k < resident_.on_sm[sm][launch]; ++k) first.commit(launch);
+      }
+      for (const WaitingLaunch& each : query_.entering) {
+        first.reserve(each.launch, each.most_on_sm());
+      }
+      sms.add(std::move(first), role_of(sm));
+    }
+    OutcomeProgram program;
+    for (const auto& [launch, waits] : query_.coming) {
+      program.stages.push_back(stage_of(launch, waits));
+    }
+    program.stages.push_back(stage_of(query_.last, false));
+    program.entering = query_.entering;
+    sms.add_to(program);
+    const Solution solution = solver_(program);
+    if (std::holds_alternative<NoSolution>(solution)) return Result::proved;
+    if (sms.gaps_matter()) return Result::gaps_matter;
+    if (const auto* const counts = std::get_if<Counts>(&solution)) {
+      candidates_.push_back(sms.history(program, *counts));
+    }
+  } catch (const BudgetExceeded&) {
+  }
+  return Result::failed;
+}
+
+OutcomeProgram::Stage RoomProof::stage_of(const int32_t launch, const bool waits) const {
+  const Demand& demand = demands_[launch];
+  const int32_t parts = places_.parts(launch);
+  return {.way = places_.way(launch),
+          .blocks = launches_[launch].blocks,
+          .parts = parts,
+          .on_part = demand.cluster / parts,
+          .most_room = places_.most_room(launch),
+          .waits = waits,
+          .waits_whole = waits && demand.at_once};
+}
+
+bool RoomProof::is_taken(const int32_t sm, const size_t stage) const {
+  for (size_t k = 0; k < query_.entering.size(); ++k) {
+    if (held_[k][stage] && demands_.holds(query_.entering[k].launch, sm)) return false;
+  }
+  return demands_.may_be_on(query_.launch_at(stage), sm);
+}
+
+// What leaves before a launch comes that does not use the SM may as well leave later. But clusters
+// that take whole TPCs enter on all SMs of these before the same launch.
+std::vector<int32_t> RoomProof::moving_together(const int32_t sm) const {
+  if (std::ranges::none_of(query_.entering, &WaitingLaunch::in_tpcs)) {
+    return {sm};
+  }
+  const std::vector<int32_t>& tpc_of_sm = device_.topology.tpc_of_sm;
+  const auto same = std::ranges::equal_range(tpc_of_sm, tpc_of_sm[sm]);
+  std::vector<int32_t> sms(same.size());
+  std::iota(sms.begin(), sms.end(), static_cast<int32_t>(same.begin() - tpc_of_sm.begin()));
+  return sms;
+}
+
+SmRole RoomProof::role_of(const int32_t sm) const {
+  SmRole role{.takes = {}, .leaves = {}, .enters = {}, .is_quiet = is_quiet(sm)};
+  const std::vector<int32_t> together = moving_together(sm);
+  for (size_t stage = 0; stage <= query_.coming.size(); ++stage) {
+    role.takes.push_back(is_taken(sm, stage));
+    role.leaves.push_back(
+        std::ranges::any_of(together, [&](const int32_t each) { return is_taken(each, stage); }));
+  }
+  for (const WaitingLaunch& each : query_.entering) {
+    role.enters.push_back(demands_.may_be_on(each.launch, sm));
+  }
+  return role;
+}
+
+// Blocks that wait have no room. So none enter where nothing can leave: an SM, or for clusters a
+// GPC. Of a launch that is placed at once some have; and one behind another may.
+bool RoomProof::is_quiet(const int32_t sm) const {
+  const auto is_there = [](const WaitingLaunch& each) { return each.from == 0; };
+  const auto own = std::ranges::find_if(query_.entering, is_there);
+  if (own == query_.entering.end() || demands_[own->launch].at_once) return false;
+  if (std::ranges::count_if(query_.entering, is_there) > 1) return false;
+  const auto may_leave = [&](const int32_t each) {
+    return std::ranges::any_of(
+        query_.leaving, [&](const int32_t launch) { return resident_.on_sm[each][launch] > 0; });
+  };
+  if (own->together == 1) return !may_leave(sm);
+  const auto domain = std::ranges::find_if(device_.cluster_domains, [&](const auto& each) {
+    return std::ranges::count(each.tpcs | std::views::join, sm) > 0;
+  });
+  return std::ranges::none_of(domain->tpcs | std::views::join, may_leave);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,184 @@
+#include "tbsched/coresidency/pending_launches.h"
+
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+#include <utility>
+
+#include "tbsched/hardware/gpu/clusters.h"
+
+namespace tbsched {
+namespace {
+
+int64_t sum(const Multiset& rooms) {
+  return std::accumulate(rooms.begin(), rooms.end(), int64_t{0});
+}
+
+Multiset above(Multiset rooms, const int32_t level) {
+  for (int32_t& room : rooms) room = std::max(0, room - level);
+  return rooms;
+}
+
+// Returns for each TPC of a domain the least room of its SMs.
+Multiset by_tpc(const ClusterDomain& domain, const Multiset& rooms) {
+  Multiset found;
+  for (const std::vector<int32_t>& tpc : domain.tpcs) {
+    int32_t least = rooms[tpc.front()];
+    for (const int32_t sm : tpc) least = std::min(least, rooms[sm]);
+    found.push_back(least);
+  }
+  return found;
+}
+
+int64_t sum_of(const ClusterDomain& domain, const Multiset& rooms) {
+  int64_t found = 0;
+  for (const std::vector<int32_t>& tpc : domain.tpcs) {
+    for (const int32_t sm : tpc) found += rooms[sm];
+  }
+  return found;
+}
+
+// As many as can be divided among distinct TPCs.
+int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_cluster) {
+  const auto can_be_divided = [&](const int64_t clusters) {
+    int64_t places = 0;
+    for (const int32_t room : tpcs) places += std::min<int64_t>(room, clusters);
+    return places >= clusters * tpcs_per_cluster;
+  };
+  const auto numbers = std::views::iota(int64_t{1}, sum(tpcs) / tpcs_per_cluster + 1);
+  return static_cast<int64_t>(std::ranges::partition_point(numbers, can_be_divided) -
+                              numbers.begin());
+}
+
+bool has_level(const Model& model, const Demand& demand) {
+  const DeviceSpec& spec = model.device().spec;
+  if (!model.policy().most_room_first) return false;
+  if (demand.cluster == 1) return true;
+  // Clusters seek idle SMs first, which then have the most room.
+  return idle_is_best(demand, model.device()) &&
+         (is_balanced(demand, spec) || takes_whole_tpcs(demand, spec));
+}
+
+// How many blocks a launch has placed at least before no place has more room than this.
+int64_t placed_above(const Device& device, const Demand& demand, const LeastRooms& rooms,
+                     const int32_t level) {
+  // Each room that others take leaves room for one cluster less at most.
+  const int32_t most = std::ranges::max(rooms.untouched);
+  const int64_t lost = rooms.touching * demand.cluster * (most - level);
+  const int64_t placed = blocks_that_fit(device, demand, above(rooms.untouched, level)) - lost;
+  if (rooms.always.empty()) return placed;
+  return std::max(placed, blocks_that_fit(device, demand, above(rooms.always, level)));
+}
+
+// For single blocks: whether the SMs with this room that are preferred to another one get theirs
+// before that, so that it gets none of that room.
+Multiset by_preference(const Device& device, const int32_t blocks, const LeastRooms& rooms,
+                       const int32_t level) {
+  Multiset least(rooms.untouched.size(), level);
+  const int32_t most = std::ranges::max(rooms.untouched);
+  int64_t untouched =
+      sum(above(rooms.untouched, level)) - rooms.touching * (int64_t{most} - level + 1);
+  int64_t always = rooms.always.empty() ? 0 : sum(above(rooms.always, level));
+  for (const int32_t sm : device.spec.sm_preference) {
+    if (std::max(untouched, always) >= blocks) least[sm] = level + 1;
+    untouched += rooms.untouched[sm] >= level ? 1 : 0;
+    always += !rooms.always.empty() && rooms.always[sm] >= level ? 1 : 0;
+  }
+  return least;
+}
+
+}  // namespace
+
+bool PendingLaunches::can_be_on(const size_t sm, const Multiset& on_sm, const AnySm& any,
+                                const Resident& resident) const {
+  bool all_stay = true;
+  for (size_t k = 0; k < on_sm.size(); ++k) {
+    if (resident.is_there[k] && on_sm[k] != resident.on_sm[sm][k]) all_stay = false;
+  }
+  Multiset then(on_sm.size());
+  for (size_t launch = 0; launch < on_sm.size(); ++launch) {
+    const Level& level = levels[launch];
+    if (on_sm[launch] == 0 || !level.known) continue;
+    const int32_t fit = on_sm[launch] + std::max(1, level.least_room(sm)) - 1;
+    if (level.first && all_stay && fit > resident.room_on_sm[sm][launch]) return false;
+    if (fit == on_sm[launch]) continue;
+    for (size_t k = 0; k < on_sm.size(); ++k) then[k] = level.before[k] ? on_sm[k] : 0;
+    then[launch] = fit;
+    if (!any.can_hold(then, resident.configured_on_sm[sm])) return false;
+  }
+  return true;
+}
+
+std::vector<Multiset> PendingLaunches::notes(const Resident& resident) const {
+  std::vector<Multiset> found(resident.on_sm.size());
+  for (size_t sm = 0; sm < found.size(); ++sm) {
+    for (size_t launch = 0; launch < levels.size(); ++launch) {
+      const Level& level = levels[launch];
+      if (!level.known) continue;
+      found[sm].insert(found[sm].end(), {level.least_room(sm), level.rooms[sm],
+                                         level.first ? resident.room_on_sm[sm][launch] : 0});
+    }
+  }
+  return found;
+}
+
+Level level_of(const Model& model, const Demand& demand, const int32_t blocks,
+               const LeastRooms& rooms) {
+  if (!has_level(model, demand)) return {};
+  const Device& device = model.device();
+  const int32_t most = std::ranges::max(rooms.untouched);
+  int32_t least = 0;
+  while (least < most && placed_above(device, demand, rooms, least) > blocks - demand.cluster) {
+    ++least;
+  }
+  Multiset least_on(rooms.untouched.size(), least);
+  if (demand.cluster == 1) least_on = by_preference(device, blocks, rooms, least);
+  return {.known = true,
+          .least = least,
+          .most = demand.blocks_per_sm,
+          .least_on = std::move(least_on),
+          .rooms = rooms.always.empty() ? Multiset(rooms.untouched.size()) : rooms.always};
+}
+
+int64_t taken_evenly(const Device& device, const Demand& demand, const Level& level) {
+  const Multiset taken = above(level.rooms, level.most);
+  if (demand.cluster == 1) return sum(taken);
+  const DeviceSpec& spec = device.spec;
+  int64_t found = 0;
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    if (!takes_clusters(domain, demand, spec)) continue;
+    if (is_balanced(demand, spec)) {
+      found += std::max(int64_t{0}, sum_of(domain, taken) - (int64_t{demand.cluster} - 1));
+      continue;
+    }
+    Multiset tpcs = by_tpc(domain, taken);
+    std::ranges::sort(tpcs);
+    const auto left_out = static_cast<size_t>(demand.cluster / spec.sms_per_tpc - 1);
+    tpcs.resize(tpcs.size() - std::min(tpcs.size(), left_out));
+    found += spec.sms_per_tpc * sum(tpcs);
+  }
+  return found;
+}
+
+bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {
+  return demand.cluster > 1 && demand.cluster % spec.sms_per_tpc == 0 &&
+         spec.sms % spec.sms_per_tpc == 0 && spec.mechanisms.clusters_take_whole_tpcs &&
+         !is_balanced(demand, spec);
+}
+
+int64_t blocks_that_fit(const Device& device, const Demand& demand, const Multiset& rooms) {
+  if (demand.cluster == 1) return sum(rooms);
+  const DeviceSpec& spec = device.spec;
+  int64_t clusters = 0;
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    if (!takes_clusters(domain, demand, spec)) continue;
+    if (is_balanced(demand, spec)) {
+      clusters += sum_of(domain, rooms) / demand.cluster;
+    } else if (takes_whole_tpcs(demand, spec)) {
+      clusters += clusters_of_whole_tpcs(by_tpc(domain, rooms), demand.cluster / spec.sms_per_tpc);
+    }
+  }
+  return clusters * demand.cluster;
+}
+
+}  // namespace tbsched

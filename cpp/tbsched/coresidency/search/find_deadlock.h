@@ -1,0 +1,39 @@
+// The shortest way to strand a block of a group: orders of arrival, blocks of background kernels
+// that leave, and states, one after the other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "tbsched/coresidency/budget.h"
+#include "tbsched/coresidency/demands.h"
+#include "tbsched/coresidency/outcomes/outcome_program.h"
+#include "tbsched/coresidency/question.h"
+#include "tbsched/policy/model.h"
+
+namespace tbsched {
+
+struct Stranding {
+  std::vector<Step> steps;
+  InitialState state{};
+  int32_t launch = -1;
+  Refusal cause = Refusal::none;
+  int32_t behind = -1;
+};
+
+struct WitnessSearch {
+  std::optional<Stranding> found;
+  bool complete = false;  // all was played: what was not found is not there
+  int64_t plays = 0;
+};
+
+// What may be stranded only by what leaves is played with all sets of blocks that can leave. Of an
+// background kernels of many blocks only some sets are: then the search is not complete.
+WitnessSearch find_deadlock(const Model& model, const TogetherQuestion& question,
+                            const Demands& demands, const std::vector<int32_t>& group,
+                            int64_t most_plays, const Solver& solver, Deadline deadline,
+                            const std::function<void()>& interrupted);
+
+}  // namespace tbsched

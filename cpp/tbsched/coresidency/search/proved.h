@@ -1,0 +1,43 @@
+// What was proved by outcomes of SMs, so that it is not asked again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "tbsched/coresidency/outcomes/query.h"
+#include "tbsched/coresidency/outcomes/room_proof.h"
+#include "tbsched/policy/policy.h"
+
+namespace tbsched {
+
+// What holds whatever leaves between some arrivals holds if nothing leaves between the first ones.
+class Proved {
+ public:
+  // Whether a launch that comes last finds room; `otherwise` says so if that is not known.
+  bool finds_room(const InitialState& state, const Arrived& arrived,
+                  const std::vector<Arrival>& coming, const int32_t last,
+                  const std::function<bool()>& otherwise) {
+    std::vector<Arrival> all;
+    for (size_t k = 0; k < arrived.order.size(); ++k) {
+      all.push_back({arrived.order[k], arrived.waiting[k] > 0});
+    }
+    all.insert(all.end(), coming.begin(), coming.end());
+    all.push_back({last});
+    const Key key(state.components, std::move(all));
+    const auto known = fewest_arrived_.find(key);
+    if (known != fewest_arrived_.end() && known->second <= arrived.order.size()) return true;
+    if (!otherwise()) return false;
+    fewest_arrived_.insert_or_assign(key, arrived.order.size());
+    return true;
+  }
+
+ private:
+  using Key = std::pair<decltype(InitialState::components), std::vector<Arrival>>;
+  std::map<Key, size_t> fewest_arrived_;  // before blocks could leave
+};
+
+}  // namespace tbsched

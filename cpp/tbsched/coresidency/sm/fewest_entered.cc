@@ -1,0 +1,124 @@
+#include "tbsched/coresidency/sm/fewest_entered.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace tbsched {
+namespace {
+
+constexpr size_t kMostFresh = 200'000;
+constexpr int64_t kStepsOfLook = 4;
+
+}  // namespace
+
+const std::vector<FewestWay>& FewestEntered::of(const int32_t state) {
+  if (entrants_.size() > kMostEntrants) throw BudgetExceeded{};
+  const auto found = known_.find(state);
+  if (found != known_.end()) return found->second;
+  const Fresh fresh = explore(state);
+  std::set<int32_t> readies;
+  for (const int32_t each : fresh.states) readies.insert(ready_(each));
+  for (const int32_t each : fresh.known) {
+    for (const FewestWay& way : known_.at(each)) readies.insert(way.ready);
+  }
+  std::vector<std::vector<FewestWay>> ways(fresh.states.size());
+  for (const int32_t ready : readies) {
+    std::vector<Fewest> of_each;
+    for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
+      of_each.push_back(fewest(fresh, ready, entrant));
+    }
+    for (size_t k = 0; k < ways.size(); ++k) {
+      for (const bool is_barred : {false, true}) {
+        FewestWay way{.ready = ready, .is_barred = is_barred};
+        bool is_way = true;
+        for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
+          const int32_t entered = of_each[entrant][k][is_barred ? 1 : 0];
+          is_way = is_way && entered != kNever;
+          way.entered[entrant] = static_cast<int16_t>(entered);
+        }
+        if (is_way) ways[k].push_back(way);
+        if (is_way && way.entered == FewestWay{}.entered) break;
+      }
+    }
+  }
+  for (size_t k = 0; k < ways.size(); ++k) known_.emplace(fresh.states[k], std::move(ways[k]));
+  return known_.at(state);
+}
+
+// What a state leads to that is known leads to nothing new.
+FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
+  Fresh fresh;
+  std::unordered_map<int32_t, size_t> number;
+  std::unordered_map<int32_t, size_t> number_of_known;
+  const auto steps_to = [&](const int32_t to) -> std::vector<Step>& {
+    const bool is_known = known_.contains(to);
+    auto& all = is_known ? fresh.into_known : fresh.steps_to;
+    const auto [at, is_new] = (is_known ? number_of_known : number).try_emplace(to, all.size());
+    if (is_new) {
+      (is_known ? fresh.known : fresh.states).push_back(to);
+      all.emplace_back();
+    }
+    return all[at->second];
+  };
+  steps_to(state);
+  for (size_t k = 0; k < fresh.states.size(); ++k) {
+    if (k == kMostFresh) throw BudgetExceeded{};
+    int64_t steps = 0;
+    const auto add = [&](const std::vector<int32_t>& next, const int32_t entrant) {
+      for (const int32_t to : next) steps_to(to).push_back({k, entrant});
+      steps += std::ssize(next);
+    };
+    add(states_.after_leaving(fresh.states[k]), kLeaves);
+    for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
+      add(states_.after_entering(fresh.states[k], entrants_[entrant].launch),
+          static_cast<int32_t>(entrant));
+    }
+    budget_.spend(1 + steps);
+  }
+  return fresh;
+}
+
+// Blocks of one entrant, from each state to where it is ready so; from there on backwards.
+FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
+                                            const size_t entrant) {
+  Fewest found(fresh.states.size(), {kNever, kNever});
+  budget_.spend(1 + std::ssize(found) / kStepsOfLook);
+  std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by how many have entered
+  const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
+    int32_t& own = found[state][is_barred ? 1 : 0];
+    if (entered >= own || entered > entrants_[entrant].most) return;
+    own = entered;
+    const auto at = static_cast<size_t>(entered);
+    if (open.size() <= at) open.resize(at + 1);
+    open[at].emplace_back(state, is_barred);
+  };
+  const auto step_back = [&](const std::vector<Step>& steps, const bool is_barred,
+                             const int32_t entered) {
+    budget_.spend(1 + std::ssize(steps) / kStepsOfLook);
+    for (const Step& step : steps) {
+      const bool is_own = std::cmp_equal(step.entrant, entrant);
+      reach(step.from, is_barred && !is_own, entered + (is_own ? 1 : 0));
+    }
+  };
+  for (size_t k = 0; k < fresh.states.size(); ++k) {
+    if (ready_(fresh.states[k]) != ready) continue;
+    reach(k, may_be_barred(entrants_) && !states_.admits(fresh.states[k], entrants_.front().launch),
+          0);
+  }
+  for (size_t k = 0; k < fresh.known.size(); ++k) {
+    for (const FewestWay& way : known_.at(fresh.known[k])) {
+      if (way.ready == ready) step_back(fresh.into_known[k], way.is_barred, way.entered[entrant]);
+    }
+  }
+  for (size_t entered = 0; entered < open.size(); ++entered) {
+    for (size_t k = 0; k < open[entered].size(); ++k) {
+      const auto [state, is_barred] = open[entered][k];
+      if (!std::cmp_equal(found[state][is_barred ? 1 : 0], entered)) continue;
+      step_back(fresh.steps_to[state], is_barred, static_cast<int32_t>(entered));
+    }
+  }
+  return found;
+}
+
+}  // namespace tbsched

@@ -1,0 +1,70 @@
+// In which ways SMs can be ready in the end, and how few blocks have to enter for that: of all
+// states that lead to each other at once.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tbsched/coresidency/budget.h"
+#include "tbsched/coresidency/sm/sm_states.h"
+
+namespace tbsched {
+
+// The fewest blocks of each entrant that must enter; not always for all in the same way.
+struct FewestWay {
+  int32_t ready;
+  std::array<int16_t, kMostEntrants> entered = {};
+  bool is_barred = false;  // as in Reached
+};
+
+class FewestEntered {
+ public:
+  using ReadyOf = std::function<int32_t(int32_t)>;
+
+  // `ready`: of a state, if nothing happens any more. All but the entrants outlive it.
+  FewestEntered(SmStates& states, Budget& budget, Entrants entrants, ReadyOf ready)
+      : states_(states),
+        budget_(budget),
+        entrants_(std::move(entrants)),
+        ready_(std::move(ready)) {}
+
+  // Returns one for each way to be ready, or two: barred and not. Throws BudgetExceeded.
+  const std::vector<FewestWay>& of(int32_t state);
+
+ private:
+  static constexpr int32_t kLeaves = -1;
+  static constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
+
+  // From a state something leaves, or one of an entrant comes.
+  struct Step {
+    size_t from;
+    int32_t entrant;
+  };
+  // States that are new, and the steps to each.
+  struct Fresh {
+    std::vector<int32_t> states = {};
+    std::vector<std::vector<Step>> steps_to = {};
+    std::vector<std::vector<Step>> into_known = {};  // of each state in `known`
+    std::vector<int32_t> known = {};
+  };
+
+  // By state: not barred, and barred.
+  using Fewest = std::vector<std::array<int32_t, 2>>;
+
+  Fresh explore(int32_t state);
+  Fewest fewest(const Fresh& fresh, int32_t ready, size_t entrant);
+
+  SmStates& states_;
+  Budget& budget_;
+  const Entrants entrants_;
+  const ReadyOf ready_;
+  std::unordered_map<int32_t, std::vector<FewestWay>> known_;
+};
+
+}  // namespace tbsched

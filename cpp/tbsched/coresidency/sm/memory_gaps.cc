@@ -1,0 +1,61 @@
+#include "tbsched/coresidency/sm/memory_gaps.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tbsched/hardware/sm/shared_memory.h"
+
+namespace tbsched {
+
+namespace {
+
+constexpr int64_t kMostReserved = 1 << 30;  // of all launches
+
+}  // namespace
+
+void MemoryGaps::reserve(const int64_t bytes) {
+  const auto more = static_cast<int32_t>(std::min(kMostReserved - reserved_, bytes));
+  reserved_ += more;
+  came_ += more;
+}
+
+void MemoryGaps::commit(const int32_t bytes, const int32_t configured) {
+  enter(bytes, configured);
+  came_ += bytes;
+}
+
+void MemoryGaps::enter(const int32_t bytes, const int32_t configured) {
+  if (bytes == 0) return;
+  taken_ += bytes;
+  ++blocks_;
+  if (size_ != kNone && size_ != bytes) size_ = kMixed;
+  count(gaps_, configured);
+}
+
+void MemoryGaps::leave(const int32_t bytes, const int32_t configured) {
+  if (bytes == 0) return;
+  taken_ -= bytes;
+  --blocks_;
+  if (blocks_ == 0) {
+    const int32_t reserved = reserved_;
+    *this = MemoryGaps{};
+    came_ = reserved;
+    reserved_ = reserved;
+    return;
+  }
+  size_ = size_ == kNone || size_ == bytes ? bytes : kMixed;
+  count(gaps_ + 1, configured);
+}
+
+void MemoryGaps::count(const int32_t most, const int32_t configured) {
+  gaps_ = std::min(most, blocks_);
+  if (size_ > 0) gaps_ = std::min(gaps_, 1 + (configured - taken_) / size_);
+}
+
+int32_t MemoryGaps::sure(const int32_t bytes, const int32_t configured, const int32_t unit) const {
+  const int32_t wasted = bytes - (size_ > 0 ? std::gcd(size_, bytes) : unit);  // of a gap, at most
+  const int64_t free = configured - taken_ - int64_t{gaps_ - 1} * wasted;
+  return std::max(sure_pieces(bytes, free, 1, unit), std::max(0, configured - came_) / bytes);
+}
+
+}  // namespace tbsched

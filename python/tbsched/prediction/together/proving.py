@@ -1,0 +1,685 @@
+"""Whether launches can leave a last one too little room: an integer program over outcomes of SMs.
+
+An outcome of an SM, or of a TPC, says how many blocks each launch takes there and how much room is
+left. The variables say how many SMs have which outcome. Each launch takes the SM with the most room
+first, so it stops at one place: at a level of room, and there at one SM in the order of preference.
+No SM has more room than the level then, and preferred ones have less. OR-tools' CP-SAT decides
+whether numbers of SMs fit, in integers. If none do, the last launch finds room.
+
+The program is a relaxation: for SMs that clusters tie it knows only some rules. So an answer of
+"none" is a proof, and a solution is a candidate that must be played.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from collections.abc import Sequence as Several
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from tbsched.program.arrays import Int32Array
+
+# Pairs (outcome, units) of each group; None: there is no solution; False: nobody knows.
+Counts: TypeAlias = list[list[tuple[int, int]]]
+Answer: TypeAlias = Counts | bool | None
+Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Weights: TypeAlias = Any  # of each outcome
+# What the levels of a program may take together, in CP-SAT's deterministic time: some seconds.
+MOST_WORK = 8.0
+_FIRST_WORK = 1.0  # of one level, before a tighter relaxation is tried
+MOST_VARIABLES = 200_000
+_NONE = 1 << 20  # a level behind all others
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A launch that comes; all but the last one leave room for those behind.
+
+    Attributes:
+        way: how it chooses SMs: ``single`` blocks, or clusters: ``whole_tpcs`` or ``balanced``.
+        blocks: of its grid.
+        parts: of a cluster, each on an SM or a TPC.
+        on_part: blocks of a part.
+        most_room: how many of its blocks an SM holds at most.
+        waits: it finds too little room, and takes all that there is.
+        waits_whole: then it takes nothing.
+    """
+
+    way: str
+    blocks: int
+    parts: int
+    on_part: int
+    most_room: int
+    waits: bool
+    waits_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A launch of which blocks wait, and may enter where others leave; attributes as in C++."""
+
+    most: int
+    together: int
+    on_tpc: int
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Units of a domain with the same outcomes.
+
+    Attributes:
+        domain: its number.
+        outcomes: the number of their outcomes.
+        units: how many there are.
+        ranks, positions: of their SMs, by unit: in the order of preference, and in the domain.
+    """
+
+    domain: int
+    outcomes: int
+    units: int
+    ranks: Int32Array
+    positions: Int32Array
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Of each outcome of a unit.
+
+    Attributes:
+        blocks: of each launch that is counted.
+        room: left for the last launch.
+        barred: a bit for each waiting launch that cannot enter.
+        taken, left, idle: by stage and SM.
+    """
+
+    blocks: Int32Array
+    room: Int32Array
+    barred: Int32Array
+    taken: Int32Array
+    left: Int32Array
+    idle: Int32Array
+
+
+def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
+    """A function that solves programs; None without OR-tools.
+
+    Args:
+        seconds: how many are left.
+    """
+    try:
+        from ortools.sat.python import cp_model
+    except ImportError:
+        return None
+
+    def solve(outcomes: Any, groups: Any, stages: Any, entering: Any) -> Answer:
+        program = _Program(
+            [_outcomes(*each) for each in outcomes],
+            [_group(*each) for each in groups],
+            [Stage(*each) for each in stages],
+            [Waiting(*each) for each in entering],
+        )
+        return program.solve(cp_model, seconds())
+
+    return solve
+
+
+def _group(domain: int, outcomes: int, units: int, ranks: Any, positions: Any) -> Group:
+    return Group(domain, outcomes, units, ranks.reshape(units, -1), positions.reshape(units, -1))
+
+
+def _outcomes(rows: Int32Array, at: Int32Array) -> Outcomes:
+    return Outcomes(rows[:, :-2], rows[:, -2], rows[:, -1], at[..., 0], at[..., 1], at[..., 2])
+
+
+class _Program:
+    """Builds and solves one program."""
+
+    def __init__(
+        self,
+        outcomes: list[Outcomes],
+        groups: list[Group],
+        stages: list[Stage],
+        entering: list[Waiting],
+    ) -> None:
+        self.outcomes, self.groups, self.entering = outcomes, groups, entering
+        self.coming, self.last = stages[:-1], stages[-1]
+        self.most_position = max(int(group.positions.max()) for group in groups)
+        self.units = [0] * len(outcomes)
+        for group in groups:
+            self.units[group.outcomes] += group.units
+        self.numbers: dict[tuple[int, int, bool], Any] = {}  # whether a variable has a value
+
+    @staticmethod
+    def _levels(stage: Stage) -> int:
+        """Levels at which a launch may stop; of one that waits there is one, behind all others."""
+        if stage.waits:
+            return 1
+        return stage.most_room + (1 if stage.way == "whole_tpcs" else 0)
+
+    def allowed(self, outcomes: Outcomes, stage: int, level: int) -> Values:
+        """Which outcomes a unit may have if a launch stops at a level."""
+        own = self.coming[stage]
+        taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
+        if own.waits:
+            return np.ones(len(taken), bool)
+        if own.way == "single":
+            fits = (left <= level + 1) & ((taken == 0) | (left >= level))
+        else:
+            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1))
+            fits = (taken == 0) | (came_to <= level)
+        return np.asarray(fits.all(axis=1))
+
+    def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
+        """Places of a unit before a level, or all, that clusters took or left."""
+        own = self.coming[stage]
+        room = np.asarray(outcomes.taken[:, stage] + outcomes.left[:, stage])
+        if own.way != "whole_tpcs":
+            before = room if level is None else np.clip(level - (own.most_room - room), 0, room)
+            return np.asarray(before.sum(axis=1))
+        room, idle = np.asarray(room[:, 0]), outcomes.idle[:, stage, 0] > 0
+        if level is None:
+            return room
+        before = np.clip(level - (own.most_room - room + 1), 0, room)
+        at_idle = np.maximum(before, np.minimum(room, 1))
+        return np.asarray(np.where(idle & (level > 0), at_idle, before))
+
+    def solve(self, cp: Any, seconds: float) -> Answer:
+        """Tries all levels at which the launches may stop, one after the other."""
+        deadline = time.monotonic() + seconds
+        answer: Answer = None
+        work = MOST_WORK
+        every = [np.ones(len(each.room), bool) for each in self.outcomes]
+        for levels, masks in self._places_to_stop((), every):
+            variables = sum(int(masks[group.outcomes].sum()) for group in self.groups)
+            left = deadline - time.monotonic()
+            if variables > MOST_VARIABLES or left <= 0 or work <= 0:
+                return False
+            found, spent = self._solved_at(cp, levels, masks, left, work)
+            work -= spent
+            if found is False:
+                answer = False
+            elif found is not None:
+                return found
+        return answer
+
+    def _places_to_stop(
+        self, levels: tuple[int, ...], masks: list[Values]
+    ) -> Iterator[tuple[tuple[int, ...], list[Values]]]:
+        """Levels of all launches that bounds do not rule out, and which outcomes they allow."""
+        if not self._may_fit(masks):
+            return
+        stage = len(levels)
+        if stage == len(self.coming):
+            yield levels, masks
+            return
+        for level in range(self._levels(self.coming[stage])):
+            allowed = [
+                mask & self.allowed(each, stage, level)
+                for each, mask in zip(self.outcomes, masks, strict=True)
+            ]
+            yield from self._places_to_stop((*levels, level), allowed)
+
+    def _solved_at(
+        self, cp: Any, levels: tuple[int, ...], masks: list[Values], seconds: float, work: float
+    ) -> tuple[Answer, float]:
+        """The answer, and the work that it took."""
+        model = cp.CpModel()
+        self.numbers = {}
+        counts = self._counts(model, masks)
+        self._add_sums(model, counts)
+        for stage, own in enumerate(self.coming):
+            if own.waits_whole:
+                continue
+            if own.way != "single":
+                self._add_clusters(model, counts, stage, levels[stage])
+            elif not own.waits:
+                self._add_preference(model, counts, stage, levels[stage])
+        self._add_entering(model, counts)
+        self._add_room(model, counts)
+        found, spent = _solved(cp, model, seconds, work)
+        if found is None or found is False:
+            return found, spent
+        answer = []
+        for group, each in zip(self.groups, counts, strict=True):
+            keys = {k: self._preference(group, k, levels) for k in each}
+            order = sorted(each, key=keys.__getitem__)
+            answer.append([(k, n) for k in order if (n := found.value(each[k]))])
+        return answer, spent
+
+    def _preference(self, group: Group, outcome: int, levels: tuple[int, ...]) -> tuple[int, ...]:
+        """Sorts the outcomes of a group by preference: SMs that gave a block of the level first."""
+        outcomes, found = self.outcomes[group.outcomes], []
+        for stage, own in enumerate(self.coming):
+            taken, left = outcomes.taken[outcome, stage], outcomes.left[outcome, stage]
+            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1)[outcome])
+            first = _level_of(own, left, _idle(outcomes, stage, 0)[outcome])
+            gave = ((taken > 0) & (came_to == levels[stage])).sum()
+            kept = ((left > 0) & (first == levels[stage])).sum()
+            found.append(int(kept) - int(gave))
+        return tuple(found)
+
+    def _may_fit(self, masks: list[Values]) -> bool:
+        """Whether bounds by each kind of SM alone leave a solution."""
+        if not all(mask.any() for mask in masks):
+            return False
+        units = self.units
+        used = range(len(units))
+        for stage, own in enumerate(self.coming):
+            columns = [self.outcomes[k].blocks[masks[k], stage] for k in used]
+            least = sum(units[k] * int(c.min()) for k, c in zip(used, columns, strict=True))
+            most = sum(units[k] * int(c.max()) for k, c in zip(used, columns, strict=True))
+            if least > own.blocks or (most < own.blocks and not own.waits):
+                return False
+        if self.last.parts > 1:
+            return True
+        room = sum(units[k] * int(self.outcomes[k].room[masks[k]].min()) for k in used)
+        return room < self._wanted()
+
+    def _wanted(self) -> int:
+        """Blocks, or clusters, of the last launch."""
+        return self.last.blocks // (self.last.parts * self.last.on_part)
+
+    def _counts(self, model: Any, masks: list[Values]) -> list[dict[int, Any]]:
+        """How many units of each group have which outcome."""
+        found = []
+        for group in self.groups:
+            own = {
+                int(k): model.new_int_var(0, group.units, "")
+                for k in np.flatnonzero(masks[group.outcomes])
+            }
+            model.add(sum(own.values()) == group.units)
+            found.append(own)
+        return found
+
+    def _weighted(
+        self, counts: Several[dict[int, Any]], weights: Several[Values], domain: int | None
+    ) -> Any:
+        """A sum over the units of a domain, or of all; weights by kind of outcomes."""
+        terms, factors = [], []
+        for group, own in zip(self.groups, counts, strict=True):
+            if domain is not None and group.domain != domain:
+                continue
+            weight = weights[group.outcomes]
+            for k, one in own.items():
+                if weight[k]:
+                    terms.append(one)
+                    factors.append(int(weight[k]))
+        return _scalar(terms, factors)
+
+    def _add_sums(self, model: Any, counts: list[dict[int, Any]]) -> None:
+        """Launches that come have all their blocks; of those that wait fewer may have come."""
+        for stage, own in enumerate(self.coming):
+            sums = self._weighted(counts, [each.blocks[:, stage] for each in self.outcomes], None)
+            if own.waits:
+                model.add(sums <= own.blocks)
+            else:
+                model.add(sums == own.blocks)
+
+    def _domains(self) -> list[int]:
+        return sorted({group.domain for group in self.groups})
+
+    def _add_clusters(
+        self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
+    ) -> None:
+        """All clusters that fit before the level come; then domains get one each, pass by pass."""
+        own = self.coming[stage]
+        size = own.parts * own.on_part
+        most = own.blocks // size
+        taken = [each.taken[:, stage].sum(axis=1) for each in self.outcomes]
+        passes = model.new_int_var(0, most, "")
+        before_it = 1
+        for domain in self._domains():
+            clusters = model.new_int_var(0, most, "")
+            model.add(self._weighted(counts, taken, domain) == clusters * size)
+            self._add_order(model, counts, stage, domain, clusters)
+            if own.waits:
+                _Fits(self, model, counts, stage, domain, None).at_most(clusters, [])
+                continue
+            in_last = model.new_bool_var("")  # the domain is in the last pass
+            model.add(in_last <= before_it)
+            before_it = in_last
+            earlier = model.new_int_var(0, most, "")
+            before = _Fits(self, model, counts, stage, domain, level)
+            before.at_most(earlier, [])
+            before.at_least(earlier, [])
+            model.add(earlier <= clusters)
+            model.add(clusters <= earlier + passes + in_last)
+            is_full = model.new_bool_var("")
+            model.add(clusters >= earlier + passes + in_last).only_enforce_if(is_full.negated())
+            through = _Fits(self, model, counts, stage, domain, level + 1)
+            through.at_most(clusters, [is_full])
+
+    def _add_order(
+        self, model: Any, counts: list[dict[int, Any]], stage: int, domain: int, clusters: Any
+    ) -> None:
+        """Clusters take the places of a domain in order.
+
+        A TPC has a place of each cluster at most. One that has fewer leaves no place before the
+        last one that another TPC gives.
+        """
+        own = self.coming[stage]
+        in_tpcs = own.way == "whole_tpcs"
+        ends: dict[tuple[int, int, int], list[Any]] = {}  # last level taken, first left, taken
+        for group, each in zip(self.groups, counts, strict=True):
+            if group.domain != domain:
+                continue
+            outcomes = self.outcomes[group.outcomes]
+            taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
+            last = np.where(taken > 0, _level_of(own, left + 1, _idle(outcomes, stage, 1)), -1)
+            first = np.where(left > 0, _level_of(own, left, _idle(outcomes, stage, 0)), _NONE)
+            for k, one in each.items():
+                end = (int(last[k].max()), int(first[k].min()), int(taken[k, 0]))
+                ends.setdefault(end, []).append(one)
+        is_more: dict[int, Any] = {}  # whether the domain has so many clusters
+        if in_tpcs:
+            for number in range(1, max(taken for _, _, taken in ends) + 2):
+                is_more[number] = model.new_bool_var("")
+                model.add(clusters >= number).only_enforce_if(is_more[number])
+                model.add(clusters < number).only_enforce_if(is_more[number].negated())
+                too_many = [one for end, all_ in ends.items() for one in all_ if end[2] >= number]
+                if too_many:
+                    model.add(sum(too_many) == 0).only_enforce_if(is_more[number].negated())
+        last = model.new_int_var(-1, self.most_position, "")
+        behind: list[Any] = []  # whether it does not come to the next level
+        for level in sorted({end[0] for end in ends if end[0] >= 0}, reverse=True):
+            comes_to = model.new_bool_var("")
+            at_last = [comes_to, *behind]
+            behind = [comes_to.negated()]
+            self._add_preference_in(model, counts, stage, level, domain, last, is_more, at_last)
+            further = [one for end, all_ in ends.items() for one in all_ if end[0] >= level]
+            model.add(sum(further) == 0).only_enforce_if(comes_to.negated())
+            for number in sorted({end[2] for end in ends}) if in_tpcs else (0,):
+                out = [
+                    one
+                    for end, all_ in ends.items()
+                    for one in all_
+                    if end[1] < level and (not in_tpcs or end[2] == number)
+                ]
+                if out:
+                    when = [comes_to, is_more[number + 1]] if in_tpcs else [comes_to]
+                    model.add(sum(out) == 0).only_enforce_if(when)
+
+    def _add_preference(
+        self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
+    ) -> None:
+        """Of the level, SMs up to one in the order of preference have given their room."""
+        ranks = [group.ranks for group in self.groups]
+        last = model.new_int_var(-1, max(int(each.max()) for each in ranks), "")
+        for group, each in zip(self.groups, counts, strict=True):
+            outcomes = self.outcomes[group.outcomes]
+            taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
+            gave, kept = (taken > 0) & (left == level), left == level + 1
+            _add_order_of_units(model, each, gave, kept, last, group.ranks)
+
+    def _add_preference_in(
+        self, model: Any, counts: list[dict[int, Any]], stage: int, level: int, domain: int,
+        last: Any, is_more: dict[int, Any], when: list[Any],
+    ) -> None:  # fmt: skip
+        """The same of the last level at which a domain takes clusters.
+
+        TPCs that are in all clusters may keep a place, since no TPC has two parts of a cluster.
+        """
+        own = self.coming[stage]
+        in_tpcs = own.way == "whole_tpcs"
+        skipped = []
+        for group, each in zip(self.groups, counts, strict=True):
+            if group.domain != domain:
+                continue
+            outcomes = self.outcomes[group.outcomes]
+            taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
+            came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1))
+            first = _level_of(own, left, _idle(outcomes, stage, 0))
+            gave = (taken > 0) & (came_to == level)
+            kept = (left > 0) & (first == level)
+            if not in_tpcs:
+                _add_order_of_units(model, each, gave, kept, last, group.positions, when)
+                continue
+            gave, kept, taken = gave[:, 0], kept[:, 0], taken[:, 0]
+            given = _up_to(model, last, group.positions[:, 0])
+            _add_bound(model, each, gave, given, when)
+            # An idle TPC has no place at the next level. So one that is not idle and has as much
+            # room may be behind it.
+            is_like_idle = (outcomes.idle[:, stage, 0] == 0) & (
+                taken + outcomes.left[:, stage, 0] == own.most_room
+            )
+            skips = model.new_int_var(0, own.parts - 1, "")
+            skipped.append(skips)
+            for number in sorted({int(taken[k]) for k in each}):
+                some = kept & (taken <= number)
+                behind = group.units - given
+                _add_bound(model, each, some & ~is_like_idle, behind, [*when, is_more[number + 1]])
+                _add_bound(model, each, some, behind + skips, [*when, is_more[number + 1]])
+        if skipped:
+            model.add(sum(skipped) <= own.parts - 1)
+
+    def _add_entering(self, model: Any, counts: list[dict[int, Any]]) -> None:
+        """Blocks that wait enter in whole clusters, no more than wait."""
+        for own in self.entering:
+            blocks = [each.blocks[:, own.place] for each in self.outcomes]
+            if own.together == 1:
+                model.add(self._weighted(counts, blocks, None) <= own.most)
+                continue
+            all_clusters = []
+            for domain in self._domains():
+                clusters = model.new_int_var(0, own.most // own.together, "")
+                all_clusters.append(clusters)
+                model.add(self._weighted(counts, blocks, domain) <= clusters * own.together)
+                if own.on_tpc > 1:
+                    self._add_entering_tpcs(model, counts, own, domain, clusters)
+            model.add(sum(all_clusters) * own.together <= own.most)
+
+    def _add_entering_tpcs(
+        self, model: Any, counts: list[dict[int, Any]], own: Waiting, domain: int, clusters: Any
+    ) -> None:
+        """A cluster has one block on an SM, and enters where enough TPCs can have room."""
+        units = sum(group.units for group in self.groups if group.domain == domain)
+        some = model.new_bool_var("")
+        barred = [(each.barred >> own.place & 1) for each in self.outcomes]
+        parts = own.together // own.on_tpc
+        model.add(self._weighted(counts, barred, domain) <= units - parts).only_enforce_if(some)
+        model.add(clusters == 0).only_enforce_if(some.negated())
+        for group, each in zip(self.groups, counts, strict=True):
+            if group.domain != domain:
+                continue
+            entered = self.outcomes[group.outcomes].blocks[:, own.place] // own.on_tpc
+            for number in sorted(set(entered.tolist())):
+                more = [one for k, one in each.items() if entered[k] >= number]
+                if number > 1 and more:
+                    enough = model.new_bool_var("")
+                    model.add(clusters >= number).only_enforce_if(enough)
+                    model.add(sum(more) == 0).only_enforce_if(enough.negated())
+
+    def _add_room(self, model: Any, counts: list[dict[int, Any]]) -> None:
+        """The last launch finds too little."""
+        wanted, parts = self._wanted(), self.last.parts
+        rooms = [each.room for each in self.outcomes]
+        if parts == 1:
+            model.add(self._weighted(counts, rooms, None) <= wanted - 1)
+            return
+        fits = []
+        for domain in self._domains():
+            most = max(
+                sum(
+                    group.units * int(self.outcomes[group.outcomes].room.max())
+                    for group in self.groups
+                    if group.domain == domain
+                )
+                // parts,
+                0,
+            )
+            clusters = model.new_int_var(0, most, "")
+            fits.append(clusters)
+            _Fits(self, model, counts, None, domain, None).at_most(clusters, [])
+        model.add(sum(fits) <= wanted - 1)
+
+
+class _Fits:
+    """How many clusters of a launch fit into places of a domain; of the last launch, what is left.
+
+    Each part of a cluster that takes whole TPCs is on another TPC. So if c clusters fit, the sum
+    of min(places, c) over TPCs is at least c times the parts, and otherwise less.
+    """
+
+    def __init__(
+        self, program: _Program, model: Any, counts: list[dict[int, Any]], stage: int | None,
+        domain: int, level: int | None,
+    ) -> None:  # fmt: skip
+        self.program, self.model, self.counts, self.domain = program, model, counts, domain
+        own = program.last if stage is None else program.coming[stage]
+        self.parts, self.in_tpcs = own.parts, own.way == "whole_tpcs"
+        self.places = [
+            each.room if stage is None else program.places(each, stage, level)
+            for each in program.outcomes
+        ]
+        most = [
+            int(self.places[group.outcomes][list(each)].max())
+            for group, each in zip(program.groups, counts, strict=True)
+            if group.domain == domain and each
+        ]
+        # Where so many clusters fit, no TPC has more places than clusters.
+        self.enough = max(most, default=0) if self.in_tpcs and own.parts > 1 else 0
+
+    def at_most(self, clusters: Any, when: list[Any]) -> None:
+        """No more than so many fit."""
+        for number in range(self.enough - 1):
+            self._when(
+                clusters, number, when, self._sum(number + 1) <= (number + 1) * self.parts - 1
+            )
+        all_of_them = self._sum(None) <= (clusters + 1) * self.parts - 1
+        self._when(clusters, None, when, all_of_them)
+
+    def at_least(self, clusters: Any, when: list[Any]) -> None:
+        """So many fit."""
+        for number in range(1, self.enough - 1):
+            self._when(clusters, number, when, self._sum(number) >= number * self.parts)
+        self._when(clusters, None, when, self._sum(None) >= clusters * self.parts)
+
+    def _sum(self, most: int | None) -> Any:
+        places = self.places if most is None else [np.minimum(each, most) for each in self.places]
+        return self.program._weighted(self.counts, places, self.domain)
+
+    def _when(self, clusters: Any, number: int | None, when: list[Any], holds: Any) -> None:
+        """If there are so many clusters; None: enough of them."""
+        few = self.enough - 1
+        if number is None and few <= 0:
+            self.model.add(holds).only_enforce_if(when)
+            return
+        key = (clusters.index, few if number is None else number, number is None)
+        known = self.program.numbers.get(key)
+        if known is None:
+            known = self.program.numbers[key] = self.model.new_bool_var("")
+            if number is None:
+                self.model.add(clusters >= few).only_enforce_if(known)
+                self.model.add(clusters < few).only_enforce_if(known.negated())
+            else:
+                self.model.add(clusters == number).only_enforce_if(known)
+                self.model.add(clusters != number).only_enforce_if(known.negated())
+        self.model.add(holds).only_enforce_if([*when, known])
+
+
+def _idle(outcomes: Outcomes, stage: int, taken: int) -> Values:
+    """Whether the TPC was idle and a number of places has been taken: the first skips a level."""
+    return np.asarray((outcomes.idle[:, stage] > 0) & (outcomes.taken[:, stage] == taken))
+
+
+def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
+    """The level of the next place of SMs with so much room."""
+    if stage.way == "single":
+        return room - 1
+    if stage.way == "balanced":
+        return stage.most_room - room
+    return np.where(idle, 0, stage.most_room - room + 1)
+
+
+def _up_to(model: Any, last: Any, places: Values) -> Any:
+    """How many of these places are not behind the last one."""
+    places = np.sort(places)
+    found = model.new_int_var(0, len(places), "")
+    most = int(places.max())
+    at = model.new_int_var(0, most + 1, "")
+    model.add_min_equality(at, [last + 1, most + 1])
+    table = np.searchsorted(places, np.arange(-1, most + 1), side="right").tolist()
+    model.add_element(at, table, found)
+    return found
+
+
+def _add_order_of_units(
+    model: Any, counts: dict[int, Any], gave: Values, kept: Values, last: Any,
+    places: Values, when: list[Any] | None = None,
+) -> None:  # fmt: skip
+    """SMs up to the last one have given their room of the level, others have kept it."""
+    if not any(gave[k].any() or kept[k].any() for k in counts):
+        return
+    units = len(places)
+    some, whole = (_up_to(model, last, each) for each in (places.min(axis=1), places.max(axis=1)))
+    _add_bound(model, counts, gave.all(axis=1), whole, when)
+    _add_bound(model, counts, kept.any(axis=1), units - whole, when)
+    if places.shape[1] == 1:
+        return
+    _add_bound(model, counts, gave.any(axis=1), some, when)
+    _add_bound(model, counts, kept.all(axis=1), units - some, when)
+    _add_bound(model, counts, gave.any(axis=1) & kept.any(axis=1), some - whole, when)
+
+
+def _add_bound(
+    model: Any, counts: dict[int, Any], weight: Weights, bound: Any, when: Any = None
+) -> None:
+    own = {k: one for k, one in counts.items() if weight[k]}
+    if own:
+        holds = model.add(_scalar(list(own.values()), [int(weight[k]) for k in own]) <= bound)
+        if when is not None:
+            holds.only_enforce_if(when)
+
+
+def _scalar(terms: list[Any], factors: list[int]) -> Any:
+    from ortools.sat.python import cp_model
+
+    return cp_model.LinearExpr.weighted_sum(terms, factors)
+
+
+def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
+    """The solver with a solution, None or False, and the work; Ctrl-C ends it.
+
+    Most programs take milliseconds. Of the others a tighter linear relaxation decides some.
+    """
+    deadline, spent = time.monotonic() + seconds, 0.0
+    for linear, most in ((1, min(_FIRST_WORK, work)), (2, work - _FIRST_WORK)):
+        left = deadline - time.monotonic()
+        if most <= 0 or left <= 0:
+            break
+        found = cp.CpSolver()
+        found.parameters.num_workers = 1
+        found.parameters.linearization_level = linear
+        found.parameters.cp_model_probing_level = 0
+        found.parameters.symmetry_level = 0
+        found.parameters.max_deterministic_time = most
+        if left < math.inf:
+            found.parameters.max_time_in_seconds = left
+        found.parameters.catch_sigint_signal = False
+        status = _run(found, model)
+        spent += found.response_proto.deterministic_time
+        if status == cp.INFEASIBLE:
+            return None, spent
+        if status in (cp.OPTIMAL, cp.FEASIBLE):
+            return found, spent
+    return False, spent
+
+
+def _run(solver: Any, model: Any) -> Any:
+    status: list[Any] = []
+    worker = threading.Thread(target=lambda: status.append(solver.solve(model)), daemon=True)
+    worker.start()
+    try:
+        while worker.is_alive():
+            worker.join(0.1)
+    except BaseException:
+        solver.stop_search()
+        worker.join()
+        raise
+    return status[0]

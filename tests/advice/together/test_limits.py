@@ -1,0 +1,104 @@
+"""What ends a search early, what is refused, and what counts as sure."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import tbsched as tb
+from tbsched.cli.app import app
+
+SMALL = tb.Launch(1, 32, 32)
+
+
+@pytest.mark.parametrize(("device", "launches"), [("a100", 9), ("v100", 9), ("h100", 16)])
+def test_stream_of_its_own_costs_nothing(device: str, launches: int) -> None:
+    alone = [replace(SMALL, stream=k) for k in range(launches)]
+    found = tb.coresident(alone, device, fixes=False)
+    assert (found.safe, found.plays) == (True, tb.coresident([SMALL] * launches, device).plays)
+
+
+@pytest.mark.parametrize(
+    "event", [tb.Copy(64, "h2d", stream=1), tb.Memset(64, stream=1), tb.Synchronize()]
+)
+def test_what_is_not_looked_at_is_refused(event: tb.Event) -> None:
+    """The kernel waits for the copy, which was once dropped."""
+    kernel = tb.Launch(1, 256, 32, stream=tb.LEGACY_STREAM, duration=1.0)
+    name = type(event).__name__
+    with pytest.raises(ValueError, match=f"coresident.launches: .* event 1, a {name}"):
+        tb.coresident(tb.Sequence([kernel, event]), "h100")
+    with pytest.raises(ValueError, match=f"budget.beside: .* event 1, a {name}"):
+        tb.budget(SMALL, "h100", beside=tb.Sequence([kernel, event]))
+
+
+def test_first_use_says_that_any_duration_will_do() -> None:
+    with pytest.raises(ValueError, match=r"needs a Launch.duration.*coresident, any duration"):
+        tb.Launch(1, 32, 32, first_use=True)
+
+
+def test_budget_lets_the_others_start_too() -> None:
+    """With 960 blocks none of the others start."""
+    others, kernel = tb.Launch(16, 512, 96, 100 * 1024), tb.Launch(1, 256, 32)
+    blocks = tb.budget(kernel, "h200", beside=[others])
+    launches = [others, replace(kernel, blocks=blocks)]
+    assert blocks == 116
+    for group in ([0], [1]):
+        assert tb.coresident(launches, "h200", groups=[group], fixes=False).safe is True
+    for order in itertools.permutations(launches):
+        trace = tb.predict(tb.Sequence(order), "h200")
+        assert [one.placed for one in trace] == [one.blocks for one in order]
+
+
+def test_partition_takes_little_from_background_kernels() -> None:
+    gemm = tb.Launch(132, 384, 168, name="gemm")
+    waiting = tb.Launch(20, 512, 96, name="communication")
+    found = tb.coresident([gemm, waiting], "h200", groups=[[1]])
+    (fix,) = (fix for fix in found.fixes if fix.kind == "partition")
+    part = fix.launches[0].partition
+    assert part is not None
+    assert len(part) >= 64
+
+
+# Two background kernels, and a search that takes a minute and more.
+LONG = [
+    tb.Launch(84, 384, 80, 37_328, carveout=100, cluster=4),
+    tb.Launch(1554, 64, 48, carveout=100),
+    tb.Launch(288, 64, 40, cluster=4, cooperative=True),
+]
+
+
+def test_seconds_end_a_search() -> None:
+    started = time.monotonic()
+    found = tb.coresident(LONG, "h200", groups=[[2]], seconds=1)
+    assert time.monotonic() - started < 5
+    assert found.safe is None
+    assert found.argument.endswith("; more seconds may decide it")
+    with pytest.raises(ValueError, match=r"coresident.seconds: a number from 0 is needed, got -1"):
+        tb.coresident([SMALL], "h200", seconds=-1)
+
+
+@pytest.mark.parametrize("seconds", [0.3, 2.5])
+def test_ctrl_c_ends_a_search(seconds: float) -> None:
+    late = threading.Timer(seconds, os.kill, [os.getpid(), signal.SIGINT])
+    late.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        tb.coresident(LONG, "h200", groups=[[2]], plays=2**31 - 1)
+    assert time.monotonic() - started < seconds + 1.5
+
+
+def test_seconds_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "one.json"
+    path.write_text(tb.Sequence([SMALL]).to_json(), "utf-8")
+    result = CliRunner().invoke(
+        app, ["coresident", str(path), "--seconds", "10"], standalone_mode=False
+    )
+    assert result.return_value == 0
