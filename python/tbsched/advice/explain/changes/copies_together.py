@@ -54,13 +54,10 @@ def _runs(facts: Facts) -> Iterator[list[int]]:
         host = getattr(event, "host", 0)
         if isinstance(event, Copy) and event.kind != "d2d":
             key: tuple[int, Stream | None, str] = (host, event.stream, event.kind)
-            run = open_.get(key, [])
-            if run and facts.program.host[place] > MOST_PAUSE:
-                yield run
-                run = []
-            others = [other for other in open_ if other[:2] == key[:2] and other != key]
+            is_late = facts.program.host[place] > MOST_PAUSE
+            others = [k for k in open_ if k[:2] == key[:2] and (k != key or is_late)]
             yield from (open_.pop(other) for other in others)
-            open_[key] = [*run, place]
+            open_.setdefault(key, []).append(place)
         elif isinstance(event, Synchronize):
             for (thread, _, _), run in open_.items():
                 if thread == host:

@@ -60,19 +60,20 @@ def _chains(facts: Facts) -> Iterator[list[tuple[int, int]]]:
 
 def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
     """Launches that follow each other in their streams and are alike, as :func:`_chains`."""
-    sequence = facts.program.sequence
+    sequence, launches = facts.program.sequence, facts.program.sequence.launches
     open_: dict[Stream | None, list[tuple[int, int]]] = {}
     number = 0
     for place, event in enumerate(sequence):
         if isinstance(event, Launch):
-            run = open_.pop(event.stream, [])
-            if run and not _follows(event, sequence.launches[run[0][1]], facts.program.host[place]):
-                yield run
-                run = []
-            if event.name is not None and _BY_ELEMENT.search(event.name):
-                open_[event.stream] = [*run, (place, number)]
-            elif run:
-                yield run
+            run = open_.get(event.stream)
+            is_meant = event.name is not None and _BY_ELEMENT.search(event.name) is not None
+            if run and is_meant and _follows(event, launches[run[0][1]], facts.program.host[place]):
+                run.append((place, number))
+            else:
+                if run:
+                    yield open_.pop(event.stream)
+                if is_meant:
+                    open_[event.stream] = [(place, number)]
         elif isinstance(event, GraphLaunch | Copy | Memset):
             if event.stream in open_:
                 yield open_.pop(event.stream)

@@ -21,10 +21,11 @@ from tbsched.program.sequence import Sequence
 from tbsched.progress import each
 
 # So many changes are predicted; fewer of a program of many launches, or many merged blocks.
-_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 6, 50_000, 2**22
+_MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
 _LEAST_GAIN = 1e-3  # of the makespan
-# Other changes are tried beside the best one, and each has to save so much more of the makespan.
-_MOST_TOGETHER, _LEAST_MORE = 4, 0.03
+# Changes that may be predicted for one that is tried together with the best; that one saves so much
+# more of the makespan, or it is left out.
+_PREDICTED_FOR_ONE, _LEAST_MORE = 4, 0.03
 
 
 def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
@@ -82,7 +83,7 @@ def _together(
         return []
     least, best = able[0]
     parts = 1
-    for _, other in able[1:_MOST_TOGETHER]:
+    for _, other in able[1 : 1 + _most(facts) // _PREDICTED_FOR_ONE]:
         joint = both(facts, best, other)
         ns = None if joint is None else predicted(joint)
         if (
