@@ -23,8 +23,8 @@ from tbsched.progress import each
 # So many changes are predicted; fewer of a program of many launches, or many merged blocks.
 _MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
 _LEAST_GAIN = 1e-3  # of the makespan
-# Changes that may be predicted for one that is tried together with the best; that one saves so much
-# more of the makespan, or it is left out.
+# Changes that may be predicted for one more that is tried together with the best, which is at least
+# one; it has to save so much more of the makespan.
 _PREDICTED_FOR_ONE, _LEAST_MORE = 4, 0.03
 
 
@@ -78,20 +78,19 @@ def _together(
     facts: Facts, found: list[tuple[int, Proposal]], predicted: Callable[[Proposal], int | None]
 ) -> list[tuple[int, Proposal]]:
     """The change that saves most with others that save more where it is made; or nothing."""
-    able = [(ns, one) for ns, one in found if one.edits is not None]
+    able = [(ns, one, one.edits.events.keys()) for ns, one in found if one.edits is not None]
     if not able:
         return []
-    least, best = able[0]
-    parts = 1
-    for _, other in able[1 : 1 + _most(facts) // _PREDICTED_FOR_ONE]:
+    least, best, events = able[0]
+    # First those that change other events: they are more likely to save something else.
+    others = sorted(able[1:], key=lambda each: not events.isdisjoint(each[2]))
+    parts, enough = 1, least - _LEAST_MORE * facts.prediction.makespan * 1e9
+    for _, other, _ in others[: 1 + _most(facts) // _PREDICTED_FOR_ONE]:
         joint = both(facts, best, other)
         ns = None if joint is None else predicted(joint)
-        if (
-            joint is not None
-            and ns is not None
-            and ns < least - _LEAST_MORE * facts.prediction.makespan * 1e9
-        ):
+        if joint is not None and ns is not None and ns < enough:
             least, best, parts = ns, joint, parts + 1
+            enough = least - _LEAST_MORE * facts.prediction.makespan * 1e9
     is_best = parts > 1 and least < found[0][0]
     return [(least, replace(best, what=f"together: {best.what}"))] if is_best else []
 
