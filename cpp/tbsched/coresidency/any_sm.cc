@@ -72,8 +72,8 @@ bool AnySm::slots_may_be_full(const Multiset& blocks, const Demand& demand) cons
          (demand.cluster > 1 && total(blocks, one_of_cluster) >= spec_.cluster_blocks_per_sm);
 }
 
-// The blocks of a launch that come at once take turns one after the other. Others may have left, so
-// that the rest is where it is worst.
+// Returns the most warps and registers that a launch's blocks take of one processing block. Blocks
+// placed at once take turns. If some have left, the others may all be on the same one.
 WarpsAndRegisters AnySm::most_of_one_processing_block(const size_t launch,
                                                       const int32_t blocks) const {
   const Demand& demand = demands_[launch];
@@ -109,10 +109,9 @@ int64_t AnySm::total_left(const Multiset& blocks, const Multiset& had, const Val
   return sum;
 }
 
-// Each block begins where the one before it ends, or where another one has left, so that the free
-// memory is one gap, and one more for each block that has left; but no more than blocks, since
-// memory is circular. Each gap may be too small by one unit. What no block has ever had is in one
-// gap.
+// Blocks are placed where the previous one ends, or where another one has left. So there is one
+// gap, and one more for each block that has left; but no more gaps than blocks, since memory is
+// circular. Each gap may be too small by one unit. Memory that no block has ever had is in one gap.
 bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, const size_t launch,
                                const int32_t configured) const {
   const int64_t size = demands_[launch].shared_memory;
@@ -125,7 +124,8 @@ bool AnySm::memory_may_be_full(const Multiset& blocks, const Multiset& had, cons
          free - total_left(blocks, had, memory) < size;
 }
 
-// A launch that may have left, or is there, set it, and all that are there could enter.
+// Returns whether a configuration satisfies `holds` that a launch on the SM, or one that may have
+// left, has set, and that suits all blocks.
 template <typename Holds>
 bool AnySm::exists_configuration(const Multiset& blocks, const SmKind& kind,
                                  const Holds& holds) const {
@@ -149,8 +149,8 @@ bool AnySm::may_be_set(const Multiset& blocks, const Multiset& had,
   return false;
 }
 
-// Whether a launch that has left may have configured the SM for these blocks: one of them came
-// while it was there, or while another one was that has left, too.
+// Returns whether a launch that has left may have configured the SM for these blocks: one of them
+// arrived while that launch, or another one that has left too, was there.
 bool AnySm::may_have_been_beside(const size_t gone, const Multiset& blocks,
                                  const int32_t configured) const {
   if (std::ranges::count(may_leave_, true) > 1) return true;

@@ -1,5 +1,5 @@
-// One SM, whoever came and went: what it can hold, and with which blocks it may be full. Where that
-// depends on the order of arrival or on who has left, the worst counts.
+// What one SM can hold, and with which blocks it may be full, whichever launches arrived and left.
+// Where that depends on the order of arrival or on who has left, the worst case counts.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,21 @@ namespace tbsched {
 
 class AnySm {
  public:
-  // For each launch its demand, whether its blocks may leave, and whether it is resident already.
-  // All outlive it.
+  // `demands`, `may_leave`, `is_there`: by launch, its demand, whether its blocks may leave, and
+  // whether it is resident. All arguments outlive it.
   AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
         const std::vector<bool>& may_leave, const std::vector<bool>& is_there);
 
-  // Whether so many blocks of each launch can be on one SM, alone or beside others of these
-  // launches: one of those may have configured it. So with fewer blocks it is true, too. While a
-  // block stays that is resident already, the SM is configured as it was, if that is known.
+  // Returns whether this many blocks of each launch can be on one SM, alone or with others of these
+  // launches, one of which may have configured it. So it is true for fewer blocks, too. While a
+  // resident block stays, the SM keeps its configuration, if that is known.
   bool can_hold(const Multiset& blocks, int32_t configured) const;
-  // Whether an SM of a kind, with these blocks, can be without room for one more of a launch. An
-  // idle one has room: whatever comes configures it.
+  // Returns whether an SM of a kind, with these blocks, can lack room for one more block of a
+  // launch. An idle SM has room: the next block configures it.
   bool may_be_full(const Multiset& blocks, const SmKind& kind, size_t launch) const;
 
  private:
-  // Whether a block of a resident launch is among these.
+  // Returns whether a block of a resident launch is among these.
   bool some_stayed(const Multiset& blocks) const;
   template <typename Value>
   int64_t total(const Multiset& blocks, const Value& value) const;
@@ -51,8 +51,8 @@ class AnySm {
   const std::vector<Demand>& demands_;
   const std::vector<bool>& may_leave_;
   const std::vector<bool>& is_there_;
-  int32_t unit_;                      // of shared memory
-  std::set<int32_t> configurations_;  // that the launches set
+  int32_t unit_;                      // common divisor of sizes of shared memory
+  std::set<int32_t> configurations_;  // configurations that launches set
 };
 
 }  // namespace tbsched

@@ -1,4 +1,4 @@
-// Which launches wait behind one that waits for room.
+// The order in which waiting launches hold up others.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace tbsched {
 
-// Whether a launch that waits makes one that comes later wait, too: for all SMs, or for those that
-// both may use. All outlive it.
+// Knows whether a waiting launch makes a later one wait, too: on all SMs, or on those that both may
+// use. The constructor's arguments outlive it.
 class BlockingOrder {
  public:
   BlockingOrder(const Model& model, const std::vector<Launch>& launches, const Demands& demands)

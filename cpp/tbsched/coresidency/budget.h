@@ -1,4 +1,4 @@
-// How long a search may take.
+// Limits of a search: a deadline and a number of steps.
 #pragma once
 
 #include <chrono>
@@ -8,11 +8,11 @@
 
 namespace tbsched {
 
-// A moment at which a search ends without a result; by default never.
+// The time at which a search ends without a result; by default never.
 class Deadline {
  public:
   Deadline() = default;
-  // From now on. Infinite is never.
+  // Ends after this time from now. Infinity stands for never.
   explicit Deadline(const double seconds) {
     using Clock = std::chrono::steady_clock;
     constexpr double kYear = 365.0 * 86400;
@@ -27,14 +27,13 @@ class Deadline {
   std::optional<std::chrono::steady_clock::time_point> at_;
 };
 
-// A proof has taken all of its steps, or its time.
+// Thrown when a proof has used all of its steps or its time.
 struct BudgetExceeded {};
 
-// The steps that a proof may still take, of about 100 ns each.
+// The remaining steps of a proof, of about 100 ns each.
 class Budget {
  public:
-  // It asks now and then whether it is interrupted, and ends with what that throws, which outlives
-  // it.
+  // `interrupted` is called now and then, may throw to end the proof, and outlives the budget.
   Budget(const int64_t steps, const Deadline deadline, const std::function<void()>& interrupted)
       : left_(steps), deadline_(deadline), interrupted_(interrupted) {}
 

@@ -52,7 +52,7 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
   FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}};
   const GpuState& gpu = scheduler.gpu();
   const Demand& demand = scheduler.demand(index);
-  // Then none needs to be placed.
+  // If so, the blocks need not be placed.
   const bool is_known = room_falls_by_one(spec) && gpu.admits(demand);
   if (is_known) {
     found.by_sm = filled(gpu, demand);

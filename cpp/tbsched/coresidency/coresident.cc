@@ -41,7 +41,7 @@ void check_order(const TogetherQuestion& question) {
     check_number(first, launches, "after");
     check_number(second, launches, "after");
   }
-  // Those that nothing waiting comes before can go; who is left is in a circle.
+  // Removes launches that come after none of the others; the rest is in a cycle.
   std::vector<bool> gone(launches);
   for (bool moved = true; std::exchange(moved, false);) {
     for (size_t launch = 0; launch < launches; ++launch) {
@@ -56,8 +56,7 @@ void check_order(const TogetherQuestion& question) {
   }
 }
 
-// The same question, where a stream that one launch has to itself does not count: it orders
-// nothing.
+// Removes streams that only one launch has: they order nothing.
 TogetherQuestion without_lone_streams(TogetherQuestion question) {
   std::map<int32_t, int32_t> often;
   for (const Launch& launch : question.launches) {

@@ -1,5 +1,5 @@
-// Whether all blocks of a group become resident, whatever the order of arrival, the latent state
-// and the background kernels: with a proof or a witness, or undecided.
+// Decides whether all blocks of a group become resident, whatever the order of arrival, the latent
+// state and the background kernels. Returns a proof, a witness, or no decision.
 #pragma once
 
 #include <functional>
@@ -11,9 +11,9 @@
 namespace tbsched {
 
 // Throws std::invalid_argument for launches that HeldEngine::step refuses, for groups that are
-// empty, name no launch or share one, and for launches that come after each other in a circle. The
-// search asks before each play whether it is interrupted, and ends with what that throws. `solver`:
-// for proofs by outcomes of SMs, which are left out without one.
+// empty, name an unknown launch or share one, and for a cycle in `after`. `interrupted` is called
+// before each play and may throw to end the search. `solver`: used for proofs by outcomes of SMs,
+// which are skipped without it.
 TogetherAnswer coresident(
     const Model& model, const TogetherQuestion& question,
     const std::function<void()>& interrupted = [] {}, const Solver& solver = nullptr);

@@ -10,9 +10,9 @@
 namespace tbsched {
 namespace {
 
-// Whether a domain takes as many clusters as can be divided among its SMs. Those with the most room
-// first is the best way to choose distinct ones, and as good as any where a cluster may have
-// several blocks on an SM. Of clusters of whole TPCs and a rest nothing is known.
+// Returns whether a domain always takes as many clusters as can be divided among its SMs. Taking
+// SMs with the most room first does so for distinct SMs; any order does so if a cluster may have
+// several blocks on an SM. For clusters of whole TPCs and a rest it is not known.
 bool packs_best(const Device& device, const Demand& demand) {
   const DeviceSpec& spec = device.spec;
   if (demand.cluster == 1 || is_balanced(demand, spec)) return true;

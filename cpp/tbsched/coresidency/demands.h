@@ -1,4 +1,4 @@
-// What the launches of a question ask of an SM.
+// The demands of a question's launches.
 #pragma once
 
 #include <cstddef>
@@ -18,37 +18,36 @@ class Demands {
 
   const std::vector<Demand>& all() const { return demands_; }
   const Demand& operator[](const size_t launch) const { return demands_[launch]; }
-  // Whether a block of a launch can be on an SM.
+  // Returns whether a block of a launch can be on an SM.
   bool may_be_on(const size_t launch, const int32_t sm) const {
     return may_be_on_[launch][static_cast<size_t>(sm)];
   }
-  // Whether a launch that waits holds an SM, so that no launch behind it gets that.
+  // Returns whether a waiting launch holds an SM, so that no launch behind it gets that SM.
   bool holds(const size_t launch, const int32_t sm) const {
     return held_[launch] == nullptr || held_[launch]->has(sm);
   }
 
  private:
-  SmGroups groups_;  // whose SMs the demands name
+  SmGroups groups_;  // owner of the SM sets that demands refer to
   std::vector<Demand> demands_;
-  std::vector<const SmSet*> held_;  // null: all
+  std::vector<const SmSet*> held_;  // nullptr: all SMs
   std::vector<std::vector<bool>> may_be_on_;
 };
 
 int32_t usable_sms(const Demand& demand, int32_t sms);
-// Divisor of all sizes of shared memory, and of all gaps but the last.
+// Returns a divisor of all sizes of shared memory, and of all gaps but the last.
 int32_t memory_unit(const std::vector<Demand>& demands);
-// Room of an SM that becomes idle: it is configured anew, not always for more blocks.
+// Returns the room of an SM that becomes idle: it is configured anew, not always for more blocks.
 int32_t room_when_idle(const Demand& demand, const Device& device);
-// Whether no SM has room for more of its blocks than an idle one.
+// Returns whether no SM has room for more of its blocks than an idle one.
 bool idle_is_best(const Demand& demand, const Device& device);
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);
 
-// Whether an SM gains room for a launch by what leaves, or at least loses none, until it is idle.
+// Returns whether room for a launch never falls when blocks leave an SM, until the SM is idle.
 bool gains_by_leaving(const Device& device, const Demand& demand);
-// Whether a launch that finds room for all its blocks would find it, too, if blocks of others had
-// left just before it came. So it is where each SM gains room by what leaves, or at least loses
-// none, and where the launch takes all room that there is: a cluster then never takes the SMs of
-// two others.
+// Returns whether a launch that finds room for all its blocks also finds it if blocks of others
+// left just before it arrived. This holds if blocks that leave never take room from any SM, and if
+// the launch takes all room that there is: a cluster then never takes the SMs of two others.
 bool is_monotone(const Device& device, const Demand& demand);
 
 }  // namespace tbsched

@@ -18,10 +18,10 @@ namespace tbsched {
 namespace {
 
 constexpr size_t kMostMultisets = 20'000;
-// What rounding may add to the number of full SMs.
+// Limit of rounding errors in the number of full SMs.
 constexpr double kRounding = 1e-6;
 
-// The fewest blocks with which an SM of a kind may be full for a launch.
+// The minimal sets of blocks with which an SM of a kind may be full for a launch.
 class FullSets {
  public:
   FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident,
@@ -57,9 +57,9 @@ class FullSets {
     return coming_.can_be_on(static_cast<size_t>(kind_.sms.front()), blocks_, sm_, resident_);
   }
 
-  // Where nobody else has come, no SM has less room than it had: what leaves takes none. Who came
-  // and left has moved the turn of the processing blocks; but had it stayed, there would be no more
-  // room, and that is looked at, too.
+  // If no other launch has arrived, no SM has less room than before: blocks that leave take none. A
+  // launch that arrived and left has moved the turn of the processing blocks; but there would be no
+  // more room had it stayed, which is checked separately.
   bool is_known_to_have_room() const {
     for (size_t other = 0; other < blocks_.size(); ++other) {
       if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
@@ -77,12 +77,12 @@ class FullSets {
   std::vector<Multiset> found_;
 };
 
-// How many SMs of a domain must be full before it takes no cluster; 0: it never takes one. For one
-// that takes whole TPCs, each of another TPC.
+// Returns how many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
+// If clusters take whole TPCs, these SMs are in different TPCs.
 int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
   if (!takes_clusters(domain, demand, spec)) return 0;
-  int32_t all = 0;    // SMs that may be used
-  int32_t whole = 0;  // TPCs of which all SMs may be
+  int32_t all = 0;    // usable SMs
+  int32_t whole = 0;  // TPCs whose SMs are all usable
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     const auto sms = static_cast<int32_t>(
         std::ranges::count_if(tpc, [&](const int32_t sm) { return demand.may_use(sm); }));
@@ -93,7 +93,7 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
     return std::max(0, all - demand.cluster + 1);
   }
   const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
-  // Nothing is proved of a TPC with fewer SMs, the last one of some GPUs.
+  // Nothing is proved for a TPC with fewer SMs, the last one of some GPUs.
   if (!std::cmp_equal(domain.tpcs.back().size(), per_tpc)) return 0;
   const int32_t tpcs = demand.cluster / per_tpc;
   const int32_t singles = demand.cluster % per_tpc;
@@ -103,7 +103,7 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
 }
 
-// How many SMs must be full before a block, or a cluster, finds no room.
+// Returns how many SMs must be full before a block or a cluster finds no room.
 int32_t needed(const Demand& demand, const Device& device) {
   if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
   int32_t sum = 0;
@@ -113,7 +113,8 @@ int32_t needed(const Demand& demand, const Device& device) {
   return sum;
 }
 
-// Where one full SM of each TPC is enough, as many sets of blocks as there are for one SM of each.
+// Returns how many sets of blocks there are for one SM of each TPC, where one full SM of each is
+// enough.
 Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
                              const DeviceSpec& spec) {
   Multiset halves = coming;
@@ -123,7 +124,7 @@ Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
   return halves;
 }
 
-// Whether clusters take all room that can be divided among them, in whatever order SMs are taken.
+// Returns whether clusters take all room that can be divided among them, in any order of SMs.
 bool takes_all_room(const Demand& demand, const Device& device) {
   return demand.cluster <= device.spec.sms_per_tpc || is_balanced(demand, device.spec) ||
          idle_is_best(demand, device);
@@ -146,9 +147,9 @@ FullSmsProof::FullSmsProof(const Model& model, const std::vector<Launch>& launch
   for (const int32_t launch : group) may_leave_[launch] = false;
 }
 
-// Not to launches that share a stream or need more local memory than there is, SMs that share a
-// configuration, warps that go to processing blocks otherwise than in strict turn, or registers in
-// one piece.
+// Returns whether the proof is valid. It is not for launches that share a stream or need more local
+// memory than there is, for SMs that share a configuration, for warps that do not take processing
+// blocks in strict turn, and for contiguous registers.
 bool FullSmsProof::applies() const {
   const Mechanisms& mechanisms = spec_.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
@@ -167,8 +168,8 @@ bool FullSmsProof::applies() const {
   });
 }
 
-// Whether a launch that waits for room makes another one that comes later wait, too, itself or by
-// others of those in between that it makes wait.
+// Returns whether a waiting launch makes a later one wait, directly or through others of those in
+// `between`.
 bool FullSmsProof::holds_up(const size_t holder, const size_t launch,
                             const std::vector<bool>& between) const {
   std::vector<bool> waits(launches_.size());
@@ -185,7 +186,7 @@ bool FullSmsProof::holds_up(const size_t holder, const size_t launch,
   return false;
 }
 
-// Returns the awaited launches to come that wait for ever if this one does.
+// Returns the awaited launches that have not arrived and wait for ever if this one does.
 std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
   std::vector<bool> may_wait = may_leave_;
   for (size_t k = 0; k < launches_.size(); ++k) {
@@ -201,8 +202,8 @@ std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
   return found;
 }
 
-// Whether launches may hold SMs when this one comes, so that it spreads over the others. Awaited
-// ones never wait, if the proof is one.
+// Returns whether launches may hold SMs when this one arrives, so that it spreads over the others.
+// Awaited launches never wait if the proof succeeds.
 bool FullSmsProof::may_be_held_up(const size_t launch) const {
   for (size_t other = 0; other < launches_.size(); ++other) {
     if (other == launch || resident_.is_there[other] || awaited_[other]) continue;
@@ -211,8 +212,8 @@ bool FullSmsProof::may_be_held_up(const size_t launch) const {
   return false;
 }
 
-// On each SM, where nobody else has come since. What was there may have left: then it is configured
-// anew.
+// Returns the room on each SM that no new launch has touched. Resident blocks may have left: then
+// the SM is configured anew.
 Multiset FullSmsProof::room_before(const size_t launch) const {
   const int32_t when_idle = room_when_idle(demands_[launch], model_.device());
   Multiset rooms;
@@ -222,7 +223,7 @@ Multiset FullSmsProof::room_before(const size_t launch) const {
   return rooms;
 }
 
-// All others may come before it.
+// Returns the pending launches if all others may arrive before this one.
 PendingLaunches FullSmsProof::all_coming(const size_t launch) const {
   PendingLaunches coming{.blocks = {}, .levels = std::vector<Level>(launches_.size())};
   for (size_t k = 0; k < launches_.size(); ++k) {
@@ -245,8 +246,9 @@ std::vector<SmKind> FullSmsProof::kinds(const size_t launch, const PendingLaunch
                   coming.notes(resident_), launch);
 }
 
-// The most SMs that can be full for a launch, of those that must be; nothing: too much to look at.
-// What is there already is part of its SM; what comes is shared by all of them.
+// Returns a bound on the number of SMs that can be full for a launch, of those that must be;
+// nothing: there are too many sets. Resident blocks are part of their SM; blocks that arrive are
+// shared by all SMs.
 std::optional<double> FullSmsProof::most_full(const size_t launch,
                                               const PendingLaunches& coming) const {
   const bool one_of_each_tpc = takes_whole_tpcs(demands_[launch], spec_);
@@ -299,12 +301,12 @@ std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
   return found;
 }
 
-// What has come since, in an order.
+// The arrivals so far, in one order.
 struct FullSmsProof::History {
   PendingLaunches coming;
-  std::vector<int32_t> order;  // of those that came
+  std::vector<int32_t> order;  // launches that arrived
   std::vector<bool> arrived;
-  std::vector<bool> placed;  // whole, as it came
+  std::vector<bool> placed;  // whether a launch found room for all its blocks when it arrived
   std::vector<bool> finds_room_next;
   std::function<bool()> goes_on;
   FindsRoom otherwise;
@@ -372,7 +374,7 @@ FullSmsProof::History FullSmsProof::after(const History& history, const size_t l
   return next;
 }
 
-// The SMs that launches hold that may wait before it; nothing: all of them.
+// Returns the SMs held by launches that may wait before this one; nothing: all SMs.
 std::optional<std::vector<bool>> FullSmsProof::held_before(const size_t launch,
                                                            const History& history) const {
   std::vector<bool> held(static_cast<size_t>(spec_.sms));
@@ -395,7 +397,7 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   return finds_room_in_each_way(launch, history);
 }
 
-// Tries both ways for each launch that may or may not have found room.
+// Tries both cases for each launch that may or may not have found room.
 bool FullSmsProof::finds_room_in_each_way(const size_t launch, const History& history) const {
   std::vector<Arrival> coming;
   std::vector<size_t> unsure;
@@ -411,7 +413,7 @@ bool FullSmsProof::finds_room_in_each_way(const size_t launch, const History& hi
   return true;
 }
 
-// Where that is not seen at once, one level after the other of those that came before is tried.
+// If one check is not enough, halves the range of levels of a previous launch.
 bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming,
                               const std::vector<bool>& held,
                               const std::function<bool()>& goes_on) const {
@@ -446,8 +448,8 @@ bool FullSmsProof::has_too_few(const size_t launch, const PendingLaunches& comin
   return full && std::floor(*full + kRounding) < needed(demands_[launch], model_.device());
 }
 
-// Returns the least room of each SM for a launch, whatever else has come there; nothing: there are
-// too many ways.
+// Returns the least room of each SM for a launch, whatever else has arrived there; nothing: there
+// are too many sets.
 std::optional<Multiset> FullSmsProof::least_rooms(const size_t launch,
                                                   const PendingLaunches& coming) const {
   Multiset rooms(static_cast<size_t>(spec_.sms));

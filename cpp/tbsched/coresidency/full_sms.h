@@ -1,5 +1,5 @@
-// A proof that no block is stranded, whatever the policy: before a block finds no room, so many SMs
-// must be full for it, and all blocks together cannot fill as many.
+// A proof that no block is stranded, whatever the policy: a minimum number of SMs must be full
+// before a block finds no room, and all blocks together cannot fill that many.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,24 @@
 
 namespace tbsched {
 
-// Some launches are resident. Whatever the resident background kernels do: any of their
-// blocks may leave at any time.
+// Some launches may be resident already. Blocks of resident background kernels may leave at any
+// time.
 class FullSmsProof {
  public:
-  // `awaited`: launches of which no block may wait for ever. All outlive it.
+  // `awaited`: launches whose blocks must not wait for ever. All arguments outlive it.
   FullSmsProof(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
                const std::vector<int32_t>& group, const std::vector<bool>& awaited,
                const Resident& resident);
 
-  // Returns a row for each launch that is to come, if none can wait in any order;
-  // else nothing.
+  // Returns a row for each launch that has not arrived, if none can wait in any order; else
+  // nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
-  // What is asked of a launch of which this proof does not see that it finds room: whether it does,
-  // after these have come. Some of them may have found too little.
+  // Decides whether a launch finds room after these arrivals, if this proof cannot. Some of the
+  // arrivals may have to wait.
   using FindsRoom = std::function<bool(const std::vector<Arrival>& coming, int32_t launch)>;
-  // Whether no block waits for ever in each order by itself. Given are the launches that surely
-  // find room if they come next. It asks before each look for room whether to go on, and sees
-  // nothing if not.
+  // Returns whether no block waits for ever in any order, checking each order separately.
+  // `finds_room_next`: launches that find room if they arrive next. `goes_on` is called before each
+  // check; once it returns false, nothing more is proved.
   bool in_each_order(const std::vector<bool>& finds_room_next, const std::function<bool()>& goes_on,
                      const FindsRoom& otherwise) const;
 

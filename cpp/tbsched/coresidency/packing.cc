@@ -11,7 +11,7 @@ namespace {
 constexpr double kZero = 1e-9;
 
 // The simplex method on a table: a row for each kind, one for the objective, and the right-hand
-// sides as the last column. Nothing taken is where it begins. Bland's rule keeps it from circles.
+// sides as the last column. It begins with x = 0. Bland's rule prevents cycles.
 class Simplex {
  public:
   Simplex(const std::vector<Multiset>& multisets, const Multiset& stock)

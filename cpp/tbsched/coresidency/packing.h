@@ -1,4 +1,4 @@
-// How often multisets can be taken out of a stock, fractions allowed.
+// Fractional packing of multisets into a stock.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace tbsched {
 
-using Multiset = std::vector<int32_t>;  // how many of each kind
+using Multiset = std::vector<int32_t>;  // number of elements of each kind
 
-// The most multisets in all: the maximum of the sum of x[k] where the sum of x[k] * multisets[k] is
-// within the stock, for x >= 0. As large as can be where a multiset takes nothing.
+// Returns the most multisets that fit: the maximum of the sum of x[k] for x >= 0 with the sum of
+// x[k] * multisets[k] within the stock. Infinite if a multiset is empty.
 double most_packed(const std::vector<Multiset>& multisets, const Multiset& stock);
 
 }  // namespace tbsched

@@ -38,7 +38,7 @@ int64_t sum_of(const ClusterDomain& domain, const Multiset& rooms) {
   return found;
 }
 
-// As many as can be divided among distinct TPCs.
+// Returns how many clusters can be divided among distinct TPCs.
 int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_cluster) {
   const auto can_be_divided = [&](const int64_t clusters) {
     int64_t places = 0;
@@ -59,10 +59,11 @@ bool has_level(const Model& model, const Demand& demand) {
          (is_balanced(demand, spec) || takes_whole_tpcs(demand, spec));
 }
 
-// How many blocks a launch has placed at least before no place has more room than this.
+// Returns a lower bound on the blocks that a launch has placed before no place has more room than
+// `level`.
 int64_t placed_above(const Device& device, const Demand& demand, const LeastRooms& rooms,
                      const int32_t level) {
-  // Each room that others take leaves room for one cluster less at most.
+  // Each piece of room that others take costs at most one cluster.
   const int32_t most = std::ranges::max(rooms.untouched);
   const int64_t lost = rooms.touching * demand.cluster * (most - level);
   const int64_t placed = blocks_that_fit(device, demand, above(rooms.untouched, level)) - lost;
@@ -70,8 +71,8 @@ int64_t placed_above(const Device& device, const Demand& demand, const LeastRoom
   return std::max(placed, blocks_that_fit(device, demand, above(rooms.always, level)));
 }
 
-// For single blocks: whether the SMs with this room that are preferred to another one get theirs
-// before that, so that it gets none of that room.
+// For single blocks, returns the least room that each SM had if it took a block: `level` + 1 if the
+// SMs preferred to it take all blocks first.
 Multiset by_preference(const Device& device, const int32_t blocks, const LeastRooms& rooms,
                        const int32_t level) {
   Multiset least(rooms.untouched.size(), level);

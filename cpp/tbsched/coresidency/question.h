@@ -1,4 +1,4 @@
-// Will launches be resident at the same time? What is asked, and what the answer is.
+// A question whether launches are resident at the same time, and its answer.
 #pragma once
 
 #include <array>
@@ -13,40 +13,41 @@
 
 namespace tbsched {
 
-// Launches of a group wait for each other, and leave only when all their blocks are resident. What
-// is in no group may stay for ever, or leave at any time, block by block.
+// Launches of a group wait for each other, and leave only when all their blocks are resident. A
+// launch in no group is a background kernel: it may stay for ever, or leave at any time, block by
+// block.
 struct TogetherQuestion {
   std::vector<Launch> launches;  // without durations
   std::vector<std::vector<int32_t>> groups;
   // The second launch arrives only when all blocks of the first are resident.
   std::vector<std::array<int32_t, 2>> after = {};
   int64_t most_plays = 200'000;  // sequences to play before the search gives up
-  bool only_to_prove = false;    // it gives up as soon as it can prove nothing any more
-  double seconds = std::numeric_limits<double>::infinity();  // and after so long
+  bool only_to_prove = false;    // gives up as soon as nothing can be proved any more
+  double seconds = std::numeric_limits<double>::infinity();  // time limit
 };
 
-// Which launches must be resident whole, or a block of the group waits for ever: its own, and those
-// that one of these comes after.
+// Returns the launches that must be resident whole, or else a block of the group waits for ever:
+// the group's, and those that must precede one of these.
 std::vector<bool> awaited_by(const TogetherQuestion& question, const std::vector<int32_t>& group);
 
 enum class Verdict : uint8_t { safe, unsafe, undecided };
 inline constexpr std::array<std::string_view, 3> kVerdictNames = {"safe", "unsafe", "undecided"};
 
-// Whose proof it is: none, that too few SMs can be full (full_sms.h), or that every history was
-// played or ruled out.
+// Kind of proof: none, that too few SMs can be full (full_sms.h), or that every history was played
+// or ruled out.
 enum class Proof : uint8_t { none, full_sms, played };
 inline constexpr std::array<std::string_view, 3> kProofNames = {"none", "full_sms", "played"};
 
-// A launch arrives, or blocks of an background kernels leave.
+// A launch arrives, or blocks of a background kernel leave.
 struct Step {
   int32_t launch = -1;
-  std::vector<int32_t> leaving = {};  // none: it arrives
+  std::vector<int32_t> leaving = {};  // blocks; empty: the launch arrives
 
   bool operator==(const Step&) const = default;
 };
 
-// Why a launch never waits: how many of its SMs can be full at once, and how many must be before a
-// block of it finds no room.
+// The reason why a launch never waits: how many of its SMs can be full at once, and how many must
+// be before one of its blocks finds no room.
 struct FullSms {
   int32_t launch = -1;
   double most = 0;
@@ -56,8 +57,8 @@ struct FullSms {
 struct TogetherAnswer {
   Verdict verdict = Verdict::undecided;
   Proof proof = Proof::none;
-  std::vector<FullSms> full_sms;  // of a proof by them: of each launch
-  // The fewest steps that strand a block of an unsafe group.
+  std::vector<FullSms> full_sms;  // of each launch, for a proof by full SMs
+  // A shortest sequence of steps that strands a block of an unsafe group.
   std::vector<Step> witness;
   InitialState state{};
   int32_t group = -1;

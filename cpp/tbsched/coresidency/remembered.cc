@@ -11,7 +11,7 @@
 namespace tbsched {
 namespace {
 
-// All that an answer depends on, one number after the other.
+// The key of a question: everything on which its answer depends, as text.
 class Key {
  public:
   explicit Key(const TogetherQuestion& question) {

@@ -1,4 +1,4 @@
-// For programs that must decide when they launch: questions asked before are answered from memory.
+// A cache of answers, for programs that must decide when they launch.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace tbsched {
 
 class RememberedCoresidency {
  public:
-  // The model outlives it. With so many answers it forgets them all and begins anew.
+  // The model outlives it. When it has `most_answers`, it forgets all of them.
   explicit RememberedCoresidency(const Model& model, size_t most_answers = 4096)
       : model_(model), most_answers_(most_answers) {}
 
-  // As coresident(), without a solver; from several threads at once. An answer that
-  // question.seconds cut off is not remembered.
+  // As coresident() without a solver. Thread-safe. An answer that question.seconds cut off is not
+  // remembered.
   TogetherAnswer ask(const TogetherQuestion& question);
 
  private:

@@ -1,4 +1,4 @@
-// What can be on the SMs of a GPU: those of which the same can be said are one kind.
+// Kinds of SMs: SMs with equal contents and limits.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace tbsched {
 
-// The launches that are resident, how many blocks of each are on each SM, and for how many more of
-// each an SM has room: nothing yet, or what a prediction says. Blocks that wait are a launch of
-// their own.
+// The resident launches, how many blocks of each are on each SM, and for how many more of each an
+// SM has room: initially none, or what a prediction says. Waiting blocks count as a launch of their
+// own.
 struct Resident {
   Resident(const Device& device, const Demands& demands);
 
   std::vector<bool> is_there;
-  std::vector<bool> waits;  // it has come, and has no room
+  std::vector<bool> waits;  // it has arrived and finds no room
   std::vector<Multiset> on_sm;
   std::vector<Multiset> room_on_sm;
   std::vector<WarpsAndRegisters> taken_on_sm;  // the most of one processing block
@@ -28,17 +28,17 @@ struct Resident {
 struct SmKind {
   Multiset least;  // blocks of each launch on an SM
   Multiset most;
-  Multiset in_all;               // that may have come, those that have left included
-  int32_t room = 0;              // for blocks of `asking`, where none have come since
-  WarpsAndRegisters taken = {};  // of one processing block at most, where none have come since
-  int32_t configured = 0;        // as long as a block stays that is resident; 0: not known
+  Multiset in_all;               // blocks that may have arrived, including those that have left
+  int32_t room = 0;              // for blocks of `asking`, if none have arrived since
+  WarpsAndRegisters taken = {};  // of one processing block at most, if none have arrived since
+  int32_t configured = 0;        // while a resident block stays; 0: not known
   std::vector<int32_t> sms;
-  int32_t tpcs = 0;  // with such an SM
+  int32_t tpcs = 0;  // TPCs with such an SM
 };
 
-// Returns kinds of the SMs that `asking` may use, when so many blocks of the launches may have come
-// that are not there yet, and blocks of those that may leave may have left. SMs with different
-// notes are not of one kind.
+// Returns the kinds of SMs that `asking` may use, if up to `coming` blocks of the launches that
+// were not resident may have arrived, and blocks of those that may leave may have left. SMs with
+// different notes are of different kinds.
 std::vector<SmKind> sm_kinds(const Device& device, const Demands& demands, const Resident& resident,
                              const std::vector<bool>& may_leave, const Multiset& coming,
                              const std::vector<Multiset>& notes, size_t asking);

@@ -34,7 +34,7 @@ class TraceRecorder final : public Observer {
   }
   void on_settled(const int32_t launch) override { settled_ = launch + 1; }
 
-  // Where the SMs of the launch's blocks from this one on belong.
+  // Returns where the SMs of the launch's blocks from `first_block` on are stored.
   std::span<int32_t> memory(const int32_t launch, const int32_t first_block) {
     LaunchTrace& trace = traces[launch];
     if (settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
@@ -57,7 +57,7 @@ class TraceRecorder final : public Observer {
   }
 
   bool warp_slots_;
-  int32_t settled_ = 0;  // launches of which nothing more comes before the next event
+  int32_t settled_ = 0;  // number of launches that do not change any more before the next event
   int32_t processing_blocks_ = 0;
 };
 

@@ -83,7 +83,7 @@ void check_shared_memory(const DeviceSpec& spec) {
   }
 }
 
-// Of a list its last comes first; nothing of what is neither number nor list.
+// Returns the values to compare: a number, or a list in reverse; nothing for other types.
 template <typename Member>
 std::vector<int64_t> compared(const Member& member) {
   if constexpr (Number<Member>) {
@@ -119,7 +119,7 @@ void check_documented(const DeviceSpec& spec, const std::set<std::string>& measu
              " that NVIDIA documents for compute capability " + spec.compute_capability +
              "; this file must have the row, with " + documented + " or with provenance measured");
     };
-    // Of a list the largest must be there; of the others none that is not documented.
+    // The largest value of a list must be there; all its values must be documented.
     const std::vector<int64_t> values = compared(member);
     if (values.front() != limits.back()) contradicts(values.front(), limits.back());
     for (const int64_t value : values) {

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 4> kProvenances = {"paper", "vendor", "measured", "assumed"};
 constexpr int64_t kMostInRanges = 1'000'000;
 
-// The values of a file, and which of them were measured; by path ("limits.warps_per_sm").
+// The values of a file by path ("limits.warps_per_sm"), and the paths of measured ones.
 struct Rows {
   std::map<std::string, const toml::node*> values;
   std::set<std::string> measured;
@@ -71,7 +71,7 @@ void read(const Field& field, const toml::node& value, Layout& member) {
   member = layout_named(field, text(field, value));
 }
 
-// Rows of [start, stop, step], as Python's range.
+// Reads rows of [start, stop, step], as Python's range.
 void read_ranges(const Field& field, const toml::node& value, std::vector<int32_t>& member) {
   constexpr const char* kWhat = "a list of [start, stop, step]";
   const Field part{field.section, field.name, Range{-kMostInRanges, kMostInRanges}};
@@ -101,7 +101,7 @@ void read(const Field& field, const toml::node& value, std::vector<Item>& member
   }
 }
 
-// The value of a row.
+// Returns the value of a row.
 const toml::node& value_of(const std::string& path, const toml::node& row, Rows& rows) {
   const toml::table* const cells = row.as_table();
   if (cells == nullptr || cells->size() != 3 || !cells->contains("value") ||
@@ -149,7 +149,7 @@ toml::table load(const fs::path& file) {
   }
 }
 
-// `seen`: the files that extend it, one through the other.
+// `seen`: the chain of files that extend this one.
 DeviceSpec read_device(const fs::path& file, const fs::path& devices, std::set<fs::path> seen) try {
   const toml::table data = load(file);
   std::optional<DeviceSpec> parent;

@@ -1,4 +1,4 @@
-// What the rows of schema/device.toml are made of.
+// The fields of schema/device.toml.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace tbsched {
 
-// How a memory is given out: in one piece, in one piece that may wrap around the end, or in any
+// How a memory is allocated: in one piece, in one piece that may wrap around the end, or in any
 // pieces.
 enum class Layout : uint8_t { contiguous, circular, pooled };
 inline constexpr std::array<std::string_view, 3> kLayoutNames = {"contiguous", "circular",
@@ -22,14 +22,14 @@ struct Range {
 };
 
 struct Field {
-  std::string_view section;  // of a device file; empty for what is not in it
+  std::string_view section;  // of a device file; empty for fields that are not in it
   std::string_view name;
   Range range = {INT32_MIN, INT32_MAX};  // of a number, or of each in a list
   bool required = true;                  // a device file that extends nothing must name it
   bool as_ranges = false;                // a device file has rows of [start, stop, step]
 
   std::string path() const { return std::string(section) + "." + std::string(name); }
-  // As it is called in C++ and Python.
+  // Returns its name in C++ and Python.
   std::string label() const { return section == "mechanisms" ? path() : std::string(name); }
 };
 

@@ -9,7 +9,7 @@
 
 namespace tbsched {
 
-// It only grows, so that equal sets have equal words.
+// It only grows, so equal sets have equal words.
 class SmSet {
  public:
   void add(const int32_t sm) {

@@ -1,4 +1,4 @@
-// How the SMs of a device hang together. Indexed by SMID.
+// Which SMs belong to which TPC and GPC, indexed by SMID.
 #pragma once
 
 #include <cstdint>

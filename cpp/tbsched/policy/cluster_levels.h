@@ -1,5 +1,5 @@
-// Choosing the SMs of clusters level by level: all domains whose best place has the most room get a
-// cluster each, then all of those that still have as much, and so on down.
+// Chooses the SMs of clusters level by level: all domains whose best place has the most room get a
+// cluster each, then all domains that still have as much room, and so on down.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@ class ClusterLevels {
  public:
   struct Cluster {
     size_t domain;
-    size_t first_sm;  // what sms() begins with
+    size_t first_sm;  // index of its first SM in sms_
   };
 
-  // Chooses the SMs of up to so many clusters, committing them.
+  // Chooses the SMs of up to `clusters` clusters, committing them.
   void fill(const Demand& demand, int32_t clusters, const GpuState& gpu, const Commit& commit);
 
-  // Passes over the domains, and the clusters of each.
+  // Number of passes over the domains, and the clusters of each pass.
   size_t passes() const { return ends_.size(); }
   std::span<const Cluster> pass(const size_t k) const {
     const size_t begin = k == 0 ? 0 : ends_[k - 1];
@@ -35,8 +35,8 @@ class ClusterLevels {
 
  private:
   std::vector<ClusterSearch> searches_;  // by domain
-  std::vector<Cluster> clusters_;        // pass by pass
-  std::vector<size_t> ends_;             // of the passes
+  std::vector<Cluster> clusters_;        // by pass
+  std::vector<size_t> ends_;             // end of each pass in clusters_
   std::vector<int32_t> sms_;
   size_t cluster_size_ = 1;
 };

@@ -1,5 +1,5 @@
-// Which of the launches that wait for room is considered first, and whether one that does not fit
-// holds up those behind it. Launches of equal rank keep the order in which they came.
+// The order in which waiting launches are considered, and whether a launch that does not fit holds
+// up those behind it. Launches of equal rank keep their order of arrival.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ struct LaunchOrder {
 };
 
 std::span<const LaunchOrder> launch_order_table();
-// Throws std::invalid_argument where there is no such row.
+// Throws std::invalid_argument if there is no such row.
 const LaunchOrder& launch_order_named(std::string_view name);
 
-// How urgent a launch is where order is by priority: the lower, the more so. Cooperative launches
-// are as urgent as a launch can be. Source: traces ways/cooperative.
+// Returns the rank of a launch where the order is by priority: the lowest rank is the most urgent.
+// Cooperative launches have the most urgent one. Source: traces ways/cooperative.
 int32_t rank_of(const Launch& launch, const DeviceSpec& spec);
 
 }  // namespace tbsched

@@ -37,8 +37,8 @@ void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms&
                          const Commit& commit) {
   const std::vector<int32_t>& preference = gpu.spec().sm_preference;
   const std::span<const uint8_t> room = rooms.blocks();
-  // Levels above `stop` are taken whole. Of those SMs with as much room as `stop`, the first get
-  // what is left.
+  // Levels above `stop` are taken whole. Among the SMs with as much room as `stop`, the first ones
+  // get the rest.
   int32_t stop = most_;
   int32_t sms = rooms.sms_with(most_);
   for (; stop > 0 && sms <= blocks - blocks_; sms += rooms.sms_with(stop)) {

@@ -1,6 +1,6 @@
-// Filling the SMs level by level: all SMs with the most room get a block each, in order of
-// preference, then all with one less. The same choices as Algorithm 1, because a block never leaves
-// its SM more room than before and never changes the room of another.
+// Fills the SMs level by level: all SMs with the most room get a block each, in order of
+// preference, then all with one less. Makes the same choices as Algorithm 1, because a block never
+// leaves its SM more room than before and never changes the room of another.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@ namespace tbsched {
 
 inline constexpr int32_t kNoSm = -1;
 
-// The SM of the only one of up to `blocks` blocks that can be placed, in order of preference;
-// kNoSm: there is none, or it may not be the only one. `rooms` has been asked about it.
+// Returns the SM of the only one of up to `blocks` blocks that can be placed, in order of
+// preference; kNoSm: none can, or perhaps several. `rooms` must be up to date for the launch.
 int32_t only_sm(int32_t blocks, const GpuState& gpu, const Rooms& rooms);
 
 class Levels {
  public:
-  // `rank_of_position`: the SMs, by rank of preference, in the order in which the levels are to be
-  // read. It outlives this.
+  // `rank_of_position`: the SMs, by rank of preference, in the order in which the levels are read.
+  // It outlives this object.
   explicit Levels(std::span<const int32_t> rank_of_position);
 
   // Chooses the SMs of up to `blocks` blocks, committing them.
@@ -28,11 +28,12 @@ class Levels {
             const Commit& commit);
 
   size_t count() const { return static_cast<size_t>(count_); }
-  // The blocks that the SM at each position gets, at most one but in gaps of contiguous memory.
-  // Valid until another level is asked for.
+  // Returns the number of blocks that the SM at each position gets: at most one, except in gaps of
+  // contiguous memory. Valid until the next call.
   std::span<const uint8_t> level(size_t k);
   int32_t blocks() const { return blocks_; }
-  // Whether the last level took every SM with that much room; if not, the last SM that it took.
+  // Whether the last level took every SM with that much room; if not, last_sm() is the last SM that
+  // it took.
   bool last_is_whole() const { return last_is_whole_; }
   int32_t last_sm() const { return last_sm_; }
 
@@ -42,9 +43,9 @@ class Levels {
                        const Rooms& rooms, const Commit& commit);
 
   std::span<const int32_t> rank_of_position_;
-  std::vector<uint8_t> room_;  // by position; where SMs are chosen one by one, by rank
-  std::vector<uint8_t> row_;   // the level that was asked for, by position
-  int32_t most_ = 0;           // the room that the first level takes
+  std::vector<uint8_t> room_;  // by position; by rank where SMs are chosen one by one
+  std::vector<uint8_t> row_;   // the result of level(), by position
+  int32_t most_ = 0;           // the room at the first level
   int32_t count_ = 0;
   int32_t blocks_ = 0;
   bool last_is_whole_ = true;

@@ -1,5 +1,5 @@
-// A device under a policy, with all that follows from the two alone: computed once, for any number
-// of predictions, on several threads at once.
+// A device under a policy, with tables that depend on these two alone. Computed once, for any
+// number of predictions; thread-safe.
 #pragma once
 
 #include <memory>
@@ -17,22 +17,22 @@ namespace tbsched {
 class Model {
  public:
   // Throws std::invalid_argument where there is no policy or launch order of that name, or where
-  // the policy cannot be that of the device.
+  // the policy does not suit the device.
   Model(const DeviceSpec& spec, std::string_view policy);
   explicit Model(const DeviceSpec& spec) : Model(spec, spec.policy) {}
-  // What starts the policy knows where the device is.
+  // Not copyable: the policy's starter refers to the device.
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // As the policy sees it.
+  // The device as the policy sees it.
   const Device& device() const { return device_; }
   const PolicyRow& policy() const { return policy_; }
   const LaunchOrder& order() const { return order_; }
-  // That an idle device can be in; the first is the default.
+  // States in which an idle device can be; the first is the default.
   std::span<const InitialState> states() const { return states_; }
-  // Those in which the SMs that launches take may differ, as long as their blocks leave together.
+  // States in which launches may take different SMs, as long as their blocks leave together.
   std::span<const InitialState> states_that_choose() const;
-  // Throws std::invalid_argument where the state is none of them.
+  // Starts the policy in a state. Throws std::invalid_argument for an unknown state.
   std::unique_ptr<Policy> start(const InitialState& state) const;
 
  private:

@@ -1,4 +1,4 @@
-// One row per policy. To add one: its file, and here its factory and a row.
+// The policies. To add one: its file, and here its factory and a row.
 #include <algorithm>
 #include <array>
 #include <stdexcept>
@@ -9,7 +9,7 @@
 
 namespace tbsched {
 
-// Each in the policy's own file.
+// Factories, each defined in the policy's own file.
 StartPolicy make_first_fit(const Device& device);
 StartPolicy make_round_robin(const Device& device);
 StartPolicy make_most_room(const Device& device);
@@ -23,8 +23,8 @@ constexpr std::array<std::string_view, 2> kHopperStateNames = {"first_gpc", "fir
 
 DeviceSpec as_it_is(DeviceSpec spec) { return spec; }
 
-// The SM as one pool of slots, warps, registers and shared memory, without the mechanisms found
-// later.
+// Returns the device with each SM as one pool of slots, warps, registers and shared memory, without
+// the mechanisms found later.
 DeviceSpec whole_sms(DeviceSpec spec) {
   spec.processing_blocks = 1;
   spec.mechanisms.registers = Layout::pooled;

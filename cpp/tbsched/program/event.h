@@ -1,8 +1,8 @@
-// What a user asks of the GPU, in the order in which the host issues it: the one definition of
+// What a user requests of the GPU, in the order in which the host issues it: the only definition of
 // every kind of event.
 //
-// Whoever treats events visits them with one function per kind and none for all the others, so that
-// a new kind does not compile until every such place has decided about it.
+// Code that handles events visits them with one function per kind and no default, so that a new
+// kind does not compile until every such place handles it.
 #pragma once
 
 #include <algorithm>
@@ -39,22 +39,23 @@ struct Launch {
   std::vector<int64_t> duration_ns = {};
   std::shared_ptr<const Partition> partition = {};  // where its blocks may go; none: everywhere
   bool cooperative = false;                         // all blocks at once, or refused
-  // Its stream neither waits for the legacy stream nor holds it up. All launches of a stream agree.
+  // Its stream neither waits for the legacy stream nor holds it up. All launches of a stream agree
+  // on this.
   bool non_blocking = false;
-  // Programmatic dependent launch: it need not wait for the end of the launch before it in its
-  // stream, but only until each block of that one has triggered or has left.
+  // Programmatic dependent launch: waits only until each block of the launch before it in its
+  // stream has triggered or left, instead of until that launch has ended.
   bool programmatic = false;
   std::optional<int64_t> trigger_ns = {};  // after a block's start; none: when it leaves
-  // So long after its start a block waits for the end of what comes before in the stream, and only
-  // then runs the rest of its duration; none: it does not wait.
+  // Time after its start at which a block waits for the end of the work before the launch in the
+  // stream; then the rest of its duration follows; none: it does not wait.
   std::optional<int64_t> memory_wait_ns = {};
-  // The CUDA event that happens when the launch has had its turn in its stream.
+  // The CUDA event that happens when the launch has left its hardware queue.
   std::optional<int32_t> completion_event = {};
-  // Under lazy loading: the kernel is loaded, unless an earlier call of the same kernel has done
-  // so.
+  // Lazy loading: the call loads the kernel, unless an earlier call of the same kernel has loaded
+  // it.
   bool first_use = false;
   std::optional<int32_t> kernel = {};  // for first_use; none: one of its own
-  int64_t delay_ns = 0;  // from when it waits for nothing but room until it stands in line for that
+  int64_t delay_ns = 0;  // from when it waits for nothing but room until it is enqueued for room
   int32_t host = 0;      // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
@@ -64,42 +65,42 @@ struct Release {
   int32_t launch = 0;  // index among the launches of the sequence
 };
 
-// All work before it in the stream has ended.
+// Happens when all work before it in the stream has ended.
 struct RecordEvent {
   int32_t event = 0;
   int32_t stream = 0;
   int32_t host = 0;
 };
 
-// Later work of the stream waits for the most recent record of the event that comes before.
+// Makes later work of the stream wait for the most recent record of the event before it.
 struct WaitEvent {
   int32_t event = 0;
   int32_t stream = 0;
   int32_t host = 0;
 };
 
-// The most bytes of a copy or memset.
+// Limit of the bytes of a copy or memset.
 inline constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// h2d: from memory of the host to the GPU's; d2d: within that.
+// h2d: from the host's memory to the GPU's; d2h: back; d2d: within the GPU's memory.
 enum class CopyKind : uint8_t { h2d, d2h, d2d };
 
-// In a stream, or a node of a graph, which has none, is pinned and does not block.
+// A copy in a stream, or a node of a graph, which has no stream, is pinned and does not block.
 struct Copy {
   int64_t bytes = 1;
   CopyKind kind = CopyKind::d2d;
-  std::optional<int64_t> duration_ns = {};  // none: as long as the device takes for so many bytes
+  std::optional<int64_t> duration_ns = {};  // none: the time that the device takes for these bytes
   std::optional<int32_t> stream = {};       // none: a stream of its own
-  bool pinned = true;                       // the memory of the host
+  bool pinned = true;                       // of the host's memory
   bool blocking = false;                    // the call returns when the copy is over
-  bool non_blocking = false;                // the stream, as of a launch
+  bool non_blocking = false;                // of the stream, as in Launch
   int32_t host = 0;
 };
 
-// In a stream, or a node of a graph, which has none.
+// A memset in a stream, or a node of a graph, which has no stream.
 struct Memset {
   int64_t bytes = 1;
-  std::optional<int64_t> duration_ns = {};  // as of a copy
+  std::optional<int64_t> duration_ns = {};  // as in Copy
   std::optional<int32_t> stream = {};
   bool non_blocking = false;
   int32_t host = 0;
@@ -107,24 +108,24 @@ struct Memset {
 
 using Node = std::variant<Launch, Copy, Memset>;
 
-// Work that waits for each other. Its launches have durations, and no streams.
+// Nodes that wait for each other. Its launches have durations and no streams.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<std::array<int32_t, 2>> edges;  // the second node waits for the first; no circles
 };
 
-// All nodes, issued at once. Within a sequence a graph that is launched again is the same object.
+// Launches all nodes at once. Within a sequence, launches of one graph have the same object.
 struct GraphLaunch {
   std::shared_ptr<const Graph> graph;
-  // The one that was made executable, if this launch gives its kernels other durations.
+  // The graph that was instantiated, if this launch gives its kernels other durations.
   std::shared_ptr<const Graph> executable = {};
   int32_t stream = 0;
   bool non_blocking = false;
   int32_t host = 0;
 };
 
-// The host thread waits for all work of a stream, for the most recent record of an event or, where
-// it names neither, for all work that has been issued.
+// Makes the host thread wait for all work of a stream, for the most recent record of an event or,
+// with neither, for all work that has been issued.
 struct Synchronize {
   std::optional<int32_t> stream = {};
   std::optional<int32_t> event = {};
@@ -135,7 +136,7 @@ using Event =
     std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset, Synchronize>;
 using Sequence = std::vector<Event>;
 
-// Functions of one argument as one visitor: std::visit(Overloaded{...}, event).
+// Combines functions of one argument into one visitor: std::visit(Overloaded{...}, event).
 template <typename... Functions>
 struct Overloaded : Functions... {
   using Functions::operator()...;
@@ -181,7 +182,7 @@ size_t count_launches(const EventOrGraph& event) {
   return count;
 }
 
-// Whether launches end by themselves, after their durations.
+// Returns whether launches end by themselves, after their durations.
 inline bool is_timed(const Sequence& sequence) {
   return std::ranges::any_of(sequence, [](const Event& event) {
     return std::visit(Overloaded{
@@ -198,7 +199,7 @@ inline bool is_timed(const Sequence& sequence) {
   });
 }
 
-// The host thread that makes the call.
+// Returns the host thread that makes the call.
 inline int32_t host_of(const Event& event) {
   return std::visit(Overloaded{
                         [](const Release&) { return 0; },

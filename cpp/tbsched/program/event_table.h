@@ -1,4 +1,5 @@
-// Held sequences as rows of numbers: how Python hands over many at once. A row is an event.
+// Sequences of held launches as rows of numbers, in which Python passes many at once. A row is an
+// event.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,13 @@ inline constexpr int32_t kReleaseRow = 1;  // the launch, and zeros
 struct EventTable {
   std::span<const int32_t> cells;   // row-major
   std::span<const int64_t> bounds;  // rows of sequence k: from bounds[k] up to bounds[k + 1]
-  std::vector<std::shared_ptr<const Partition>> partitions = {};  // that launches name by number
+  std::vector<std::shared_ptr<const Partition>> partitions =
+      {};  // to which launches refer by number
 
   size_t sequences() const { return bounds.empty() ? 0 : bounds.size() - 1; }
 
-  // Throws std::invalid_argument for a sequence that is not there, and for bounds, kinds of rows or
-  // partitions that make no sense.
+  // Throws std::invalid_argument for an unknown sequence, and for invalid bounds, kinds of rows or
+  // partitions.
   Sequence sequence(const size_t k) const {
     if (k >= sequences()) {
       throw std::invalid_argument("sequence " + std::to_string(k) + ": the table has " +

@@ -7,10 +7,10 @@
 
 namespace tbsched {
 
-// What the driver is asked for (cuDevSmResourceSplitByCount).
+// A request to the driver (cuDevSmResourceSplitByCount).
 struct SplitRequest {
   int32_t min_sms = 0;            // of each group
-  std::optional<int32_t> groups;  // at most; as many as there can be without it
+  std::optional<int32_t> groups;  // at most; none: as many as possible
   bool ignore_coscheduling = false;
   bool max_cluster = false;
 
@@ -19,10 +19,10 @@ struct SplitRequest {
 
 struct Partition {
   std::vector<int32_t> sms;  // ascending
-  // How the driver makes it: a group of a split, or what it leaves over. None: nobody asked a
-  // driver, and only a prediction can use it.
+  // The driver's request that makes it: a group of a split, or its remainder. None: the driver did
+  // not make it, and only predictions can use it.
   std::optional<SplitRequest> split = {};
-  std::optional<int32_t> group = {};  // none: what is left over
+  std::optional<int32_t> group = {};  // none: the remainder
 
   bool operator==(const Partition&) const = default;
 };

@@ -15,16 +15,16 @@ enum class Refusal : uint8_t {
   shared_memory,
   configuration,
   local_memory,
-  queue,  // behind another launch that waits
+  queue,  // behind another waiting launch
   stream,
-  priority,  // behind a more urgent launch that waits
+  priority,  // behind a more urgent waiting launch
   hardware_queue,
   event,
   legacy_stream,
   grids,
-  turn,         // the thread block scheduler is still with another launch
+  turn,         // the thread block scheduler has not turned to this launch yet
   cooperative,  // no room for all blocks at once
-  trigger,      // of a programmatic launch: the one before it has blocks that have not triggered
+  trigger,      // a programmatic launch waits for triggers of the launch before it
   node,         // waits for a node of its graph
   first_use,    // a kernel is being loaded
   partition,    // not an SM of its partition; never why a launch waits

@@ -1,4 +1,4 @@
-// How the library refuses what a caller asked for. Both throw std::invalid_argument.
+// Refusals of a caller's input. Both functions throw std::invalid_argument.
 #pragma once
 
 #include <cstdint>

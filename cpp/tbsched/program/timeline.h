@@ -1,4 +1,4 @@
-// When and where the blocks of a program ran, and what its launches waited for. Times are
+// When and where the blocks of a program ran, and what its launches waited for. Times are in
 // nanoseconds from the first call of the host.
 #pragma once
 
@@ -12,9 +12,10 @@
 namespace tbsched {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-inline constexpr int64_t kLatestNs = kNever / 4;  // of what a user gives: no sum of it overflows
+inline constexpr int64_t kLatestNs =
+    kNever / 4;  // limit of times that a user gives: no sum overflows
 
-// A longer timeline is refused, before it takes more memory than there may be.
+// Limit of a timeline's blocks; a longer one is refused before it takes too much memory.
 inline constexpr size_t kMostTimedBlocks = size_t{1} << 26;
 inline constexpr size_t kMostWaits = size_t{1} << 24;
 
@@ -26,17 +27,17 @@ struct BlockTime {
   int64_t end_ns;
 };
 
-// How `Wait::behind` names copy or memset k of a sequence; those are numbered as they come. Its own
-// inverse.
+// Returns the name of copy or memset k of a sequence in `Wait::behind`; they are numbered in the
+// order of the sequence. Its own inverse.
 constexpr int32_t transfer_number(const int32_t k) { return -2 - k; }
 
-// When a copy or memset moves its bytes.
+// Begin and end of the bytes' transfer of a copy or memset.
 struct TransferTime {
   int64_t start_ns;
   int64_t end_ns;
 };
 
-// From when it reaches the GPU until its last block is placed, a launch waits.
+// One wait of a launch, between its arrival at the GPU and the placement of its last block.
 struct Wait {
   int32_t launch;
   int32_t behind;  // the launch that it waits for; -1: none; lower: see transfer_number
@@ -54,11 +55,11 @@ struct CallTime {
 struct Timeline {
   std::vector<BlockTime> blocks;        // by launch and block
   std::vector<Wait> waits;              // by launch and time
-  std::vector<int32_t> hardware_queue;  // of each launch
-  // Of each launch, when the host called; empty where that was given.
+  std::vector<int32_t> hardware_queue;  // by launch
+  // By launch, when the host called; empty if that was given.
   std::vector<int64_t> issued_ns;
-  std::vector<CallTime> calls;          // of each event; empty where gaps are not given
-  std::vector<TransferTime> transfers;  // in the order in which the sequence has them
+  std::vector<CallTime> calls;          // by event; empty if gaps are not given
+  std::vector<TransferTime> transfers;  // in the order of the sequence
 };
 
 }  // namespace tbsched

@@ -10,12 +10,13 @@
 
 namespace tbsched {
 
-// Of so many blocks those that a GPU would take now.
+// Returns how many of `blocks` blocks fit on the GPU in the state `now`.
 int32_t fitting(const Model& model, const Demand& demand, int32_t blocks, const GpuState& now);
 
-// Of a cooperative launch, as the driver counts: with the least shared memory that the carveout
-// allows, and the clusters of each part of a partition by itself. All of them, if they are fewer
-// than `enough`. Source: traces partitions/cooperative-h100, partitions/cooperative-h200.
+// Returns how many blocks of a cooperative launch the driver allows: it counts with the least
+// shared memory that the carveout allows, and places the clusters of each part of a partition
+// separately. Returns `enough` if there is room for more. Source: traces
+// partitions/cooperative-h100, partitions/cooperative-h200.
 int32_t allowed_at_once(const Model& model, const Launch& launch, const Demand& demand,
                         int32_t enough);
 

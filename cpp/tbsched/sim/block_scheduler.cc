@@ -63,8 +63,8 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
   if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({place, launch});
 }
 
-// The first launch issued of those that need more local memory, or -1. The driver makes no other
-// launch until it has that: more urgent ones that come later wait, too. Source: traces
+// Returns the first enqueued launch that needs more local memory than there is, or -1. The driver
+// makes no other launch until it has that memory: even more urgent launches wait. Source: traces
 // ways-holdout.
 int32_t BlockScheduler::first_to_grow() {
   while (!growing_.empty()) {
@@ -96,12 +96,13 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   tell_the_rest(cause, pass);
 }
 
-// A launch that does not fit holds up those behind it on its SMs: where those are all SMs, nobody
-// looks at them until it moves.
+// Visits the waiting launches in order, and returns the cause for which the rest wait. A launch
+// that does not fit holds up the launches behind it on its SMs. If these are all SMs, no other
+// launch is visited until it is placed.
 BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
   holders_.clear();
   int32_t to_all = -1;
-  Cause cause;  // of those that came after a launch that needs more local memory
+  Cause cause;  // of launches behind one that needs more local memory
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const Place place = *next;
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
@@ -121,7 +122,7 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
       continue;
     }
     if (look_at(place, pass)) to_all = place.launch;
-    // Now the turn of those behind it has come.
+    // The launches behind it may be placed now.
     const bool has_grown = cause.behind == place.launch && launches_[place.launch].placed > 0;
     if (has_grown) cause = {};
     next = has_grown ? waiting_.begin() : waiting_.upper_bound(place);
@@ -129,7 +130,7 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
   return cause;
 }
 
-// Returns whether it holds up all behind it.
+// Tries to place a launch. Returns whether it holds up all launches behind it.
 bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   const int32_t launch = place.launch;
   const int32_t placed_before = launches_[launch].placed;
@@ -147,7 +148,7 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   if (refusal == Refusal::none) return false;
 
   const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
-  // What waits for an idle GPU waits for all of it.
+  // A launch that waits for an idle GPU needs all SMs.
   const bool for_all =
       state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
   if (order_.head_of_line && !for_all) hold_for(launch);
@@ -155,7 +156,7 @@ bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
   return order_.head_of_line && for_all;
 }
 
-// The last one in line of those that hold an SM that the launch can use.
+// Returns the last holder that holds an SM that the launch can use, or -1.
 int32_t BlockScheduler::holder_before(const LaunchState& state) const {
   const auto holds_some = [&](const int32_t holder) {
     return state.group == kWholeGpu ||
@@ -165,7 +166,7 @@ int32_t BlockScheduler::holder_before(const LaunchState& state) const {
   return found == holders_.rend() ? -1 : *found;
 }
 
-// Of each group the last one is enough.
+// Lets a launch hold the SMs of its group. One holder per group is enough: the last one.
 void BlockScheduler::hold_for(const int32_t launch) {
   const int32_t group = launches_[launch].group;
   std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
@@ -173,7 +174,7 @@ void BlockScheduler::hold_for(const int32_t launch) {
   gpu_.hold(groups_[group].sms);
 }
 
-// Where the scheduler does not look at it, a launch goes on holding what it waits for.
+// Lets a launch that this pass skips go on holding its SMs.
 void BlockScheduler::hold_again(const int32_t launch) {
   const LaunchState& state = launches_[launch];
   if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu && state.looked_at > 0) {
@@ -181,7 +182,7 @@ void BlockScheduler::hold_again(const int32_t launch) {
   }
 }
 
-// Whether those before it hold each SM that it can use.
+// Returns whether launches before it hold every SM that it can use.
 bool BlockScheduler::all_held(const LaunchState& state) const {
   const SmSet& held = gpu_.held();
   if (held.empty()) return false;
@@ -189,9 +190,10 @@ bool BlockScheduler::all_held(const LaunchState& state) const {
   return groups_[state.group].sms.is_within(held);
 }
 
-// Where launches may pass each other, one that was refused is so until an SM changes. Else one
-// whose SMs are all held is so until a holder has been placed whole; meanwhile it holds up nothing
-// that is not held up anyway.
+// Returns whether a launch that was refused need not be visited again for now. Without head-of-line
+// blocking it stays refused until an SM changes. With it, a launch whose SMs are all held stays
+// refused until a holder has been placed whole; until then it holds up nothing that is not held up
+// anyway.
 bool BlockScheduler::may_sleep(const LaunchState& state) const {
   return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
 }
@@ -212,8 +214,8 @@ void BlockScheduler::wake_if_any_sm_changed() {
   changes_seen_ = gpu_.changes();
 }
 
-// Launches that need the same SMs get them one after the other: the first of each group that needs
-// some of these.
+// Unblocks the first launch of each group that needs some of these SMs: launches that need the same
+// SMs get them one after the other.
 void BlockScheduler::wake_next_for(const SmSet& sms) {
   if (!order_.head_of_line) return;
   for (size_t line = 0; line < asleep_.size(); ++line) {
@@ -228,7 +230,8 @@ void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
     if (launches_[launch].looked_at == pass_) return;
     pass.observer.on_refuse(launch, cause.refusal, cause.behind);
   };
-  // The same cause is new to a launch that was looked at before the scheduler turned to another.
+  // A launch that was visited before the scheduler turned to another one has not reported this
+  // cause.
   const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
   if (cause.refusal != Refusal::none && pass.options.every_refusal && may_be_new) {
     for (const Place& place : waiting_) tell(place.launch);
@@ -267,7 +270,7 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   return refusal;
 }
 
-// How many blocks of the launch were placed, and where.
+// Chooses SMs for the next blocks and commits them. Returns how many blocks were placed.
 size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
                               const std::span<int32_t> sms) {
   const LaunchState& state = launches_[launch];
@@ -284,7 +287,8 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
 
-// Of the launch that rooms_ was last asked about. The rooms, which are at hand, mostly say no.
+// Returns whether all blocks fit at once. rooms_ must be up to date for the launch; its sum is a
+// fast upper bound.
 bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
   if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
   return fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
@@ -300,7 +304,7 @@ void BlockScheduler::check_cooperative(const Launch& launch, const Demand& deman
                     std::to_string(launch.blocks));
 }
 
-// As many as wait, or as the GPU holds at most.
+// Returns room for as many SMs as blocks wait, or as the GPU holds at most.
 std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass) {
   const LaunchState& state = launches_[launch];
   const auto waiting = static_cast<size_t>(state.waiting());
@@ -315,7 +319,8 @@ std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass
   return std::span(sms_).first(most);
 }
 
-// Blocks of a launch on one SM are alike, so that SM's footprints go to them in order.
+// Gives each block its footprint. Blocks of a launch on one SM are alike, so an SM's footprints go
+// to its blocks in order.
 void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
   if (sms.size() < 2) return;
   end_of_sm_.assign(gpu_.spec().sms, 0);

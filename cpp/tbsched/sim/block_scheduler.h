@@ -1,5 +1,5 @@
-// The launches whose blocks wait for room, placing them, and blocks leaving. It knows no time: an
-// engine says when.
+// The launches whose blocks wait for room, and the state of the GPU. It places blocks and removes
+// them, but knows no time: an engine decides when.
 #pragma once
 
 #include <compare>
@@ -27,34 +27,34 @@
 
 namespace tbsched {
 
-// Where the SMs of a launch's blocks from this one on are to be written: room for all that wait, or
-// nothing.
+// Returns the memory into which the SMs of a launch's blocks are written, from `first_block` on:
+// one element for each block that waits, or an empty span.
 using SmMemory = std::function<std::span<int32_t>(int32_t launch, int32_t first_block)>;
 
-// What an engine is asked while launches are looked at, and how much it is told. None of it is
-// needed.
+// Optional callbacks and settings of one call of place().
 struct PlaceOptions {
-  // Without it, or where it names nothing, SMs are written into a buffer of the scheduler.
+  // Where it is not set or returns an empty span, SMs are written into a buffer of the scheduler.
   SmMemory memory = {};
-  // Whether blocks of another launch than the current one may be placed now; without it, always.
+  // Returns whether blocks of another launch than the current one may be placed now. Not set:
+  // always.
   std::function<bool()> may_turn = {};
-  // Where the blocks of the launch's next cluster go, for which there is room; nowhere: they wait.
-  // Where it names nothing, and without it, the policy decides.
+  // Returns the SMs of the launch's next cluster, which must have room for it; an empty span if the
+  // cluster waits. Where it returns nothing, or is not set, the policy decides.
   std::function<std::optional<std::span<const int32_t>>(int32_t launch, int32_t first_block)>
       where = {};
-  // Whether on_refuse is also told of launches that go on waiting, but for something else than
-  // before. That takes a look at all of them.
+  // Whether on_refuse is also called for launches that still wait, but for another cause than
+  // before. Then every pass visits every launch.
   bool every_refusal = false;
 };
 
-// Throws std::invalid_argument for a launch that is not there, or is not as a call needs it;
-// nothing has changed then.
+// Member functions throw std::invalid_argument for an unknown launch and for one in the wrong
+// state. Nothing has changed then.
 class BlockScheduler {
  public:
-  // How blocks of a launch leave that were placed at once: all together, or one by one.
+  // How blocks of a launch that were placed at once leave: all together, or one by one.
   enum class Leaving : uint8_t { together, one_by_one };
 
-  // On an idle GPU. The model outlives it.
+  // Starts with an idle GPU. The model outlives it.
   BlockScheduler(const Model& model, InitialState state);
 
   const GpuState& gpu() const { return gpu_; }
@@ -62,39 +62,40 @@ class BlockScheduler {
   bool placed_whole(const int32_t launch) const {
     return launches_[checked(launch)].waiting() == 0;
   }
-  // The launch of the blocks placed last, or -1; told of blocks that are placed: those before them.
+  // The launch whose blocks were placed last, or -1. Within on_place: the launch before that.
   int32_t current() const { return current_; }
 
-  // Launches are numbered as they are added. One that can never fit is refused.
+  // Adds a launch and returns its number; numbers ascend from 0. Throws for a launch that can never
+  // fit.
   int32_t add(const Launch& launch, Leaving leaving);
-  // Its blocks wait for room from now on. Of launches equally urgent that of the lower number goes
-  // first, or, where a place is given, that of the lower place. A launch is enqueued once.
+  // Makes the blocks of a launch wait for room. Among launches of equal rank, the lower `place`
+  // goes first; it defaults to the launch's number. A launch is enqueued once.
   void enqueue(int32_t launch) { enqueue(launch, launch); }
   void enqueue(int32_t launch, int64_t place);
-  // Places what fits now: looks, in the order of the device, at every launch whose turn it can be.
-  // Observers may let blocks leave, add and enqueue launches, and no more.
+  // Places every block that fits now. Visits launches in the device's order. Observers may remove
+  // blocks and add and enqueue launches, and must do nothing else.
   void place(Observer& observer, const PlaceOptions& options = {});
-  // What takes the room of blocks that exit from now on, before the next call, finds SMs configured
-  // as those left them.
+  // Begins a moment for shared-memory configurations: blocks that take the room of blocks that exit
+  // before the next call find SMs configured as those left them.
   void settle() { gpu_.settle(); }
-  // The blocks of a footprint exit, which the launch was given and which has not left.
+  // Removes the blocks of a footprint that on_place gave to the launch and that has not left yet.
   void leave(int32_t launch, const Footprint& footprint);
 
  private:
   struct LaunchState {
     Demand demand;
     int32_t blocks;
-    int32_t rank;  // the first to look at first
+    int32_t rank;  // launches of the lowest rank are visited first
     Leaving leaving;
-    int32_t group;  // the SMs that it uses
+    int32_t group;  // index of the set of SMs that it uses
     int32_t placed = 0;
     bool enqueued = false;
-    int64_t place = 0;      // among those equally urgent
-    int64_t looked_at = 0;  // in which pass, the last time
+    int64_t place = 0;      // order among launches of equal rank
+    int64_t looked_at = 0;  // pass that visited it last
 
     int32_t waiting() const { return blocks - placed; }
   };
-  // A place in the line of those that wait for room, the first to look at first.
+  // Key of a waiting launch. The lowest key is visited first.
   struct Place {
     int32_t rank;
     int64_t place;
@@ -103,14 +104,14 @@ class BlockScheduler {
     auto operator<=>(const Place&) const = default;
   };
   using Line = std::set<Place>;
-  // What all launches wait for that were not looked at.
+  // Cause for which the launches wait that a pass did not visit.
   struct Cause {
     Refusal refusal = Refusal::none;
     int32_t behind = -1;
 
     bool operator==(const Cause&) const = default;
   };
-  // What the engine of a pass is asked and told.
+  // The arguments of place().
   struct Pass {
     Observer& observer;
     const PlaceOptions& options;
@@ -151,23 +152,25 @@ class BlockScheduler {
   int32_t current_ = -1;
 
   Line waiting_;
-  // As waiting_, but what refused them cannot have changed yet: those of the whole GPU, then those
-  // of each group.
+  // Launches that wait like those in waiting_, but whose cause cannot have changed: first those
+  // that use the whole GPU, then those of each group.
   std::vector<Line> asleep_;
-  // Launches that need more local memory than there was, by place: as they were issued.
+  // Launches that need more local memory than there was when they were enqueued, by place.
   std::set<std::pair<int64_t, int32_t>> growing_;
-  std::vector<int32_t> holders_;  // in a pass: they wait, and hold the SMs of their groups
+  std::vector<int32_t>
+      holders_;  // of this pass: launches that wait and hold the SMs of their groups
   SmGroups groups_;
-  std::vector<Line::node_type> spare_;  // of launches that wait no more, to take no memory again
-  uint64_t changes_seen_ = 0;           // of the GPU, by those asleep
+  std::vector<Line::node_type>
+      spare_;  // nodes of launches that were placed whole, reused to save allocations
+  uint64_t changes_seen_ = 0;  // value of gpu_.changes() when launches were last unblocked
   int64_t pass_ = 0;
-  Cause cause_;                // of the last pass
-  std::vector<int32_t> news_;  // launches that came since
+  Cause cause_;                // cause at the end of the last pass
+  std::vector<int32_t> news_;  // enqueued since the last pass
   bool placing_ = false;
 
   Residents residents_;
 
-  // Of the blocks that are placed at once.
+  // Buffers for the blocks that are placed at once.
   Rooms rooms_;
   std::vector<int32_t> sms_;
   std::vector<Footprint> footprints_;

@@ -1,7 +1,7 @@
 // The clock of a process, which stands still while another process has the GPU.
 //
-// Blocks and hardware queues go by it. Hosts, the driver and copy engines go by that of the GPU,
-// which never stops: it is late_ns() ahead.
+// Blocks and hardware queues use this clock. Hosts, the driver and copy engines use the clock of
+// the GPU, which never stops and is offset_ns_ ahead.
 #pragma once
 
 #include <algorithm>
@@ -25,12 +25,12 @@ class Clock {
   }
 
   void go_to(const int64_t own_ns) { now_ = own_ns; }
-  // It stands at its own instant while the GPU's clock goes on.
+  // Stops the clock at `own_ns` while the GPU's clock is at `gpu_ns`.
   void stand(const int64_t own_ns, const int64_t gpu_ns) {
     now_ = own_ns;
     late_ns_ = gpu_ns - own_ns;
   }
-  // It goes on from its own instant at that of the GPU.
+  // Resumes the clock at `own_ns` when the GPU's clock is at `gpu_ns`.
   void go_on(const int64_t own_ns, const int64_t gpu_ns) {
     stand(own_ns, gpu_ns);
     if (late_ns_ > (stops_.empty() ? 0 : stops_.back().late_ns)) {
@@ -39,11 +39,13 @@ class Clock {
   }
 
   bool has_stood() const { return !stops_.empty(); }
-  // By the GPU's clock: what begins as the process is stopped begins when it goes on.
+  // Converts the time of a begin to the GPU's clock: what begins at the instant of a stop begins
+  // when the process resumes.
   int64_t began_ns(const int64_t own_ns) const {
     return own_ns + late_before(std::ranges::upper_bound(stops_, own_ns, {}, &Stop::at_ns));
   }
-  // By the GPU's clock: what ends as the process is stopped has ended.
+  // Converts the time of an end to the GPU's clock: what ends at the instant of a stop ended before
+  // it.
   int64_t ended_ns(const int64_t own_ns) const {
     return own_ns + late_before(std::ranges::lower_bound(stops_, own_ns, {}, &Stop::at_ns));
   }
@@ -51,7 +53,7 @@ class Clock {
  private:
   struct Stop {
     int64_t at_ns;    // by the own clock
-    int64_t late_ns;  // from then on
+    int64_t late_ns;  // offset from then on
   };
 
   int64_t late_before(const std::vector<Stop>::const_iterator behind) const {

@@ -11,7 +11,7 @@ constexpr int kMostRounds = 200;
 constexpr double kSettled = 1e-7;
 constexpr double kLongestWait = 1e6;
 constexpr size_t kMostKnown = 1 << 16;
-// What is measured of a resource that cannot give more is less than all of it, and so are waits.
+// A resource that is fully used is measured at less than its capacity, and so are waits.
 constexpr double kMostUse = 0.97;
 constexpr double kMostOfTime = 0.95;
 
@@ -20,8 +20,8 @@ constexpr double kMostOfTime = 0.95;
 Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
     : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
 
-// Alone, too, its blocks have waited for each other. A wait for memory that took a part of the time
-// would have taken 1 / (1 + d) of that with nobody beside it, and the rest as long as it did.
+// Its own blocks have queued for each other. A wait for memory was measured with that queue, so it
+// is divided by 1 + d.
 void Contention::measured_alone(const int32_t kernel, const std::span<const Alike> alone) {
   Needs& needs = kernels_[kernel];
   double blocks = 0, sms = 0;
@@ -84,7 +84,7 @@ double Contention::use(const Held& held, const size_t resource, const Waits& wai
   return sum;
 }
 
-// Finds the wait that agrees with the use it leaves.
+// Finds the wait that agrees with the use that results from it, by bisection.
 template <typename Use>
 void Contention::settle(double& wait, const Use& use) const {
   const auto excess = [&](const double tried) {

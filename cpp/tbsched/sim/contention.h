@@ -1,11 +1,11 @@
-// How much longer blocks take beside others.
+// How much longer blocks take when they share the GPU.
 //
-// Where the queue of each resource makes its waits longer by a part d, a block takes
+// If the queue of each resource lengthens its waits by a part d, a block takes
 //   t = 1 + sum over resources of waits * d
-// times as long as with nobody beside it. A resource is used to
+// times as long as without any other block. The use of a resource is
 //   u = sum over blocks of shares / t
-// of what there is, and d = softness * u / (1 - u). What agrees with all of that is found for all
-// resources at once.
+// of its capacity, and d = softness * u / (1 - u). The class solves these equations for all
+// resources together.
 #pragma once
 
 #include <cstddef>
@@ -19,9 +19,9 @@
 
 namespace tbsched {
 
-// What an SM holds: kernels in ascending order, and how many blocks of each.
+// Contents of an SM: kernels in ascending order, and the number of blocks of each.
 using Held = std::vector<std::pair<int32_t, int32_t>>;
-// SMs that hold the same.
+// A number of SMs with the same contents.
 struct Alike {
   Held held;
   int32_t sms;
@@ -29,13 +29,15 @@ struct Alike {
 
 class Contention {
  public:
-  // What kernels need while nothing slows them.
+  // `kernels`: what each kernel needs when no other block slows it.
   Contention(std::vector<Needs> kernels, Sharing sharing, int32_t sms);
 
-  // What the kernel needs is what was measured of a launch that had the GPU for itself.
+  // States that the needs of a kernel were measured while it had the GPU for itself, on these SMs,
+  // and corrects them for how its own blocks slowed each other.
   void measured_alone(int32_t kernel, std::span<const Alike> alone);
-  // How many times as long blocks take on these SMs as with nobody beside them: for all that the
-  // first SMs hold, then the second. SMs that are not named are idle. Valid until the next call.
+  // Returns how many times as long blocks take on these SMs as without any other block: one number
+  // for each entry of the first SMs' contents, then of the second ones'. All other SMs are idle.
+  // Valid until the next call.
   const std::vector<double>& times(std::span<const Alike> alike);
 
  private:
@@ -52,7 +54,7 @@ class Contention {
   Sharing sharing_;
   double sms_;
   std::vector<Waits> waits_;                                   // by row
-  std::map<std::vector<int32_t>, std::vector<double>> known_;  // what was asked before
+  std::map<std::vector<int32_t>, std::vector<double>> known_;  // results of earlier calls
 };
 
 }  // namespace tbsched

@@ -9,7 +9,7 @@
 namespace tbsched {
 namespace {
 
-// So much of a copy from pageable memory is left when the call returns (traces ways/transfers).
+// How much of a copy from pageable memory is left when the call returns (traces ways/transfers).
 constexpr int64_t kStagingBytes = int64_t{1} << 20;
 
 }  // namespace
@@ -43,7 +43,7 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
   const bool to_gpu = copy.kind == CopyKind::h2d;
-  // Of a copy to or from pageable memory the duration is that of the host.
+  // The duration of a copy to or from pageable memory is that of the host's copy.
   const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
   const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
   const bool is_small = to_gpu && copy.bytes <= small;
@@ -59,7 +59,8 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
             .in_graph_ns = given.value_or(spec_.small_copy_latency_ns),
             .call_ns = staging_ns};
   }
-  // The host slows one from pageable memory more than another copy does.
+  // Another copy slows this one, unless it comes from pageable memory: then the host is slower than
+  // both.
   const bool slows = !copy.duration_ns && staging_ns <= bytes_ns;
   if (!to_gpu) {
     return {.engine = spec_.copy_engine_count - 1,
@@ -150,8 +151,7 @@ int32_t CopyEngines::next_of(Engine& engine, const int64_t now) {
     if (first == kNone || ready_ns(channel) < needs_[first].ready_ns) first = channel.next();
   }
   if (first == kNone || needs_[first].ready_ns > now) return kNone;
-  // While the engine learned that the first need not wait any more, it may have learned the same of
-  // others.
+  // While the engine learned that the first transfer is ready, others may have become ready too.
   const bool learned =
       spec_.mechanisms.copy_engines && engine.free_ns < now && needs_[first].has_waited;
   const int64_t until_ns = now + (learned ? spec_.host_copy_latency_ns : 0);
@@ -163,7 +163,7 @@ int32_t CopyEngines::next_of(Engine& engine, const int64_t now) {
   return channel.waiting[channel.head++];
 }
 
-// From when on both move bytes each takes longer, until one of them is over.
+// Lengthens both transfers for the time in which both engines move bytes.
 void CopyEngines::slow_down(Engine& begun, Engine& other) {
   const int64_t from_ns = std::max(begun.as_of_ns, other.as_of_ns);
   for (Engine* const engine : {&begun, &other}) {
@@ -180,7 +180,7 @@ void CopyEngines::slow_down(Engine& begun, Engine& other) {
   }
 }
 
-// How much longer what an engine moves takes while both do.
+// Returns by which factor the transfer of an engine takes longer while both engines move bytes.
 double CopyEngines::slower(const Engine& engine) const {
   const bool is_to_gpu = needs_[engine.moves].engine == 0;
   const int64_t beside =
@@ -189,13 +189,13 @@ double CopyEngines::slower(const Engine& engine) const {
   return static_cast<double>(spec_.host_copy_bandwidth) / static_cast<double>(beside);
 }
 
-// How long what is left takes while both do.
+// Returns how long the rest of a transfer takes while both engines move bytes.
 int64_t CopyEngines::beside_ns(const Engine& engine) const {
   const double longer = slower(engine);
   return longer == 1 ? engine.left_ns : std::llround(static_cast<double>(engine.left_ns) * longer);
 }
 
-// How long what it moves in that time while both do would take alone.
+// Returns how long the bytes that a transfer moves within `concurrent_ns` would take alone.
 int64_t CopyEngines::alone_ns(const Engine& engine, const int64_t beside_ns) const {
   const double longer = slower(engine);
   const int64_t moved_ns =

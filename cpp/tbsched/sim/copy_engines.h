@@ -1,4 +1,4 @@
-// Copies and memsets that are no kernels of the driver: when each begins and ends.
+// Copy engines, and copies and memsets that need none: when each begins and ends.
 //
 // An example: two copies of 16 MB from the host to the GPU may begin at once. The first ends after
 // 0.3 ms, the second after 0.6 ms.
@@ -38,44 +38,47 @@ class CopyEngines {
  public:
   static constexpr size_t kEngines = 2;
 
-  // They outlive it.
+  // The arguments outlive it.
   CopyEngines(const DeviceSpec& spec, const Clock& clock);
 
-  // Before the first: other processes use the engines, too.
+  // Shares the engines with other processes. Call it before the first transfer.
   void share(const std::span<EngineTurns, kEngines> engines, const int32_t process) {
     if (!spec_.mechanisms.copy_engines || spec_.engine_slice_ns == 0) return;
     shared_ = engines.data();
     process_ = process;
   }
-  // Before the first: how many there are. Their numbers count from 0.
+  // Sets the number of transfers, which are numbered from 0. Call it before the first one.
   void expect(int32_t transfers);
   void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
   void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
   bool empty() const { return needs_.empty(); }
-  // Whether an engine moves it. Else it takes a hardware queue.
+  // Whether an engine moves its bytes. Else it goes through a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
-  // Whether the same engine moves both; -1 is no transfer.
+  // Whether the same engine moves both. -1 stands for no transfer.
   bool share_engine(int32_t a, int32_t b) const;
   // How long the host copies within the call.
   int64_t call_ns(const int32_t transfer) const { return needs_[transfer].call_ns; }
 
-  // Begins one without an engine. Returns when it ends. All times are by the own clock.
+  // Begins a transfer without an engine, and returns when it ends. All times are by the process's
+  // own clock.
   int64_t run(int32_t transfer, bool in_graph);
 
-  // Of one with an engine. It takes a channel from the call on.
+  // Puts a transfer that has an engine into a channel, at its call.
   void enqueue(int32_t transfer, int32_t stream);
-  // In a graph, it takes one that is for graphs alone once it waits for nothing.
+  // Puts a copy node of a graph into the channel for graphs, once it waits for nothing.
   void enqueue_node(int32_t transfer);
-  // It waits for no other work any more, if it has, and may move bytes from then on.
+  // Marks a transfer as ready: it may move bytes from `from_ns` on. `has_waited`: it has waited for
+  // other work.
   void be_ready(int32_t transfer, int64_t from_ns, bool has_waited);
-  // The next one that an engine begins now, if there is any. times() has its end.
+  // Begins the next transfer that an engine can begin now, and returns it; none: there is no such
+  // transfer. times() has its end.
   std::optional<int32_t> begin();
-  // When one ends that an engine has just begun, unless another one is in its way.
+  // Returns when a transfer ends that an engine has just begun, unless another transfer delays it.
   int64_t first_end_ns(const int32_t transfer) const {
     return clock_.to_own(times_[transfer].end_ns);
   }
-  // Of one that an engine has begun: when it ends, as far as is known now. It may be later than it
-  // was: another one, which began since, slows it down, or another process stops it.
+  // Returns when a transfer ends that an engine has begun, as far as is known now. It may be later
+  // than before: another transfer slows it down, or another process stops it.
   int64_t ends_ns(int32_t transfer) const;
   void end(int32_t transfer);
 
@@ -86,7 +89,7 @@ class CopyEngines {
   struct Need {
     int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one
     int64_t bytes_ns = 0;
-    std::optional<int64_t> in_graph_ns = {};  // if that is another time
+    std::optional<int64_t> in_graph_ns = {};  // in a graph, if it differs
     int64_t call_ns = 0;
     int64_t ready_ns = kNever;
     bool has_waited = false;
@@ -107,7 +110,7 @@ class CopyEngines {
     bool busy = false;
     int64_t free_ns = 0;
     int64_t uses = 0;
-    // What it moves, how long that would take alone from `as_of_ns` on.
+    // The transfer in progress, and how long the rest would take alone from `as_of_ns` on.
     int32_t moves = kNone;
     int64_t as_of_ns = 0;
     int64_t left_ns = 0;
@@ -117,7 +120,7 @@ class CopyEngines {
   Need need_of(const Memset& memset) const;
   int64_t ready_ns(const Channel& channel) const { return needs_[channel.next()].ready_ns; }
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
-  int32_t next_of(Engine& engine, int64_t now);  // takes it; kNone: there is none
+  int32_t next_of(Engine& engine, int64_t now);  // pops it; kNone: there is none
   void slow_down(Engine& begun, Engine& other);
   double slower(const Engine& engine) const;
   int64_t beside_ns(const Engine& engine) const;
@@ -128,7 +131,7 @@ class CopyEngines {
   std::vector<Need> needs_;
   std::vector<TransferTime> times_;
   std::array<Engine, kEngines> engines_;
-  EngineTurns* shared_ = nullptr;  // of each engine, if processes take turns in it
+  EngineTurns* shared_ = nullptr;  // of each engine, if processes share it
   int32_t process_ = 0;
 };
 

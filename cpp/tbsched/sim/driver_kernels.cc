@@ -16,11 +16,11 @@ struct Work {
   std::optional<int64_t> duration_ns;
   std::optional<int32_t> stream;
   bool non_blocking;
-  int64_t block_ns;   // at least
+  int64_t block_ns;   // minimum of the duration
   int64_t bandwidth;  // bytes per microsecond; 0: it is not known
 };
 
-// Where it fills the GPU, its blocks share the bandwidth.
+// Returns the driver's kernel. If it fills the GPU, its blocks share the bandwidth.
 Launch kernel_of(const DeviceSpec& spec, const Work& work) {
   const int64_t bytes = std::max<int64_t>(spec.copy_block_bytes, work.bytes / kMostBlocks + 1);
   const int64_t blocks = (work.bytes + bytes - 1) / bytes;

@@ -3,8 +3,8 @@
 // An example: a copy of 1 MB within the GPU's memory is a kernel of 128 blocks. While every warp
 // slot of the GPU is taken, it waits, and so does what comes behind it in the line.
 //
-// How many threads and registers such a block has, nobody measured. A launch that leaves one slot
-// of 1,024 threads free leaves room for 20 GB/s.
+// The number of threads and registers of such a block is not measured. A launch that leaves one
+// slot of 1,024 threads free leaves room for 20 GB/s.
 //
 // Source: traces ways/copies; docs/explanation/copies.md.
 #pragma once
@@ -16,10 +16,10 @@
 
 namespace tbsched {
 
-// Whether it is one.
+// Returns whether the driver runs a kernel for it.
 bool is_kernel(const DeviceSpec& spec, const Copy& copy);
 bool is_kernel(const DeviceSpec& spec, const Memset& memset);
-// None: the driver does it another way.
+// Returns that kernel; nothing if the driver does it another way.
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 

@@ -28,9 +28,9 @@ int64_t EngineTurns::ends_ns(const int32_t process) const {
   return later.advance(kNever, process);
 }
 
-// Returns when the copy of a process ends, if that is earlier.
+// Simulates until `until_ns`. Returns earlier if a copy of `process` ends, and then when it does.
 int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
-  // A copy of no time ends in the instant in which it begins.
+  // Whether the first copy ends now: a copy of no time ends at the instant at which it begins.
   const auto ends_now = [&] {
     const Claim& first = claims_.front();
     const bool has_engine = first.process == holder_ || holder_ == kNobody;

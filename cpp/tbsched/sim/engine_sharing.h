@@ -7,7 +7,7 @@
 //   1. A process has the engine from the begin of a copy until none of its copies follows, for a
 //      slice at most, if another process wants it.
 //   2. Turns go round in the order in which processes came.
-//   3. A copy of which the bytes move takes as long as ever.
+//   3. A copy that is not stopped takes as long as without sharing.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace tbsched {
 
-// The end of a process's slice if one follows another until then.
+// Returns the end of a slice that is extended by whole slices until it reaches `until_ns`.
 int64_t renewed(int64_t slice_ends_ns, int64_t until_ns, int64_t slice_ns);
 
 class EngineTurns {
@@ -28,9 +28,9 @@ class EngineTurns {
         switch_ns_(spec.engine_switch_ns),
         pause_ns_(spec.host_copy_latency_ns + spec.host_copy_gap_ns) {}
 
-  // A process may move bytes for so long from `start_ns` on; by `now` that is known.
+  // Lets a process move bytes for `bytes_ns` from `start_ns` on, as known at `now`.
   void begin(int32_t process, int64_t now, int64_t start_ns, int64_t bytes_ns);
-  // When its copy ends, as far as is known: a process that comes may still stop it.
+  // Returns when the process's copy ends, as far as is known: another process may still stop it.
   int64_t ends_ns(int32_t process) const;
 
  private:
@@ -46,7 +46,8 @@ class EngineTurns {
 
   int64_t slice_ns_;
   int64_t switch_ns_;
-  int64_t pause_ns_;  // a copy that comes so long after another one follows it
+  int64_t
+      pause_ns_;  // a copy within this time after another one of its process continues the slice
   // The copy that ended last.
   struct Before {
     int32_t process;

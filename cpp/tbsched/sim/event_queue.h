@@ -1,4 +1,4 @@
-// What happens at which time: one queue of all events of a process, in two clock domains.
+// The events of a process, in one queue with two clock domains.
 //
 // Events of one instant happen in the order of their phases: blocks leave, then operations change,
 // then hosts call, then the scheduler may turn to another launch.
@@ -19,7 +19,7 @@ namespace tbsched {
 
 enum class Phase : uint8_t { leave, change, call, turn };
 
-// Of a change: what happens to the operation.
+// What happens to an operation at an event of phase `change`.
 enum class Change : uint8_t { none, done, triggered, one_met, issued, reached, transferred };
 
 // The clock by which an event happens.
@@ -29,9 +29,9 @@ struct TimedEvent {
   int64_t time_ns;  // by the clock of its domain
   int32_t subject;  // blocks that leave together, an operation, or the event that a host calls
   Change change = Change::none;
-  int64_t place = 0;  // of several in one phase at once, in this order, then by subject
+  int64_t place = 0;  // order among events of one phase and instant; then by subject
 
-  // The first is at the top of a heap.
+  // Inverted, so that the earliest event is at the top of a heap.
   bool operator<(const TimedEvent& other) const {
     return std::tie(time_ns, place, subject) > std::tie(other.time_ns, other.place, other.subject);
   }
@@ -48,7 +48,7 @@ class EventQueue {
     std::push_heap(heap.begin(), heap.end());
   }
 
-  // The first event of the phase that has happened by now.
+  // Pops the first event of the phase that is due.
   std::optional<TimedEvent> pop(const Phase phase) {
     return is_due(phase) ? std::optional(pop_due(phase)) : std::nullopt;
   }
@@ -57,7 +57,7 @@ class EventQueue {
            next_of(heap_of(phase, Domain::gpu)) <= clock_.gpu_now();
   }
 
-  // When the next event happens, by the own clock; kNever: none.
+  // Returns when the next event happens, by the process's own clock; kNever: none.
   int64_t next_ns() const {
     int64_t own_ns = kNever;
     for (const auto& phase : heaps_) own_ns = std::min(own_ns, next_of(phase[0]));
@@ -65,21 +65,22 @@ class EventQueue {
     const int64_t next_ns = std::min(own_ns, live_ns);
     return next_ns == kNever ? kNever : std::max(next_ns, clock_.now());
   }
-  // The same, by the GPU's clock, of events that happen whoever has the GPU.
+  // Returns when the next event of the GPU's domain happens, by the GPU's clock. These events
+  // happen whichever process has the GPU.
   int64_t next_live_ns() const {
     int64_t next_ns = kNever;
     for (const auto& phase : heaps_) next_ns = std::min(next_ns, next_of(phase[1]));
     return next_ns;
   }
 
-  // Gives events of the own clock other times.
+  // Changes the times of a phase's events in the process's domain.
   template <typename NewTime>
   void reschedule(const Phase phase, const NewTime& new_time) {
     Heap& heap = heap_of(phase, Domain::process);
     for (TimedEvent& event : heap) event.time_ns = new_time(event);
     std::make_heap(heap.begin(), heap.end());
   }
-  // Visits events of the own clock in the order of time.
+  // Visits a phase's events in the process's domain, in the order of time.
   template <typename Visit>
   void for_each_in_order(const Phase phase, const Visit& visit) const {
     Heap sorted = heap_of(phase, Domain::process);

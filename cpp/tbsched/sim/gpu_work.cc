@@ -53,7 +53,7 @@ void GpuWork::happen(const TimedEvent& event) {
       operations_.meet_one(index);
       break;
     case Change::issued:
-      // By the clock of the GPU: the own one may not have gone on since.
+      // This is an event of the GPU's clock; the own clock may have stopped.
       operations_[index].issued_ns = std::min(operations_[index].issued_ns, clock_.now());
       if (operations_[index].follows_nodes) {
         queues_.use(operations_[index].stream);
@@ -109,7 +109,7 @@ void GpuWork::issue(const Launch& launch, const int32_t number) {
   enqueue(index);
   operations_.stream(stream).go_on_from(index);
   if (!launch.completion_event) return;
-  // It happens by itself, not in the order of the stream.
+  // It depends on the launch alone, not on the order of the stream.
   const int32_t record = operations_.push({.kind = OperationKind::record,
                                            .issued_ns = clock_.now(),
                                            .stream = stream,
@@ -178,7 +178,7 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
 
 int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
   const int32_t last = operations_.stream(stream).last;
-  // Two copies by one engine follow each other at once.
+  // A copy follows another one of the same engine without delay.
   const bool goes_on = last >= 0 && operation.kind == OperationKind::engine_copy &&
                        engines_.share_engine(operations_[last].transfer, operation.transfer);
   const int32_t index =
@@ -192,7 +192,7 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
   return index;
 }
 
-// For the turns of processes.
+// Counts launches, records and copies that matter to the turns of processes.
 void GpuWork::count_arrival(const int32_t index) {
   Operation& operation = operations_[index];
   const int32_t last = operation.last_launch;
@@ -208,7 +208,8 @@ void GpuWork::count_arrival(const int32_t index) {
   }
 }
 
-// While the driver issues a graph, it issues nothing else.
+// Puts a launch into its queue: at once, or when the driver has issued the graph that it is
+// issuing.
 void GpuWork::enqueue(const int32_t launch) {
   if (clock_.now() >= graphs_.until_ns()) return queues_.enqueue(launch);
   operations_[launch].issued_ns = graphs_.until_ns();
@@ -309,7 +310,7 @@ void GpuWork::on_done(const int32_t index) {
   if (kind == OperationKind::load) --not_over_;
 }
 
-// One that takes no hardware queue need not wait any more.
+// Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
 void GpuWork::go_on(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
   if (operations_[index].transfer < 0) {
@@ -376,8 +377,8 @@ std::span<const int32_t> GpuWork::end(const int32_t launch) {
 // -- copies and memsets that are no kernels
 // --------------------------------------------------------
 
-// Those at the head of a queue. They need no room for a grid. One that ends at once lets others
-// begin, until only launches are left at the heads.
+// Begins the copies and memsets at the heads of queues, which need no room for a grid. One that
+// ends at once lets others begin. Repeats until only launches are left at the heads.
 void GpuWork::begin_transfers_at_heads() {
   for (;;) {
     for (int32_t queue = 0; queue < queues_.count(); ++queue) {
@@ -393,7 +394,7 @@ void GpuWork::begin_transfers_at_heads() {
   }
 }
 
-// It waits for nothing any more.
+// Begins a copy or memset that has nothing left to wait for.
 void GpuWork::begin_transfer(const int32_t index) {
   const Operation& operation = operations_[index];
   const int64_t now = clock_.now();
@@ -425,7 +426,7 @@ void GpuWork::end_transfer_at(const int32_t operation, const int64_t end_ns) {
   operations_.change_at(end_ns, operation, Change::transferred);
 }
 
-// Whether anything happens at once.
+// Begins what the engines can begin. Returns whether a change is due at once.
 bool GpuWork::begin_engines() {
   while (const std::optional<int32_t> transfer = engines_.begin()) {
     end_transfer_at(numbering_.operation_of_transfer(*transfer), engines_.first_end_ns(*transfer));
@@ -436,7 +437,7 @@ bool GpuWork::begin_engines() {
 void GpuWork::end_transfer(const int32_t index) {
   const Operation& operation = operations_[index];
   if (operation.by_engine) {
-    // Another one may have slowed it down, or another process stopped it.
+    // Another copy may have slowed it down, or another process may have stopped it.
     const int64_t end_ns = engines_.ends_ns(operation.transfer);
     if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
   }

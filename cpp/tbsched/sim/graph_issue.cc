@@ -69,8 +69,8 @@ void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int
 
 int64_t GraphIssue::issue_nodes(const Brought& graph, const int32_t begin, const IssueTimes& issued,
                                 const int64_t from_ns) {
-  // Dependents of an operation are told in the reverse order of these calls.
-  // Where it waits in another stream than its first one, its first root is told a place later.
+  // Dependents are served in the reverse order of these calls. If the graph waits in another stream
+  // than the first root's, the first root starts one place later.
   const Operation& first = operations_[begin];
   const bool told_late = first.stream != graph.streams[0] && first.pending > 0;
   for (const int32_t node : graph.order.roots | std::views::reverse) {
@@ -102,8 +102,8 @@ int64_t GraphIssue::issue_nodes(const Brought& graph, const int32_t begin, const
   return ends_ns;
 }
 
-// When the driver issues each. Nobody says when it issues copies, memsets and what follows them: it
-// does so right before the next root of which that is known.
+// Returns when the driver issues each node. Times are given for roots alone. It issues copies,
+// memsets and their successors right before the next root whose time is given.
 GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const int32_t begin,
                                                const int32_t first_launch, const int32_t launches,
                                                const std::span<const int64_t> issue_ns,
@@ -163,7 +163,8 @@ void GraphIssue::add_transfer(const Transfer& asked, const int32_t begin, EventN
   }
 }
 
-// It waits for what comes before the graph, or for other nodes, and later work for all of them.
+// Adds a node's launch. It waits for the work before the graph, or for other nodes; later work
+// waits for all nodes.
 void GraphIssue::add(const int32_t launch, const int32_t priority, const int32_t begin) {
   const Operation before = operations_[begin];
   operations_.push({.kind = OperationKind::launch,

@@ -1,8 +1,8 @@
 // How the driver issues CUDA graphs.
 //
-// It brings a graph to the GPU once, and gives its branches streams. At each launch it issues the
-// roots, copies and memsets, and what follows these, one after the other within the host's call.
-// Until it has, it issues nothing else. The other nodes follow by themselves.
+// It uploads a graph to the GPU once, and gives its branches streams. At each launch it issues the
+// roots, the copies and memsets, and the nodes that follow these, one after the other within the
+// host's call. Until then it issues nothing else. The other nodes follow by themselves.
 #pragma once
 
 #include <cstddef>
@@ -24,23 +24,23 @@ namespace tbsched {
 
 class GraphIssue {
  public:
-  // They outlive it.
+  // The arguments outlive it.
   GraphIssue(const DeviceSpec& spec, const Clock& clock, OpGraph& operations,
              HardwareQueues& queues, CopyEngines& engines)
       : spec_(spec), clock_(clock), operations_(operations), queues_(queues), engines_(engines) {}
 
-  // Before anything is issued, in the order of the program: brings a graph to the GPU.
+  // Uploads a graph to the GPU. Call it before anything is issued, in the order of the program.
   const GraphOrder& bring(const GraphLaunch& launched);
   // Adds the nodes of a graph behind its begin. `issue_ns`: when the driver issues each launch; a
-  // root whose time is not later, or not given, follows the root before it. Returns how many
-  // operations these are.
+  // root without a time, or with one that is not later, follows the root before it. Returns the
+  // number of added operations.
   int32_t issue(const GraphLaunch& launched, int32_t begin, EventNumbers numbers,
                 std::span<const int64_t> issue_ns, Numbering& numbering);
-  // The end of the last launch of a graph, or -1.
+  // Returns the end of the last launch of a graph, or -1.
   int32_t last_end(const GraphLaunch& launched) const;
   // Adds the end of a graph behind its nodes.
   void end(const GraphLaunch& launched, int32_t begin, int32_t end);
-  // Until when the driver issues a graph.
+  // When the driver has issued the last graph.
   int64_t until_ns() const { return until_ns_; }
 
   static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
@@ -51,7 +51,7 @@ class GraphIssue {
     std::vector<int32_t> streams;  // of each root; the first is in that of the first launch
     int32_t last_end = -1;
   };
-  // Of each node that the driver issues; of the first `known` somebody has said when.
+  // When the driver issues each node; the times of the first `known` were given.
   struct IssueTimes {
     std::vector<int64_t> times_ns;
     size_t known = 0;

@@ -23,7 +23,7 @@ struct Dependents {
   Nodes relayed;  // in the order in which the relay starts them
 };
 
-// Of each node, in ascending order.
+// Returns the successors of each node, in ascending order.
 std::vector<Nodes> successors_of(const Graph& graph) {
   const size_t count = graph.nodes.size();
   std::vector<Nodes> successors(count);
@@ -39,7 +39,7 @@ std::vector<Nodes> successors_of(const Graph& graph) {
   return successors;
 }
 
-// Whether each node joins branches, and which it belongs to in the end.
+// Returns whether each node joins branches, and finds the roots and each node's final branch.
 std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots, Nodes& branch) {
   const size_t count = successors.size();
   Nodes unmet(count);
@@ -66,7 +66,8 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots,
   return joins;
 }
 
-// Takes some out, from the last to the first: each time the last of all moves to the empty place.
+// Removes the nodes that match, from the last to the first: each time the last node moves to the
+// empty place. Returns them.
 template <typename Is>
 Nodes take_out(Nodes& nodes, const Is& is) {
   Nodes taken;
@@ -79,7 +80,7 @@ Nodes take_out(Nodes& nodes, const Is& is) {
   return taken;
 }
 
-// Of each node, whether the GPU does it without running a kernel.
+// Returns whether the GPU does each node without running a kernel.
 std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
   const auto has_none = Overloaded{
       [](const Launch&) { return false; },
@@ -93,7 +94,8 @@ std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
   return found;
 }
 
-// Roots, nodes without kernels, and what follows these.
+// Returns whether the driver issues each node: roots, nodes without kernels, and the successors of
+// these.
 std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes& roots,
                               const std::vector<bool>& no_kernel) {
   std::vector<bool> is_issued = no_kernel;
@@ -116,7 +118,8 @@ std::vector<GraphOrder::Issued> issued_of(const std::vector<bool>& is_issued, co
   return issued;
 }
 
-// The first root takes that of the stream. Those without kernels come last.
+// Returns the order in which roots take queues. The first root takes that of the launch's stream.
+// Roots without kernels come last.
 Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   Nodes order(roots.size());
   std::iota(order.begin(), order.end(), 0);
@@ -126,7 +129,7 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
   return order;
 }
 
-// Every node after those that it waits for; of several that may come next the lowest number.
+// Returns a topological order: among nodes that may come next, the lowest number comes first.
 Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
   Nodes unmet(successors.size());
   for (const Nodes& nodes : successors) {
@@ -144,10 +147,10 @@ Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
   return order;
 }
 
-// The node that begins the last of the streams into which the driver divides the graph. A node
-// without a stream begins one. Then it hands its own on to a node that has none: the last join, or
-// else the first direct dependent. Some of the other direct dependents begin streams at once: all
-// where a join follows, else all but the last.
+// Returns the node that begins the last of the streams into which the driver divides the graph. A
+// node without a stream begins one. Then it passes its own on to a node without a stream: the last
+// join, or else the first direct dependent. Other direct dependents begin streams at once: all if a
+// join follows, else all but the last.
 int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
                            const Nodes& roots) {
   int32_t last = -1;
@@ -201,7 +204,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
     Nodes by_gpu = successors[node];
     const Nodes by_driver = take_out(by_gpu, [&](const int32_t to) { return is_issued[to]; });
     std::ranges::sort(by_gpu);
-    // Before the GPU copies or sets memory it waits for what the node has written.
+    // The GPU waits for what the node has written before it copies or sets memory.
     const bool is_written =
         std::ranges::any_of(by_driver, [&](int32_t to) { return no_kernel[to]; });
     const int64_t first_ns = spec.node_latency_ns + (is_written ? spec.host_write_ns : 0);
@@ -220,7 +223,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
       const size_t served = std::min(k, places.size() - std::min<size_t>(places.size(), 2));
       add(node, places[k], first_ns + static_cast<int64_t>(served) * spec.node_place_ns);
     }
-    // Where these join branches it takes as long as by a relay.
+    // If these join branches, they start as late as after a relay.
     int64_t place_ns = 0;
     for (const int32_t to : by_driver | std::views::reverse) {
       add(node, to, first_ns + (joins[to] ? relayed_ns : 0) + place_ns);

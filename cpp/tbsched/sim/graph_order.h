@@ -24,7 +24,7 @@
 //      takes a hardware queue first, also if no root begins it.
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
-//      What follows one of them is told in turn, too.
+//      Successors of a copy or memset start one after the other, too.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once

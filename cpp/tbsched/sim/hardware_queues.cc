@@ -26,15 +26,15 @@ int32_t HardwareQueues::use(const int32_t stream) {
   return number;
 }
 
-// The one that the next launch of a stream takes. `stream`: -1: a new one.
+// Returns the queue that the next launch of a stream takes. `stream`: -1: a new one.
 int32_t HardwareQueues::queue_of(const int32_t stream) const {
   const bool is_known = stream >= 0 && std::cmp_less(stream, queue_of_stream_.size());
   const int32_t own = is_known ? queue_of_stream_[stream] : -1;
   return own >= 0 && queues_[own].last_stream == stream ? own : choose();
 }
 
-// Of the empty queues one of the front end that has fewer others to look at, or else of the one
-// that the last launch did not use. If something waits in every queue, it is any.
+// Chooses among empty queues: first the front end with fewer filled queues, then the one that the
+// last launch did not use. If no queue is empty, chooses the least recently used.
 int32_t HardwareQueues::choose() const {
   const int32_t next = front_end(last_queue_ + 1);
   const auto is_filled = [](const Queue& queue) { return !queue.empty(); };
@@ -90,8 +90,7 @@ bool HardwareQueues::begins_delay(const int32_t launch) {
   return true;
 }
 
-// A launch that has waited at the head of its queue waits for nothing any more. Its front end may
-// have to look at other queues first.
+// Its front end may have to look at other queues first.
 void HardwareQueues::notice(const int32_t launch) {
   const int32_t number = queued(launch).queue;
   if (number < 0 || graph_[launch].by_engine) return;
@@ -121,7 +120,7 @@ void HardwareQueues::notice(const int32_t launch) {
   graph_.change_at(seen_ns, launch, Change::reached);
 }
 
-// While nothing runs, the GPU watches for a while whether a copy is over, and then looks now and
+// While no launch runs, the GPU polls for a while whether a copy is over, and then only now and
 // then.
 bool HardwareQueues::notice_after_copy(const int32_t launch,
                                        const std::optional<int64_t> idle_since_ns) {
@@ -161,7 +160,7 @@ void HardwareQueues::look_at_all() {
   }
 }
 
-// A record behind a kernel takes the kernel's queue, behind a copy by an engine it takes none.
+// A record behind a kernel takes the kernel's queue. Behind a copy of an engine it takes none.
 bool HardwareQueues::goes_unnoticed_behind(const int32_t operation) const {
   if (operation < 0) return true;
   if (!graph_[operation].needs_turn()) return false;

@@ -3,19 +3,20 @@
 // Each queue is first in, first out: only the launch at its head may go on, and only once its front
 // end sees that it need not wait. Meanwhile it holds up everything behind it.
 //
-// Front ends look at the queues of which the head waits, each at its own. Where several of them
-// wait, a front end goes round, and sees later that one need not. Source: traces ways/waiting;
+// A front end looks at those of its queues whose head waits. If several of them wait, it polls them
+// in turn, and sees later that a head is ready. Source: traces ways/waiting;
 // docs/explanation/time-on-an-h200.md.
 //
-// Which queue a launch takes is the driver's choice, made at the launch call. A stream goes on with
-// its queue as long as it was the last one to use it. Else it takes the queue that was used longest
-// ago: of those from which the GPU has taken everything, or, where there is none, of all. Among
-// queues that were never used, and always for a graph, it prefers the front end that did not get
-// the launch before. Source: traces h200-timed/queues, ways/waiting;
-// docs/explanation/time-on-an-h200.md says how often it is right.
+// The driver chooses the queue of a launch at the launch call. A stream keeps its queue while it
+// was the last one to use it. Else it takes the least recently used queue: of the queues that are
+// empty, or, if there is none, of all. Among queues that were never used, and always for a graph,
+// the driver prefers the front end that did not get the last launch. Source: traces
+// h200-timed/queues, ways/waiting; docs/explanation/time-on-an-h200.md says how often this is
+// right.
 //
-// Between the turns of its process, and shortly before others come, the GPU looks neither at a
-// queue that was empty and gets something, nor at a launch that waited for a copy engine.
+// The GPU backs off between the turns of its process, and shortly before other processes come: it
+// ignores launches that come to an empty queue, and launches that waited for a copy engine. They
+// are deferred.
 #pragma once
 
 #include <cstddef>
@@ -33,77 +34,81 @@ namespace tbsched {
 
 class HardwareQueues {
  public:
-  // They outlive it.
+  // The arguments outlive it.
   HardwareQueues(const DeviceSpec& spec, const Clock& clock, OpGraph& graph);
 
-  // Gives the next launch of a stream a queue, and returns its number.
+  // Chooses the queue of a stream's next launch, and returns its number.
   int32_t use(int32_t stream);
   // Puts a launch into the queue of its stream.
   void enqueue(int32_t launch);
   int32_t queue_of_launch(const int32_t launch) const { return queued(launch).queue; }
   int64_t seen_ns(const int32_t launch) const { return queued(launch).seen_ns; }
-  // When the GPU gets a launch that has been issued.
+  // Returns when an issued launch reaches the GPU.
   int64_t reaches_gpu_ns(const int32_t launch) const {
     const Operation& found = graph_[launch];
     return found.issued_ns + (found.graph < 0 ? spec_.launch_latency_ns : spec_.graph_latency_ns);
   }
 
-  // Whether the launch at a head has reached the GPU, which sees that it waits for nothing.
+  // Returns whether the launch at a head has reached the GPU, which has seen that it waits for
+  // nothing.
   bool is_ready(const int32_t launch) const {
     return graph_.waits_for_nothing(launch) && queued_[launch].seen_ns <= clock_.now() &&
            reaches_gpu_ns(launch) <= clock_.now();
   }
   int32_t count() const { return static_cast<int32_t>(queues_.size()); }
-  // The launch at the head of a queue, or -1.
+  // Returns the launch at the head of a queue, or -1.
   int32_t head(const int32_t queue) const {
     return queues_[queue].empty() ? -1 : queues_[queue].first();
   }
-  // The head leaves its queue. What a host waits for, a place behind it, is added to `over`.
+  // Pops the head of a queue. Waits of hosts for its place are added to `over`.
   void pass(int32_t queue, std::vector<int32_t>& over);
-  // Lets a launch begin so long after it could.
+  // Delays the begin of a launch by this time after it is ready.
   void delay(int32_t launch, int64_t delay_ns) { queued(launch).delay_ns = delay_ns; }
   // Returns whether the delay of a ready launch begins now.
   bool begins_delay(int32_t launch);
 
-  // A launch need not wait any more: its front end sees it at once, or later.
+  // States that a launch has nothing left to wait for. Its front end sees that at once, or later.
   void notice(int32_t launch);
-  // The same of one that waited for a copy engine, which the GPU watches for only a while. Returns
-  // whether the GPU looks at it. `idle_since_ns`: since when no launch runs, if none does.
+  // The same for a launch that waited for a copy engine, which the GPU watches only for a while.
+  // Returns false if the launch is deferred. `idle_since_ns`: since when no launch runs, if none
+  // does.
   bool notice_after_copy(int32_t launch, std::optional<int64_t> idle_since_ns);
 
-  // Whether the queue of a stream's next launch has no place; none: of a new stream.
+  // Returns whether the queue of a stream's next launch is full. none: a new stream.
   bool is_full_for(std::optional<int32_t> stream) const;
-  // Lets a host wait for a place there, which is the operation `wait`.
+  // Lets a host wait for a place in that queue, by the operation `wait`.
   void await_place(std::optional<int32_t> stream, int32_t wait);
 
-  // From now on the GPU does not look at what comes to empty queues.
+  // Begins to back off: launches that come to empty queues are deferred.
   void back_off() { backs_off_ = true; }
   bool backs_off() const { return backs_off_; }
-  // It looks at all again.
+  // Ends the back-off: deferred launches join their queues.
   void look_at_all();
-  // Whether the GPU backs off from what is issued behind this operation, or none.
+  // Returns whether the GPU defers records that are issued behind this operation, or behind none
+  // (-1).
   bool goes_unnoticed_behind(int32_t operation) const;
-  // Whether another launch than this one waits in a queue that the GPU looks at.
+  // Returns whether another launch than this one waits in a queue that the GPU looks at.
   bool any_waits_but(int32_t launch) const;
-  // A copy or record waits behind a launch, or does so no more.
+  // Adds to the number of copies and records that wait behind launches.
   void note_behind_launch(const int32_t change) { behind_launches_ += change; }
   size_t unnoticed() const { return unnoticed_.size(); }
-  // Returns when the first pending launch has reached the GPU; kNever: there is none.
+  // Returns when the first pending launch reaches the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
-  // Returns when the first launch is ready, or may be if `stirring` ones become so; kNever: none.
+  // Returns when the first launch is ready, or may be if `enabling` events are coming; kNever:
+  // none.
   int64_t first_ready_ns(bool looks_at_all, bool stirring) const;
 
  private:
   struct Queued {
     int32_t queue = -1;
-    int64_t seen_ns = 0;  // when the GPU sees that it need not wait any more
+    int64_t seen_ns = 0;  // when the GPU sees that it is ready
     int64_t delay_ns = 0;
   };
   struct Queue {
     std::vector<int32_t> launches;
     size_t head = 0;
-    int64_t last_use = 0;      // counts uses of all queues
-    int32_t last_stream = -1;  // counts streams
+    int64_t last_use = 0;      // value of uses_ at the last use
+    int32_t last_stream = -1;  // number of the stream
     bool goes_unnoticed = false;
 
     bool empty() const { return head == launches.size(); }
@@ -111,9 +116,9 @@ class HardwareQueues {
   };
   // A part of the GPU that looks at some of the queues.
   struct FrontEnd {
-    int32_t filled = 0;        // so many of them are not empty
-    int32_t waiting = 0;       // so many of them wait
-    int64_t last_seen_ns = 0;  // when it last saw that one of several need not
+    int32_t filled = 0;        // queues that are not empty
+    int32_t waiting = 0;       // queues whose head waits
+    int64_t last_seen_ns = 0;  // when it last saw that one of several heads is ready
   };
 
   Queued& queued(const int32_t launch) {
@@ -128,7 +133,8 @@ class HardwareQueues {
   int32_t queue_of(int32_t stream) const;
   int32_t choose() const;
   void join(int32_t launch, int64_t seen_ns);
-  // Whether nothing is left in it once a launch has come that is on the way.
+  // Returns whether the queue will be empty once the launch at its head, if it is ready, has been
+  // taken.
   bool runs_empty(const Queue& queue) const {
     return queue.empty() ||
            (queue.head + 1 == queue.launches.size() && graph_[queue.launches.back()].pending == 0);
@@ -137,17 +143,17 @@ class HardwareQueues {
   const DeviceSpec& spec_;
   const Clock& clock_;
   OpGraph& graph_;
-  std::vector<Queued> queued_;  // by operation, as far as any was put into a queue
+  std::vector<Queued> queued_;  // by operation
   std::vector<Queue> queues_;
-  std::vector<int32_t> queue_of_stream_;  // that it used last, or -1
+  std::vector<int32_t> queue_of_stream_;  // the queue that each stream used last, or -1
   std::vector<FrontEnd> front_ends_;
   int64_t uses_ = 0;
-  int32_t last_queue_ = -1;  // that was used
+  int32_t last_queue_ = -1;  // used last
   bool backs_off_ = false;
-  int32_t behind_launches_ = 0;        // copies and records
-  std::vector<int32_t> unnoticed_;     // launches that are in no queue yet
-  std::vector<int32_t> after_copies_;  // launches that waited for an engine, and go unnoticed
-  // What hosts wait for, by the launch that must leave its queue.
+  int32_t behind_launches_ = 0;        // copies and records behind launches
+  std::vector<int32_t> unnoticed_;     // launches that have not joined a queue yet
+  std::vector<int32_t> after_copies_;  // launches that waited for an engine and are ignored for now
+  // Waits of hosts for a place, by the launch whose exit from its queue gives it.
   std::unordered_multimap<int32_t, int32_t> places_awaited_;
 };
 

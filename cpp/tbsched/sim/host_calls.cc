@@ -24,7 +24,7 @@ Hosts::Kind kind_of(const CopyKind kind) {
                                  : Hosts::Kind::copy_from;
 }
 
-// None: a thread needs no practice for it.
+// Returns nothing for a call that needs no warm-up.
 std::optional<Hosts::Kind> kind_of(const Event& event) {
   using Kind = Hosts::Kind;
   using Found = std::optional<Kind>;
@@ -41,7 +41,7 @@ std::optional<Hosts::Kind> kind_of(const Event& event) {
                     event);
 }
 
-// Of one that gives the GPU work.
+// Returns the stream of an event that gives the GPU work.
 std::optional<int32_t> stream_of(const Event& event) {
   using Found = std::optional<int32_t>;
   return std::visit(Overloaded{
@@ -87,7 +87,8 @@ void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   }
 }
 
-// Unless somebody says when, what is before a thread's first launch is called together with it.
+// Returns when a thread's first call is due. Unless that is given, calls before its first launch
+// are made together with it.
 int64_t Hosts::first_due_ns(size_t event) const {
   if (times() == nullptr) return 0;
   if (!times()->called_ns.empty()) return called_ns(event);
@@ -127,7 +128,7 @@ int64_t Hosts::called_ns(const size_t event) const {
   return launches(event) ? times()->issue_ns[first_launch_[event]] : times()->called_ns[event];
 }
 
-// In each thread by itself.
+// Returns whether the times of each thread ascend.
 bool Hosts::times_ascend(const Sequence& sequence) const {
   const std::vector<int64_t>& issue_ns = times()->issue_ns;
   if (std::ranges::is_sorted(issue_ns)) return true;
@@ -181,7 +182,7 @@ bool Hosts::is_locked_out(const Call& call, const Event& event) const {
 }
 
 bool Hosts::wants_driver(const Call& call, const Event& event) const {
-  // One thread alone never waits for it.
+  // A single thread never waits for the driver.
   if (next_.empty() || spec_.driver_call_ns == 0 || gaps() == nullptr || call.has_turn) {
     return false;
   }
@@ -286,14 +287,14 @@ int64_t Hosts::growth_ns(const Launch& launch) const {
   return spec_.local_memory_growth_ns + launch.local_memory * spec_.local_memory_growth_per_byte_ns;
 }
 
-// The same call, later.
+// Schedules the same call again.
 void Hosts::push_again(Call call, const int64_t due_ns) {
   call.due_ns = due_ns;
   hold_back(call, due_ns);
   schedule(call);
 }
 
-// A call that loads a kernel lets others go first.
+// At one instant, a call that loads a kernel comes after others.
 void Hosts::schedule(const Call& call) {
   const auto event = static_cast<int32_t>(call.event);
   due_.emplace(event, call);
@@ -302,7 +303,7 @@ void Hosts::schedule(const Call& call) {
       {.time_ns = call.due_ns, .subject = event, .place = static_cast<int64_t>(call.load)});
 }
 
-// The call takes until then: the thread's next launch call is no sooner than without the wait.
+// Notes that the call takes until `until_ns`: the thread's next launch call is delayed accordingly.
 void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   const auto* const intervals = std::get_if<CallIntervals>(&given_);
   if (launches(call.event)) {
@@ -334,7 +335,7 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
 bool Hosts::is_long(const Copy& copy) const { return !copy.pinned || is_kernel(spec_, copy); }
 bool Hosts::is_long(const Memset& memset) const { return is_kernel(spec_, memset); }
 
-// How long a call takes that waits for nothing, or waits no more.
+// Returns how long a call takes after all its waits.
 int64_t Hosts::call_ns(const Event& event) const {
   if (gaps() == nullptr) return 0;
   return std::visit(Overloaded{

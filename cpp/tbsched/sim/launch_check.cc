@@ -29,12 +29,13 @@ int32_t largest_in(const Device& device, const MayUse& may_use) {
   return largest_cluster(device.cluster_domains, device.spec.mechanisms, may_use);
 }
 
-// Every group of a split has a part of so many SMs.
+// Returns the number of SMs that a part of every group of a split has.
 int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
   return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
 }
 
-// The driver lets a cluster be in one part of a partition alone.
+// Returns the largest cluster that fits. The driver places a cluster within one part of a
+// partition.
 int32_t largest_in_partition(const Partition& partition, const int32_t wanted,
                              const Device& device) {
   const int32_t in_all = largest_in(

@@ -1,4 +1,4 @@
-// What a launch must be so that a device can ever run it.
+// Checks that a device can ever run a launch.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace tbsched {
 
-// Throws std::invalid_argument naming the launch by its number. That a block fits an empty SM is
-// not part of it.
+// Throws std::invalid_argument naming the launch by its number. Does not check that a block fits an
+// empty SM.
 void check(const Launch& launch, int32_t index, const Model& model);
 
 }  // namespace tbsched

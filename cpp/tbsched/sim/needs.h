@@ -1,4 +1,4 @@
-// What blocks need of what SMs share: as measured, without knowing any kernel's code.
+// What blocks need of the resources that they share, as measured. The kernel's code is not known.
 #pragma once
 
 #include <array>
@@ -7,28 +7,27 @@
 
 namespace tbsched {
 
-// Each SM has its own of these.
+// Resources of each SM.
 constexpr std::array<std::string_view, 8> kInsideNames = {
     "issue", "logic", "multiply", "fp64", "special", "tensor", "shared", "requests"};
-// All SMs have these together.
+// Resources that all SMs share.
 constexpr std::array<std::string_view, 2> kOutsideNames = {"l2", "dram"};
 constexpr size_t kInside = kInsideNames.size();
 constexpr size_t kResources = kInside + kOutsideNames.size();
 
 using PerResource = std::array<double, kResources>;
 
-// Of one block of a kernel.
+// Needs of one block of a kernel.
 struct Needs {
-  // The part of an SM's, or of an SM's even share of what all have together, that the block takes
-  // up.
+  // The part that the block uses of an SM's resource, or of an SM's even share of a common
+  // resource.
   PerResource shares{};
-  // The part of its time that it has to do with the resource, which queues make longer. Of what an
-  // SM has, that is without queues; of what all have together, with those that there were.
+  // The part of the block's time that depends on the resource and grows with its queue. For an SM's
+  // resource this is without queues, for a common one with those at the measurement.
   PerResource waits{};
 };
 
-// How waits grow with use: where a part u is in use, to 1 + softness * u / (1 - u) of what they are
-// without anybody.
+// How waits grow with use: at a use of u, to 1 + softness * u / (1 - u) times the wait without use.
 struct Sharing {
   double softness = 0.3;
 };

@@ -1,4 +1,4 @@
-// Which operation each launch, copy and memset of a sequence is.
+// Numbers of launches, copies and memsets, and the operation of each.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace tbsched {
 
-// The numbers of what an event issues first, each among all of a sequence.
+// The numbers of the first launch, transfer and hidden launch that an event issues.
 struct EventNumbers {
   int32_t launch = 0;
   int32_t transfer = 0;

@@ -12,13 +12,13 @@
 
 namespace tbsched {
 
-// Blocks of a launch that were placed at once. Valid until the next are.
+// Blocks of a launch that were placed at once. Valid until the next ones are placed.
 struct PlacedBlocks {
   int32_t launch;
   int32_t first_block;
   std::span<const int32_t> sms;  // in the order of the blocks
-  // Where blocks leave one by one: each block's, in order; else one per SM. Whoever wants to keep
-  // them may swap them for other memory.
+  // If blocks leave one by one: one for each block, in order; else one per SM. An observer that
+  // wants to keep them may swap them for other memory.
   std::vector<Footprint>& footprints;
 };
 
@@ -26,15 +26,15 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // Blocks of a launch go to SMs, one or more.
+  // One or more blocks of a launch were placed.
   virtual void on_place(const PlacedBlocks& /*placed*/) {}
-  // The blocks of the launch that are left wait: it is new, or was looked at in vain. `behind` is
-  // the launch that holds it up, or -1. Of one that goes on waiting behind others nothing is said,
-  // unless PlaceOptions::every_refusal asks for it.
+  // The remaining blocks of the launch wait: it is new, or none of them fitted. `behind` is the
+  // launch that holds it up, or -1. Not called again for a launch that still waits behind others,
+  // unless PlaceOptions::every_refusal is set.
   virtual void on_refuse(int32_t /*launch*/, Refusal, int32_t /*behind*/) {}
 
-  // The three below come from a HeldEngine alone.
-  // The launch is new; the state is that before any of its blocks.
+  // The three functions below are called by a HeldEngine alone.
+  // The launch is new. The state is that before any of its blocks.
   virtual void on_launch(int32_t /*launch*/, int32_t /*blocks*/, const Demand&, const GpuState&) {}
   // Nothing more happens to the launch before the next event.
   virtual void on_settled(int32_t /*launch*/) {}

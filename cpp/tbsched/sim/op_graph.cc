@@ -67,13 +67,13 @@ void OpGraph::depend(const int32_t operation, const int32_t on, const Milestone 
                      const int32_t latency_ns) {
   if (on < 0 || operations_[on].has_reached(milestone)) return;
   Operation& waiting = operations_[operation];
-  // When a programmatic launch starts, what comes before it may still run.
+  // When a programmatic launch starts, the launch before it may still run.
   if (milestone != Milestone::over || !waiting.programmatic) ++waiting.pending;
   dependents_.push_back({operation, operations_[on].first_dependent, latency_ns, milestone});
   operations_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-// The last work of a stream is behind all other of it.
+// The last operation of a stream is behind all others of it.
 void OpGraph::depend_on_streams(const int32_t operation, const bool blocking_alone) {
   std::erase_if(open_, [&](const int32_t number) {
     Stream& stream = streams_[number];
@@ -127,7 +127,7 @@ int32_t OpGraph::name_of(int32_t operation) const {
 void OpGraph::change_at(const int64_t time_ns, const int32_t operation, const Change change,
                         const int64_t place) {
   const Operation& subject = operations_[operation];
-  // The driver issues, whoever has the GPU, and tells hosts and engines what is done.
+  // The driver issues operations, and notifies hosts and engines, whichever process has the GPU.
   const bool is_live = !subject.needs_turn() || change == Change::issued ||
                        (change == Change::done && is_awaited_live(subject));
   TimedEvent event{.time_ns = time_ns, .subject = operation, .change = change, .place = place};
@@ -140,7 +140,7 @@ void OpGraph::happens(const TimedEvent& event) {
   if (stirs(event)) --stirring_;
 }
 
-// Whether anything waits for it that needs no turn.
+// Returns whether an operation that needs no turn depends on it.
 bool OpGraph::is_awaited_live(const Operation& operation) const {
   for (int32_t edge = operation.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     if (!operations_[dependents_[edge].operation].needs_turn()) return true;

@@ -3,11 +3,12 @@
 // An operation is ready as soon as each operation that it depends on has reached the milestone that
 // it waits for, and, in the legacy stream, nothing is left before it in any stream that blocks.
 //
-// Most wait until what is before them in their stream is done. Three kinds of work wait for less:
-//   - A programmatic launch waits for the triggers of the launch before it in its stream. It counts
-//     as over, to what comes later, only when that launch is over too.
+// Most operations wait until the operation before them in their stream is done. Three kinds wait
+// for less:
+//   - A programmatic launch waits for the triggers of the launch before it in its stream. For later
+//     work it is over only when that launch is over too.
 //   - A node of a graph waits for the nodes that it depends on.
-//   - Work of a non-blocking stream and the legacy stream do not wait for each other.
+//   - Work of a non-blocking stream and work of the legacy stream do not wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -28,14 +29,14 @@ namespace tbsched {
 struct Stream {
   bool legacy = false;
   bool non_blocking = false;
-  bool open = false;  // it may have work that is not done
-  // Since the last launch a wait was issued for an event that had not happened.
+  bool open = false;  // whether it may have work that is not done
+  // Whether a wait for an event that had not happened was issued since the last launch.
   bool waits_for_event = false;
   int32_t last = -1;
   int32_t last_launch = -1;
   int32_t last_wait = -1;
 
-  // From a launch, copy, memset or the end of a graph.
+  // Notes a launch, copy, memset or end of a graph as the last one.
   void go_on_from(const int32_t operation) {
     last_launch = operation;
     last_wait = -1;
@@ -43,21 +44,22 @@ struct Stream {
   }
 };
 
-// Whoever lets operations go on.
+// Receives operations whose dependencies are met.
 class Stations {
  public:
   virtual ~Stations() = default;
 
-  // Nothing is left of what it depends on.
+  // All dependencies of the operation are met.
   virtual void on_met(int32_t operation) = 0;
-  // Of the legacy stream: nothing is left before it anywhere, nor of what it depends on.
+  // All dependencies of an operation of the legacy stream are met, and nothing is left before it in
+  // any stream that blocks.
   virtual void on_legacy_turn(int32_t operation) = 0;
   virtual void on_done(int32_t operation) = 0;
 };
 
 class OpGraph {
  public:
-  // They outlive it.
+  // The arguments outlive it.
   OpGraph(const DeviceSpec& spec, const Clock& clock, EventQueue& events, Stations& stations)
       : spec_(spec), clock_(clock), events_(events), stations_(stations) {}
 
@@ -65,22 +67,22 @@ class OpGraph {
   Operation& operator[](const int32_t operation) { return operations_[operation]; }
   int32_t size() const { return static_cast<int32_t>(operations_.size()); }
 
-  // A launch without a name has a stream of its own. Returns the number of the stream.
+  // Returns the number of a stream. Each launch without a name gets a stream of its own.
   int32_t stream_named(std::optional<int32_t> name);
   std::optional<int32_t> known_stream(std::optional<int32_t> name) const;
   Stream& stream(const int32_t number) { return streams_[number]; }
 
-  // Adds an operation behind all others of a stream, from the milestone of the last one on, and
-  // returns its index.
+  // Adds an operation to a stream and returns its index. It depends on the given milestone of the
+  // last operation there.
   int32_t add(Operation operation, int32_t stream, Milestone behind = Milestone::done);
-  // Adds one that depends on nothing, and returns its index.
+  // Adds an operation without dependencies, and returns its index.
   int32_t push(const Operation& operation);
-  // Lets one wait for another.
+  // Makes one operation depend on a milestone of another.
   void depend(int32_t operation, int32_t on, Milestone milestone = Milestone::done,
               int32_t latency_ns = 0);
-  // Lets one wait for all work of all streams, or of those that block.
+  // Makes an operation depend on all work of all streams, or of those that block.
   void depend_on_streams(int32_t operation, bool blocking_alone);
-  // Adds the loading of a launch's kernel, for which all later work waits.
+  // Adds the loading of a launch's kernel. All later work depends on it.
   int32_t add_load(int32_t launch);
 
   // The last record of a CUDA event, or -1.
@@ -94,38 +96,40 @@ class OpGraph {
     const Operation& found = operations_[operation];
     return found.pending == 0 && (!found.waits_for_all() || first_undone_ == operation);
   }
-  // Whether it is its turn among those of the legacy stream, if it is one.
+  // Returns whether nothing is left before an operation of the legacy stream; true for all other
+  // operations.
   bool has_legacy_turn(const int32_t operation) const {
     return !operations_[operation].legacy || first_undone_ == operation;
   }
-  // When one that waits for another knows that it is done.
+  // Returns when `dependent` learns that the operation is done.
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
-  // What one that waits for an operation waits for, as Wait::behind names it.
+  // Returns the name of an operation in Wait::behind.
   int32_t name_of(int32_t operation) const;
-  // So many launches before it in its stream.
+  // Returns the launch that is `count` launches before this one in its stream.
   int32_t launch_before(int32_t launch, int32_t count) const;
 
-  // Lets something happen to an operation at a time of the process's own clock.
+  // Schedules a change of an operation, at a time of the process's own clock.
   void change_at(int64_t time_ns, int32_t operation, Change change, int64_t place = 0);
-  // Must be called for each such event that happens.
+  // Must be called for each such event when it happens.
   void happens(const TimedEvent& event);
-  // How many events are coming after which others may go on.
+  // How many pending events may enable other operations.
   int32_t stirring() const { return stirring_; }
 
-  // It is over, if what is before it in its stream is. Returns the launches before which, in their
-  // streams, nothing is left now; valid until the next call.
+  // States that all blocks of an operation have left. It is over if the operations before it in its
+  // stream are. Returns the launches before which nothing is left in their streams now; valid until
+  // the next call.
   std::span<const int32_t> leave(int32_t operation);
   bool first_in_stream(int32_t operation) const;
   void be_over(int32_t operation);
   void trigger(int32_t operation);
-  // It is done as soon as finish_all() is called.
+  // Marks an operation that the next finish_all() finishes.
   void finish_later(const int32_t operation) { finished_.push_back(operation); }
-  // Tells those that wait for what is done.
+  // Finishes all marked operations, and notifies their dependents.
   void finish_all();
-  // One of what an operation depends on has happened.
+  // Counts a met dependency of an operation.
   void meet_one(int32_t operation);
 
-  // So many launches of a stream can be under way at once (traces ways/dependent).
+  // How many launches of a stream can be in flight at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
 
  private:
@@ -153,12 +157,12 @@ class OpGraph {
   std::unordered_map<int32_t, int32_t> last_record_;  // by CUDA event
   int32_t last_legacy_ = -1;
   int32_t last_load_ = -1;
-  int32_t last_other_ = -1;  // the last one outside the legacy stream, of a stream that blocks
+  int32_t last_other_ = -1;  // the last one of a blocking stream other than the legacy stream
   int32_t first_undone_ = 0;
   int32_t stirring_ = 0;
   int64_t nodes_served_ = 0;
   std::vector<int32_t> finished_;
-  std::vector<int32_t> first_in_stream_;  // launches that have become so
+  std::vector<int32_t> first_in_stream_;  // launches that have become the first in their stream
 };
 
 }  // namespace tbsched

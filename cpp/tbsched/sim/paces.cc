@@ -5,7 +5,7 @@
 namespace tbsched {
 namespace {
 
-// Where a launch is in what an SM holds, or would be.
+// Returns the place of a launch in the contents of an SM, or where to insert it.
 Held::iterator place_of(Held& held, const int32_t launch) {
   return std::ranges::lower_bound(held, launch, {}, &Held::value_type::first);
 }
@@ -33,8 +33,8 @@ void Paces::expect(const int32_t launch, const int32_t blocks, const int32_t sms
   contention_.measured_alone(launch, spread(launch, blocks, sms));
 }
 
-// How many times as long its blocks would take as with nobody beside them, if the launch were
-// alone: by how many of them an SM holds; `sms`: how many SMs hold so many.
+// Returns how many times as long the launch's blocks would take as without any other block, if the
+// launch were alone, by the number of them on an SM. `sms`: the number of SMs by that number.
 std::map<int32_t, double> Paces::times_alone(const int32_t launch,
                                              const std::map<int32_t, int32_t>& sms,
                                              const bool placed_whole) {

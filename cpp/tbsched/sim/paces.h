@@ -1,4 +1,4 @@
-// How fast the blocks on each SM go on, beside those that are there with them.
+// How fast the blocks on each SM run when they share it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace tbsched {
 
-// What is known of the launches of a sequence, by launch: as measured of one that had the GPU for
-// itself. Further launches slow nobody, and nobody slows them.
+// The needs of each launch of a sequence, as measured while it had the GPU for itself. Launches
+// without an entry slow none and are not slowed.
 struct Neighbours {
   std::vector<Needs> launches;
   Sharing sharing;
@@ -23,27 +23,27 @@ class Paces {
  public:
   Paces(const Neighbours& neighbours, int32_t sms);
 
-  // Whether anything is known of it.
+  // Whether the needs of the launch are known.
   bool knows(const int32_t launch) const { return launch < static_cast<int32_t>(launches_.size()); }
-  // Before any blocks come: a launch that has the GPU for itself spreads so many of its blocks at a
-  // time evenly over so many SMs.
+  // States that the launch, if it has the GPU for itself, spreads `blocks` blocks at a time evenly
+  // over `sms` SMs. Call it before any blocks are placed.
   void expect(int32_t launch, int32_t blocks, int32_t sms);
   void come(const int32_t launch, const int32_t sm) { change(launch, sm, 1); }
   void leave(const int32_t launch, const int32_t sm) { change(launch, sm, -1); }
 
-  // Whether any came or left since settle().
+  // Whether blocks were placed or left since settle().
   bool changed() const { return changed_; }
-  // A duration is that of a launch alone. It counts what blocks of the launch do to each other
-  // there: as many of them as fit while others wait for room, then as many as are left on each SM,
-  // but not more than would be there alone.
+  // Computes the paces for the blocks that are there now. A duration is that of a launch alone, so
+  // it includes how much its blocks slow each other there: as many of them as fit while others wait
+  // for room, then as many as are left on each SM, but not more than would be there alone.
   void settle(const std::function<bool(int32_t launch)>& placed_whole);
-  // As settle() found it: 1 is as fast as alone.
+  // Returns the pace that settle() computed: 1 is as fast as alone.
   double pace(int32_t launch, int32_t sm) const;
 
  private:
   struct Launched {
-    int32_t most = 0;  // blocks at a time, alone
-    int32_t sms = 0;   // for them
+    int32_t most = 0;  // blocks at a time when it is alone
+    int32_t sms = 0;   // SMs over which they are spread
   };
 
   void change(int32_t launch, int32_t sm, int32_t by);

@@ -1,4 +1,4 @@
-// Which footprints are resident, and of which launch: so that none leaves twice.
+// The set of resident footprints with their launches, so that none leaves twice.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,8 @@
 
 namespace tbsched {
 
-// Open addressing. Owners come one after the other: multiplying by the golden ratio spreads them.
+// Uses open addressing. Owners are consecutive numbers: multiplying by the golden ratio spreads
+// them.
 class Residents {
  public:
   void add(const uint32_t owner, const int32_t launch) {
@@ -17,7 +18,7 @@ class Residents {
     insert(entry_of(owner, launch));
   }
 
-  // False: there is none of this owner and launch.
+  // Returns false if there is no footprint of this owner and launch.
   bool remove(const uint32_t owner, const int32_t launch) {
     if (launch < 0) return false;
     const uint64_t sought = entry_of(owner, launch);
@@ -25,7 +26,7 @@ class Residents {
     for (; entries_[hole] != sought; hole = next(hole)) {
       if (entries_[hole] == kFree) return false;
     }
-    // Those behind it that it kept from their place move up.
+    // Entries behind the hole that belong at or before it move up.
     for (size_t at = next(hole); entries_[at] != kFree; at = next(at)) {
       if (((at - home(entries_[at])) & mask_) >= ((at - hole) & mask_)) {
         entries_[std::exchange(hole, at)] = entries_[at];
@@ -62,10 +63,10 @@ class Residents {
     }
   }
 
-  // A power of two, a third of them free.
+  // Its size is a power of two; at least a third of it is free.
   std::vector<uint64_t> entries_ = std::vector<uint64_t>(kFewest);
   size_t mask_ = kFewest - 1;
-  int shift_ = 32 - std::countr_zero(kFewest);  // leaves as many bits as number them
+  int shift_ = 32 - std::countr_zero(kFewest);  // keeps as many bits as an index has
   size_t count_ = 0;
 };
 

@@ -11,7 +11,8 @@
 namespace tbsched {
 namespace {
 
-// Of a block that does both at the same time, nobody waits.
+// Returns whether blocks trigger before their memory wait. A block that does both at the same time
+// triggers first.
 bool triggers_first(const Launch& launch) {
   return launch.trigger_ns.value_or(kNever) <= launch.memory_wait_ns.value_or(kNever);
 }
@@ -112,7 +113,7 @@ void RunningBlocks::end(const Group& group, const int64_t end_ns) {
   paces_->come(group.launch, held_[group.first_held].footprint.sm);
 }
 
-// The end is that of blocks that do not wait between their trigger and then.
+// `end_ns` is that of blocks that do not wait between their trigger and their end.
 void RunningBlocks::trigger(const Group& group, const int64_t end_ns) {
   if (!any_programmatic_) return;
   LaunchState& state = launches_[group.launch];
@@ -140,7 +141,7 @@ std::optional<RunningBlocks::Left> RunningBlocks::leave_next() {
   return Left{group.launch, state.unfinished == 0};
 }
 
-// By the GPU's clock, which may have gone on meanwhile.
+// Sets the end by the GPU's clock, which may have advanced while the process was stopped.
 void RunningBlocks::note_end(const Group& group, const int64_t own_end_ns) {
   const int64_t end_ns = clock_.ended_ns(own_end_ns);
   const size_t first = launches_[group.launch].first_row + group.first_block;
@@ -149,7 +150,7 @@ void RunningBlocks::note_end(const Group& group, const int64_t own_end_ns) {
   }
 }
 
-// Alone, its blocks are spread evenly over the SMs that it may use.
+// Tells the paces how the launch is spread when it is alone: evenly over the SMs that it may use.
 void RunningBlocks::expect_alone(const int32_t launch) {
   if (!paces_->knows(launch)) return;
   int32_t most = 0, usable = 0;
@@ -170,7 +171,7 @@ void RunningBlocks::change_paces() {
     const Group& group = groups_[event.subject];
     Pace& running = running_[event.subject];
     BlockTime& block = timeline_[launches_[group.launch].first_row + group.first_block];
-    if (block.end_ns <= now) return event.time_ns;  // it is leaving
+    if (block.end_ns <= now) return event.time_ns;  // it has ended and is leaving
     running.left_ns -= running.pace * static_cast<double>(now - running.since_ns);
     running.since_ns = now;
     running.pace = paces_->pace(group.launch, block.sm);
@@ -201,7 +202,8 @@ void RunningBlocks::check_time(const int32_t launch, const int64_t duration_ns) 
          " ns from " + std::to_string(clock_.now()) + " ns on is beyond the range of time");
 }
 
-// Takes a place that is not in use, so that the host allocates no more than are held at once.
+// Stores a footprint. Unused entries are used first, so that memory is limited by the most that are
+// held at once.
 int32_t RunningBlocks::hold(const Footprint& footprint, const int32_t next) {
   if (free_held_ < 0) {
     held_.push_back({footprint, next});

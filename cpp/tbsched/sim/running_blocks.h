@@ -25,52 +25,52 @@ namespace tbsched {
 
 class RunningBlocks {
  public:
-  // They outlive it.
+  // The arguments outlive it.
   RunningBlocks(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
                 BlockScheduler& scheduler, GpuWork& work)
       : spec_(spec), clock_(clock), events_(events), scheduler_(scheduler), work_(work) {}
 
-  // Before any launch is added: blocks of these launches slow each other.
+  // Makes blocks of these launches slow each other. Call it before any launch is added.
   void slow(const Neighbours& neighbours) { paces_.emplace(neighbours, spec_.sms); }
-  // How blocks of a launch leave that are placed at once.
+  // Returns how blocks of a launch that are placed at once leave.
   BlockScheduler::Leaving leaving(const Launch& launch) const {
     return leave_together(launch) ? BlockScheduler::Leaving::together
                                   : BlockScheduler::Leaving::one_by_one;
   }
-  // Adds the next launch of the scheduler, which outlives it.
+  // Adds the next launch of the scheduler. The launch outlives this object.
   void add(const Launch& launch);
-  // After all launches: so many of them are not hidden.
+  // Ends adding. The first `shown` launches are not hidden.
   void finish_adding(int32_t shown);
 
-  // Blocks have been placed now.
+  // Starts blocks that have been placed now.
   void place(const PlacedBlocks& placed);
-  // All that comes before a launch in its stream has left: its blocks' memory waits return.
+  // Ends the memory waits of a launch's blocks: all work before it in its stream has left.
   void go_on(int32_t launch);
   struct Left {
     int32_t launch;
-    bool is_last;  // no block of it is left
+    bool is_last;  // whether all blocks of the launch have left
   };
-  // Lets the next group leave that has ended by now, if there is one.
+  // Removes the next group that has ended by now, if there is one.
   std::optional<Left> leave_next();
-  // Takes account of who came and left since.
+  // Updates the paces after blocks were placed or left.
   void change_paces();
 
   const Launch& launch(const int32_t launch) const { return *launches_[launch].launch; }
   size_t first_row(const int32_t launch) const { return launches_[launch].first_row; }
-  // How many rows a timeline of all launches has.
+  // Number of rows of a timeline of all launches.
   size_t rows() const { return row_count_; }
-  // By launch and block.
+  // One row for each block, by launch and block.
   std::vector<BlockTime>& timeline() { return timeline_; }
-  // The first launch of which blocks are left, or -1.
+  // Returns the first launch with blocks that have not left, or -1.
   int32_t first_left() const;
-  // How often blocks have started.
+  // How many groups of blocks have started.
   int64_t starts() const { return serial_; }
-  // Of launches that are not hidden: the first start, and the last end that is known.
+  // First start and last known end of launches that are not hidden.
   int64_t first_start_ns() const { return first_start_ns_; }
   int64_t last_end_ns() const { return last_end_ns_; }
-  // How long a block takes. Throws std::invalid_argument where time overflows.
+  // Returns the duration of a block. Throws std::invalid_argument where time overflows.
   int64_t duration_ns(int32_t launch, size_t block) const;
-  // Returns the blocks of launches that are not hidden.
+  // Returns the resident blocks of launches that are not hidden.
   std::vector<ResidentBlocks> held() const;
 
  private:
@@ -78,24 +78,24 @@ class RunningBlocks {
     const Launch* launch;
     size_t first_row;          // of its blocks in the timeline
     int32_t unfinished;        // blocks that have not left
-    int32_t untriggered;       // blocks of which nobody knows when they trigger
-    int64_t triggered_ns = 0;  // when the last of the others does
+    int32_t untriggered;       // blocks whose trigger time is not known
+    int64_t triggered_ns = 0;  // the latest known trigger of its blocks
   };
-  // Blocks of a launch that started together, and leave together.
+  // Blocks of a launch that started together and leave together.
   struct Group {
     int32_t launch;
     int32_t first_block;
     int32_t blocks;
-    int32_t first_held;  // into held_
+    int32_t first_held;  // index into held_
     int64_t start_ns;
     int64_t duration_ns;
   };
-  // A footprint, and the next one of the same group, or -1.
+  // A footprint, and the index of the next one of the same group, or -1.
   struct Held {
     Footprint footprint;
     int32_t next;
   };
-  // A block that others may slow, since when it goes on at this pace.
+  // Progress of a block that others may slow.
   struct Pace {
     double left_ns = 0;  // at a pace of 1
     double pace = 1;
@@ -124,12 +124,12 @@ class RunningBlocks {
   bool any_programmatic_ = false;
   size_t row_count_ = 0;
   std::vector<BlockTime> timeline_;
-  std::vector<Group> groups_;  // by subject of their event
+  std::vector<Group> groups_;  // by the subject of their events
   std::vector<int32_t> free_groups_;
   int64_t serial_ = 0;
   std::unordered_map<int32_t, std::vector<Group>> waiting_;  // for memory, by launch
   std::vector<Held> held_;
-  int32_t free_held_ = -1;  // the first of those not in use
+  int32_t free_held_ = -1;  // first unused entry of held_
   std::optional<Paces> paces_;
   std::vector<Pace> running_;  // with paces, by group
   int64_t first_start_ns_ = kNever;

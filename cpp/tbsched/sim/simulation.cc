@@ -113,8 +113,8 @@ void Simulation::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
   work_.look_at_all();
 }
 
-// What the blocks that have been placed take, and the last of each launch that has not, if it were
-// placed now.
+// Returns a lower bound on the makespan: the end of the blocks that have been placed, and of the
+// last block of each other launch if it were placed now.
 int64_t Simulation::least_makespan() const {
   if (blocks_.first_start_ns() == kNever) return 0;
   int64_t end = blocks_.last_end_ns();
@@ -196,7 +196,7 @@ void Simulation::add(const GraphLaunch& launched) {
   }
 }
 
-// Returns its number, as Wait::behind has it.
+// Returns its number in Wait::behind.
 template <typename Transfer>
 int32_t Simulation::add_transfer(const Transfer& transfer) {
   check_transfer(transfer.bytes, transfer.duration_ns);
@@ -223,7 +223,7 @@ int32_t Simulation::add(const Node& node) {
                     node);
 }
 
-// Nobody asked for them, and on a GPU nobody sees them.
+// Removes hidden launches from a timeline: users do not see them.
 void Simulation::remove_hidden(Timeline& timeline) const {
   for (size_t k = 0; k < hidden_.size(); ++k) {
     if (hidden_[k].launch == &relay_) continue;
@@ -340,8 +340,8 @@ void Simulation::check_waits() const {
          ", the most that are kept; predict a part of the program at a time");
 }
 
-// Every launch fits an idle GPU, and waits for earlier ones alone: only a mistake of this
-// simulation leaves one.
+// Checks that every launch has ended. Each fits an idle GPU and waits for earlier ones alone, so
+// one that has not ended indicates a bug of this simulation.
 void Simulation::check_ended() const {
   const int32_t left = blocks_.first_left();
   if (left < 0) return;

@@ -1,14 +1,14 @@
-// One simulation of a process and its GPU: runs a program whose blocks end by themselves, from one
-// instant at which something happens to the next.
+// One simulation of a process and its GPU. It runs a program whose blocks end by themselves, from
+// one instant at which something happens to the next.
 //
 // At each instant, in this order:
 //   1. Blocks that end then leave, in the order in which they were placed. Blocks that wait for
 //      them, in a launch later in the stream, go on. So do host threads that wait for what is over.
-//   2. The host issues what is due.
+//   2. Hosts issue the calls that are due.
 //   3. Hardware queues pass launches on while there is room for another grid.
 //   4. Blocks of the launches that wait for room are placed, in the device's order of launches. It
 //      takes a while until the scheduler turns from one launch to another.
-// Blocks that run for no time at all then leave, at the same instant, and all begins anew.
+// Blocks that take no time leave at the same instant, and the instant is simulated again.
 #pragma once
 
 #include <cstddef>
@@ -40,57 +40,57 @@ class Simulation : private Observer {
   // The model outlives it.
   Simulation(const Model& model, InitialState state, HostCalls calls,
              size_t most_waits = kMostWaits);
-  // Before run(): as GpuWork.
+  // As GpuWork::take_turns(). Call it before run().
   void take_turns(std::vector<int32_t> turns) { work_.take_turns(std::move(turns)); }
-  // Before run() or begin(): blocks of these launches slow each other, and durations are of blocks
-  // with nobody beside them but others of their launch.
+  // Makes blocks of these launches slow each other. Durations are then those of a launch that has
+  // the GPU for itself. Call it before run() or begin().
   void slow(const Neighbours& neighbours) { blocks_.slow(neighbours); }
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
   // Throws std::invalid_argument for a launch that can never fit or has no duration or time of
-  // issue, for a stream of a negative number other than the legacy stream, for a release, where
-  // time overflows, and for more blocks or waits than a timeline holds. Throws std::logic_error
-  // rather than returning a part: a launch that did not end, which nothing can bring about.
+  // issue, for a stream of a negative number other than the legacy stream, for a release, if time
+  // overflows, and for more blocks or waits than a timeline holds. Throws std::logic_error if a
+  // launch does not end, which indicates a bug.
   Timeline run(const Sequence& sequence) &&;
-  // Nanoseconds from the first start to the last end alone; kNever as soon as it is certain that
-  // they are not less than `limit_ns`. Throws as run().
+  // Returns the nanoseconds from the first start to the last end; kNever as soon as they are known
+  // to be at least `limit_ns`. Throws as run().
   int64_t makespan(const Sequence& sequence, int64_t limit_ns) &&;
-  // What is held once all has happened that happens until then. Throws as run().
+  // Returns what SMs hold after everything that happens by `at_ns`. Throws as run().
   Snapshot snapshot(const Sequence& sequence, int64_t at_ns) &&;
 
-  // The same as run(), bit by bit, for a process that shares the GPU: time_slicing.h.
+  // Begins what run() does in one call, for a process that shares the GPU (time_slicing.h).
   void begin(const Sequence& sequence) { add(sequence); }
-  // Before that: other processes use the copy engines, too.
+  // Shares the copy engines with other processes. Call it before begin().
   void share(const std::span<EngineTurns, CopyEngines::kEngines> engines, const int32_t process) {
     work_.share(engines, process);
   }
   const Clock& clock() const { return clock_; }
   const GpuWork& work() const { return work_; }
   const GpuState& gpu() const { return scheduler_.gpu(); }
-  // When anything happens next, by the own clock.
+  // When the next event happens, by the process's own clock.
   int64_t next_instant() const { return events_.next_ns(); }
-  // When anything happens next that needs no turn, by the clock of the GPU.
+  // When the next event happens that needs no turn, by the GPU's clock.
   int64_t next_live_ns() const { return events_.next_live_ns(); }
-  // How often blocks have started.
+  // How many groups of blocks have started.
   int64_t starts() const { return blocks_.starts(); }
-  // Goes on to the next instant, if there is one.
+  // Simulates the next instant. Returns false if there is none.
   bool step(const Sequence& sequence);
   void step_at(const Sequence& sequence, int64_t at_ns);
-  // The GPU backs off from what comes to empty hardware queues.
+  // Makes the GPU defer what comes to empty hardware queues.
   void back_off() { work_.back_off(); }
-  // Lets happen what needs no turn. The own clock is at this instant then, the other at `gpu_ns`.
+  // Simulates what needs no turn. The own clock stands at `at_ns` while the GPU's is at `gpu_ns`.
   void live(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
-  // The process has the GPU again from these instants on.
+  // Gives the process the GPU again, at these times of its own clock and the GPU's.
   void go_on_at(int64_t at_ns, int64_t gpu_ns);
-  // Times are by the clock of the GPU.
+  // Returns the timeline, with times by the GPU's clock.
   Timeline finish() &&;
 
  private:
   // A relay of a graph, or a kernel of the driver.
   struct Hidden {
     const Launch* launch;
-    int32_t of;  // what a relay follows, or a kernel copies or sets, as Wait::behind names it
+    int32_t of;  // name in Wait::behind of the node that a relay follows, or of the copy or memset
   };
 
   void on_place(const PlacedBlocks& placed) override;
@@ -133,12 +133,12 @@ class Simulation : private Observer {
   int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
   Launch relay_;
   int32_t transfers_ = 0;
-  int32_t launches_ = 0;        // those of the sequence, and behind them hidden ones
+  int32_t launches_ = 0;        // launches of the sequence, then hidden ones
   int32_t shown_ = 0;           // launches that are not hidden
   std::deque<Launch> kernels_;  // of the driver
   std::vector<Hidden> hidden_;
-  std::vector<int32_t> hardware_queue_;  // of each launch
-  std::vector<int64_t> issued_ns_;       // of each launch, with gaps
+  std::vector<int32_t> hardware_queue_;  // by launch
+  std::vector<int64_t> issued_ns_;       // by launch, if gaps are given
 };
 
 }  // namespace tbsched

@@ -1,4 +1,4 @@
-// The sets of SMs that launches use: few, each made once, however many launches use it.
+// The sets of SMs that launches use. Each set is made once.
 #pragma once
 
 #include <array>
@@ -15,9 +15,9 @@ namespace tbsched {
 
 inline constexpr int32_t kWholeGpu = -1;
 
-// A partition; or the GPCs, where clusters of the whole GPU fit no singleton TPC. Clusters in a
-// partition use all of it, singleton TPCs included: nobody else gets those while they wait, and
-// balanced clusters share their SMs. Source: traces partition-launches/, ways/clusters.
+// A partition, or the GPCs, which clusters use that fit no singleton TPC. Clusters in a partition
+// use all of it, singleton TPCs included: other launches do not get those while the clusters wait,
+// and balanced clusters share their SMs. Source: traces partition-launches/, ways/clusters.
 struct SmGroup {
   SmSet sms;
   bool is_partition;
@@ -27,17 +27,18 @@ struct SmGroup {
 
 class SmGroups {
  public:
-  // The number of the launch's group; kWholeGpu, which is not one of them, where it uses all SMs.
+  // Returns the number of the launch's group; kWholeGpu, which is no group, if it uses all SMs.
   int32_t of(const Launch& launch, const Device& device);
-  // It stays where it is.
+  // The reference stays valid.
   const SmGroup& operator[](const int32_t group) const { return *groups_[group]; }
 
  private:
-  // No partition: of all SMs.
+  // `partition`: nullptr stands for all SMs.
   int32_t add(const Partition* partition, bool uses_singletons, const Topology& topology);
 
   std::vector<std::unique_ptr<const SmGroup>> groups_;
-  // By the SMs of the partition, none standing for all; with its singleton TPCs, and without.
+  // By the SMs of the partition (none stands for all SMs): groups with its singleton TPCs, and
+  // groups without.
   std::array<std::map<std::vector<int32_t>, int32_t>, 2> known_;
 };
 

@@ -1,4 +1,4 @@
-// What every SM holds at one moment.
+// The contents of every SM at one moment.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +26,14 @@ struct SharedMemoryPiece {
 
 struct Snapshot {
   std::vector<ResidentBlocks> blocks;
-  std::vector<SharedMemoryPiece> pieces;  // of those blocks; none where shared memory is pooled
-  std::vector<int32_t> configured;        // bytes of shared memory per SM; 0: it is open
-  std::vector<int32_t> turns;             // per SM: the processing block of the next warp, or -1
-  std::vector<Demand> demands;            // of each launch that has come, without its partition
+  std::vector<SharedMemoryPiece>
+      pieces;  // shared memory of each block; none where shared memory is pooled
+  std::vector<int32_t> configured;  // bytes of shared memory per SM; 0: it is open
+  std::vector<int32_t> turns;       // per SM: the processing block of the next warp, or -1
+  std::vector<Demand> demands;      // of each launch that has come, without its partition
 };
 
-// Of so many launches, whose resident blocks are given.
+// Returns the snapshot of the first `launches` launches with these resident blocks.
 Snapshot snapshot_of(const BlockScheduler& scheduler, int32_t launches,
                      std::vector<ResidentBlocks> blocks);
 

@@ -17,8 +17,8 @@ namespace {
 
 constexpr size_t kMaxTurns = 1'000'000;  // of 24 bytes each
 
-// What a process does by its own clock, which stands still while it waits for the GPU. Its host and
-// its copies go on meanwhile.
+// A process simulated by its own clock, which stops while it waits for the GPU. Meanwhile its hosts
+// and copies continue.
 class Process {
  public:
   Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
@@ -29,31 +29,32 @@ class Process {
   }
 
   const GpuState& gpu() const { return simulation_.gpu(); }
-  // Returns from when on it has work, by the clock of the GPU.
+  // Returns from when on it has work, by the GPU's clock.
   int64_t works_from_ns() const { return on_the_gpu(simulation_.work().works_from_ns(true)); }
-  // Whether it has something to do that the GPU knows of.
+  // Whether it has work that the GPU sees.
   bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
-  // Whether there is something that the GPU does not look at now.
+  // Whether all its work is deferred.
   bool goes_unnoticed() const {
     return !busy() && simulation_.work().works_from_ns(true) != kNever;
   }
   bool waits_in_queue() const { return simulation_.work().waits(); }
   int64_t arrivals() const { return simulation_.work().arrivals(); }
   int64_t wakeups() const { return simulation_.work().wakeups(); }
-  // Whether blocks have started since it last went on.
+  // Whether blocks have started since it last resumed.
   bool started() const { return simulation_.starts() > starts_; }
-  // While it does not have the GPU: from when on it wants it; kNever: not as far as is known.
+  // Returns from when on it wants the GPU while it does not have it; kNever: not as far as is
+  // known.
   int64_t wants_ns() const { return stands_ ? stands_->wants_ns : kNever; }
-  // When it next does anything, if it has the GPU until then.
+  // Returns its next instant if it has the GPU until then.
   int64_t next_ns() const { return on_the_gpu(simulation_.next_instant()); }
-  // The same while it does not have it.
+  // Returns its next instant while it does not have the GPU.
   int64_t next_without_gpu_ns() const {
     return stands_ ? std::max(stands_->gpu_ns, simulation_.next_live_ns()) : next_ns();
   }
   void step() { simulation_.step(program_); }
   void back_off() { simulation_.back_off(); }
 
-  // While it does not have the GPU: what its host and its copies do next.
+  // Simulates the next instant of its hosts and copies while it does not have the GPU.
   void live() {
     const int64_t gpu_ns = next_without_gpu_ns();
     const int64_t own_ns = stands_ ? stands_->own_ns : simulation_.next_instant();
@@ -68,7 +69,8 @@ class Process {
     }
   }
 
-  // It is to have the GPU at this instant: what comes until then is there.
+  // Returns until when work must have been issued to be on the GPU if the process gets it at
+  // `gpu_ns`.
   int64_t comes_until_ns(const int64_t gpu_ns) const { return gpu_ns - stands_->reaches_ns; }
   void go_on(const int64_t gpu_ns) {
     starts_ = simulation_.starts();
@@ -90,12 +92,12 @@ class Process {
   }
 
  private:
-  // Where its clock stands.
+  // The state of a stopped clock.
   struct Stand {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
     int64_t wants_ns;
-    int64_t reaches_ns;  // so long after the own clock goes on, its first work is there
+    int64_t reaches_ns;  // time from when the own clock resumes until its first work is on the GPU
   };
 
   int64_t on_the_gpu(const int64_t own_ns) const { return simulation_.clock().to_gpu(own_ns); }
@@ -117,7 +119,7 @@ class Round {
     }
   }
 
-  // `last`: which process had the GPU before.
+  // `last`: the process that had the GPU before.
   ProcessTimelines run(const std::optional<size_t> last) && {
     std::vector<Turn> turns = processes_.size() == 1 ? turn_of_one() : turns_of_all(last);
     ProcessTimelines found{.timelines = {}, .turns = std::move(turns)};
@@ -126,7 +128,7 @@ class Round {
   }
 
  private:
-  // Nobody else ever has the GPU.
+  // Simulates a single process.
   std::vector<Turn> turn_of_one() {
     Process& process = processes_.front();
     int64_t begin_ns = kNever;
@@ -159,20 +161,20 @@ class Round {
     return turns;
   }
 
-  // To stop its blocks, or to let them go on.
+  // Returns how long it takes to stop the process's blocks, or to let them continue.
   int64_t preemption_ns(const Process& process) const {
     if (process.gpu().idle()) return 0;
     return spec_.preemption_ns + move_ns(process.gpu().bytes_taken(), spec_.preemption_bandwidth);
   }
 
-  // From a process to another.
+  // Returns how long it takes to switch to another process.
   int64_t switch_ns(const Process& from) const {
     const bool stops = !from.gpu().idle();
     return spec_.process_switch_ns + preemption_ns(from) +
            (stops && from.started() ? spec_.first_preemption_ns : 0);
   }
 
-  // The process that follows in the round of those that have work by then.
+  // Returns the process that follows in the round, of those that have work by then.
   std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
     for (size_t k = 1; k < processes_.size(); ++k) {
       const size_t other = (current + k) % processes_.size();
@@ -181,7 +183,7 @@ class Round {
     return std::nullopt;
   }
 
-  // Of several at once the first in the round from this one on.
+  // Returns the process that has work first; at a tie, the first in the round from `from` on.
   std::optional<size_t> first_to_come(const size_t from) {
     wait_for_any(nullptr, kNever);
     size_t first = from % processes_.size();
@@ -192,8 +194,8 @@ class Round {
     return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
   }
 
-  // Until its slice is over, or it has nothing to do while another one has. Returns who is next, as
-  // far as that was chosen before.
+  // Runs a process until its slice is over, or until it has nothing to do while another one has.
+  // Returns the next process if it was chosen before the end.
   std::optional<size_t> take_turn(const size_t current) {
     Process& process = processes_[current];
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
@@ -214,7 +216,7 @@ class Round {
       if (waits) {
         slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
       }
-      // What is issued from then on reaches the GPU later than the other process.
+      // Work issued from then on reaches the GPU after the other process's.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.back_off();
       const bool any_came = other_ns != kNever && next_ns >= other_ns;
       if (!chosen && !waits && any_came && next_ns > resumed_ns) {
@@ -242,8 +244,8 @@ class Round {
     return chosen;
   }
 
-  // All but one wait until the first of them wants the GPU, or until then. Returns when it does, if
-  // that is known.
+  // Simulates all processes but one until the first of them wants the GPU, or until `until_ns`.
+  // Returns when it wants the GPU, if that is known.
   int64_t wait_for_any(const Process* const but, const int64_t until_ns) {
     for (;;) {
       int64_t wanted_ns = kNever;
@@ -258,7 +260,7 @@ class Round {
     }
   }
 
-  // What the hosts and the copies of all but one do until then, in the order of time.
+  // Simulates the hosts and copies of all processes but one until then, in the order of time.
   void live_until(const Process* const but, const int64_t until_ns) {
     for (Process* next = next_to_live(but); next != nullptr; next = next_to_live(but)) {
       if (next->next_without_gpu_ns() > until_ns) return;
@@ -266,7 +268,7 @@ class Round {
     }
   }
 
-  // Of those that do not have the GPU.
+  // Returns the process without the GPU whose next instant is the earliest.
   Process* next_to_live(const Process* const but) {
     Process* next = nullptr;
     int64_t next_ns = kNever;

@@ -23,7 +23,7 @@
 //      registers and shared memory they have.
 //   6. Meanwhile hosts go on, and copies by engines. Who only waits for such copies has no work.
 //      The record of an event needs a turn, but not behind a copy by an engine.
-//   7. Processes that copy in one direction take turns in the engine: engine_turns.h.
+//   7. Processes that copy in one direction take turns in the engine: engine_sharing.h.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once
 
@@ -40,7 +40,7 @@
 
 namespace tbsched {
 
-// A process has the GPU.
+// A time during which a process has the GPU.
 struct Turn {
   int32_t process;
   int64_t begin_ns;
@@ -48,12 +48,12 @@ struct Turn {
 };
 
 struct ProcessTimelines {
-  std::vector<Timeline> timelines;  // of each process, all of one clock
+  std::vector<Timeline> timelines;  // by process, all by the GPU's clock
   std::vector<Turn> turns;
 };
 
-// `calls`: of each program. `last`: which process had the GPU before, if that is known; to another
-// one the GPU has to switch. Throws as Simulation::run().
+// `calls`: by program. `last`: the process that had the GPU before, if that is known; the GPU must
+// switch to any other one. Throws as Simulation::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
                                    InitialState state, std::vector<HostCalls> calls,
                                    std::optional<size_t> last = {});

@@ -5,7 +5,7 @@
 
 namespace tbsched {
 
-// Of several causes at once the first counts that a change of the program would have to remove
+// If several causes overlap, the one counts that a change of the program would have to remove
 // first.
 void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph& operations,
                        const HardwareQueues& queues) {
@@ -36,11 +36,11 @@ void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph&
   if (last_event >= 0 && !operation.programmatic) {
     until(operations[operation.last_wait].done_ns, Refusal::event, last_event);
   }
-  // A node waits for the legacy stream, and for the launch before of the same graph, with its
-  // graph.
+  // A node waits together with its graph for the legacy stream and for the previous launch of the
+  // same graph.
   const Operation& ordered = operation.graph < 0 ? operation : operations[operation.graph];
   if (ordered.kind == OperationKind::graph_begin && ordered.record >= 0) {
-    // Issued later, it did not wait until that was known.
+    // If the graph was issued later, it did not wait until that was known.
     const int64_t known_ns = operations.known_ns_of(ordered.record, operation.graph);
     until(std::min(known_ns, ordered.done_ns), Refusal::node, ordered.record);
   }

@@ -1,7 +1,7 @@
-// What launches have waited for.
+// The log of what launches have waited for.
 //
-// Each wait is noted when it ends, by the GPU's clock, so that the waits of a launch follow each
-// other from when it reaches the GPU until its last block is placed.
+// A wait is logged when it ends, by the GPU's clock. So the waits of a launch follow each other
+// from when it reaches the GPU until its last block is placed.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +21,18 @@ class WaitLog {
   // The clock outlives it.
   explicit WaitLog(const Clock& clock) : clock_(clock) {}
 
-  // Before anything waits: another launch.
+  // Adds a launch. Call it before anything waits.
   void add_launch() { blocks_.push_back({}); }
-  // A launch has waited for this on its way to the block scheduler, which gets it now.
+  // Logs the waits of a launch that the block scheduler gets now.
   void note_way(int32_t launch, int32_t operation, const OpGraph& operations,
                 const HardwareQueues& queues);
-  // The blocks of a launch wait for something else than before from now on, or for nothing.
+  // Notes that the blocks of a launch wait for another cause from now on, or for none.
   void note(int32_t launch, Refusal cause, int32_t behind);
-  // What the blocks of a launch wait for.
+  // Returns the cause for which the blocks of a launch wait.
   Refusal cause(const int32_t launch) const { return blocks_[launch].cause; }
 
   size_t size() const { return waits_.size(); }
-  // By launch and time.
+  // Returns the waits by launch and time.
   std::vector<Wait> take() &&;
 
  private:
@@ -43,7 +43,7 @@ class WaitLog {
   };
 
   const Clock& clock_;
-  std::vector<Blocks> blocks_;  // of each launch
+  std::vector<Blocks> blocks_;  // by launch
   std::vector<Wait> waits_;
 };
 

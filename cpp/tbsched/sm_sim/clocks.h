@@ -1,4 +1,4 @@
-// One count of time for parts with different clocks: a tick divides the cycles of all.
+// One unit of time for parts with different clocks: a tick divides the cycles of all.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Clocks {
   }
 };
 
-// The first multiple of `step` that is not before `tick`.
+// Returns the first multiple of `step` that is not before `tick`.
 inline int64_t next_multiple(const int64_t tick, const int64_t step) {
   return (tick + step - 1) / step * step;
 }

@@ -10,7 +10,7 @@ namespace {
 constexpr int32_t kMany = 1 << 20;
 constexpr int32_t kLong = 1 << 30;
 
-// A name begins with the same letters as its section where it would not be clear alone.
+// A name begins with its section's letters where it would not be clear alone.
 constexpr std::array kParameters = {
     Parameter{"core", "cores", &Config::cores, 1, 1024, "cores, each with an L1 cache"},
     Parameter{"core", "core_mhz", &Config::core_mhz, 1, 100'000, "clock of the cores, MHz"},

@@ -7,7 +7,7 @@
 
 namespace tbsched::sm_sim {
 
-// The defaults are the configuration owl-table1. config.cc says what each parameter means.
+// The defaults are the configuration owl-table1. config.cc explains each parameter.
 struct Config {
   int32_t cores = 28;
   int32_t core_mhz = 1300;
@@ -84,9 +84,9 @@ struct Config {
   int32_t prefetch_absent = 0;
 
   int32_t sector_bytes() const { return line_bytes / line_sectors; }
-  // What one access of the DRAM moves.
+  // Bytes of one DRAM access.
   int32_t access_bytes() const { return sector_bytes() * l2_fetch_sectors; }
-  // DRAM cycles that an access occupies the data bus: two transfers a cycle.
+  // DRAM cycles for which an access occupies the data bus: two transfers a cycle.
   int32_t burst() const { return access_bytes() / (2 * bus_bytes); }
 };
 

@@ -1,5 +1,4 @@
-// What happens when: events leave in the order of their ticks, those of one tick in that of
-// arrival.
+// The queue of events: in order of ticks, and of arrival within a tick.
 #pragma once
 
 #include <array>
@@ -17,10 +16,10 @@ enum class Happening : uint8_t {
   written,     // a line that core `to` wrote has been taken
   request,     // slice `to` receives a read of core `from`
   write,       // slice `to` receives a written line of core `from`
-  serve,       // slice `to` looks at its queue again
+  serve,       // slice `to` serves its queue again
   reply,       // slice `from` sends a line to core `to`
   controller,  // controller `to` may send a command
-  data,        // controller `to` has read what an access moves, whose number is `line`
+  data,        // controller `to` has read the data of access `line`
 };
 
 struct Event {
@@ -29,16 +28,16 @@ struct Event {
   int32_t to = 0;
   int32_t from = 0;
   Happening what;
-  uint8_t sectors = 1;  // of the line, a bit each
+  uint8_t sectors = 1;  // sectors of the line, a bit each
 };
 
-// A wheel of buckets, one a tick, for the near future, and a heap for what is later. Most events
-// are near, so that adding and taking one takes the same short time however many there are.
+// A wheel of buckets, one per tick, for the near future, and a heap for later events. Most events
+// are near, so adding and taking one takes constant time.
 class EventQueue {
  public:
   EventQueue() : buckets_(kBuckets) {}
 
-  // Not before the tick of the event that was taken last.
+  // Not before the tick of the last taken event.
   void push(const Event& event) {
     if (event.tick - now_ < kBuckets) {
       put(event);
@@ -47,7 +46,7 @@ class EventQueue {
     }
   }
 
-  // Whether there was an event to take.
+  // Returns whether there was an event to take.
   bool pop(Event& event) {
     std::vector<Event>* bucket = &buckets_[place(now_)];
     if (taken_ == bucket->size()) {
@@ -69,7 +68,7 @@ class EventQueue {
     Event event;
     int64_t number;
 
-    bool operator<(const Later& other) const {  // of a heap whose top is the greatest
+    bool operator<(const Later& other) const {  // inverted: the top of a heap is the greatest
       return event.tick != other.event.tick ? event.tick > other.event.tick : number > other.number;
     }
   };
@@ -82,7 +81,7 @@ class EventQueue {
     used_[at / kBits] |= uint64_t{1} << at % kBits;
   }
 
-  // To the next tick with an event.
+  // Advances to the next tick with an event.
   bool advance() {
     const int64_t distance = to_next_bucket();
     if (distance < kBuckets) {
@@ -92,7 +91,7 @@ class EventQueue {
     } else {
       return false;
     }
-    // Before anything later is put into the same buckets: so the order of arrival is kept.
+    // Before any later event enters the same buckets, so the order of arrival is kept.
     while (!later_.empty() && later_.top().event.tick - now_ < kBuckets) {
       put(later_.top().event);
       later_.pop();

@@ -11,10 +11,10 @@
 
 namespace tbsched::sm_sim {
 
-// Of each controller, its node in the mesh. Cores have the other nodes, in order.
+// The mesh node of each controller. Cores have the other nodes, in order.
 std::vector<int32_t> controller_nodes(const Config& config);
 
-// What sectors of a line take on a link.
+// Flits of sectors of a line on a link.
 inline int32_t flits_of(const Config& config, const uint8_t sectors) {
   return 1 + (sectors_in(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
 }

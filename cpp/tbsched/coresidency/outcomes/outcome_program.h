@@ -1,6 +1,6 @@
 // An integer program over outcomes of SMs: how many units of each group have which outcome, so that
-// each launch that comes has all of its blocks, and the last one finds too little room. Where it
-// has no solution, the last launch finds room.
+// each arriving launch has all of its blocks, and the last one finds too little room. If it has no
+// solution, the last launch finds room.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ struct OutcomeProgram {
   // Units of one domain that have the same outcomes.
   struct Group {
     int32_t domain;
-    size_t outcomes;                          // which of them
+    size_t outcomes;                          // index into `outcomes`
     std::vector<std::vector<int32_t>> units;  // their SMs
     // Of these SMs, unit by unit: ranks in the order of preference, and places in the domain.
     std::vector<int32_t> ranks;
@@ -29,20 +29,20 @@ struct OutcomeProgram {
   struct Stage {
     Way way;
     int32_t blocks;
-    int32_t parts;      // of a cluster, on SMs or TPCs
-    int32_t on_part;    // blocks
-    int32_t most_room;  // for it, on an SM
+    int32_t parts;      // SMs or TPCs of a cluster
+    int32_t on_part;    // blocks on each part
+    int32_t most_room;  // most blocks on an SM
     bool waits;
-    bool waits_whole;  // then it takes nothing as long as it waits
+    bool waits_whole;  // it takes no SM while it waits
   };
 
   std::vector<const SmOutcomes*> outcomes;
   std::vector<Group> groups;
-  std::vector<Stage> stages;  // the last launch included
+  std::vector<Stage> stages;  // including the last launch's
   std::vector<WaitingLaunch> entering;
 };
 
-// Nobody knows; there is no solution; or one: for each group pairs (outcome, units).
+// Not solved; no solution; or a solution: for each group pairs (outcome, units).
 struct NotSolved {};
 struct NoSolution {};
 using Counts = std::vector<std::vector<std::pair<int32_t, int32_t>>>;

@@ -6,7 +6,7 @@
 namespace tbsched {
 namespace {
 
-// Whether no SM that the launch may enter has more room for it than an idle one.
+// Returns whether no SM that the launch may enter has more room for it than an idle one.
 bool idle_has_most_room(const Demand& demand, const Device& device) {
   return demand.configuration.maximum == demand.configuration.target ||
          idle_is_best(demand, device);
@@ -14,7 +14,7 @@ bool idle_has_most_room(const Demand& demand, const Device& device) {
 
 Way way_of(const Demand& demand, const Device& device) {
   const Mechanisms& mechanisms = device.spec.mechanisms;
-  // It enters no SM that is configured.
+  // Such a launch enters no SM that is configured.
   if (mechanisms.shared_memory_configuration && demand.configuration.target == 0) return Way::other;
   if (demand.cluster == 1) return Way::single;
   if (is_balanced(demand, device.spec)) return Way::balanced;

@@ -34,7 +34,7 @@ bool QueriedSms::by_tpc() const {
          std::ranges::any_of(query_.entering, takes_tpcs, &WaitingLaunch::launch);
 }
 
-// Whether clusters tie the SMs of a domain.
+// Returns whether clusters tie the SMs of a domain.
 bool QueriedSms::are_tied() const {
   const auto is_cluster = [&](const int32_t launch) { return places_.way(launch) != Way::single; };
   return is_cluster(query_.last) ||
@@ -90,7 +90,7 @@ void QueriedSms::add_to(OutcomeProgram& program) {
   }
 }
 
-// What happens on the SMs of a GPC, once more, to know which block is which.
+// Replays outcomes on SMs to find out which block each move concerns.
 class QueriedSms::Replay {
  public:
   Replay(QueriedSms& all, std::vector<HistoryStep>& history)
@@ -101,8 +101,8 @@ class QueriedSms::Replay {
     play(0, sms, least);
   }
 
-  // Those that take whole TPCs enter on all SMs of these. So where fewer have entered, blocks leave
-  // for others to enter.
+  // Clusters of whole TPCs enter on all SMs of a TPC. Where fewer blocks have entered on an SM,
+  // lets blocks leave for others to enter.
   void make_whole(const std::vector<std::vector<int32_t>>& units) {
     for (const WaitingLaunch& what : all_.query_.entering) {
       if (!what.in_tpcs()) continue;
@@ -169,8 +169,8 @@ class QueriedSms::Replay {
     }
   }
 
-  // One block leaves, and another one of the same launch enters: after which the SM is as it was,
-  // if that can be.
+  // Lets one block leave and another one of the same launch enter, so that the SM returns to its
+  // state if possible.
   void swap(const size_t stage, const WaitingLaunch& what, const int32_t number) {
     const OneSm& sm = now_.at(number).first;
     const std::vector<int32_t> kinds = sm.distinct(what.launch);

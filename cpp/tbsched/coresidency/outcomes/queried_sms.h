@@ -1,4 +1,4 @@
-// The SMs of a query: their outcomes, SM by SM or TPC by TPC; and which blocks leave in a solution.
+// The outcomes of the SMs of a query, by SM or by TPC, and the history behind a solution.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@
 
 namespace tbsched {
 
-// A block on an SM leaves, or one that waited enters. Those of a launch are numbered as they came.
+// A block leaves an SM, or a waiting block enters it. Blocks of a launch are numbered in the order
+// of arrival.
 struct MoveOnSm {
   int32_t launch;
   int32_t sm;
@@ -26,7 +27,7 @@ struct MoveOnSm {
   bool enters;
 };
 
-// A launch comes, just after these moves. Moves on one SM are in order.
+// An arrival, right after these moves. Moves on one SM are in order.
 struct HistoryStep {
   std::vector<MoveOnSm> moves;
   int32_t launch;
@@ -34,20 +35,21 @@ struct HistoryStep {
 
 class QueriedSms {
  public:
-  // All outlive it.
+  // The arguments outlive it.
   QueriedSms(const Device& device, const Demands& demands, const LaunchPlaces& places,
              const Query& query, SmStates& states, Budget& budget);
-  // Its parts know each other.
+  // Not copyable: its parts refer to each other.
   QueriedSms(const QueriedSms&) = delete;
   QueriedSms& operator=(const QueriedSms&) = delete;
 
-  // Adds the next SM, as it is before anything leaves. Throws BudgetExceeded.
+  // Adds the next SM in its state before any block leaves. Throws BudgetExceeded.
   void add(OneSm first, SmRole role);
-  // Fills in the outcomes and groups; they stay valid as long as this. Throws BudgetExceeded.
+  // Adds outcomes and groups to a program, which must not outlive this object. Throws
+  // BudgetExceeded.
   void add_to(OutcomeProgram& program);
   bool gaps_matter() const { return behaviours_.gaps_matter(); }
-  // A history with such counts. If clusters enter, some of their parts may be missing. Throws
-  // BudgetExceeded.
+  // Returns a history with these counts. If clusters enter, some of their parts may be missing.
+  // Throws BudgetExceeded.
   std::vector<HistoryStep> history(const OutcomeProgram& program, const Counts& counts);
 
  private:

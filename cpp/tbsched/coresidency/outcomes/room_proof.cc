@@ -9,7 +9,7 @@
 namespace tbsched {
 namespace {
 
-constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // that outcomes count
+constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // limit of counts in outcomes
 
 }  // namespace
 
@@ -39,7 +39,7 @@ bool RoomProof::finds_room(const std::vector<Arrival>& coming, const int32_t las
   return finds_room_while_some_wait({});
 }
 
-// Whether its places and blocks can be counted.
+// Returns whether the launches and blocks of the query can be counted.
 bool RoomProof::is_counted(const std::vector<Arrival>& coming, const int32_t last) const {
   const auto waiting = static_cast<size_t>(
       std::ranges::count_if(arrived_.waiting, [](const int32_t blocks) { return blocks > 0; }));
@@ -81,8 +81,8 @@ void RoomProof::add_entering(const int32_t launch, const int32_t waiting, const 
                              .place = place});
 }
 
-// Blocks of each wait until some of the others have come, and then no more: so those are held up,
-// and not the ones behind them.
+// Proves room for every choice of the arrivals that each waiting launch holds up. Its blocks wait
+// until some stage: arrivals up to there are held up, later ones are not.
 bool RoomProof::finds_room_while_some_wait(Held held) {
   const size_t stages = query_.coming.size() + 1;
   if (held.size() == query_.entering.size()) {
@@ -106,8 +106,8 @@ bool RoomProof::finds_room_while_some_wait(Held held) {
   return true;
 }
 
-// Whether those that are held up, up to this one, take nothing until then: so they might as well
-// come when they are not held up any more, maybe after others, or never. That is asked, too.
+// Returns whether the arrivals that are held up, up to this one, take nothing until then. They
+// could as well arrive later or never, which is checked, too.
 bool RoomProof::come_later(const WaitingLaunch& own, const std::vector<bool>& held,
                            const size_t stage) const {
   if (query_.is_last(stage)) return false;
@@ -173,8 +173,9 @@ bool RoomProof::is_taken(const int32_t sm, const size_t stage) const {
   return demands_.may_be_on(query_.launch_at(stage), sm);
 }
 
-// What leaves before a launch comes that does not use the SM may as well leave later. But clusters
-// that take whole TPCs enter on all SMs of these before the same launch.
+// Returns the SMs on which blocks must be able to leave at the same stages. Blocks that leave
+// before the arrival of a launch that does not use the SM could leave later; but clusters of whole
+// TPCs enter on all SMs of a TPC before the same arrival.
 std::vector<int32_t> RoomProof::moving_together(const int32_t sm) const {
   if (std::ranges::none_of(query_.entering, &WaitingLaunch::in_tpcs)) {
     return {sm};
@@ -200,8 +201,9 @@ SmRole RoomProof::role_of(const int32_t sm) const {
   return role;
 }
 
-// Blocks that wait have no room. So none enter where nothing can leave: an SM, or for clusters a
-// GPC. Of a launch that is placed at once some have; and one behind another may.
+// Returns whether no waiting block enters before the first arrival. Waiting blocks have no room, so
+// none enters where nothing can leave: on an SM, or for clusters in a GPC. This is not sure for a
+// launch that is placed at once, nor for a launch behind another one.
 bool RoomProof::is_quiet(const int32_t sm) const {
   const auto is_there = [](const WaitingLaunch& each) { return each.from == 0; };
   const auto own = std::ranges::find_if(query_.entering, is_there);

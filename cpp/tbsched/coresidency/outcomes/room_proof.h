@@ -1,9 +1,9 @@
-// Whether a launch finds room, by outcomes of SMs and a solver; and if not, what may leave it too
-// little.
+// A proof that a launch finds room, by outcomes of SMs and a solver; or candidates for histories in
+// which it does not.
 //
-// How far a launch has come in its order of places says what it has taken on an SM, whatever is on
-// the others. So what blocks that leave do to later launches is found SM by SM. Only the sizes of
-// the launches tie SMs together, and clusters those of a GPC.
+// A launch's level says what it has taken on an SM, whatever is on the others. So the effect of
+// blocks that leave on later launches is found SM by SM. Only the sizes of launches tie SMs
+// together, and clusters tie those of a GPC.
 #pragma once
 
 #include <array>
@@ -25,30 +25,30 @@
 
 namespace tbsched {
 
-// The launches that are resident, in the order in which they came. No block has left. Of some
-// launches blocks may wait.
+// The resident launches in the order of arrival. No block has left. `waiting`: how many blocks of
+// each wait.
 struct Arrived {
   std::vector<int32_t> order;
   std::vector<int32_t> waiting;
 };
 
-// It holds where FullSmsProof does, see there.
+// It is valid where FullSmsProof is, see there.
 class RoomProof {
  public:
-  // All outlive it. `known`: one for each of Gaps, for these demands and background kernels.
-  // Without budget left, or a solver, it proves nothing.
+  // All arguments outlive it. `known`: for each of Gaps, states for these demands and background
+  // kernels. Without steps left in the budget, or a solver, it proves nothing.
   RoomProof(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
             const std::vector<int32_t>& group, const Resident& resident, const Arrived& arrived,
             std::array<SmStates, 2>& known, Budget& budget, const Solver& solver);
 
-  // Whether the last launch surely finds room, if these come before it, one after the other;
-  // whatever blocks of background kernels leave, and when.
+  // Returns whether the last launch is proved to find room after these arrivals, whichever blocks
+  // of background kernels leave, and when.
   bool finds_room(const std::vector<Arrival>& coming, int32_t last);
-  // Histories in which a launch may wait: to know, they must be played.
+  // Returns histories in which a launch may wait. They must be played to know.
   const std::vector<std::vector<HistoryStep>>& candidates() const { return candidates_; }
 
  private:
-  // For each launch that waits: which of the launches to come, the last one included, it holds up.
+  // By waiting launch, whether it holds up each arriving launch, the last one included.
   using Held = std::vector<std::vector<bool>>;
   enum class Result : uint8_t { proved, failed, gaps_matter };
 

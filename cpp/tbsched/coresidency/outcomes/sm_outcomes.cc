@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kOutcomesOfStep = 4;
 constexpr Barred kAllBarred = (1U << kMostCounted) - 1;
 
-// Adds the blocks that entered; nothing: clusters cannot have entered so. SMs of a TPC on which
-// clusters enter share these.
+// Joins the outcomes of two SMs of a unit, adding the blocks that entered; nothing: clusters cannot
+// have entered in this way. Clusters enter on all SMs of a TPC together.
 std::optional<SmOutcome> joined_with(const SmOutcome& one, const SmOutcome& other,
                                      const Query& query) {
   SmOutcome found = one;
@@ -32,7 +32,7 @@ std::optional<SmOutcome> joined_with(const SmOutcome& one, const SmOutcome& othe
   return found;
 }
 
-// By stage, for the last SM of an outcome: sorts SMs as far as can be told by preference. SMs that
+// Returns a key by stage for the last SM of an outcome, to sort equal SMs by preference. SMs that
 // gave a block of a level come before those that kept theirs.
 std::vector<std::pair<bool, int16_t>> by_preference(const SmOutcome& outcome) {
   std::vector<std::pair<bool, int16_t>> found;
@@ -44,7 +44,7 @@ std::vector<std::pair<bool, int16_t>> by_preference(const SmOutcome& outcome) {
 
 }  // namespace
 
-// The outcomes from one stage on.
+// The exploration of outcomes from one stage on.
 class OutcomeExplorer::Stage {
  public:
   Stage(OutcomeExplorer& all, const size_t stage, const Unit& unit)
@@ -60,7 +60,7 @@ class OutcomeExplorer::Stage {
     return behaviours_.ready(turns_[sm].transition.ready);
   }
 
-  // Tries whatever leaves just before the launch comes.
+  // Tries everything that can leave just before the launch arrives.
   void each_transition() {
     if (turns_.size() == unit_.size()) {
       all_.budget_.spend(1);
@@ -86,7 +86,7 @@ class OutcomeExplorer::Stage {
 
   void place() {
     const auto& [launch, waits] = query_.coming[stage_];
-    // It waits for room for all of its blocks.
+    // Such a launch waits for room for all of its blocks.
     if (waits && all_.demands_[launch].at_once) {
       take(std::vector<int32_t>(unit_.size()), std::vector<TakenOnSm>(unit_.size()));
       return;
@@ -114,7 +114,7 @@ class OutcomeExplorer::Stage {
     }
   }
 
-  // Any number of blocks on each SM; if single blocks wait, as many as there is room for.
+  // Tries any number of blocks on each SM; single blocks that wait take all room.
   void place_each(const std::vector<int32_t>& rooms, const std::vector<int32_t>& chosen) {
     if (chosen.size() == rooms.size()) {
       std::vector<TakenOnSm> own;
@@ -135,7 +135,7 @@ class OutcomeExplorer::Stage {
     }
   }
 
-  // So many blocks on each SM; and then whatever happens next.
+  // Takes blocks on each SM, and adds every outcome of the next stage.
   void take(const std::vector<int32_t>& taken, const std::vector<TakenOnSm>& own) {
     for (size_t sm = 0; sm < taken.size(); ++sm) turns_[sm].taken = taken[sm];
     const SmOutcomes& next = all_.from(stage_ + 1, all_.after(turns_));
@@ -146,14 +146,14 @@ class OutcomeExplorer::Stage {
       if (!count_entered(whole)) continue;
       whole.at.insert(whole.at.begin(), own);
       whole.blocks[stage_] = static_cast<int16_t>(whole.blocks[stage_] + sum);
-      // Where some came it was not barred, though they may find no room when they have left: then
-      // it is the turn of another processing block.
+      // The launch was not barred if some of its blocks arrived, though there may be no room when
+      // they have left: then it is the turn of another processing block.
       if (sum > 0) whole.barred = static_cast<Barred>(whole.barred & ~bit_of(stage_));
       keep(whole, least.room, &least);
     }
   }
 
-  // Returns whether clusters can have entered so.
+  // Counts the blocks that entered. Returns whether clusters can have entered in this way.
   bool count_entered(SmOutcome& outcome) const {
     Barred barred = 0;
     for (const LeastRoom::Turn& turn : turns_) barred |= turn.transition.barred;
@@ -192,14 +192,14 @@ class OutcomeExplorer::Stage {
   SmOutcomes found_;
 };
 
-// Whether what a launch takes of one SM depends on another one.
+// Returns whether the blocks that a launch takes on one SM depend on another SM.
 bool OutcomeExplorer::are_tied(const size_t stage) const {
   return std::any_of(
       query_.coming.begin() + static_cast<std::ptrdiff_t>(stage), query_.coming.end(),
       [&](const Arrival& arrival) { return places_.way(arrival.launch) == Way::whole_tpcs; });
 }
 
-// For the last launch: so much room on each SM.
+// Returns the room for the last launch, given that on each SM.
 int32_t OutcomeExplorer::room_of(const std::vector<int32_t>& sms) const {
   if (places_.way(query_.last) == Way::whole_tpcs) return std::ranges::min(sms);
   return std::accumulate(sms.begin(), sms.end(), 0);
@@ -215,7 +215,7 @@ SmOutcomes OutcomeExplorer::joined(const size_t stage, const Unit& unit) {
     SmOutcomes next;
     for (const auto& [outcome, least] : found) {
       budget_.spend(1 + std::ssize(own));
-      // SMs that are alike are sorted.
+      // Equal SMs are sorted.
       for (const auto& [other, least_of_other] : own) {
         const bool are_alike = *sm == *(sm - 1);
         if (are_alike && by_preference(outcome) > by_preference(other)) continue;

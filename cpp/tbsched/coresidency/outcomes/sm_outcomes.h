@@ -1,5 +1,5 @@
-// What launches take of one SM, or of one TPC, and what room is left for the last launch: in every
-// way in which blocks of background kernels may have left before.
+// Outcomes of an SM or TPC: what launches take there, and what room is left for the last launch,
+// for every way in which blocks of background kernels may have left before.
 #pragma once
 
 #include <compare>
@@ -15,26 +15,26 @@
 
 namespace tbsched {
 
-// What a launch took of an SM when it came, and the room for it that it left there. A launch that
-// takes whole TPCs has the same on each SM of one.
+// How many blocks an arriving launch took on an SM, and the room that it left there. A launch that
+// takes whole TPCs has the same on each SM of a TPC.
 struct TakenOnSm {
   int16_t taken = 0;
   int16_t left = 0;
-  bool was_idle = false;  // known where the launch takes whole TPCs
+  bool was_idle = false;  // set only if the launch takes whole TPCs
 
   auto operator<=>(const TakenOnSm&) const = default;
 };
 
 struct SmOutcome {
-  BlocksOfEach blocks = {};                     // that came or entered
+  BlocksOfEach blocks = {};                     // that arrived or entered
   std::vector<std::vector<TakenOnSm>> at = {};  // by stage and SM
-  Barred barred = 0;                            // from the SM, or from one of the TPC
+  Barred barred = 0;                            // on the SM, or on one SM of the TPC
 
   auto operator<=>(const SmOutcome&) const = default;
 };
 
-// The least room for the last launch, and a way to get there: for each SM what happened before a
-// launch came, and how many of its blocks it took; then the same of the next launch.
+// The least room for the last launch, and a way to it: for each SM the moves before an arrival and
+// how many blocks it took there, then the same for the next arrival.
 struct LeastRoom {
   struct Turn {
     Transition transition;
@@ -42,13 +42,13 @@ struct LeastRoom {
   };
   int32_t room = 0;
   std::vector<Turn> turns;
-  const LeastRoom* then = nullptr;  // none: it was the last one
-  // Where SMs do not depend on each other, one of each SM; then there is nothing of the above.
+  const LeastRoom* then = nullptr;  // nullptr: it was the last one
+  // If SMs are independent, the way of each SM; all of the above but `room` is empty then.
   std::vector<const LeastRoom*> of_each;
 };
 using SmOutcomes = std::map<SmOutcome, LeastRoom>;
 
-// A unit is an SM, or the SMs of a TPC: the successors of each, in order.
+// A unit is an SM or the SMs of a TPC: the number of the successors of each, in order.
 using Unit = std::vector<int32_t>;
 
 // Finds the outcomes of the units of one query. The functions throw BudgetExceeded.
@@ -65,7 +65,7 @@ class OutcomeExplorer {
 
   // The result stays valid as long as the explorer.
   const SmOutcomes& of(const Unit& unit) { return from(0, unit); }
-  // In which order the SMs of a unit are after a turn.
+  // Returns the order of a unit's SMs after a turn.
   std::vector<size_t> order_after(const std::vector<LeastRoom::Turn>& turns) const;
   Unit after(const std::vector<LeastRoom::Turn>& turns) const;
 
@@ -85,7 +85,7 @@ class OutcomeExplorer {
   Behaviours& behaviours_;
   Budget& budget_;
   std::map<std::pair<size_t, Unit>, SmOutcomes> known_;
-  size_t count_ = 0;  // of outcomes
+  size_t count_ = 0;  // number of outcomes
 };
 
 }  // namespace tbsched

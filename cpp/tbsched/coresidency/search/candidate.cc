@@ -17,24 +17,24 @@ namespace tbsched {
 namespace {
 
 constexpr size_t kMostTurns = 4;
-constexpr int32_t kMostHelp = 4;  // for clusters of a launch, in a GPC
+constexpr int32_t kMostHelp = 4;  // per launch of clusters and GPC
 
 // A block of a launch on an SM.
 using OnSm = std::pair<int32_t, int32_t>;
-using ToDo = std::map<int32_t, std::deque<MoveOnSm>>;  // of each SM
-using Blocks = std::map<int32_t, std::set<int32_t>>;   // of each launch
-// How often clusters of a launch were helped, in a domain.
+using ToDo = std::map<int32_t, std::deque<MoveOnSm>>;  // by SM
+using Blocks = std::map<int32_t, std::set<int32_t>>;   // by launch
+// How often clusters of a launch were helped in a domain.
 using Helped = std::map<std::pair<int32_t, size_t>, int32_t>;
 
 struct Attempt {
-  size_t turn;  // of kMostTurns: where to begin to look for room for clusters, and by whose leaving
-  bool others_wait;  // where none enter, blocks leave only when all have entered
-  bool room_helps;   // clusters also take what has room already: so fewer others leave for them
+  size_t turn;       // below kMostTurns: where the search for room for clusters begins
+  bool others_wait;  // SMs where none enter come last, when all have entered elsewhere
+  bool room_helps;   // clusters also use SMs with room, so that fewer others leave for them
 };
 
 class Planner {
  public:
-  // All outlive it.
+  // The arguments outlive it.
   Planner(const Model& model, const Demands& demands, const LaunchPlaces& places,
           const std::vector<Event>& events, const std::vector<bool>& in_group,
           const InitialState& state, const Attempt& attempt)
@@ -52,11 +52,11 @@ class Planner {
     steps_.push_back({launch});
   }
 
-  // What happens before a launch comes, as near as may be.
+  // Adds steps that realise the moves before an arrival, as nearly as possible.
   void move(const std::vector<MoveOnSm>& moves) {
     ToDo first;
     ToDo others;
-    std::map<OnSm, int32_t> wanted;  // of those that enter, how many are there in the end
+    std::map<OnSm, int32_t> wanted;  // where blocks enter: how many are there at the end
     for (const MoveOnSm& each : moves) {
       first[each.sm].push_back(each);
       if (!each.enters) continue;
@@ -84,7 +84,8 @@ class Planner {
   std::vector<Step> steps() && { return std::move(steps_); }
 
  private:
-  // On all SMs as many blocks leave as may until others enter; then the next ones.
+  // Repeatedly lets all blocks leave that may leave before others enter, until nothing is left to
+  // do.
   void play(ToDo to_do) {
     Helped helped;
     while (!to_do.empty()) {
@@ -103,10 +104,10 @@ class Planner {
     }
   }
 
-  // While blocks of background kernels wait, one SM after the other gets room for them. They leave
-  // again.
+  // While blocks of background kernels wait, makes room for them on one SM after the other. They
+  // leave again.
   void pass_through(ToDo& to_do) {
-    std::map<int32_t, size_t> came;  // of each background kernels, blocks
+    std::map<int32_t, size_t> came;  // blocks of each background kernel that have been placed
     for (const auto& [launch, number] : number_) {
       if (!in_group_[launch]) came[launch] = sms_of(launch).size();
     }
@@ -143,7 +144,7 @@ class Planner {
     std::erase_if(to_do, [](const auto& each) { return each.second.empty(); });
   }
 
-  // What enters is left to do.
+  // Returns the blocks that leave next, and removes their moves; those that enter stay.
   Blocks next_to_leave(ToDo& to_do) const {
     Blocks found;
     for (auto& [sm, rest] : to_do) {
@@ -159,7 +160,7 @@ class Planner {
     return found;
   }
 
-  // All that ever came there, in order.
+  // Returns all blocks that were ever placed there, in order.
   std::vector<int32_t> blocks_on(const OnSm& where) const {
     std::vector<int32_t> found;
     const std::vector<int32_t>& sms = sms_of(where.first);
@@ -179,8 +180,8 @@ class Planner {
     }
   }
 
-  // Where some of a launch of clusters should enter, and there are too few TPCs, or SMs, for a
-  // whole one: its blocks on others of the GPC leave.
+  // Returns blocks that leave to help clusters: if a launch of clusters should enter on too few
+  // TPCs or SMs for a whole one, its blocks on others of the GPC leave.
   Blocks helping(ToDo& to_do, Helped& helped) const {
     Blocks found;
     std::set<int32_t> launches;
@@ -246,7 +247,7 @@ class Planner {
     if (blocks.empty()) return {};
     return blocks[blocks.size() * attempt_.turn / kMostTurns];
   }
-  // Where more have entered than should be there, the last ones.
+  // Returns the last blocks where more have entered than are wanted.
   Blocks more_than(const std::map<OnSm, int32_t>& wanted) const {
     Blocks found;
     for (const auto& [where, most] : wanted) {
@@ -269,7 +270,7 @@ class Planner {
   const Attempt attempt_;
   OccupancyObserver occupancy_;
   HeldEngine engine_;
-  std::map<int32_t, int32_t> number_;  // of each launch that came, among those
+  std::map<int32_t, int32_t> number_;  // by launch, its number in the order of arrival
   Blocks left_;
   std::vector<Step> steps_;
 };

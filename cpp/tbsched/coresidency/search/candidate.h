@@ -1,4 +1,4 @@
-// A history that a proof could not rule out: to know, it is played.
+// A history that a proof could not rule out, to be played.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,10 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
-// `order`: launches that come before any block leaves. Which block is which says only a play, and
-// whether those that wait enter where others left. Where they are clusters there are a few ways to
-// help them, maybe the same. `events`, `in_group`: of each launch.
+// Returns sequences of steps that try to realise a history. `order`: launches that arrive before
+// any block leaves. `events`, `in_group`: by launch. Only a play shows which block is which, and
+// whether waiting blocks enter where others left. For clusters there are several attempts to help
+// them, maybe with equal results.
 std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
                                         const std::vector<Event>& events,
                                         const std::vector<bool>& in_group,

@@ -20,18 +20,18 @@
 namespace tbsched {
 namespace {
 
-// A background kernel with more blocks lets these sets leave: all, the first one, and the first
-// ones and the others, cut in so many places. More of them strand hardly any more groups.
+// A background kernel with more blocks lets only these sets leave: all, the first one, and the
+// first ones or the others at each of kCuts cuts. More sets strand hardly any more groups.
 constexpr size_t kMostToChoose = 8;
 constexpr size_t kCuts = 16;
-// For room, in orders of arrival; six launches take some hundreds.
+// Limit of checks for room in orders of arrival; six launches take some hundreds.
 constexpr int32_t kMostSearches = 5'000;
-// Steps of the proofs by outcomes of SMs, some minutes at most.
+// Limit of steps of the proofs by outcomes of SMs: some minutes.
 constexpr int64_t kMostSteps = 300'000'000;
-// Before these, a search without them plays so many histories.
+// A search without these proofs plays this many histories first.
 constexpr int64_t kPlaysBefore = 10'000;
 
-// Sets of the blocks that a launch still has, to leave at once.
+// Returns sets of the blocks that a launch still has, to leave at once.
 std::vector<std::vector<int32_t>> leaving_sets(const std::vector<int32_t>& there) {
   std::vector<std::vector<int32_t>> sets = {there};
   const size_t count = there.size();
@@ -93,8 +93,8 @@ class Search {
     const size_t background = launches_.size() - group_.size();
     const size_t longest = launches_.size() + background * (launches_.size() - 1);
     for (size_t length = 1; length <= longest && !over(); ++length) {
-      // An idle GPU has as much room for one launch in every state. In other states blocks of the
-      // same SMs have other numbers: so other sets of them leave, or all sets in another order.
+      // An idle GPU has the same room for one launch in every state. In other states the blocks of
+      // an SM have other numbers: so other sets leave, or the same sets in another order.
       const auto states = model_.states_that_choose();
       for (size_t k = 0; k < (length == 1 ? 1 : states.size()) && !over(); ++k) {
         state_ = states[k];
@@ -102,7 +102,7 @@ class Search {
       }
       play_candidates(length);
     }
-    // Where blocks that enter leave in turn, it takes more steps.
+    // Candidates in which entering blocks leave one after the other take more steps.
     for (size_t length = longest + 1; length <= longest_candidate(); ++length)
       play_candidates(length);
     return {std::move(found_), all_sets_ && !given_up(), plays_};
@@ -121,8 +121,8 @@ class Search {
       return;
     }
     if (!may_strand_later()) return;
-    // Who leaves last strands nobody. Where only one is to come, or two steps are, it comes just
-    // after some have left: which is worth a play, or not.
+    // A last step in which blocks leave strands nobody. With only one arrival or two steps left,
+    // the arrival comes just after blocks have left, which must be worth a play.
     const size_t rest = length - steps_.size();
     const bool is_near_end = rest == 2 || std::ranges::count(arrived_, false) == 1;
     const bool may_leave_now = rest > 1 && (!is_near_end || any_may_be_stranded_after_leaving());
@@ -146,7 +146,8 @@ class Search {
     arrived_[launch] = false;
   }
 
-  // As many as the GPU holds at most: the others of a larger grid do not get there before these.
+  // Returns at most as many blocks as the GPU holds: the others of a larger grid are not resident
+  // before these.
   std::vector<int32_t> first_blocks(const int32_t blocks) const {
     const DeviceSpec& spec = model_.device().spec;
     std::vector<int32_t> there(std::min(blocks, spec.sms * spec.blocks_per_sm));
@@ -170,7 +171,7 @@ class Search {
     chosen_sets_ -= has_all_sets ? 0 : 1;
   }
 
-  // Those that leave between two arrivals do so by number.
+  // Between two arrivals, launches whose blocks leave are in ascending order.
   bool may_leave(const size_t launch) const {
     if (in_group_[launch] || there_[launch].empty()) return false;
     const auto has_arrived = [&](const int32_t partner) { return arrived_[partner]; };
@@ -178,7 +179,7 @@ class Search {
     return steps_.back().leaving.empty() || std::cmp_less(steps_.back().launch, launch);
   }
 
-  // Equal launches come in the order of their numbers.
+  // Equal launches arrive in ascending order.
   bool may_arrive(const size_t launch) const {
     if (arrived_[launch]) return false;
     for (size_t other = 0; other < launch; ++other) {
@@ -210,9 +211,9 @@ class Search {
            a.cooperative == b.cooperative && a.has_runtime == b.has_runtime;
   }
 
-  // Whether a launch that comes now, and is stranded, is worth a play. Where it only gains by what
-  // has just left, it was stranded without: that was played before. That does not hold where blocks
-  // waited, and took the place of those that left.
+  // Returns whether a play is worthwhile in which this launch arrives now and is stranded. If it
+  // only gains by the blocks that have just left, it was stranded without that: such a history was
+  // played before. This does not hold if blocks waited and took the place of those that left.
   bool may_be_stranded(const size_t launch, const bool some_have_just_left) const {
     if (!strands_[launch]) return false;
     return !some_have_just_left || !is_monotone_[launch] || waiting_.contains(arrivals());
@@ -225,8 +226,8 @@ class Search {
     return false;
   }
 
-  // Whether what leaves now may strand a launch that comes later: unless whatever stays leaves too
-  // few full SMs.
+  // Returns whether blocks that leave now may strand a later launch. They cannot if too few SMs can
+  // be full, whichever blocks stay.
   bool leaving_matters() {
     if (!std::ranges::all_of(steps_, [](const Step& step) { return step.leaving.empty(); })) {
       return true;
@@ -241,7 +242,8 @@ class Search {
     return !is_safe;
   }
 
-  // Blocks that wait count as one more launch, which is to come.
+  // Returns whether a proof finds that no launch waits after these arrivals. Waiting blocks count
+  // as one more launch, which has not arrived.
   bool nobody_waits_after(const std::vector<int32_t>& order, const InitialState& state) {
     OccupancyObserver occupancy;
     HeldEngine engine(model_, state, {&occupancy});
@@ -307,7 +309,7 @@ class Search {
     return false;
   }
 
-  // Whether the program may launch them in this order.
+  // Returns whether the program may launch them in this order.
   bool may_come(const std::vector<int32_t>& order, const std::vector<Arrival>& coming,
                 const int32_t last) const {
     std::vector<int32_t> all = order;
@@ -319,7 +321,7 @@ class Search {
     });
   }
 
-  // What a proof could not rule out.
+  // Plays the candidates of this length.
   void play_candidates(const size_t length) {
     for (const Candidate& candidate : candidates_) {
       if (over() || candidate.steps.size() != length) continue;
@@ -344,7 +346,7 @@ class Search {
     return order;
   }
 
-  // Whether a launch is to come that may strand others.
+  // Returns whether a launch has not arrived that strands the group if it waits.
   bool may_strand_later() const {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
       if (strands_[launch] && !arrived_[launch]) return true;
@@ -368,7 +370,7 @@ class Search {
         const int32_t waiting = occupancy.launches()[number[step.launch]].waiting;
         if (step.leaving.back() >= launches_[step.launch].blocks - waiting) return;
         if (!all_resident(partners_[step.launch], number, occupancy)) return;
-        // Blocks that wait take the room of those that leave first, which may be any. So only a
+        // Waiting blocks take the room of the blocks that leave first, which may be any. Only a
         // proof by outcomes of SMs rules that out.
         if (!occupancy.all_resident()) all_sets_ = false;
         if (some_leave) {
@@ -419,18 +421,20 @@ class Search {
   const bool only_to_prove_;
   const std::function<void()>& interrupted_;
   std::vector<Event> events_;
-  std::vector<std::vector<int32_t>> partners_;  // of each its group, itself included; or none
-  std::vector<bool> in_group_;                  // in that which is asked about
-  std::vector<bool> strands_;                   // if they wait; see awaited_by
-  std::vector<bool> is_monotone_;               // see is_monotone
-  InitialState state_{};                        // in which the steps begin
+  std::vector<std::vector<int32_t>> partners_;  // by launch: its group, itself included; or empty
+  std::vector<bool> in_group_;                  // whether it is in the group of the question
+  std::vector<bool>
+      strands_;  // by launch: whether the group is stranded if it waits; see awaited_by
+  std::vector<bool> is_monotone_;  // see is_monotone
+  InitialState state_{};           // initial state of the steps
   std::vector<Step> steps_;
   std::vector<bool> arrived_;
-  std::vector<std::vector<int32_t>> there_;          // blocks of each that has arrived
-  std::map<std::vector<int32_t>, bool> safe_after_;  // orders of arrival
-  std::set<std::vector<int32_t>> waiting_;  // orders of arrival of which in some play one waited
-  int32_t chosen_sets_ = 0;                 // steps in which only some sets of blocks leave
-  bool all_sets_ = true;                    // was played
+  std::vector<std::vector<int32_t>> there_;          // by launch that has arrived: its blocks
+  std::map<std::vector<int32_t>, bool> safe_after_;  // by order of arrival
+  std::set<std::vector<int32_t>>
+      waiting_;              // orders of arrival after which a block waited in some play
+  int32_t chosen_sets_ = 0;  // steps in which only some sets of blocks leave
+  bool all_sets_ = true;     // all sets of blocks were played
   int64_t plays_ = 0;
   Proved proved_;
   std::vector<Candidate> candidates_;

@@ -1,5 +1,5 @@
-// The shortest way to strand a block of a group: orders of arrival, blocks of background kernels
-// that leave, and states, one after the other.
+// The search for a shortest history that strands a block of a group, over orders of arrival, blocks
+// of background kernels that leave, and states.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct Stranding {
 
 struct WitnessSearch {
   std::optional<Stranding> found;
-  bool complete = false;  // all was played: what was not found is not there
+  bool complete = false;  // everything was played: there is no other witness
   int64_t plays = 0;
 };
 
-// What may be stranded only by what leaves is played with all sets of blocks that can leave. Of an
-// background kernels of many blocks only some sets are: then the search is not complete.
+// Histories in which blocks leave are played with all sets of blocks that can leave. For a
+// background kernel of many blocks only some sets are played: then the search is not complete.
 WitnessSearch find_deadlock(const Model& model, const TogetherQuestion& question,
                             const Demands& demands, const std::vector<int32_t>& group,
                             int64_t most_plays, const Solver& solver, Deadline deadline,

@@ -1,4 +1,4 @@
-// What is resident in a play, and what waits.
+// The resident and waiting blocks of a play.
 #pragma once
 
 #include <algorithm>
@@ -9,12 +9,12 @@
 
 namespace tbsched {
 
-// Whether the launches so far are resident whole, and why not.
+// Observes whether the launches so far are resident whole, and why not.
 class OccupancyObserver final : public Observer {
  public:
   struct Launch {
     int32_t waiting;
-    std::vector<int32_t> sms = {};  // of its blocks, as they were placed
+    std::vector<int32_t> sms = {};  // of its blocks, in the order of placement
     Refusal cause = Refusal::none;
     int32_t behind = -1;
   };
@@ -34,7 +34,7 @@ class OccupancyObserver final : public Observer {
   }
 
   const std::vector<Launch>& launches() const { return launches_; }
-  // As it is now; none before the first launch.
+  // The current state; nullptr before the first launch.
   const GpuState* gpu() const { return gpu_; }
   bool all_resident() const {
     return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });

@@ -1,4 +1,4 @@
-// What was proved by outcomes of SMs, so that it is not asked again.
+// A cache of proofs by outcomes of SMs.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,12 @@
 
 namespace tbsched {
 
-// What holds whatever leaves between some arrivals holds if nothing leaves between the first ones.
+// A proof in which blocks may leave between some arrivals also holds if none leave between the
+// first ones.
 class Proved {
  public:
-  // Whether a launch that comes last finds room; `otherwise` says so if that is not known.
+  // Returns whether the last launch is proved to find room. `otherwise` decides if that is not
+  // known.
   bool finds_room(const InitialState& state, const Arrived& arrived,
                   const std::vector<Arrival>& coming, const int32_t last,
                   const std::function<bool()>& otherwise) {
@@ -37,7 +39,7 @@ class Proved {
 
  private:
   using Key = std::pair<decltype(InitialState::components), std::vector<Arrival>>;
-  std::map<Key, size_t> fewest_arrived_;  // before blocks could leave
+  std::map<Key, size_t> fewest_arrived_;  // the fewest arrivals before blocks could leave
 };
 
 }  // namespace tbsched

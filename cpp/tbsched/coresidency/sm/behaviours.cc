@@ -6,10 +6,9 @@
 namespace tbsched {
 namespace {
 
-constexpr int32_t kNoState = -1;  // whatever is on the SM: it does not matter any more
+constexpr int32_t kNoState = -1;  // the contents of the SM do not matter any more
 
-// Keeps one of the transitions that are ready in the same way, with as few that have entered as can
-// be.
+// Keeps one of the transitions with equal readiness and bars, with the fewest entered blocks.
 Successors shortened(Successors successors) {
   const auto key = [](const Transition& each) { return std::pair(each.ready, each.barred); };
   std::ranges::sort(successors, {}, key);
@@ -25,7 +24,7 @@ Successors shortened(Successors successors) {
   return found;
 }
 
-// Those that are barred anyway, and maybe the first one.
+// Adds the first entrant to `anyway` if it is barred.
 Barred with_first(const Barred anyway, const bool is_barred,
                   const std::vector<const WaitingLaunch*>& entering) {
   return is_barred ? static_cast<Barred>(anyway | bit_of(entering.front()->place)) : anyway;
@@ -56,7 +55,7 @@ Behaviours::Key Behaviours::key(const int32_t state, const size_t stage, const i
          static_cast<Key>(role);
 }
 
-// By a launch from that of this stage on.
+// Returns whether a launch of this stage or a later one may take the SM.
 bool Behaviours::may_be_taken(const size_t stage, const SmRole& role) const {
   for (size_t k = stage; k < role.takes.size(); ++k) {
     if (role.takes[k]) return true;
@@ -131,7 +130,8 @@ Successors Behaviours::look_where_some_enter(const int32_t state, const size_t s
   return shortened(std::move(found));
 }
 
-// The same where few ways to be ready are told apart, but many states lead there.
+// As look_where_some_enter() for the last stage: there are few ways to be ready, but many states
+// lead to them.
 Successors Behaviours::look_at_the_end(const int32_t state, const size_t stage, const int32_t role,
                                        const std::vector<const WaitingLaunch*>& entering) {
   const auto ready = [this, stage, role](const int32_t at) {
@@ -151,7 +151,7 @@ Successors Behaviours::look_at_the_end(const int32_t state, const size_t stage, 
   return found;
 }
 
-// If nothing leaves or enters.
+// Returns the successors if nothing leaves or enters.
 Successors Behaviours::now(const int32_t state, const size_t stage, const int32_t role,
                            const Barred barred) {
   Successors found;
@@ -161,7 +161,7 @@ Successors Behaviours::now(const int32_t state, const size_t stage, const int32_
   return found;
 }
 
-// Whatever is on the SM.
+// Returns the waiting launches that are barred whatever is on the SM.
 Barred Behaviours::barred_anyway(const size_t stage, const SmRole& role) const {
   Barred found = 0;
   for (size_t k = 0; k < query_.entering.size(); ++k) {
@@ -178,7 +178,7 @@ RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {
   return found;
 }
 
-// One for each number of blocks for which there may be room; of the last launch, for the fewest.
+// Returns one Ready for each possible room; for the last launch, only the least room.
 const std::vector<int32_t>& Behaviours::readies_of(int32_t state, const size_t stage,
                                                    const int32_t role) {
   const auto known = known_readies_.find(key(state, stage, role));
@@ -240,7 +240,7 @@ Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, con
     const std::vector<int32_t>& next = states_.after_leaving(found.state);
     if (next.empty()) break;
     auto at = std::ranges::find_if(next, may_get_there);
-    if (at == next.end()) at = next.begin();  // the room falls only once all have left
+    if (at == next.end()) at = next.begin();  // the room falls only when all have left
     found.moves.push_back(states_.moves_of_leaving(found.state)[at - next.begin()]);
     found.state = *at;
   }

@@ -1,5 +1,5 @@
-// What can become of an SM, as far as it matters to the launches that come. SMs that behave alike
-// are looked at once, whatever is on them.
+// Behaviours of SMs: what can happen to an SM, as far as it matters to arriving launches. SMs that
+// behave alike are explored once, whatever is on them.
 #pragma once
 
 #include <compare>
@@ -18,7 +18,7 @@
 
 namespace tbsched {
 
-// The waiting launches of which none has entered an SM, and none may: a bit for each, by its place.
+// The waiting launches of which none has entered an SM and none may: a bit for each, by its place.
 using Barred = uint8_t;
 static_assert(kMostCounted <= 8);
 inline Barred bit_of(const size_t place) { return static_cast<Barred>(1U << place); }
@@ -26,28 +26,29 @@ inline bool is_barred(const Barred barred, const size_t place) {
   return (barred & bit_of(place)) != 0;
 }
 
-// Who may use an SM.
+// How launches may use an SM.
 struct SmRole {
-  std::vector<bool> takes;   // blocks of each launch that comes, and of the last one
-  std::vector<bool> leaves;  // whether blocks may leave just before that: else later will do
-  std::vector<bool> enters;  // of each that waits
-  bool is_quiet = false;     // nothing enters before something comes
+  std::vector<bool> takes;  // by arrival, the last launch's included: whether it takes blocks
+  std::vector<bool>
+      leaves;  // by arrival: whether blocks may leave just before it; else they leave later
+  std::vector<bool> enters;  // by waiting launch
+  bool is_quiet = false;     // nothing enters before the first arrival
 
   auto operator<=>(const SmRole&) const = default;
 };
 
-// Blocks have left, and some that waited are there: a launch comes.
+// The state of an SM when a launch arrives, after blocks have left and waiting blocks have entered.
 struct Ready {
   int32_t room = 0;
-  bool idle = false;  // where that matters
+  bool idle = false;  // set only where it matters
   std::vector<int32_t>
-      then;  // the successors, by how many of its blocks come; not of the last launch
+      then;  // numbers of successors, by the launch's number of blocks; empty for the last launch
 
   auto operator<=>(const Ready&) const = default;
 };
 
-// One that an SM may get to, if so many blocks that waited have entered; or more, but not of those
-// that are barred. Clusters that take whole TPCs enter on both SMs: so that matters of these.
+// A Ready that an SM may reach if at least this many waiting blocks have entered, but none of those
+// that are barred. Clusters of whole TPCs enter on both SMs, so `barred` matters for them.
 struct Transition {
   int32_t ready = 0;
   BlocksOfEach entered = {};
@@ -57,7 +58,7 @@ struct Transition {
 };
 using Successors = std::vector<Transition>;
 
-// All values, each once, with a number.
+// Numbers distinct values.
 template <typename Value>
 class Numbered {
  public:
@@ -74,21 +75,21 @@ class Numbered {
   std::vector<const Value*> all_;
 };
 
-// For one query. The functions that look at new states throw BudgetExceeded.
+// The behaviours of one query's SMs. Functions that explore new states throw BudgetExceeded.
 class Behaviours {
  public:
-  // All outlive it.
+  // The arguments outlive it.
   Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
              const Query& asked, SmStates& states, Budget& budget);
 
   int32_t role(SmRole role) { return roles_.of(std::move(role)); }
-  // Returns the successors of an SM in a state, before blocks leave for the launch of a stage.
+  // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
   int32_t successors(int32_t state, size_t stage, int32_t role);
   const Successors& transitions(const int32_t successors) const {
     return all_successors_[successors];
   }
   const Ready& ready(const int32_t number) const { return readies_[number]; }
-  // Whether more was looked at than can be.
+  // Whether more states were explored than can occur, because gaps were only counted.
   bool gaps_matter() const { return gaps_matter_; }
   // The moves to a transition, and the state after them.
   struct Moved {
@@ -98,7 +99,7 @@ class Behaviours {
   Moved moves(int32_t state, size_t stage, int32_t role, const Transition& transition);
 
  private:
-  using Key = uint64_t;  // a state, stage and role
+  using Key = uint64_t;  // packs a state, stage and role
   static Key key(int32_t state, size_t stage, int32_t role);
   bool may_be_taken(size_t stage, const SmRole& role) const;
   bool may_leave(size_t stage, const SmRole& role) const;
@@ -118,14 +119,14 @@ class Behaviours {
   const Query& query_;
   SmStates& states_;
   Budget& budget_;
-  bool falls_only_when_idle_;  // the room of an SM for the last launch, by what leaves
-  int32_t room_when_idle_;     // for it
+  bool falls_only_when_idle_;  // room for the last launch falls only when the SM becomes idle
+  int32_t room_when_idle_;     // for the last launch
   Numbered<SmRole> roles_;
   Numbered<Successors> all_successors_;
   Numbered<Ready> readies_;
   std::unordered_map<Key, int32_t> known_successors_;
   std::unordered_map<Key, std::vector<int32_t>> known_readies_;
-  std::map<int32_t, FewestEntered> at_the_end_;  // by the role
+  std::map<int32_t, FewestEntered> at_the_end_;  // by role
   bool gaps_matter_ = false;
 };
 

@@ -46,7 +46,8 @@ const std::vector<FewestWay>& FewestEntered::of(const int32_t state) {
   return known_.at(state);
 }
 
-// What a state leads to that is known leads to nothing new.
+// Explores the new states that can be reached from a state. States that are known lead to no new
+// ones.
 FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
   Fresh fresh;
   std::unordered_map<int32_t, size_t> number;
@@ -79,12 +80,13 @@ FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
   return fresh;
 }
 
-// Blocks of one entrant, from each state to where it is ready so; from there on backwards.
+// Returns, for each new state, the fewest blocks of one entrant that enter until it is ready.
+// Searches backwards from the ready states.
 FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
                                             const size_t entrant) {
   Fewest found(fresh.states.size(), {kNever, kNever});
   budget_.spend(1 + std::ssize(found) / kStepsOfLook);
-  std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by how many have entered
+  std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by number of entered blocks
   const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
     int32_t& own = found[state][is_barred ? 1 : 0];
     if (entered >= own || entered > entrants_[entrant].most) return;

@@ -1,5 +1,5 @@
-// In which ways SMs can be ready in the end, and how few blocks have to enter for that: of all
-// states that lead to each other at once.
+// The ways in which an SM can be ready at the end, and how few blocks must enter for each. States
+// that lead to each other are explored together.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace tbsched {
 
-// The fewest blocks of each entrant that must enter; not always for all in the same way.
+// The fewest blocks of each entrant that must enter; the minima may belong to different histories.
 struct FewestWay {
   int32_t ready;
   std::array<int16_t, kMostEntrants> entered = {};
@@ -27,34 +27,35 @@ class FewestEntered {
  public:
   using ReadyOf = std::function<int32_t(int32_t)>;
 
-  // `ready`: of a state, if nothing happens any more. All but the entrants outlive it.
+  // `ready`: returns the readiness of a state if nothing more happens. All arguments but the
+  // entrants outlive it.
   FewestEntered(SmStates& states, Budget& budget, Entrants entrants, ReadyOf ready)
       : states_(states),
         budget_(budget),
         entrants_(std::move(entrants)),
         ready_(std::move(ready)) {}
 
-  // Returns one for each way to be ready, or two: barred and not. Throws BudgetExceeded.
+  // Returns one way for each readiness, or two: barred and not barred. Throws BudgetExceeded.
   const std::vector<FewestWay>& of(int32_t state);
 
  private:
   static constexpr int32_t kLeaves = -1;
   static constexpr int32_t kNever = std::numeric_limits<int32_t>::max();
 
-  // From a state something leaves, or one of an entrant comes.
+  // A step from a state: a block leaves, or one of an entrant enters.
   struct Step {
     size_t from;
     int32_t entrant;
   };
-  // States that are new, and the steps to each.
+  // New states, and the steps into each state.
   struct Fresh {
     std::vector<int32_t> states = {};
     std::vector<std::vector<Step>> steps_to = {};
-    std::vector<std::vector<Step>> into_known = {};  // of each state in `known`
+    std::vector<std::vector<Step>> into_known = {};  // by state in `known`
     std::vector<int32_t> known = {};
   };
 
-  // By state: not barred, and barred.
+  // By state: the fewest entered blocks, not barred and barred.
   using Fewest = std::vector<std::array<int32_t, 2>>;
 
   Fresh explore(int32_t state);

@@ -9,7 +9,7 @@ namespace tbsched {
 
 namespace {
 
-constexpr int64_t kMostReserved = 1 << 30;  // of all launches
+constexpr int64_t kMostReserved = 1 << 30;  // in bytes, for all launches
 
 }  // namespace
 
@@ -53,7 +53,8 @@ void MemoryGaps::count(const int32_t most, const int32_t configured) {
 }
 
 int32_t MemoryGaps::sure(const int32_t bytes, const int32_t configured, const int32_t unit) const {
-  const int32_t wasted = bytes - (size_ > 0 ? std::gcd(size_, bytes) : unit);  // of a gap, at most
+  const int32_t wasted =
+      bytes - (size_ > 0 ? std::gcd(size_, bytes) : unit);  // upper bound, per gap
   const int64_t free = configured - taken_ - int64_t{gaps_ - 1} * wasted;
   return std::max(sure_pieces(bytes, free, 1, unit), std::max(0, configured - came_) / bytes);
 }

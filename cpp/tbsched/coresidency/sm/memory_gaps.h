@@ -1,4 +1,4 @@
-// The gaps in the shared memory of an SM, where they are only counted.
+// The gaps in the shared memory of an SM, counted but not located.
 #pragma once
 
 #include <algorithm>
@@ -7,24 +7,27 @@
 
 namespace tbsched {
 
-// Memory is a ring. A block takes the beginning of a gap, and one that leaves makes at most one
-// more. So there is never more than one gap for each block that is there.
+// Memory is a ring. A block takes the beginning of a gap, and a block that leaves makes at most one
+// more gap. So there are never more gaps than blocks.
 //
 // At first all free memory is one gap. While blocks of one size come and go, every other gap is a
 // whole multiple of that size.
 class MemoryGaps {
  public:
-  // Blocks of so many bytes may enter, all together, besides those that are committed.
+  // Announces blocks of this total size that may enter, in addition to committed ones.
   void reserve(int64_t bytes);
-  // A block; of an SM that is configured so. One without memory changes nothing.
+  // Adds or removes a block, of an SM with this configuration. A block without memory changes
+  // nothing.
   void commit(int32_t bytes, int32_t configured);
   void enter(int32_t bytes, int32_t configured);
   void leave(int32_t bytes, int32_t configured);
 
   int32_t taken() const { return taken_; }
-  // How many blocks of so many bytes surely fit. All sizes, and `configured`, are whole units.
+  // Returns how many blocks of this size surely fit. All sizes, and `configured`, are multiples of
+  // `unit`.
   int32_t sure(int32_t bytes, int32_t configured, int32_t unit) const;
-  // What matters of it. Before the first block came, that is what may come.
+  // Returns a key: objects with equal keys behave alike. Before the first block it has only the
+  // reserved bytes.
   std::array<int32_t, 4> key(const int32_t configured) const {
     return {gaps_, size_, std::min(came_, configured), reserved_};
   }
@@ -37,12 +40,12 @@ class MemoryGaps {
 
   int32_t taken_ = 0;
   int32_t blocks_ = 0;
-  int32_t gaps_ = 1;      // at most
-  int32_t size_ = kNone;  // of those that came and went since the first one left
-  // Bytes, at most: of all blocks that came since none was there, or may. The first gap has lost no
-  // more.
+  int32_t gaps_ = 1;      // upper bound
+  int32_t size_ = kNone;  // size of the blocks that entered or left since the first one left
+  // Upper bound in bytes of all blocks that arrived since the SM was idle, or may arrive. The first
+  // gap has lost at most this.
   int32_t came_ = 0;
-  int32_t reserved_ = 0;  // of these
+  int32_t reserved_ = 0;  // of came_
 };
 
 }  // namespace tbsched

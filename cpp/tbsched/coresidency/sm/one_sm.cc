@@ -76,7 +76,7 @@ void OneSm::add(const int32_t launch, const int32_t configured) {
   blocks_.push_back({launch, came_[launch]++, footprint});
 }
 
-// Processing blocks are alike, in turn.
+// Processing blocks are interchangeable apart from their turn.
 std::vector<int32_t> OneSm::key() const {
   std::vector<std::array<int32_t, 3>> kinds;
   kinds.reserve(blocks_.size());
@@ -116,8 +116,8 @@ void OneSm::leave(const int32_t launch, const int32_t number) {
   memory_.leave((*demands_)[launch].shared_memory, *configured_);
 }
 
-// Its first processing block, from where the next warp goes, unless it takes as much of all; and
-// its shared memory, where that is looked at.
+// Returns the block's first processing block, counted from the next turn, unless it takes equally
+// much of all; and the position of its shared memory, where gaps are located.
 std::array<int32_t, 2> OneSm::kind_of(const Block& block) const {
   const int32_t count = device_->spec.processing_blocks;
   const bool is_even = (*demands_)[block.launch].warps % count == 0;
@@ -128,7 +128,7 @@ std::array<int32_t, 2> OneSm::kind_of(const Block& block) const {
   return {from_turn, pieces.empty() ? 0 : pieces.front().begin};
 }
 
-// None: it may not enter.
+// Returns nothing if the launch may not enter.
 std::optional<int32_t> OneSm::configured_for(const Demand& demand) const {
   if (!device_->spec.mechanisms.shared_memory_configuration) {
     return device_->spec.shared_memory_configurations.back();

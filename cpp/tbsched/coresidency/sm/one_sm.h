@@ -1,4 +1,4 @@
-// An SM by itself: what blocks come and go, and for how many more it has room.
+// A single SM: blocks arrive and leave, and it has room for some number more.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace tbsched {
 
-// Where blocks have left, gaps in shared memory may have to be looked at one by one: then it
-// matters which of two blocks leaves that are alike in all else. That is rare, and takes long.
+// Where blocks have left, gaps in shared memory may have to be located: then it matters which of
+// two otherwise equal blocks leaves. That is rare, and takes long.
 enum class Gaps : uint8_t { counted, looked_at };
 
-// For how many more blocks there is room: at least, and at most. It is known, but where gaps are
-// counted and matter.
+// Bounds on the number of blocks for which there is room. They differ only if gaps are counted and
+// matter.
 struct RoomRange {
   int32_t least;
   int32_t most;
@@ -27,28 +27,28 @@ struct RoomRange {
 
 class OneSm {
  public:
-  // The demands of all launches. Both outlive it.
+  // `demands`: of all launches. The arguments outlive it.
   OneSm(const Device& device, const std::vector<Demand>& demands, Gaps gaps);
 
   size_t launches() const { return demands_->size(); }
   bool idle() const { return blocks_.empty(); }
-  // Whether a block of the launch is there, or may enter.
+  // Returns whether a block of the launch is there or may enter.
   bool admits(int32_t launch) const;
-  // No blocks of other launches are there.
+  // Returns whether only blocks of these launches are there.
   bool has_only(const std::vector<int32_t>& launches) const;
-  // What matters of it: SMs with the same key stay alike, whatever comes and goes.
+  // Returns a key: SMs with equal keys stay equal, whatever arrives and leaves.
   std::vector<int32_t> key() const;
   RoomRange rooms(int32_t launch) const;
-  // How the SM may be configured for a block that enters, where there may be room: where gaps are
-  // counted it may fit none of them. An SM that is taken as it is left stays as it was.
+  // Returns the configurations with which a block may enter. If gaps are counted, none of its
+  // memory may fit. An SM that is taken just after blocks left keeps its configuration.
   std::vector<int32_t> may_enter(int32_t launch) const;
-  // So many blocks of a launch may enter.
+  // Announces that this number of a launch's blocks may enter.
   void reserve(int32_t launch, int32_t blocks);
-  // One block, for which there may be room.
+  // Places one block, for which there may be room.
   void commit(int32_t launch);
   void enter(int32_t launch, int32_t configured);
-  // Returns one of each kind of blocks of a launch that are alike. They are numbered as they came,
-  // from 0.
+  // Returns one block of each kind of equal blocks of a launch. Blocks are numbered from 0 in the
+  // order of arrival.
   std::vector<int32_t> distinct(int32_t launch) const;
   void leave(int32_t launch, int32_t number);
 
@@ -67,12 +67,12 @@ class OneSm {
   const Device* device_;
   const std::vector<Demand>* demands_;
   Gaps gaps_;
-  bool is_pooled_;  // shared memory
-  int32_t unit_;    // of it
-  SmState state_;   // where gaps are counted, without shared memory
+  bool is_pooled_;  // whether shared memory is pooled
+  int32_t unit_;    // unit of shared memory
+  SmState state_;   // without shared memory where gaps are counted
   std::vector<Block> blocks_;
-  std::vector<int32_t> came_;          // blocks of each launch
-  std::optional<int32_t> configured_;  // none: it has always been idle
+  std::vector<int32_t> came_;          // number of blocks of each launch that have arrived
+  std::optional<int32_t> configured_;  // nullopt: it has always been idle
   MemoryGaps memory_;
   bool is_entered_ = false;
   uint32_t next_owner_ = 0;

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMostReached = 200'000;
 constexpr size_t kMostKept = 5'000;
 constexpr size_t kMostStates = 100'000;
-constexpr size_t kMostNodes = 400'000;  // of one question; each has a KB or two
+constexpr size_t kMostNodes = 400'000;  // of one question, of one or two KB each
 constexpr int64_t kLooksOfNew = 20;
 constexpr int64_t kLooksOfKnown = 10;
 
@@ -117,7 +117,7 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
   return all;
 }
 
-// Counts the blocks of one of the entrants.
+// Explores the states, minimising the number of entered blocks of one entrant.
 std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrants,
                                     const size_t counted) {
   std::vector<Reached> found;

@@ -1,4 +1,4 @@
-// What can become of an SM: each state that comes up, once.
+// The states of an SM that occur, each stored once, and the moves between them.
 #pragma once
 
 #include <array>
@@ -17,77 +17,78 @@
 
 namespace tbsched {
 
-// A block leaves, or one comes that waited.
+// A block leaves, or a waiting block enters.
 struct Move {
   int32_t launch;
-  int32_t kind;  // which of OneSm::distinct, or of OneSm::may_enter
+  int32_t kind;  // index into OneSm::distinct or OneSm::may_enter
   bool enters;
 };
 
-// A launch that waits, of which so many blocks may enter.
+// A waiting launch, and the most of its blocks that may enter.
 struct Entrant {
   int32_t launch;
   int32_t most;
-  bool in_tpcs;  // in clusters that take whole ones: so it matters whether any has entered
+  bool in_tpcs;  // its clusters take whole TPCs: so it matters whether any has entered
 
   auto operator<=>(const Entrant&) const = default;
 };
 constexpr size_t kMostEntrants = 3;
 using Entrants = std::vector<Entrant>;
-// Whether an SM may bar them: then it is told apart whether one has entered.
+// Returns whether an SM may bar the entrants: then states are distinguished by whether one has
+// entered.
 inline bool may_be_barred(const Entrants& entrants) {
   return entrants.size() == 1 && entrants.front().in_tpcs;
 }
 
-// A state after some moves. Of each entrant as few blocks have entered as can be: not always of all
-// in the same way. Of one Entrant::in_tpcs a state may be there twice: where none has entered, too.
+// A state after some moves, with the fewest entered blocks of each entrant; the minima may belong
+// to different histories. With an Entrant::in_tpcs a state may occur twice: also with none entered.
 struct Reached {
   int32_t state;
-  bool is_barred = false;  // none has come, and none finds room in the end: see may_be_barred
+  bool is_barred = false;  // none has entered, and none finds room at the end: see may_be_barred
   std::array<int16_t, kMostEntrants> entered = {};
-  int32_t before = -1;  // which of those that are reached; none: there is no move
+  int32_t before = -1;  // index of the predecessor; -1: there was no move
   Move move = {};
 };
 
-// The functions that look at new states throw BudgetExceeded.
+// Functions that explore new states throw BudgetExceeded.
 class SmStates {
  public:
-  // Blocks of these launches may leave. All outlive it.
+  // `leaving`: launches whose blocks may leave. The arguments outlive it.
   SmStates(const std::vector<int32_t>& leaving, Budget& budget)
       : leaving_(leaving), budget_(budget) {}
 
-  // Between two questions: numbers of states are void then.
+  // Forgets all states if there are many. Numbers of states become invalid.
   void forget_if_many();
   int32_t of(const OneSm& sm);
   bool idle(const int32_t state) const { return nodes_[state].sm.idle(); }
   RoomRange rooms(int32_t state, int32_t launch);
-  // One block, for which there may be room.
+  // Places one block, for which there may be room.
   int32_t with_one_more(int32_t state, int32_t launch);
-  // Each state that is reached if one more block leaves, and how.
+  // Returns each state that is reached if one more block leaves; moves_of_leaving() has the moves.
   const std::vector<int32_t>& after_leaving(int32_t state);
   const std::vector<Move>& moves_of_leaving(int32_t state);
-  // The same if a block of a launch enters, in each way of OneSm::may_enter.
+  // Returns the states after a block of a launch enters, one for each way of OneSm::may_enter.
   const std::vector<int32_t>& after_entering(int32_t state, int32_t launch);
-  // Whether a block of the launch is there, or may enter.
+  // Returns whether a block of the launch is there or may enter.
   bool admits(const int32_t state, const int32_t launch) const {
     return nodes_[state].sm.admits(launch);
   }
-  // Whether all that is there may leave.
+  // Returns whether all blocks that are there may leave.
   bool may_become_idle(int32_t state) const;
-  // Every state that is reached if blocks leave and some enter; those with fewer of the first
-  // entrant come first. More than kMostEntrants are too many ways.
+  // Returns every state that is reached if blocks leave and enter, sorted by the number of entered
+  // blocks of the first entrant. Throws for more than kMostEntrants entrants.
   using AllReached = std::shared_ptr<const std::vector<Reached>>;
   AllReached reached(int32_t state, const Entrants& entrants);
 
  private:
   struct Node {
     OneSm sm;
-    std::vector<std::optional<RoomRange>> rooms;  // for each launch, where known
+    std::vector<std::optional<RoomRange>> rooms;  // by launch, where known
     std::vector<int32_t> with_one_more;
-    bool has_left = false;  // whether these are known:
+    bool has_left = false;  // whether the next two are known
     std::vector<int32_t> after_leaving = {};
     std::vector<Move> moves_of_leaving = {};
-    std::map<int32_t, std::vector<int32_t>> after_entering = {};  // by the launch, where known
+    std::map<int32_t, std::vector<int32_t>> after_entering = {};  // by launch, where known
   };
   static constexpr int32_t kUnknown = -1;
   const Node& left(int32_t state);
@@ -97,7 +98,7 @@ class SmStates {
   Budget& budget_;
   std::deque<Node> nodes_;
   std::map<std::vector<int32_t>, int32_t> known_;               // by their keys
-  std::map<std::pair<int32_t, Entrants>, AllReached> reached_;  // unless they are many
+  std::map<std::pair<int32_t, Entrants>, AllReached> reached_;  // except large results
 };
 
 }  // namespace tbsched

@@ -10,7 +10,8 @@ namespace {
 
 constexpr int kAttempts = 64;
 
-// The SMs with another number of blocks of the first launch that is not as it was seen.
+// Returns the SMs on which the first launch that differs from the recording has another number of
+// blocks.
 std::vector<int32_t> differing(const std::vector<LaunchTrace>& launches,
                                const std::span<const SeenLaunch> seen, const int32_t sms) {
   std::vector<int32_t> surplus(sms);

@@ -1,4 +1,4 @@
-// A recorded sequence whose races end as they did.
+// Predictions in which races end as they were recorded.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 
 namespace tbsched {
 
-// Where the blocks of a launch were.
+// The recorded SMs of a launch's blocks.
 struct SeenLaunch {
   std::span<const int32_t> smid;        // before the next event
   std::span<const int32_t> final_smid;  // after all events
 };
 
-// As predict(), with each block that finds room while others leave where it was seen, if it could
-// go there. In which order blocks left an SM nobody saw: several are tried.
+// As predict(), but each block that finds room while others leave goes where it was recorded, if it
+// can. The order in which blocks left an SM is not recorded: several orders are tried.
 std::vector<LaunchTrace> predict_as_recorded(const Model& model, const Sequence& sequence,
                                              InitialState state, std::span<const SeenLaunch> seen);
 

@@ -1,4 +1,4 @@
-// What a campaign asks of many sequences at once.
+// Predictions of many sequences at once, as campaigns need them.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,25 @@
 
 namespace tbsched {
 
-// Of a sequence up to and with the first launch that is not placed whole.
+// The prediction of a sequence up to and including the first launch that is not placed whole.
 struct UntilRefused {
-  std::vector<int32_t> smid;  // of all blocks, launch after launch
+  std::vector<int32_t> smid;  // of all blocks, by launch
   int64_t events = 0;
-  Refusal limiter = Refusal::none;  // of that launch
+  Refusal limiter = Refusal::none;  // of the first launch that is not placed whole
 };
 
-// Each sequence by itself, on an idle GPU in `state`. Throws std::invalid_argument naming the first
-// sequence at fault by its number.
+// Predicts each sequence separately, on an idle GPU in `state`. Throws std::invalid_argument naming
+// the first sequence at fault by its number.
 std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
                                                 InitialState state, int32_t threads);
 
-// Of each launch of sequences of one launch, how many of its blocks the driver would allow if it is
-// cooperative. Throws as above.
+// Returns, for sequences of one launch each, how many of its blocks the driver would allow if it
+// were cooperative. Throws as above.
 std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table);
 
-// For each sequence the first of `states` that puts every block where it was seen, or -1. `seen` is
-// of each sequence; throws std::invalid_argument else, and as above.
+// Returns, for each sequence, the index of the first of `states` that places every block where it
+// was observed, or -1. `seen`: one array for each sequence; throws std::invalid_argument otherwise,
+// and as above.
 std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
                                      std::span<const InitialState> states,
                                      std::span<const std::span<const int32_t>> seen,

@@ -1,4 +1,4 @@
-// Which latent state an idle device was in, by where blocks went.
+// Infers the latent state of an idle device from where blocks went.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace tbsched {
 
-// The first of `states` from which every block is predicted where it was seen before the next
-// event, launch after launch. Most states are given up at the first launch.
+// Returns the index of the first of `states` in which every block is predicted where it was
+// observed before the next event. Most states are eliminated at the first launch.
 std::optional<size_t> matching_state(const Model& model, const Sequence& sequence,
                                      std::span<const InitialState> states,
                                      std::span<const int32_t> seen);

@@ -11,7 +11,7 @@
 namespace tbsched {
 namespace {
 
-// Of each launch, its blocks on each SM before the next event.
+// Returns, for each launch, the number of its blocks on each SM before the next event.
 std::vector<int32_t> occupancy(const std::vector<LaunchTrace>& launches, const int32_t sms) {
   std::vector<int32_t> blocks(launches.size() * sms);
   auto row = blocks.begin();

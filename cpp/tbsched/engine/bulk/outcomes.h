@@ -1,4 +1,4 @@
-// What can come of a sequence in which blocks find room while others leave.
+// The possible outcomes of a sequence in which blocks find room while others leave.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace tbsched {
 
 struct Outcome {
   std::vector<LaunchTrace> launches;
-  int32_t races = 0;  // of how many it came
+  int32_t races = 0;  // number of races that ended in it
 };
 
-// Of so many races, the outcomes that differ in the number of blocks that a launch has on an SM
-// before the next event; the likeliest first. A sequence without a race has one.
+// Simulates `races` races, and returns the outcomes that differ in how many blocks a launch has on
+// an SM before the next event, the most frequent first. A sequence without a race has one outcome.
 std::vector<Outcome> outcomes(const Model& model, const Sequence& sequence, InitialState state,
                               int32_t races);
 

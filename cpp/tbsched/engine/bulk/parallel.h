@@ -1,4 +1,4 @@
-// Work on many sequences, several at once.
+// Runs work on many sequences in parallel.
 #pragma once
 
 #include <atomic>
@@ -14,8 +14,8 @@
 
 namespace tbsched {
 
-// Calls work(k) for every k below `count` on so many threads. Throws what the first of them threw;
-// a std::invalid_argument with its number after `each`.
+// Calls work(k) for every k below `count` on `threads` threads. Rethrows the exception of the
+// smallest k; a std::invalid_argument names `each` and its number.
 inline void for_each_sequence(const size_t count, const int32_t threads,
                               const std::function<void(size_t k)>& work,
                               const std::string_view each = "sequence") {

@@ -1,4 +1,4 @@
-// Where blocks are before the next event, launch after launch.
+// The SMs of blocks before the next event, by launch.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ class Places final : public Observer {
   }
   void on_settled(int32_t) override { newest_ = -1; }
 
-  // Of all blocks so far.
+  // By launch and block, for all launches so far.
   std::vector<int32_t>& smid() { return smid_; }
-  // What refused the blocks of the last launch that were not placed.
+  // Returns what refused the remaining blocks of the last launch.
   Refusal limiter() const { return limiter_; }
 
  private:

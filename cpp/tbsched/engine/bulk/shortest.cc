@@ -15,12 +15,12 @@
 namespace tbsched {
 namespace {
 
-// The best so far, of all threads.
+// The best order so far, shared by all threads.
 class Best {
  public:
   explicit Best(const int64_t limit_ns) : limit_ns_(limit_ns) {}
 
-  // What an order must stay below: of equally good ones the first counts.
+  // Returns the makespan below which an order must be: of equally good orders the first one wins.
   int64_t limit(const size_t order) const {
     const std::scoped_lock lock(mutex_);
     return found_ && order < found_->order ? limit_ns_ + 1 : limit_ns_;
@@ -52,7 +52,7 @@ Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order
   return result;
 }
 
-// The time before a call belongs to what is called.
+// Rearranges gaps: the gap before a call moves with the call.
 HostCalls arranged(const HostCalls& calls, const std::span<const int32_t> order) {
   const auto* const given = std::get_if<CallGaps>(&calls);
   if (given == nullptr) return calls;

@@ -1,4 +1,4 @@
-// In which order of its launches a program ends soonest.
+// The order of launches in which a program ends soonest.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 namespace tbsched {
 
 struct Shortest {
-  size_t order;  // which of them
+  size_t order;  // its index
   int64_t makespan_ns;
 };
 
-// The first of the orders of the shortest makespan, if that is less than `limit_ns`; several are
-// tried at once. `orders`: for each, the numbers of all events of the timed sequence. `calls`:
-// gaps, which move with their events, or an interval. Throws std::invalid_argument for anything
-// else, and as predict_timeline().
+// Returns the first order with the shortest makespan, if that is less than `limit_ns`; several
+// orders are tried in parallel. `orders`: for each order, the numbers of all events of the timed
+// sequence. `calls`: gaps, which move with their events, or an interval. Throws
+// std::invalid_argument for anything else, and as predict_timeline().
 std::optional<Shortest> shortest_order(const Model& model, const Sequence& sequence,
                                        std::span<const int32_t> orders, InitialState state,
                                        const HostCalls& calls, int64_t limit_ns, int32_t threads);

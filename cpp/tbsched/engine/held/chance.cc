@@ -8,8 +8,8 @@ namespace tbsched {
 namespace {
 
 // Measured, in nanoseconds. The first block of a launch learns from the host that it may leave, and
-// tells the others. Those in the farther GPCs learn it later, unless all do at once: that depends
-// on where the word is. So does which GPCs of either side are a little late.
+// notifies the others. Blocks in the farther GPCs learn it later, or all at the same time: that
+// depends on where the word is. So does which half of the GPCs on each side is a little late.
 constexpr double kOthersNs = 300;
 constexpr double kFartherNs = 80;
 constexpr double kAtOnce = 0.2;
@@ -29,14 +29,14 @@ constexpr std::array<Side, 8> kSides{{
     {false, false},
     {true, false},
 }};
-// A block leaves when it sees the global timer move on. That has steps.
+// A block leaves when it sees the global timer advance. The timer advances in steps.
 constexpr double kStepNs = 32;
 constexpr double kSeesStepNs = 20;
-// From when a block is placed until it can leave.
+// Time from when a block is placed until it can leave.
 constexpr double kStartNs = 5000;
 
-// Fitted: how long the scheduler takes to see which SMs have room, to give each of them one block,
-// to look for room for clusters, and to place one.
+// Fitted: how long the scheduler takes to find the SMs with room, to give each of them one block,
+// to find room for clusters, and to place a cluster.
 constexpr double kLookNs = 8;
 constexpr double kLevelNs = 5;
 constexpr double kClusterLookNs = 30;
@@ -53,7 +53,7 @@ Chance::Chance(const Device& device, const uint64_t seed)
       first_half_is_late_(below(2) < 1),
       blocks_of_sm_(device.spec.sms) {}
 
-// From 0 up to, but not with, the limit.
+// Returns a random number in [0, limit).
 double Chance::below(const double limit) {
   return limit * static_cast<double>(random_() >> 11) * 0x1p-53;
 }
@@ -63,7 +63,7 @@ void Chance::wait(const double leaves_ns, const Leaver& leaver) {
   std::ranges::push_heap(waiting_, later<Timed, Timed>);
 }
 
-// When blocks on the SM learn it, from when the nearest do.
+// Returns how much later than the nearest blocks those on the SM learn that they may leave.
 double Chance::learns_ns(const int32_t sm) {
   const int32_t gpc = device_.topology.gpc_of_sm[sm];
   const double ns = below(kSpreadNs);
@@ -107,7 +107,7 @@ bool Chance::may_turn() {
   return !wants_to_turn_;
 }
 
-// The most blocks of the launch that went to one SM.
+// Returns the most blocks of the launch that went to one SM.
 double Chance::levels(const std::span<const int32_t> sms) {
   int32_t most = 0;
   for (const int32_t sm : sms) most = std::max(most, ++blocks_of_sm_[sm]);

@@ -1,5 +1,5 @@
-// One of the orders of leaving that chance brings about, as seen on an H200 and an H100 whose
-// blocks wait for a word in memory (the launcher's do).
+// A random order of leaving, with the distribution observed on an H200 and an H100 whose blocks
+// wait for a word in memory, as the launcher's do.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@ namespace tbsched {
 
 class Chance final : public Race {
  public:
-  // The same seed gives the same order. The device outlives it.
+  // Equal seeds give equal orders. The device outlives it.
   Chance(const Device& device, uint64_t seed);
 
   void tell(std::span<const Leaver> leavers, bool have_started) override;
-  // Those that left while the scheduler was busy.
+  // Returns the blocks that left while the scheduler was busy.
   std::vector<Leaver> next() override;
   bool over() const override { return waiting_.empty() && !wants_to_turn_; }
   void placed(std::span<const int32_t> sms, int32_t cluster) override;
@@ -41,14 +41,14 @@ class Chance final : public Race {
 
   const Device& device_;
   std::mt19937_64 random_;
-  double far_ns_;               // how much later the farther GPCs learn it
-  bool first_half_is_late_;     // of the GPCs on either side
-  std::vector<Timed> waiting_;  // a heap, the first to leave in front
-  double now_ns_ = 0;           // when the scheduler looks next
-  double turn_ns_ = 0;          // from when on it may turn to another launch
+  double far_ns_;               // additional delay of the farther GPCs
+  bool first_half_is_late_;     // of the GPCs on each side
+  std::vector<Timed> waiting_;  // a heap with the next block to leave in front
+  double now_ns_ = 0;           // when the scheduler next visits launches
+  double turn_ns_ = 0;          // when it may turn to another launch
   bool wants_to_turn_ = false;
   bool mattered_ = false;
-  std::vector<int32_t> blocks_of_sm_;  // of the last launch placed
+  std::vector<int32_t> blocks_of_sm_;  // of the launch placed last
 };
 
 }  // namespace tbsched

@@ -137,8 +137,8 @@ void HeldEngine::let_successor(const int32_t index) {
   if (successor >= 0 && finished(index)) scheduler_.enqueue(successor);
 }
 
-// A released launch's blocks exit as soon as they are placed, which makes room for more, so it goes
-// on until nothing moves.
+// Places blocks until nothing changes: blocks of a released launch exit as soon as they are placed,
+// which makes room for more.
 void HeldEngine::place_waiting() {
   do {
     moved_ = false;
@@ -191,7 +191,7 @@ void HeldEngine::leave(const Leaver& leaver) {
   let_successor(leaver.launch);
 }
 
-// Blocks in the way leave, since the race says that they did.
+// Blocks that are in the way leave, since the race says that they did.
 std::optional<std::span<const int32_t>> HeldEngine::where(const int32_t launch,
                                                           const int32_t first_block) {
   const Demand& demand = scheduler_.demand(launch);

@@ -19,40 +19,40 @@
 namespace tbsched {
 
 struct HeldOptions {
-  // one_by_one: each block has a footprint of its own.
+  // one_by_one: each block has its own footprint.
   BlockScheduler::Leaving leaving = BlockScheduler::Leaving::together;
   SmMemory memory = {};
-  // In which order the blocks of a released launch leave, which outlives the engine; none: all at
-  // once. Needs blocks that leave one by one.
+  // The order in which blocks of a released launch leave; nullptr: all at once. It outlives the
+  // engine, and needs blocks that leave one by one.
   Race* race = nullptr;
 };
 
 class HeldEngine : private Observer {
  public:
-  // The model and the observers outlive it. Throws std::invalid_argument for one that is null.
+  // The model and the observers outlive it. Throws std::invalid_argument for a null observer.
   HeldEngine(const Model& model, InitialState state, std::vector<Observer*> observers,
              HeldOptions options = {});
 
-  // Throws std::invalid_argument for a launch that step() refuses for another reason than its size.
+  // Throws std::invalid_argument for a launch that step() refuses, other than for its size.
   static void check(const Launch& launch, size_t index);
 
   // Throws std::invalid_argument for a launch that can never fit, has a duration or is in the
-  // legacy stream or a stream of a negative number, for a release of a launch that is not there or
-  // is released already, and for CUDA events; the state is then as before.
+  // legacy stream or a stream of a negative number, for a release of a launch that does not exist
+  // or is released already, and for CUDA events; the state is then unchanged.
   void step(const Event& event);
-  // One block of a launch that is not released exits. Needs blocks that leave one by one. Throws
-  // std::invalid_argument for one that is not there.
+  // Lets one block of a launch that is not released exit. Needs blocks that leave one by one.
+  // Throws std::invalid_argument for a block that is not resident.
   void let_leave(int32_t launch, int32_t block);
 
-  // What is held now, by launch.
+  // Returns the resident blocks, by launch.
   Snapshot snapshot() const;
 
  private:
   struct LaunchState {
     int32_t successor = -1;  // the launch after it in its stream, or -1
     bool released = false;
-    int32_t leaving = 0;              // blocks that were told to leave and are there
-    std::vector<Footprint> resident;  // of no blocks: it has left by itself
+    int32_t leaving = 0;              // released blocks that are still resident
+    std::vector<Footprint> resident;  // a footprint of 0 blocks has left
   };
 
   void on_place(const PlacedBlocks& placed) override;

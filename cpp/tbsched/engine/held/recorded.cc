@@ -8,7 +8,7 @@
 
 namespace tbsched {
 
-// A number of chance below the limit; 0 where the seed is 0.
+// Returns a random number below the limit; 0 for seed 0.
 size_t Recorded::below(const size_t limit, const int32_t sm) {
   asked_chance_ = asked_chance_ || limit > 1;
   return seeds_[sm] == 0 ? 0 : random_of_sm_[sm]() / 64 % limit;
@@ -20,7 +20,7 @@ void Recorded::tell(const std::span<const Leaver> leavers, bool) {
   over_ = false;
 }
 
-// All that are left, if nothing that was recorded can happen before.
+// Returns all blocks that may leave, if nothing that was recorded can happen before.
 std::vector<Leaver> Recorded::next() {
   const bool moved = std::exchange(moved_, false);
   const auto stays = [&](const Leaver& leaver) { return moved && !below(2, leaver.footprint.sm); };

@@ -1,4 +1,4 @@
-// A race that went as somebody recorded it.
+// A race that goes as it was recorded.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@
 
 namespace tbsched {
 
-// A recording tells where blocks went, not when blocks left. What is left open is up to a seed for
-// each SM. With seed 0 a block leaves once another one goes to its SM that needs the room, the
-// oldest first, and the others leave after that.
+// A recording has where blocks went, not when blocks left. A seed for each SM determines the rest.
+// With seed 0 the oldest block leaves when another one goes to its SM and needs the room; the
+// others leave after that.
 class Recorded final : public Race {
  public:
-  // `final_smid`: of each launch where its blocks were after all events.
+  // `final_smid`: the SMs of each launch's blocks after all events.
   Recorded(std::vector<std::span<const int32_t>> final_smid, std::span<const uint32_t> seed_of_sm)
       : final_smid_(std::move(final_smid)),
         seeds_(seed_of_sm),
@@ -31,7 +31,7 @@ class Recorded final : public Race {
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block,
                                                 int32_t blocks) override;
   std::optional<Leaver> take(int32_t sm) override;
-  // Whether the seeds have decided anything.
+  // Whether the seeds have determined anything.
   bool asked_chance() const { return asked_chance_; }
 
  private:
@@ -43,7 +43,7 @@ class Recorded final : public Race {
   std::vector<Leaver> leavers_;
   bool moved_ = false;  // since next()
   bool asked_chance_ = false;
-  bool over_ = true;  // also nothing more that was recorded can happen
+  bool over_ = true;  // also if nothing more that was recorded can happen
 };
 
 }  // namespace tbsched

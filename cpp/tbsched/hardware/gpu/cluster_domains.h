@@ -1,5 +1,5 @@
-// Where a thread block cluster can be: all its blocks start together, on different SMs of one GPC,
-// or on the two SMs of one TPC that belongs to no GPC.
+// Where a thread block cluster can be placed: all its blocks start together, on different SMs of
+// one GPC, or on the two SMs of one TPC that belongs to no GPC.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace tbsched {
 
-// SMs that a cluster can spread over, by TPC.
+// SMs over which a cluster can spread, by TPC.
 struct ClusterDomain {
   int32_t gpc;  // -1: a TPC of no GPC
   std::vector<std::vector<int32_t>> tpcs;
@@ -22,10 +22,11 @@ struct ClusterDomain {
   int32_t sms() const;
 };
 
-// TPCs of no GPC first, then the GPCs: the order of preference among equals.
+// Returns the domains in the order of preference among equals: TPCs of no GPC first, then the GPCs.
 std::vector<ClusterDomain> cluster_domains(const Topology& topology);
 
-// The blocks of the largest cluster that fits SMs of which `may_use` is true, while they are idle.
+// Returns the size of the largest cluster that fits the SMs for which `may_use` is true, while they
+// are idle.
 template <typename MayUse>
 int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mechanisms& mechanisms,
                         const MayUse& may_use) {
@@ -33,13 +34,13 @@ int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mech
   for (const ClusterDomain& domain : domains) {
     const bool is_out = domain.gpc < 0 && !mechanisms.clusters_use_singletons;
     if (is_out || domain.tpcs.empty()) continue;
-    ptrdiff_t whole = 0;  // SMs of TPCs of which all may be used
-    ptrdiff_t parts = 0;  // and of the others
+    ptrdiff_t whole = 0;  // SMs of TPCs that may be used whole
+    ptrdiff_t parts = 0;  // usable SMs of the other TPCs
     for (const auto& tpc : domain.tpcs) {
       const ptrdiff_t sms = std::ranges::count_if(tpc, may_use);
       (sms == std::ssize(tpc) ? whole : parts) += sms;
     }
-    // Less than a TPC is left to them.
+    // Clusters use less than a TPC of these.
     if (mechanisms.clusters_take_whole_tpcs) {
       parts = std::min(parts, std::ssize(domain.tpcs.front()) - 1);
     }
@@ -48,7 +49,7 @@ int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mech
   return largest;
 }
 
-// Whether a TPC of no GPC takes a cluster of this size.
+// Returns whether a TPC of no GPC takes a cluster of this size.
 bool fits_a_singleton(std::span<const ClusterDomain> domains, int32_t cluster);
 
 }  // namespace tbsched

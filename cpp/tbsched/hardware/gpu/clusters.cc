@@ -55,8 +55,8 @@ void ClusterSearch::next() {
   find();
 }
 
-// Which SMs take a cluster follows from which have more room than others. So what was taken from
-// all of them evenly is taken again and again, as long as all have room.
+// The choice depends only on differences of room between SMs. So a sequence of clusters that takes
+// equally much from all SMs is repeated as long as all have room.
 void ClusterSearch::fill_without_placing(const std::span<int32_t> by_sm) {
   std::vector<Candidate> before;
   while (fit_.room.blocks > 0) {
@@ -99,7 +99,7 @@ void ClusterSearch::next_without_placing() {
   find();
 }
 
-// A TPC, of which SMs may share a configuration.
+// Examines a whole TPC, since its SMs may share a configuration.
 void ClusterSearch::look_at(const size_t first, const size_t end) {
   for (size_t k = first; k < end; ++k) {
     candidates_[k].room = room_on(candidates_[k].sm, *demand_, *gpu_);
@@ -120,7 +120,7 @@ void ClusterSearch::choose_first_free(const size_t wanted) {
 }
 
 void ClusterSearch::choose_balanced(const size_t wanted) {
-  // Not a heap: candidates are few, and the first of equals counts.
+  // A heap would be slower: candidates are few, and among equals the first one counts.
   for (size_t block = 0; block < wanted; ++block) {
     Candidate& most = *std::ranges::max_element(candidates_, {}, &Candidate::room);
     if (most.room.blocks == 0) break;
@@ -136,8 +136,8 @@ void ClusterSearch::choose_balanced(const size_t wanted) {
 
 void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
-  // The order among equals is part of each order: a stable sort would take memory. Of the rest the
-  // order does not matter.
+  // The order among equals is part of the key: a stable sort would allocate memory. The order of
+  // the rest does not matter.
   const auto looked_at = static_cast<ptrdiff_t>(std::min(tpcs_.size(), wanted / least_sms_ + 1));
   std::ranges::partial_sort(tpcs_, tpcs_.begin() + looked_at, [&](const Tpc& a, const Tpc& b) {
     return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);

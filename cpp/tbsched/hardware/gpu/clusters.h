@@ -12,15 +12,15 @@
 
 namespace tbsched {
 
-// Whether clusters may have several blocks on an SM: where one block is all that the launch needs
-// an SM to hold, nothing is gained by spreading.
+// Returns whether clusters may have several blocks on an SM: if the launch needs an SM to hold only
+// one block, it gains nothing by spreading.
 bool is_balanced(const Demand& demand, const DeviceSpec& spec);
-// Whether an idle domain has the SMs for a cluster. A GPC of few SMs takes a larger cluster that is
-// balanced. A TPC of no GPC does so for launches in a partition: those on the whole GPU leave it
-// out (sim/sm_groups).
+// Returns whether an idle domain has the SMs for a cluster. A GPC of few SMs takes a larger cluster
+// that is balanced. So does a TPC of no GPC for launches in a partition: launches on the whole GPU
+// do not use it (sim/sm_groups).
 bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
 
-// How good an SM is for a block of a cluster. An idle SM comes before any other.
+// The room of an SM for a block of a cluster. An idle SM comes before any other.
 struct ClusterRoom {
   bool idle = false;
   int32_t blocks = 0;
@@ -29,29 +29,29 @@ struct ClusterRoom {
 };
 
 struct ClusterFit {
-  ClusterRoom room;          // of the SM with the least; no blocks: nowhere
+  ClusterRoom room;          // of the SM with the least room; 0 blocks: the cluster fits nowhere
   std::vector<int32_t> sms;  // in the order of the cluster's blocks
 };
 
-// Where a domain takes the clusters of a launch, one after the other. Keeps its memory from one
-// launch to the next.
+// The search for the SMs of a launch's clusters in one domain, one cluster after the other. Keeps
+// its memory from one launch to the next.
 class ClusterSearch {
  public:
-  // Looks at the whole domain. All outlive the search.
+  // Examines the whole domain. The arguments outlive the search.
   void begin(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
-  // After a cluster was placed there: looks at those TPCs again.
+  // Examines the TPCs again on which a cluster was placed.
   void next();
-  // As if all clusters that it takes had been placed there, where each block leaves room for
-  // exactly one less. Adds the blocks of each SM.
+  // Adds to `by_sm` the blocks of all clusters that the domain takes, without placing them. Each
+  // block must leave room for exactly one less.
   void fill_without_placing(std::span<int32_t> by_sm);
 
-  // Where the domain would take a cluster, if anywhere.
+  // Returns where the domain would take a cluster, if anywhere.
   //
-  // Whole TPCs, those with the most room on their worse SM first, and for what is left over of an
-  // odd cluster the single SM with the most room, rather one whose neighbour has less.
+  // A cluster takes whole TPCs, those with the most room on their worse SM first. The odd block of
+  // a cluster takes the single SM with the most room, preferably one whose neighbour has less.
   //
-  // A launch that needs an SM to hold one block is balanced instead: each block goes to the SM with
-  // the most room, whatever its TPC, and a cluster may have several blocks on an SM.
+  // A launch that needs an SM to hold only one block is balanced instead: each block goes to the SM
+  // with the most room, whatever its TPC, and a cluster may have several blocks on an SM.
   const ClusterFit& fit() const { return fit_; }
 
  private:
@@ -60,11 +60,11 @@ class ClusterSearch {
     size_t first_of_tpc;  // among the candidates
     size_t end_of_tpc;
     ClusterRoom room = {};
-    ClusterRoom room_beside = {};  // the least of its TPC
-    int32_t taken = 0;             // blocks of the cluster, while it is chosen
+    ClusterRoom room_beside = {};  // the least room in its TPC
+    int32_t taken = 0;             // blocks of the cluster that is being chosen
   };
   struct Tpc {
-    size_t first;  // of its candidates
+    size_t first;  // index of its first candidate
     size_t end;
 
     size_t sms() const { return end - first; }
@@ -81,10 +81,10 @@ class ClusterSearch {
 
   const Demand* demand_ = nullptr;
   const GpuState* gpu_ = nullptr;
-  std::vector<Candidate> candidates_;  // by SM; none: it takes no cluster
+  std::vector<Candidate> candidates_;  // by SM; empty: the domain takes no cluster
   std::vector<Tpc> tpcs_;
   size_t sms_per_tpc_ = 1;
-  size_t least_sms_ = 1;  // of a TPC: the last one may have fewer
+  size_t least_sms_ = 1;  // the fewest SMs of a TPC: the last one may have fewer
   std::vector<Candidate> singles_;
   std::vector<Candidate> chosen_;
   ClusterFit fit_;

@@ -1,4 +1,4 @@
-// Commits blocks of a launch to the SMs that a policy chooses, and keeps what they hold of them.
+// Commits blocks of a launch to the SMs that a policy chooses, and keeps their footprints.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace tbsched {
 
 class Commit {
  public:
-  // `one_by_one`: each block has a footprint of its own, else those that come together to an SM
-  // have one. All three outlive it.
+  // `one_by_one`: each block has its own footprint; else blocks that go to an SM together share
+  // one. All arguments outlive it.
   Commit(GpuState& gpu, const Demand& demand, const bool one_by_one,
          std::vector<Footprint>& footprints)
       : gpu_(gpu), demand_(demand), one_by_one_(one_by_one), footprints_(footprints) {}

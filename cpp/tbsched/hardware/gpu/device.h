@@ -1,4 +1,5 @@
-// A device, and what follows from its spec alone: computed once, for any number of predictions.
+// A device, with tables that depend on its spec alone. Computed once, for any number of
+// predictions.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@ struct SmRange {
 };
 
 struct Device {
-  // Throws std::invalid_argument where the spec makes no sense.
+  // Throws std::invalid_argument for an invalid spec.
   explicit Device(DeviceSpec device_spec);
 
   DeviceSpec spec;
   Topology topology;
   SmState empty_sm;
   std::vector<int32_t> rank_of_sm;  // in the order of preference
-  // Which SMs have one shared-memory configuration between them: neighbours.
+  // The shared-memory configuration of each SM; neighbouring SMs may share one.
   std::vector<int32_t> configuration_of_sm;
   std::vector<SmRange> sms_of_configuration;
   std::vector<ClusterDomain> cluster_domains;

@@ -10,7 +10,7 @@ std::vector<int32_t> filled(const GpuState& gpu, const Demand& demand) {
     for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) by_sm[sm] = gpu.room(sm, demand).blocks;
     return by_sm;
   }
-  // Domains share no SM, so that each is filled by itself.
+  // Domains share no SM, so each is filled separately.
   ClusterSearch search;
   for (const ClusterDomain& domain : gpu.device().cluster_domains) {
     search.begin(domain, demand, gpu);

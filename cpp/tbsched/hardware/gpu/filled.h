@@ -9,8 +9,8 @@
 
 namespace tbsched {
 
-// By SM, the blocks of a launch that has more than fit. Only where each block leaves room for
-// exactly one less (rooms.h).
+// Returns, by SM, how many blocks fit of a launch that has more of them. Valid only if each block
+// leaves room for exactly one less (rooms.h).
 std::vector<int32_t> filled(const GpuState& gpu, const Demand& demand);
 
 }  // namespace tbsched

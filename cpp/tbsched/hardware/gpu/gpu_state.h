@@ -18,19 +18,19 @@ namespace tbsched {
 
 class GpuState {
  public:
-  // Of the device, which outlives it.
+  // Starts idle. The device outlives it.
   explicit GpuState(const Device& device);
 
   const Device& device() const { return device_; }
   const DeviceSpec& spec() const { return device_.spec; }
   bool idle() const { return resident_blocks_ == 0; }
-  // What resident blocks have of registers and shared memory.
+  // Returns the registers and shared memory of resident blocks, in bytes.
   int64_t bytes_taken() const {
     return std::transform_reduce(sms_.begin(), sms_.end(), int64_t{0}, std::plus(),
                                  [this](const SmState& sm) { return sm.bytes_taken(spec()); });
   }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
-  // Whether nothing at all of its past shows: all such SMs have the same room.
+  // Returns whether SMs show no trace of their past: all such SMs have the same room.
   bool untouched() const {  // of every SM
     return idle() && held_.empty() && !configuration_.keeps();
   }
@@ -38,41 +38,42 @@ class GpuState {
     return sms_[sm].idle() && configuration_.open(sm) && !held(sm) && !configuration_.keeps(sm);
   }
 
-  // Bytes of shared memory that the SM is configured to; 0 where the next block decides.
+  // Returns the bytes of shared memory to which the SM is configured; 0: the next block decides.
   int32_t configured(const int32_t sm) const { return configuration_.configured(sm); }
-  // The most that is taken of one of an SM's processing blocks.
+  // Returns the most warps and registers that are taken of one of an SM's processing blocks.
   WarpsAndRegisters most_taken(const int32_t sm) const { return sms_[sm].most_taken(spec()); }
-  // The processing block that the next warp goes to; -1 where warps do not go in strict turn.
+  // Returns the processing block of the next warp; -1 if warps do not go in strict turn.
   int32_t turn(const int32_t sm) const {
     return spec().mechanisms.strict_round_robin ? sms_[sm].turn() : -1;
   }
-  // Where the shared memory of resident blocks lies; nowhere in particular where it is pooled.
+  // Returns where the shared memory of resident blocks lies; empty if it is pooled.
   std::vector<Extent> shared_memory_of(const Footprint& footprint) const {
     return sms_[footprint.sm].shared_memory_of(spec(), footprint.owner);
   }
 
-  // Whether it needs more local memory than there is, which only an idle GPU gets.
+  // Returns whether the demand needs more local memory than there is. Only an idle GPU gets more.
   bool grows_for(const Demand& demand) const { return local_memory_.grows_for(demand); }
-  // Whether the GPU as a whole can take a block of this demand now.
+  // Returns whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
-  // While SMs are held for a launch that waits for them, they have no room for others.
+  // Holds SMs for a launch that waits for them: they have no room for other launches until
+  // let_go().
   void hold(const SmSet& sms) { held_.add(sms); }
   void let_go() { held_.clear(); }
   const SmSet& held() const { return held_; }
 
-  // How many blocks of this demand the SM has room for, and what binds that number.
+  // Returns how many blocks of this demand the SM has room for, and what limits that number.
   Room room(int32_t sm, const Demand& demand) const;
 
   // Places blocks, which room() must have allowed.
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
   void release(const Demand& demand, const Footprint& footprint);
-  // SMs that became idle since the last call forget how they were configured. Until the first call
-  // they do so at once.
+  // Makes SMs that became idle since the last call forget their configuration. Until the first call
+  // they forget it at once.
   void settle();
 
-  // How often the room of SMs has changed, and of which the k-th time, of the last
-  // change_log_size() times: of one, and those that share its shared-memory configuration.
+  // Number of changes of the room of SMs. changed(k) has the SMs of the k-th change, for the last
+  // change_log_size() changes: one SM and those that share its shared-memory configuration.
   uint64_t changes() const { return changes_; }
   size_t change_log_size() const { return change_log_.size(); }
   const SmRange& changed(const uint64_t k) const {
@@ -93,7 +94,7 @@ class GpuState {
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
   uint64_t changes_ = 0;
-  std::vector<int32_t> change_log_;  // configurations; a ring, whose size is a power of two
+  std::vector<int32_t> change_log_;  // configurations; a ring whose size is a power of two
 };
 
 }  // namespace tbsched

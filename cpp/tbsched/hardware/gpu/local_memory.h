@@ -1,5 +1,5 @@
-// The local-memory configuration of the whole GPU: bytes per thread that it is set up for. It grows
-// only while the GPU is idle, and never shrinks.
+// The local-memory configuration of the whole GPU, in bytes per thread. It grows only while the GPU
+// is idle, and never shrinks.
 #pragma once
 
 #include <algorithm>

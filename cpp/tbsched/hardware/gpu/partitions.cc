@@ -13,14 +13,14 @@ namespace {
 
 using Tpcs = std::vector<int32_t>;
 
-// TPCs that are next to each other in a GPC, the first of them at `first`.
+// Adjacent TPCs of a GPC. `first`: position of the first one in the GPC.
 struct Piece {
   size_t gpc;
   size_t first;
   Tpcs tpcs;
 };
 
-// The TPCs that nobody has yet: of each GPC, then each singleton by itself.
+// Returns all TPCs: those of each GPC, then each singleton separately.
 std::vector<Piece> all_tpcs(const DeviceSpec& spec) {
   std::vector<Piece> left;
   std::vector<bool> in_gpc(ceil_div(spec.sms, spec.sms_per_tpc));
@@ -39,7 +39,7 @@ Piece taken(const Piece& whole, const size_t from, const size_t size) {
   return {whole.gpc, whole.first + from, {begin, begin + static_cast<std::ptrdiff_t>(size)}};
 }
 
-// Row by row, what is left in pieces of so many TPCs.
+// Returns the remaining TPCs in pieces of `size` TPCs, row by row.
 std::vector<Piece> pieces_of(const std::vector<Piece>& left, const size_t size) {
   std::vector<Piece> pieces;
   for (size_t from = 0, found = 1; found > 0; from += size) {
@@ -53,7 +53,8 @@ std::vector<Piece> pieces_of(const std::vector<Piece>& left, const size_t size) 
   return pieces;
 }
 
-// Deals pieces of `size` in whole rounds; groups lack `lacking` TPCs each. Returns how many then.
+// Deals pieces of `size` in whole rounds to groups that lack `lacking` TPCs each. Returns how many
+// each lacks then.
 size_t deal(std::vector<Piece>& left, std::vector<std::vector<Piece>>& groups, const size_t size,
             const size_t lacking) {
   std::vector<Piece> pieces = pieces_of(left, size);
@@ -94,7 +95,7 @@ SplitGroup group_of(std::vector<Piece> pieces, const DeviceSpec& spec) {
   }
   std::ranges::sort(pieces, {},
                     [](const Piece& piece) { return std::pair(piece.gpc, piece.first); });
-  bool may_grow = false;  // the last part, which is not the first piece of its row
+  bool may_grow = false;  // whether the last part may grow: it is not the first piece of its row
   for (size_t k = 0; k < pieces.size(); ++k) {
     const SmSet sms = set_of(sms_of({pieces[k]}, spec));
     const bool follows = k > 0 && pieces[k].gpc == pieces[k - 1].gpc &&
@@ -136,7 +137,7 @@ Split split_sms(const DeviceSpec& spec, const SplitRequest& request) {
   std::vector<Piece> left = all_tpcs(spec);
 
   size_t size = unit / spec.sms_per_tpc;
-  // At least one piece of each group is coscheduled.
+  // Each group has at least one coscheduled piece.
   const auto pieces = static_cast<int32_t>(pieces_of(left, size).size());
   const int32_t most = std::min(spec.sms / sms, pieces);
   std::vector<std::vector<Piece>> groups(std::min(request.groups.value_or(most), most));

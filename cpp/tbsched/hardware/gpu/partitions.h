@@ -1,13 +1,13 @@
-// Which SMs the groups of a green context split have (cuDevSmResourceSplitByCount).
+// The SMs of the groups of a green context split (cuDevSmResourceSplitByCount).
 //
-// All groups have as many SMs. TPCs are dealt to them in pieces of one GPC, as large as groups may
-// have and then ever smaller, and only as long as there is a piece for every group. Pieces come row
-// by row: the first of each GPC, then the second; TPCs of no GPC ("singletons") come after the
+// All groups have equally many SMs. TPCs are dealt to them in pieces of one GPC, as large as groups
+// may have, then smaller and smaller, and only while there is a piece for every group. Pieces come
+// row by row: the first of each GPC, then the second; TPCs of no GPC ("singletons") come after the
 // GPCs. Source: traces partitions/h100, partitions/h200.
 //
-// The driver lets a cluster be in one part of a group alone. Pieces that are next to each other in
-// a GPC are two parts: the first piece, and all others. Source: traces
-// partitions/cooperative-h100, partitions/cooperative-h200.
+// The driver places a cluster within one part of a group. Adjacent pieces of a GPC form two parts:
+// the first piece, and all others. Source: traces partitions/cooperative-h100,
+// partitions/cooperative-h200.
 #pragma once
 
 #include <cstdint>
@@ -30,11 +30,11 @@ struct Split {
   std::vector<int32_t> rest;  // SMs, ascending
 };
 
-// Throws std::invalid_argument where the driver refuses, and for a device of which the GPCs or the
-// SMs that are coscheduled are not known.
+// Throws std::invalid_argument if the driver refuses the request, and for a device whose GPCs or
+// number of coscheduled SMs is not known.
 Split split_sms(const DeviceSpec& spec, const SplitRequest& request);
 
-// The parts of a partition; nothing where it is none that a driver makes of this device.
+// Returns the parts of a partition; nothing if the driver would not make it of this device.
 std::optional<std::vector<SmSet>> parts_of(const Partition& partition, const DeviceSpec& spec);
 
 }  // namespace tbsched

@@ -1,5 +1,5 @@
-// The room of every SM for the blocks of one launch, kept up to date: asked about the same demand
-// again, only SMs that have changed since are looked at.
+// The room of every SM for the blocks of one launch, kept up to date: for an unchanged demand, only
+// SMs that have changed are examined.
 #pragma once
 
 #include <array>
@@ -16,26 +16,26 @@
 
 namespace tbsched {
 
-// Whether each block leaves its SM with room for exactly one less. Where a block must have one gap
-// to itself, the room of the others may stay.
+// Returns whether each block leaves its SM with room for exactly one less. If a block needs one
+// gap, it may leave room for as many as before.
 bool room_falls_by_one(const DeviceSpec& spec);
 
 class Rooms {
  public:
   explicit Rooms(const Device& device);
 
-  // Always of the same GPU.
+  // Updates the rooms for a demand. `gpu` must be the same object at every call.
   void ask(const GpuState& gpu, const Demand& demand);
 
-  // How many blocks each SM has room for, by preference.
+  // Returns the number of blocks for which each SM has room, by rank of preference.
   std::span<const uint8_t> blocks() const { return blocks_; }
-  // The greatest of them.
+  // Returns the most room of an SM.
   int32_t most() const;
-  // Of all SMs together.
+  // Returns the sum over all SMs.
   int64_t sum() const;
-  // How many SMs have room for so many.
+  // Returns the number of SMs with room for exactly this number of blocks.
   int32_t sms_with(const int32_t blocks) const { return sms_with_[blocks]; }
-  // What binds the room of most SMs that the launch may use.
+  // Returns what limits the room of most SMs that the launch may use.
   Refusal commonest_limiter() const;
 
  private:
@@ -47,9 +47,9 @@ class Rooms {
   std::vector<Refusal> limiters_;  // by rank
   std::array<int32_t, kMaxWarpsPerSm + 1> sms_with_{};
   std::array<int32_t, kRefusalNames.size()> sms_limited_by_{};
-  std::optional<Demand> demand_;   // none before the first question
+  std::optional<Demand> demand_;   // nullopt before the first call
   std::optional<Room> untouched_;  // of an SM without a past
-  SmSet held_;                     // when it was last asked
+  SmSet held_;                     // at the last call
   uint64_t changes_seen_ = 0;
 };
 

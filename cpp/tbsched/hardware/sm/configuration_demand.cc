@@ -31,7 +31,8 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
-  // It leaves all to the cache of an idle SM, where then no other block finds shared memory.
+  // Such a block leaves all memory of an idle SM to the cache; then no other block finds shared
+  // memory there.
   if (!launch.has_runtime) return {0, sizes.largest(), 0};
   if (!launch.carveout) {
     const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
@@ -44,9 +45,9 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
     return {sizes.that_holds(needed), sizes.largest(), sizes.that_holds(std::max(needed, asked))};
   }
 
-  // The carveout is of the memory that blocks use themselves; the reserve of as many blocks as that
-  // holds comes on top. The launch may enter where as many of its blocks fit as in what was asked
-  // for.
+  // The carveout counts the memory that blocks use themselves; the reserve for as many blocks as
+  // that holds is added. The launch may enter an SM where as many of its blocks fit as in the
+  // requested size.
   const int64_t carveout = int64_t{sizes.largest()} * *launch.carveout / 100;
   const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, carveout));
   int64_t asked = plain;

@@ -1,5 +1,5 @@
 // The shared-memory configurations of an SM that a block may enter, and the one that it sets on an
-// idle one.
+// idle SM.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace tbsched {
 
-// Each is a size that the device has. The target lies within the bounds and holds a block.
+// Each value is a size that the device has. The target lies within the bounds and holds a block.
 struct ConfigurationDemand {
   int32_t minimum = 0;  // bytes
   int32_t maximum = 0;
   int32_t target = 0;
 
-  // Whether a block may enter an SM that is configured to so many bytes.
+  // Returns whether a block may enter an SM that is configured to this number of bytes.
   bool suits(const int32_t configured) const {
     return minimum <= configured && configured <= maximum;
   }
   bool operator==(const ConfigurationDemand&) const = default;
 };
 
-// `shared_memory`: bytes per block with the reserve; `blocks_per_sm`: how many fit an SM at most.
+// `shared_memory`: bytes per block with the reserve; `blocks_per_sm`: the most that fit an SM.
 ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec& spec,
                                          int32_t shared_memory, int32_t blocks_per_sm);
 

@@ -1,4 +1,4 @@
-// What one block of a launch asks of an SM, in the units that the hardware allocates.
+// The demand of one block of a launch on an SM, in the units that the hardware allocates.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ struct Demand {
   int32_t cluster = 1;  // blocks that must be placed together
   int32_t warps = 1;
   int32_t registers_per_warp = 0;
-  int32_t shared_memory = 0;      // bytes, the runtime's reserve included
-  int32_t local_memory = 0;       // bytes per thread
-  int32_t blocks_per_sm = 0;      // how many fit an empty SM in its largest configuration
-  int32_t blocks_at_minimum = 0;  // and in the smallest one that they may enter
+  int32_t shared_memory = 0;  // bytes, the runtime's reserve included
+  int32_t local_memory = 0;   // bytes per thread
+  int32_t blocks_per_sm = 0;  // the most that fit an empty SM in its largest configuration
+  int32_t blocks_at_minimum =
+      0;  // the most that fit an empty SM in the smallest configuration that they may enter
   ConfigurationDemand configuration;
-  const SmSet* partition = nullptr;  // where it may go; null: everywhere
+  const SmSet* partition = nullptr;  // SMs that it may use; nullptr: all
 
   bool at_once = false;  // all blocks of the launch are placed at once, or none
 
@@ -28,7 +29,7 @@ struct Demand {
   bool operator==(const Demand&) const = default;
 };
 
-// Of the whole GPU: whoever calls it knows the partition.
+// Returns the demand for the whole GPU; the caller sets the partition.
 Demand demand_of(const Launch& launch, const Device& device);
 
 }  // namespace tbsched

@@ -5,9 +5,9 @@
 namespace tbsched::hopper_headroom {
 namespace {
 
-// Room for twice as many blocks as fit, within these limits.
+// Limits of the headroom: twice as many blocks as fit, a number of blocks and warps, and bytes.
 constexpr int32_t kFactor = 2;
-constexpr int32_t kBlocksAndWarps = 32;  // the blocks, and the warps of one
+constexpr int32_t kBlocksAndWarps = 32;  // limit of the number of blocks plus the warps of a block
 constexpr int64_t kMostBytes = 132 * 1024;
 
 }  // namespace

@@ -14,7 +14,8 @@ constexpr uint64_t slots_of_first(const int32_t processing_blocks) {
   return slots;
 }
 
-// Of the first of so many processing blocks; those of the others follow, one by one.
+// Slots of the first processing block, by number of processing blocks; those of the others follow,
+// shifted by one each.
 constexpr std::array<uint64_t, kMaxProcessingBlocks + 1> kFirstSlots = {
     0, slots_of_first(1), slots_of_first(2), slots_of_first(3), slots_of_first(4)};
 
@@ -64,7 +65,7 @@ Room ProcessingBlocks::room(const DeviceSpec& spec, const Demand& demand) const 
 
   int32_t warps = 0;
   if (spec.mechanisms.strict_round_robin) {
-    // Turn by turn from the pointer, the first processing block with the least room ends it.
+    // From the pointer on, turns end at the first processing block with the least room.
     int32_t turns = 0;
     for (int32_t i = next_; fit[i] != *tightest; i = after(i, count)) ++turns;
     warps = *tightest * count + turns;
@@ -84,8 +85,8 @@ ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const DeviceSpec& spec
   std::fill_n(turns.begin(), count, whole);
   const int32_t rest = warps - whole * count;
   for (int32_t i = 0, at = next_; i < rest; ++i, at = after(at, count)) ++turns[at];
-  // Where a block is followed by a skip, it takes as much of every processing block, so that the
-  // skips between blocks do not show.
+  // A block that is followed by a skip takes equally much of every processing block, so skips
+  // between blocks have no effect.
   const bool skips = spec.mechanisms.warp_skip && rest == 0 && demand.warps % count == 0;
   next_ = static_cast<uint8_t>((next_ + rest + (skips ? blocks : 0)) % count);
   return turns;
@@ -110,12 +111,12 @@ void ProcessingBlocks::commit(const DeviceSpec& spec, const Demand& demand, Foot
   const PerBlock turns = spec.mechanisms.strict_round_robin
                              ? strict_turns(spec, demand, footprint.blocks)
                              : emptiest_first(spec, demand, footprint.blocks);
-  // Over all that there could be, of which those that there are not take nothing: a number that the
-  // compiler knows.
+  // The loop has a constant length, which the compiler knows; unused processing blocks take
+  // nothing.
   for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) {
     const uint64_t own = kFirstSlots[count] << i;
     footprint.warps[i] = static_cast<uint8_t>(turns[i]);
-    // On an idle SM nothing has to be searched for.
+    // On an idle SM the lowest slots are all free.
     footprint.warp_slots |=
         idle() ? own & below(turns[i] * count) : lowest(own & ~taken_, turns[i]);
     free_warps_[i] -= footprint.warps[i];

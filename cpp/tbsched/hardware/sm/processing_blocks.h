@@ -1,8 +1,7 @@
-// Mechanisms 2.1 and 2.2: which processing block each warp of a block goes to, and which slot of
-// it.
+// Mechanisms 2.1 and 2.2: the processing block of each warp of a block, and its slot there.
 //
-// The %warpid of a warp is its processing block, and how many slots of that lie below its own times
-// the number of processing blocks. It takes the lowest free slot. Measured: traces h200/slots.
+// The %warpid of a warp is its processing block, plus the number of lower slots there times the
+// number of processing blocks. It takes the lowest free slot. Measured: traces h200/slots.
 #pragma once
 
 #include <array>
@@ -19,11 +18,11 @@
 namespace tbsched {
 
 struct Room {
-  int32_t blocks = 0;               // of the launch asked about
-  Refusal limiter = Refusal::none;  // what binds that number
+  int32_t blocks = 0;               // of the launch of the demand
+  Refusal limiter = Refusal::none;  // what limits that number
 };
 
-// Of one processing block.
+// An amount of one processing block.
 struct WarpsAndRegisters {
   int32_t warps = 0;
   int32_t registers = 0;
@@ -37,16 +36,16 @@ class ProcessingBlocks {
 
   Room room(const DeviceSpec& spec, const Demand& demand) const;
 
-  // The warps of footprint.blocks blocks, which room() must have allowed; the pointer of the round
-  // robin moves on, and is never set back.
+  // Adds the warps of footprint.blocks blocks, which room() must have allowed. The round robin's
+  // pointer moves on, and is never reset.
   void commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
   int32_t free_registers() const { return registers_.free(); }
-  // The most that is taken of one of them, of warps and of registers by itself.
+  // Returns the most warps, and the most registers, that are taken of one processing block.
   WarpsAndRegisters most_taken(const DeviceSpec& spec) const;
-  // Where the next warp goes, where warps go in strict turn.
+  // Returns the processing block of the next warp, if warps go in strict turn.
   int32_t turn() const { return next_; }
 
  private:
@@ -62,7 +61,8 @@ class ProcessingBlocks {
   uint8_t next_ = 0;
 };
 
-// The slot of each warp of a resident block, where warps go to processing blocks in strict turn.
+// Writes the slot of each warp of a resident block. Warps must go to processing blocks in strict
+// turn.
 void list_warp_slots(const Footprint& footprint, int32_t processing_blocks,
                      std::span<int32_t> slots);
 

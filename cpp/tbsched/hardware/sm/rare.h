@@ -1,4 +1,4 @@
-// A value that few of many holders need: until it is, it takes the room of a pointer.
+// An optional value that few holders need: while unset, it takes the room of a pointer.
 #pragma once
 
 #include <memory>

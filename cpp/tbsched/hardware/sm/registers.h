@@ -1,5 +1,5 @@
-// Mechanism 4: the register files of an SM, one per processing block. Where they are pooled, a
-// warp's registers need not be contiguous, as register renaming allows.
+// Mechanism 4: the register files of an SM, one per processing block. If they are pooled, a warp's
+// registers need not be contiguous, as register renaming allows.
 #pragma once
 
 #include <algorithm>
@@ -18,22 +18,22 @@ class RegisterFiles {
  public:
   explicit RegisterFiles(const DeviceSpec& spec);
 
-  // How many more warps of this size the processing block holds, if not more than `most`.
+  // Returns how many more warps of this size the processing block holds, at most `most`.
   int32_t capacity(const int32_t processing_block, const int32_t registers_per_warp,
                    const int32_t most) const {
     if (contiguous_) return pieces(processing_block, registers_per_warp, most);
-    // Spares the division where registers do not bind.
+    // Avoids the division where registers do not limit.
     const int32_t free = free_[processing_block];
     return free >= most * registers_per_warp ? most : free / registers_per_warp;
   }
 
-  // Of the processing block with the fewest; of all processing blocks.
+  // Returns the fewest free registers of a processing block; free() returns those of all together.
   int32_t least_free(const int32_t processing_blocks) const {
     return *std::min_element(free_.begin(), free_.begin() + processing_blocks);
   }
   int32_t free() const { return std::accumulate(free_.begin(), free_.end(), 0); }
 
-  // So many warps of each processing block.
+  // Number of warps, by processing block.
   using Warps = std::array<uint8_t, kMaxProcessingBlocks>;
   void commit(const uint32_t owner, const int32_t registers_per_warp, const Warps& warps) {
     for (size_t i = 0; i < warps.size(); ++i) free_[i] -= registers_per_warp * warps[i];

@@ -9,7 +9,8 @@ int32_t SharedMemory::capacity(const DeviceSpec& spec, const int32_t bytes,
                                const int32_t configured) const {
   if (bytes == 0) return std::numeric_limits<int32_t>::max();
   if (!in_pieces()) return (configured - used_) / bytes;
-  // Algorithm 1 divides the largest gap; where memory was measured to be circular, all gaps count.
+  // Algorithm 1 divides the largest gap; in memory that was measured to be circular, all gaps
+  // count.
   return spec.mechanisms.shared_memory == Layout::circular ? contiguous_->pieces(bytes)
                                                            : contiguous_->largest_gap() / bytes;
 }
@@ -25,7 +26,7 @@ void SharedMemory::commit(const DeviceSpec& spec, const uint32_t owner, const in
       contiguous_.emplace(0, layout == Layout::circular, spec.mechanisms.lowest_gap_first);
     }
     if (contiguous_->empty()) {
-      // An SM keeps its configuration until it is idle, so that this is the first owner's too.
+      // The configuration is the first owner's too: an SM keeps it until it is idle.
       contiguous_->reset(configured);
       contiguous_->allocate(first_owner_, used_, 1);
     }

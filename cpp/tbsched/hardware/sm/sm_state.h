@@ -1,7 +1,7 @@
-// What one SM has left. Asking changes nothing; only commit and release do.
+// The free resources of one SM. Only commit() and release() change them.
 //
-// What all SMs of a device have in common is in its spec, which each call is given, so that the
-// state of an SM is small: there are as many as the device has.
+// All SMs of a device share the spec, which is passed to each call, so that the state of an SM is
+// small: a device has many.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@ class SmState {
  public:
   explicit SmState(const DeviceSpec& spec);
 
-  // How many blocks of this demand fit while the SM is configured to `configured` bytes.
+  // Returns how many blocks of this demand fit while the SM is configured to `configured` bytes.
   Room room(const DeviceSpec& spec, const Demand& demand, int32_t configured) const;
 
-  // footprint.blocks blocks, which room() must have allowed.
+  // Adds footprint.blocks blocks, which room() must have allowed.
   void commit(const DeviceSpec& spec, const Demand& demand, int32_t configured,
               Footprint& footprint);
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
-  // Of registers and shared memory.
+  // Returns the bytes of registers and shared memory that are taken.
   int64_t bytes_taken(const DeviceSpec& spec) const {
     const int64_t registers = spec.registers_per_sm - processing_blocks_.free_registers();
     return registers * int64_t{sizeof(uint32_t)} + shared_memory_.used();
@@ -44,7 +44,7 @@ class SmState {
  private:
   ProcessingBlocks processing_blocks_;
   SharedMemory shared_memory_;
-  uint8_t free_slots_;  // a block has a warp, so that more slots than warps are as good as none
+  uint8_t free_slots_;  // at most as many as warps, since each block has a warp
   uint8_t free_cluster_slots_;
 };
 

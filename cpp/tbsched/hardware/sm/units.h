@@ -1,4 +1,4 @@
-// Rounding to units of allocation, and the time that bytes take.
+// Rounding to units of allocation, and the duration of moving bytes.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ constexpr int32_t round_up(const int32_t value, const int32_t unit) {
   return ceil_div(value, unit) * unit;
 }
 
-// How long it takes to move so many bytes. `bandwidth`: bytes per microsecond; 0: it is not known,
-// and they take no time.
+// Returns how long it takes to move bytes. `bandwidth`: bytes per microsecond; 0: it is not known,
+// and moving takes no time.
 constexpr int64_t move_ns(const int64_t bytes, const int64_t bandwidth) {
   return bandwidth == 0 ? 0 : bytes * 1000 / bandwidth;
 }

@@ -1,6 +1,6 @@
-// Algorithm 1 of the ICCD 2023 paper to the letter: for each block, every SM is asked how many such
-// blocks it could take; the first one with the most gets it. Slow on purpose: what is faster is
-// checked against it.
+// Algorithm 1 of the ICCD 2023 paper to the letter: for each block, counts on every SM how many
+// such blocks fit; the first SM with the most gets it. Slow on purpose: faster policies are checked
+// against it.
 #include "tbsched/policy/policy.h"
 
 namespace tbsched {

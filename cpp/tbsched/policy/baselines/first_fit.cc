@@ -1,4 +1,4 @@
-// The first SM with room, in order of preference.
+// Takes the first SM with room, in order of preference.
 #include <algorithm>
 
 #include "tbsched/policy/policy.h"

@@ -1,4 +1,4 @@
-// The SM with room for most blocks of the launch; the preferred one among equals.
+// Takes the SM with room for most blocks of the launch; the preferred one among equals.
 #include <algorithm>
 #include <numeric>
 
@@ -7,7 +7,7 @@
 namespace tbsched {
 namespace {
 
-// Looks at all of them whatever it finds, so that many are looked at in one step.
+// Has no early exit, so that it can be vectorised.
 bool all_are_one(const std::span<const uint8_t> level) {
   uint8_t off = 0;
   for (const uint8_t blocks : level) off |= blocks ^ 1;

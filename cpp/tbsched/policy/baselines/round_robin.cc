@@ -1,4 +1,4 @@
-// The next SM with room after the one that took the last block, whatever launch that was of.
+// Takes the next SM with room after the one that took the last block of any launch.
 #include "tbsched/policy/policy.h"
 
 namespace tbsched {

@@ -1,15 +1,15 @@
 // The SMs of Algorithm 1, with block indices handed out in runs per GPC.
 //
 // The scheduler works in two stages. One chooses the SMs level by level, as Algorithm 1 does. The
-// other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a block
-// gets one. Turns go round. TPCs of no GPC have turns of their own, by pairs, and go before the
-// GPCs. The first turn of a launch is lost. The blocks of a level are there as many turns after
-// those of the one before it as there are GPCs. A last level that takes only some of the SMs in
-// question is searched for one by one, which takes longer.
+// The other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a
+// block gets one. Turns go round. TPCs of no GPC have turns of their own, by pairs, before the
+// GPCs. The first turn of a launch is lost. The blocks of a level are available as many turns after
+// those of the previous level as there are GPCs. A last level that takes only some of the SMs with
+// that room is searched SM by SM, which takes longer.
 //
 // Clusters go one a turn, in the same rounds but without a lost turn, pass by pass over the GPCs.
 //
-// Of a cooperative launch all SMs are chosen before the first block is handed out. Its singleton
+// All SMs of a cooperative launch are chosen before the first block is handed out. Its singleton
 // TPCs have turns one by one, as with clusters of 2, and all of them before the GPCs. Source:
 // traces ways/cooperative.
 #include <algorithm>
@@ -57,7 +57,7 @@ struct Groups {
     }
   }
 
-  // Of a value for each position, those of a group.
+  // Returns the values of one group, out of a value for each position.
   template <typename Value>
   std::span<Value> part(const std::span<Value> values, const size_t group) const {
     const auto begin = static_cast<size_t>(begins[group]);
@@ -68,7 +68,7 @@ struct Groups {
   int32_t singletons = 0;
   std::vector<int32_t> group_of_sm;
   std::vector<int32_t> positions;              // the SMs, group by group
-  std::vector<int32_t> begins;                 // of each group among them, and the end
+  std::vector<int32_t> begins;                 // of each group in `positions`, and the end
   std::vector<int32_t> singleton_of_position;  // from begins[gpcs] on
 };
 
@@ -80,7 +80,7 @@ enum : size_t {
 
 constexpr size_t kMaxStates = 65536;
 
-// What follows from the device alone.
+// Tables that depend on the device alone.
 struct Tables {
   explicit Tables(const Device& device)
       : groups(device.topology),
@@ -92,10 +92,10 @@ struct Tables {
   Groups groups;
   std::vector<int32_t> ranks;         // by position
   std::vector<int32_t> search_turns;  // by SM
-  bool shares_turns;                  // clusters with single blocks, among the singletons
+  bool shares_turns;  // clusters share turns with single blocks, among the singletons
 };
 
-// Looks at all of them whatever it finds, so that many are looked at in one step.
+// Has no early exit, so that it can be vectorised.
 bool none_is_zero(const std::span<const uint8_t> numbers) {
   uint8_t least = 1;
   for (const uint8_t number : numbers) least = std::min(least, number);
@@ -145,8 +145,8 @@ class Hopper final : public Policy {
  private:
   using Cluster = ClusterLevels::Cluster;
 
-  // As hand_out() of one block on an SM of a GPC, where all other turns are lost. Returns whether
-  // it is that.
+  // As hand_out() of one block on an SM of a GPC, where all other turns are lost. Returns false if
+  // the block is not such a one.
   bool hand_out_one(const int32_t sm) {
     const int32_t group = groups_.group_of_sm[sm];
     if (group >= gpcs_ || pair_has_turn()) return false;
@@ -159,7 +159,7 @@ class Hopper final : public Policy {
     const size_t levels = levels_.count();
     size_t there = choose(0);  // blocks whose SMs have been chosen
     size_t level = 1;
-    int64_t ready = turns_before(level);  // the turn from which the level is there
+    int64_t ready = turns_before(level);  // the turn from which the level is available
     size_t done = 0;
     if (!pair_has_turn()) next_gpc();
     for (int64_t turn = 1; done < sms.size(); ++turn) {
@@ -198,7 +198,7 @@ class Hopper final : public Policy {
     while (done < sms.size()) done = take_turn(next_gpc(), sms, done);
   }
 
-  // A pass over the GPCs at a time, one cluster a turn.
+  // Hands out clusters, pass by pass over the GPCs, one cluster a turn.
   size_t hand_out_clusters(const std::span<int32_t> sms) {
     auto next = sms.begin();
     const auto wants = [&](const int32_t domain) { return cluster_of_domain_[domain] != nullptr; };
@@ -222,20 +222,21 @@ class Hopper final : public Policy {
     return shares_turns_ ? singleton_turns_ : turns_of_clusters_alone_;
   }
 
-  // The state names the TPC whose pair hands out first, the turn of the other pair being lost.
+  // Returns the TPC that is polled first. The state names the TPC whose pair hands out first; the
+  // turn of the other pair is lost.
   int32_t first_asked(const int32_t first_to_hand_out) const {
     const int32_t tpcs = groups_.singletons;
     return tpcs == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % tpcs;
   }
 
-  // How many turns a level is there after the one before it.
+  // Returns how many turns after the previous level a level is available.
   int64_t turns_before(const size_t level) const {
     const bool searched = level + 1 == levels_.count() && !levels_.last_is_whole();
-    // SMs were chosen in order of preference: the last one says how far the search went.
+    // SMs were chosen in order of preference: the search ended at the last one.
     return searched ? search_turns_[levels_.last_sm()] : gpcs_;
   }
 
-  // Returns the blocks of the level.
+  // Adds the SMs of a level to the chosen ones. Returns the number of its blocks.
   size_t choose_sms(const size_t k) {
     const std::span<const uint8_t> level = levels_.level(k);
     std::transform(level.begin(), level.end(), chosen_.begin(), chosen_.begin(), std::plus{});
@@ -249,7 +250,7 @@ class Hopper final : public Policy {
     return blocks;
   }
 
-  // A singleton TPC needs a turn for each block of its SMs.
+  // Sets how many turns each singleton TPC needs: one for each block of its SMs.
   void set_turns_of_singletons(const std::span<const uint8_t> singles) {
     std::ranges::fill(turns_of_singleton_, 0);
     for (size_t i = 0; i < singles.size(); ++i) {
@@ -272,7 +273,7 @@ class Hopper final : public Policy {
     return blocks;
   }
 
-  // Each SM of the group that has been chosen hands out one block. Returns how many are done.
+  // Hands out one block on each chosen SM of the group. Returns how many blocks are done.
   size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
     const auto chosen = groups_.part(std::span(chosen_), group);
     const auto positions = groups_.part(std::span(groups_.positions), group);
@@ -309,7 +310,7 @@ class Hopper final : public Policy {
     while (!wants(next_gpc_)) next_gpc_ = gpc_after(next_gpc_);
     return std::exchange(next_gpc_, gpc_after(next_gpc_));
   }
-  // Not by a division: where blocks leave one at a time, that took a fifth of a prediction.
+  // Avoids a division, which took a fifth of a prediction when blocks leave one at a time.
   int32_t gpc_after(const int32_t gpc) const { return gpc + 1 < gpcs_ ? gpc + 1 : 0; }
 
   const Groups& groups_;
@@ -322,7 +323,7 @@ class Hopper final : public Policy {
   SingletonTurns turns_of_clusters_alone_;
   bool shares_turns_;
 
-  // Within a launch: blocks that SMs have been chosen for and that are not handed out yet.
+  // Blocks of the current launch whose SMs have been chosen and that are not handed out yet.
   std::vector<uint8_t> chosen_;  // by position
   std::vector<int32_t> chosen_of_group_;
   std::vector<int32_t> turns_of_singleton_;
@@ -331,7 +332,7 @@ class Hopper final : public Policy {
   std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
 };
 
-// Those that have SMs; counted from 0, where the first of them is looked for.
+// Returns the GPCs that have SMs. The first one counts as 0, where the search for it begins.
 std::vector<int32_t> first_gpcs(const Groups& groups) {
   std::vector<int32_t> found;
   for (int32_t gpc = 0; gpc < groups.gpcs; ++gpc) {
@@ -341,7 +342,8 @@ std::vector<int32_t> first_gpcs(const Groups& groups) {
   return found;
 }
 
-// The first TPC of each pair, then the second ones. Only clusters tell those apart.
+// Returns the first TPC of each pair, then the second ones, which differ from the first ones for
+// clusters alone.
 std::vector<int32_t> first_singletons(const Groups& groups, const bool clusters) {
   std::vector<int32_t> found;
   for (int32_t of_pair = 0; of_pair < (clusters ? kTpcsPerPair : 1); ++of_pair) {
@@ -352,11 +354,11 @@ std::vector<int32_t> first_singletons(const Groups& groups, const bool clusters)
 
 }  // namespace
 
-// Every product of a GPC and a singleton. All of the 32 of an H200 occur: each is the only one that
-// explains some sequence of trace h200/mixed. That the second TPC of a pair differs from the first
-// for clusters of 2 alone: trace h200/cl.
+// Returns every combination of a GPC and a singleton. All 32 of an H200 occur: each is the only one
+// that explains some sequence of trace h200/mixed. The second TPC of a pair differs from the first
+// one only for clusters of 2: trace h200/cl.
 //
-// Where there are no GPCs nothing tells the states apart.
+// Without GPCs, all states are equal.
 std::vector<InitialState> hopper_states(const Device& device) {
   const Groups groups(device.topology);
   if (groups.gpcs == 0) return one_state(device);

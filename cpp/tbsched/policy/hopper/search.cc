@@ -6,12 +6,12 @@
 namespace tbsched {
 namespace {
 
-// Turns after which a search is done that ends at one of the SMs outside the GPCs: the first that
-// is looked at, the second and so on. Measured one by one, since no simple rule gives all of them.
-// Each is the only number that agrees with the recordings:
-// docs/explanation/how-hopper-was-dissected.md.
+// Turns after which a search is done that ends at the first, second, ... SM outside the GPCs.
+// Measured one by one, since no simple rule gives all of them. Each is the only number that agrees
+// with the recordings: docs/explanation/how-hopper-was-dissected.md.
 constexpr std::array<int32_t, 8> kTurnsOutsideGpcs = {12, 13, 14, 14, 17, 18, 19, 20};
-// At the first of the GPCs, and how many of theirs are looked at in a turn. As well pinned.
+// Turns until the first SM of a GPC, and how many SMs of GPCs are searched in a turn. The
+// recordings determine these, too.
 constexpr int32_t kTurnsToGpcs = 21;
 constexpr int32_t kPerTurn = 3;
 

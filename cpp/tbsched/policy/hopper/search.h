@@ -1,4 +1,4 @@
-// How long the scheduler looks for the SMs of a level that takes only some of those with room.
+// The duration of the search for the SMs of a level that takes only some of those with room.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,10 @@
 
 namespace tbsched {
 
-// For each SM, the turns after which a search that ends there is done. Even SMs are looked at
-// before odd ones, and among them SMs of no GPC before the others. Those of the GPCs are looked at
-// row by row, a row being the n-th TPC of each GPC, three to a turn. Source: trace h200/levels.
+// Returns for each SM the number of turns after which a search that ends there is done. Even SMs
+// are searched before odd ones, and among them SMs of no GPC before the others. SMs of GPCs are
+// searched row by row, three to a turn; a row is the n-th TPC of each GPC. Source: trace
+// h200/levels.
 std::vector<int32_t> search_turns(const Topology& topology,
                                   const std::vector<int32_t>& sm_preference);
 

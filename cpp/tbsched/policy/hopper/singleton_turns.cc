@@ -20,7 +20,7 @@ std::span<const int32_t> SingletonTurns::ask_all(const std::span<const int32_t> 
   return order_;
 }
 
-// The lost turn turns the pointer to the other TPC of its pair. From there each TPC is asked once.
+// The lost turn moves the pointer to the other TPC of its pair. From there each TPC is polled once.
 void SingletonTurns::open(const std::span<const int32_t> left, const bool alone) {
   const auto wants_from = [&](const int32_t tpc) {
     return left[tpc] > 0 || (!is_second(tpc) && pair_wants_[pair_of(tpc)] != 0);
@@ -40,8 +40,8 @@ void SingletonTurns::open(const std::span<const int32_t> left, const bool alone)
   next_ = after(last_asked_[order_.back()]);
 }
 
-// The first TPC of a pair that wants it asks for both. The second one does if the pointer is there
-// and no other pair wants a turn.
+// The first TPC of a pair takes a turn for both. The second one does if the pointer is there and no
+// other pair wants a turn.
 void SingletonTurns::go_on(const std::span<const int32_t> left, const bool alone) {
   if (alone && is_second(next_) && left[next_] > 0) {
     order_.push_back(pair_of(next_));

@@ -1,6 +1,6 @@
-// Whose turn it is among the TPCs of no GPC ("singletons").
+// The turns of the TPCs of no GPC ("singletons").
 //
-// They are asked one by one, round and round, from a pointer that no launch resets. A cluster of 2
+// They are polled one by one, round and round, from a pointer that no launch resets. A cluster of 2
 // takes one of them. Single blocks take them in pairs: a pair hands out its blocks in one turn.
 // Source: traces h200/cl, clusters, spointer.
 #pragma once
@@ -16,18 +16,18 @@ inline constexpr int32_t kTpcsPerPair = 2;
 
 class SingletonTurns {
  public:
-  // `first`: the TPC that is asked first, counted among the singletons.
+  // `first`: the TPC that is polled first, counted among the singletons.
   SingletonTurns(int32_t tpcs, int32_t first) : tpcs_(tpcs), next_(first) {}
 
   int32_t pairs() const { return (tpcs_ + kTpcsPerPair - 1) / kTpcsPerPair; }
 
-  // Asks every TPC once for the blocks of a level. Returns the pairs in the order of their turns: a
-  // pair has its turn when both of its TPCs have been asked.
-  // `left`: how many blocks each TPC has; one that has any wants a turn. `opening`: whether the
-  // launch begins with these turns. The answer is valid until the next question.
+  // Polls every TPC once for the blocks of a level. Returns the pairs in the order of their turns:
+  // a pair has its turn when both of its TPCs have been polled. `left`: how many blocks each TPC
+  // has; a TPC with blocks wants a turn. `opening`: whether the launch begins with these turns. The
+  // result is valid until the next call.
   std::span<const int32_t> ask_all(std::span<const int32_t> left, bool opening);
 
-  // Asks for a cluster. Returns the next TPC that wants it; one must.
+  // Returns the next TPC that wants a cluster; one must.
   template <typename Wants>
   int32_t ask_one(const Wants& wants) {
     while (!wants(next_)) next_ = after(next_);
@@ -44,7 +44,7 @@ class SingletonTurns {
   int32_t tpcs_;
   int32_t next_;
 
-  // Within a question, by pair.
+  // Temporary values of ask_all(), by pair.
   std::vector<uint8_t> pair_wants_;
   std::vector<int32_t> unasked_;
   std::vector<int32_t> last_asked_;

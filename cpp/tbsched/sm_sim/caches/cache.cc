@@ -38,7 +38,7 @@ void to_front(uint64_t* const set, const int32_t way, const uint64_t entry) {
 Cache::Cache(const CacheShape& shape)
     : shape_(shape), entries_(static_cast<size_t>(shape.sets * shape.ways), kNone) {}
 
-// Where its set begins.
+// Returns the index of the first entry of the line's set.
 uint64_t Cache::set_of(const uint64_t line) const {
   const auto sets = static_cast<uint64_t>(shape_.sets);
   const uint64_t number = shape_.hashed ? line ^ line / sets ^ line / sets / sets : line;
@@ -84,7 +84,7 @@ std::optional<Part> Cache::fill(const Part part, const bool dirty) {
   return Part{left >> kLineShift, dirty_of(left)};
 }
 
-// An empty way is the last one, as lines come to the front.
+// Empty ways are the last ones, since used lines move to the front.
 int32_t Cache::victim(const uint64_t* const set) {
   const int32_t last = shape_.ways - 1;
   if (shape_.replacement != Replacement::any || set[last] == kNone) return last;

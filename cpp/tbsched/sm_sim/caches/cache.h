@@ -1,4 +1,4 @@
-// Which lines a cache holds, and which sectors of each.
+// The lines in a cache, and the sectors of each.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ struct Part {
   Sectors sectors;
 };
 
-// How many; looked up, as it is asked for each access.
+// Returns the number of sectors. A table, since every access needs it.
 inline int32_t sectors_in(const Sectors sectors) {
   static constexpr std::array<int8_t, 16> kCounts = {0, 1, 1, 2, 1, 2, 2, 3,
                                                      1, 2, 2, 3, 2, 3, 3, 4};
@@ -36,17 +36,18 @@ class Cache {
  public:
   explicit Cache(const CacheShape& shape);
 
-  // Which of the sectors it has. The line has then been used; a write makes those dirty.
+  // Returns the requested sectors that it has, and marks the line as used; a write makes those
+  // sectors dirty.
   Sectors touch(Part part, bool write);
 
-  // Whether the line has a place, be it without sectors.
+  // Returns whether the line has an entry, even without sectors.
   bool has_place(uint64_t line) const;
 
-  // Which sectors of the line it has.
+  // Returns the sectors of the line that it has.
   Sectors held(uint64_t line) const;
 
-  // Takes sectors in, or makes a place for a line that has none yet. Returns what had to leave and
-  // is dirty.
+  // Adds sectors, and an entry for a line that has none yet. Returns the evicted line if it is
+  // dirty.
   std::optional<Part> fill(Part part, bool dirty);
 
  private:
@@ -55,7 +56,7 @@ class Cache {
 
   CacheShape shape_;
   uint64_t random_ = 0x9e3779b97f4a7c15;
-  // Per set, most recently used or come first: the line, its sectors, and those that are dirty.
+  // Per set, most recently used or filled first: the line, its sectors, and the dirty ones.
   std::vector<uint64_t> entries_;
 };
 

@@ -1,4 +1,4 @@
-// Lines that are on their way, and who waits for each.
+// Outstanding misses: lines on their way, and the waiters of each.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Mshrs {
   bool full() const { return lines_.size() >= most_; }
   bool empty() const { return lines_.empty(); }
 
-  // nullptr where the line is not on its way. Valid until the next call that is not const.
+  // Returns nullptr if the line is not on its way. Valid until the next non-const call.
   Entry* find(const uint64_t line) {
     for (size_t at = 0; at < lines_.size(); ++at) {
       if (lines_[at] == line) return &entries_[at];
@@ -31,13 +31,13 @@ class Mshrs {
     return nullptr;
   }
 
-  // Of a line that is not on its way.
+  // Adds a line that is not on its way.
   Entry& add(const uint64_t line, const int64_t since) {
     lines_.push_back(line);
     return entries_.emplace_back(Entry{line, since, 0, {}});
   }
 
-  // The line has arrived.
+  // Removes the entry of a line that has arrived.
   Entry take(Entry* const entry) {
     const size_t at = static_cast<size_t>(entry - entries_.data());
     Entry taken = std::move(entries_[at]);
@@ -50,7 +50,7 @@ class Mshrs {
 
  private:
   size_t most_;
-  std::vector<uint64_t> lines_;  // as in entries_, close together: they are searched
+  std::vector<uint64_t> lines_;  // as in entries_; contiguous, since they are searched
   std::vector<Entry> entries_;
 };
 

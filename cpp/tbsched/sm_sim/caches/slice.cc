@@ -32,7 +32,7 @@ void Slice::serve(const int64_t tick) {
     }
     const Waiting& first = waiting_.front();
     const bool served = first.write ? write(tick, first) : read(tick, first);
-    if (!served) return;  // until something is read from memory, or leaves its queue
+    if (!served) return;  // until something is read from memory or leaves its queue
     waiting_.pop_front();
     free_ = next_multiple(tick + 1, memory_.clocks.network);
   }
@@ -43,7 +43,7 @@ void Slice::resume(const int64_t tick) {
   if (has_mshr && controller_.has_room()) serve(tick);
 }
 
-// Both return whether it could be served.
+// Both functions return whether the request was served.
 bool Slice::read(const int64_t tick, const Waiting& request) {
   const Part part = request.part;
   Statistics& statistics = memory_.statistics;
@@ -70,7 +70,7 @@ bool Slice::read(const int64_t tick, const Waiting& request) {
   return true;
 }
 
-// All sectors that the accesses bring that the missing ones need.
+// Returns all sectors that the accesses for the missing ones transfer.
 Sectors Slice::to_fetch(const Part missing) const {
   Sectors all = 0;
   const uint64_t first = memory_.map.first_access(missing.line);
@@ -88,7 +88,7 @@ void Slice::ask_memory(const int64_t tick, const Part part, const bool write) {
   }
 }
 
-// Whole sectors are written, so that none is read for it.
+// Whole sectors are written, so none must be read.
 bool Slice::write(const int64_t tick, const Waiting& request) {
   const Part part = request.part;
   const Sectors has = perfect_ ? part.sectors : cache_.touch(part, true);
@@ -113,7 +113,7 @@ void Slice::data(const Event& read) {
     ++memory_.statistics.prefetch_fills;
   }
   fill(read.tick, part, false);
-  // Where a prefetch was as fast as a demand, the first of them answers.
+  // If a prefetch was as fast as a demand, the first answer counts.
   if (auto* const entry = missing_.find(part.line)) {
     entry->sectors &= static_cast<Sectors>(~part.sectors);
     if (entry->sectors == 0) {

@@ -1,4 +1,4 @@
-// A slice of L2, beside its memory controller.
+// A slice of L2, with its memory controller.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 
 namespace tbsched::sm_sim {
 
-// Serves one line a cycle in order of arrival. One that needs the memory waits, and those behind
-// it with it, until there is an MSHR and room in the controller's queue.
+// Serves one line a cycle in order of arrival. A line that needs the memory blocks those behind it
+// until there is an MSHR and room in the controller's queue.
 class Slice {
  public:
   Slice(int32_t number, const Memory& memory, Controller& controller, bool perfect);
 
   void arrive(const Event& request);
   void serve(int64_t tick);
-  // A request has left the controller's queue.
+  // Resumes when a request has left the controller's queue.
   void resume(int64_t tick);
   void data(const Event& read);
 
-  // Whether nothing is under way.
+  // Whether no request is in progress.
   bool idle() const { return waiting_.empty() && missing_.empty(); }
 
  private:
   struct Waiting {
-    Part part;  // of a line as the controller numbers it
+    Part part;  // of a line, in the controller's numbering
     int32_t core;
     bool write;
   };
@@ -54,7 +54,7 @@ class Slice {
   Mshrs<std::vector<Waiter>> missing_;
   std::deque<Waiting> waiting_;
   int64_t free_ = 0;    // when the next line can be served
-  int64_t asked_ = -1;  // when it looks again
+  int64_t asked_ = -1;  // when it next serves its queue
   int64_t delay_;
   int32_t number_;
   bool perfect_;

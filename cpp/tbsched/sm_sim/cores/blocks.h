@@ -1,4 +1,4 @@
-// Which block a core runs next.
+// The assignment of blocks to cores.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace tbsched::sm_sim {
 
 class Blocks {
  public:
-  // `cores_of` names the core of each block, or is empty.
+  // `cores_of`: the core of each block, or empty.
   Blocks(const Config& config, const int32_t blocks, const std::span<const int32_t> cores_of)
       : left_(blocks), blocks_(blocks) {
     if (cores_of.empty() && config.own_blocks == 0) return;
@@ -44,7 +44,7 @@ class Blocks {
   int32_t left_;
   int32_t blocks_;
   int32_t next_ = 0;
-  std::vector<std::vector<int32_t>> own_;  // of each core, the next one last
+  std::vector<std::vector<int32_t>> own_;  // by core, in reverse: the next block is the last one
 };
 
 }  // namespace tbsched::sm_sim

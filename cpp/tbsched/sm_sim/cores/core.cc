@@ -12,9 +12,9 @@ namespace {
 Warps only(const int32_t warp) { return Warps{1} << warp; }
 
 constexpr int64_t kNoSlot = INT64_MAX;
-constexpr int64_t kMostLines = 32;  // that an instruction of a warp has L1 for
+constexpr int64_t kMostLines = 32;  // slots for which an instruction of a warp has L1
 
-// As many as the longest way through it.
+// Returns the number of slots: the longest way through the pipeline.
 size_t slots_of_pipeline(const Config& config) {
   const int64_t lines = (kMostLines * config.l1_line_cycles + config.issue_cycles - 1);
   const int64_t hit = config.hit_stages + lines / config.issue_cycles;
@@ -77,13 +77,13 @@ void Core::make_ready(const int64_t tick, const Warps warps) {
   ask_for(next_multiple(tick, chip_.clocks.slot) / chip_.clocks.slot);
 }
 
-// From here on they can issue.
+// Notes that these warps can issue from `tick` on.
 void Core::wake(const int64_t tick, Warps warps) {
   if (chip_.warps == nullptr) return;
   while (warps != 0) warps_[static_cast<size_t>(take_first(warps))].awake = tick;
 }
 
-// From here on they cannot; some could not before.
+// Notes that these warps cannot issue from `tick` on; some could not before.
 void Core::sleep(const int64_t tick, Warps warps) {
   if (chip_.warps == nullptr) return;
   while (warps != 0) {
@@ -105,7 +105,7 @@ void Core::ask_for(int64_t slot) {
 
 void Core::issue(const int64_t tick) {
   const int64_t slot = tick / chip_.clocks.slot;
-  if (slot != next_slot_) return;  // it has asked for an earlier one since
+  if (slot != next_slot_) return;  // a later request asked for an earlier slot
   count_idle(tick);
   idle_since_ = -1;
   emerge(slot);
@@ -123,7 +123,7 @@ void Core::issue(const int64_t tick) {
   look_again(tick);
 }
 
-// Warps come out of the pipeline, in the slots since it was asked last.
+// Makes the warps ready that have left the pipeline since the last call.
 void Core::emerge(const int64_t slot) {
   Warps& out = pipeline_[static_cast<size_t>(slot) % pipeline_.size()];
   const Warps ended = out & done_;
@@ -161,12 +161,12 @@ void Core::execute(const int64_t tick, const int32_t number) {
   if (at_barrier_ != 0) open_barrier(slot, number / shape_.warps_per_block);
 }
 
-// Warps come out of the pipeline in that slot.
+// Lets warps leave the pipeline in that slot.
 void Core::leave_at(const int64_t slot, const Warps warps) {
   pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= warps;
 }
 
-// If all warps of a block have arrived that have not ended.
+// Opens a barrier if all warps of a block that have not ended are at it.
 void Core::open_barrier(const int64_t slot, const int32_t place) {
   const Warps block = shape_.warps_at(place);
   const Warps arrived = block & at_barrier_;
@@ -176,7 +176,7 @@ void Core::open_barrier(const int64_t slot, const int32_t place) {
   leave_at(slot + chip_.config.pipeline_stages, arrived);
 }
 
-// For how many slots its next instruction has L1.
+// Returns for how many slots the warp's next instruction occupies L1.
 int64_t Core::lines_of(const Warp& warp) const {
   int64_t end = warp.row + 1;
   while (end < warp.end && kind_of(end) == Access::also) ++end;
@@ -184,7 +184,8 @@ int64_t Core::lines_of(const Warp& warp) const {
   return (cycles + chip_.config.issue_cycles - 1) / chip_.config.issue_cycles;
 }
 
-// Instructions have L1 one after the other. Returns false where it must wait for its turn.
+// Takes L1 for an instruction; instructions have it one after the other. Returns false if the warp
+// must wait for its turn.
 bool Core::take_l1(const int64_t tick, const int32_t number, const int64_t slots) {
   if ((has_turn_ & only(number)) != 0) {
     has_turn_ &= ~only(number);
@@ -203,7 +204,7 @@ void Core::to_next_row(Warp& warp) const {
   if (++warp.row < warp.end) warp.compute = chip_.workload.compute[static_cast<size_t>(warp.row)];
 }
 
-// What a row touches: sectors of a line.
+// Returns the part of a line that a row accesses.
 Part Core::part_of(const int64_t row) const {
   const auto at = static_cast<size_t>(row);
   const Workload& workload = chip_.workload;
@@ -212,7 +213,7 @@ Part Core::part_of(const int64_t row) const {
                                    : static_cast<Sectors>(workload.sectors[at] & all_sectors_)};
 }
 
-// One line after the other, those that go with the first one, too. Returns the kind of the first.
+// Accesses the lines of an instruction one after the other. Returns the kind of the first access.
 Access Core::access(const int64_t tick, const int32_t number) {
   Warp& warp = warps_[static_cast<size_t>(number)];
   int64_t first = warp.row;
@@ -226,7 +227,7 @@ Access Core::access(const int64_t tick, const int32_t number) {
     if (warp.row == first) ++chip_.statistics.instructions;
     to_next_row(warp);
   } while (warp.row < warp.end && kind_of(warp.row) == Access::also);
-  // It may have left the room that it was woken for.
+  // The access may not have used the room for which it was woken.
   if (!missing_.full()) make_ready(tick, to_replay(stalled_loads_));
   if (stores_ > 0) make_ready(tick, to_replay(stalled_stores_));
   if (warp.missing > 0) {
@@ -236,7 +237,7 @@ Access Core::access(const int64_t tick, const int32_t number) {
   return kind;
 }
 
-// It waits for room, and issues the same instruction again.
+// Makes the warp wait for room, to issue the same instruction again.
 void Core::stall(const int64_t tick, const int32_t number, const Access kind) {
   ++chip_.statistics.replays;
   waiting_ |= only(number);
@@ -245,7 +246,7 @@ void Core::stall(const int64_t tick, const int32_t number, const Access kind) {
   warps_[static_cast<size_t>(number)].stalled = stalls_++;
 }
 
-// Those that try again, now that there is room for one.
+// Returns the stalled warps that try again, now that there is room for one.
 Warps Core::to_replay(const Warps stalled) const {
   if (chip_.config.replay_all != 0 || stalled == 0) return stalled;
   Warps left = stalled;
@@ -258,7 +259,7 @@ Warps Core::to_replay(const Warps stalled) const {
   return only(first);
 }
 
-// Returns false where it must be tried again later.
+// Returns false if the access must be repeated later.
 bool Core::access_line(const int64_t tick, const int32_t warp, const Access kind, const Part part) {
   const bool hit = chip_.perfect_l1;
   if (kind == Access::store) {
@@ -300,7 +301,7 @@ bool Core::load(const int64_t tick, const int32_t number, const Part part) {
   return true;
 }
 
-// A warp does not wait for what it stores. Whole sectors are written, so that none is read for it.
+// Stores a part. The warp does not wait for it. Whole sectors are written, so none must be read.
 bool Core::store(const int64_t tick, const Part part) {
   const bool stays = chip_.config.l1_write_back != 0;
   const Sectors has = l1_.touch(part, stays);
@@ -371,7 +372,7 @@ void Core::retire(const int64_t tick, Warps warps) {
   }
 }
 
-// In which slot there is something to do next.
+// Schedules the next slot in which something can happen.
 void Core::look_again(const int64_t tick) {
   const int64_t slot = tick / chip_.clocks.slot;
   last_slot_ = slot;
@@ -386,7 +387,7 @@ void Core::look_again(const int64_t tick) {
   idle_since_ = (slot + 1) * chip_.clocks.slot;
 }
 
-// Of a core that is idle: the time since this was called last.
+// Counts the time since the last call as idle, if the core is idle.
 void Core::count_idle(const int64_t tick) {
   if (idle_since_ < 0 || tick <= idle_since_) return;
   (resident_ != 0 ? blocked_ : empty_) += tick - idle_since_;

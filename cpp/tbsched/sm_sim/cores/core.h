@@ -1,5 +1,5 @@
-// A core: issues instructions of its warps, one per slot, and takes a warp out of turn when it
-// misses its L1 cache.
+// A core: issues instructions of its warps, one per slot, and does not issue a warp while it waits
+// for an L1 miss.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace tbsched::sm_sim {
 
-// What all cores share.
+// Components and settings shared by all cores.
 struct Chip {
   const Config& config;
   const Clocks& clocks;
@@ -33,7 +33,7 @@ struct Chip {
   Blocks& blocks;
   Statistics& statistics;
   std::vector<BlockTime>& times;
-  std::vector<WarpTime>* warps;  // null: nobody asks when they could issue
+  std::vector<WarpTime>* warps;  // nullptr: not logged
   bool perfect_l1;
 };
 
@@ -41,22 +41,22 @@ class Core {
  public:
   Core(const CoreShape& shape, const Chip& chip, std::unique_ptr<Scheduler> scheduler);
 
-  // A block comes to a free place, if there is one for this core.
+  // Starts a block in a free place, if there is one for this core.
   void start_block(int64_t tick, int32_t place);
 
-  // Its slot has come.
+  // Issues an instruction in this slot.
   void issue(int64_t tick);
 
-  // Sectors of a line have arrived.
+  // Receives sectors of a line.
   void fill(int64_t tick, Part part);
 
-  // L2 has taken a line that this core wrote.
+  // Notes that L2 has taken a line that this core wrote.
   void written(int64_t tick);
 
-  // Adds what is still to be counted, once the last block has ended.
+  // Completes the statistics after the last block has ended.
   void finish(int64_t tick);
 
-  // Whether nothing is under way.
+  // Whether nothing is in progress.
   bool idle() const {
     return resident_ == 0 && missing_.empty() && stores_ == chip_.config.store_entries;
   }
@@ -67,8 +67,8 @@ class Core {
     int64_t end;
     int32_t compute;  // instructions before the row's access
     int32_t missing;  // lines that it waits for
-    int64_t stalled;  // when it was stalled last, in order of such times
-    int64_t awake;    // the tick since when it can issue; -1: it cannot
+    int64_t stalled;  // order of the last stall among all
+    int64_t awake;    // tick since when it can issue; -1: it cannot
   };
 
   struct Turn {
@@ -110,27 +110,27 @@ class Core {
   Sectors all_sectors_;
   Mshrs<Warps> missing_;
   std::array<Warp, 64> warps_{};
-  std::vector<int32_t> left_;    // of each place, warps that have not ended
-  std::vector<int32_t> blocks_;  // of each place
-  // All that are resident are ready, in the pipeline, or wait: for memory, a barrier, or L1.
+  std::vector<int32_t> left_;    // by place: warps that have not ended
+  std::vector<int32_t> blocks_;  // by place
+  // Every resident warp is ready, in the pipeline, or waits: for memory, a barrier, or L1.
   Warps ready_ = 0;
   Warps waiting_ = 0;
   Warps resident_ = 0;
   Warps at_barrier_ = 0;
-  Warps has_turn_ = 0;           // at L1
-  Warps stalled_loads_ = 0;      // of those that wait, those that need an MSHR
-  Warps stalled_stores_ = 0;     // of those that wait, those that need room for a store
+  Warps has_turn_ = 0;           // has the turn at L1
+  Warps stalled_loads_ = 0;      // waiting warps that need an MSHR
+  Warps stalled_stores_ = 0;     // waiting warps that need room for a store
   Warps done_ = 0;               // have issued their last instruction
-  std::deque<Turn> turns_;       // of those that wait for theirs
-  int64_t l1_free_ = 0;          // the slot
-  std::vector<Warps> pipeline_;  // what comes out of it in each slot, modulo its length
-  int64_t next_slot_ = -1;       // the slot that it has asked for
-  int64_t last_slot_ = -1;       // in which it issued last
-  int64_t idle_since_ = 0;       // -1: something is ready or in the pipeline
-  int64_t blocked_ = 0;          // ticks in which it was idle, and its warps waited
+  std::deque<Turn> turns_;       // waiting for L1
+  int64_t l1_free_ = 0;          // slot in which L1 is free
+  std::vector<Warps> pipeline_;  // warps that leave the pipeline in each slot, modulo its length
+  int64_t next_slot_ = -1;       // slot of its pending issue event
+  int64_t last_slot_ = -1;       // slot of its last issue
+  int64_t idle_since_ = 0;       // -1: a warp is ready or in the pipeline
+  int64_t blocked_ = 0;          // ticks in which it was idle while its warps waited
   int64_t empty_ = 0;            // ticks in which it had no warp
   int64_t stalls_ = 0;
-  int32_t stores_;  // how many lines it may still write
+  int32_t stores_;  // lines that it may still write
 };
 
 }  // namespace tbsched::sm_sim

@@ -1,4 +1,4 @@
-// Where a line lies: controller, bank, row and column.
+// Location of a line: controller, bank, row and column.
 #pragma once
 
 #include <bit>
@@ -9,7 +9,7 @@
 namespace tbsched::sm_sim {
 
 // Line numbers are addresses divided by the size of a line. A controller numbers its own lines, and
-// what the accesses of the DRAM move: parts of lines.
+// its accesses, which are parts of lines.
 class AddressMap {
  public:
   explicit AddressMap(const Config& config)
@@ -36,10 +36,10 @@ class AddressMap {
            own % interleave_;
   }
 
-  // The accesses for a line of the controller are those from here on, one for each of its parts.
+  // Returns the first access for a line of the controller; there is one for each of its parts.
   uint64_t first_access(const uint64_t own) const { return own << part_shift_; }
   uint64_t parts() const { return uint64_t{1} << part_shift_; }
-  // Which sectors a part of a line has.
+  // Returns the sectors in a part of a line.
   uint8_t sectors_of(const uint64_t access) const {
     const auto part = static_cast<int32_t>(access & (parts() - 1));
     return static_cast<uint8_t>(((1 << part_sectors_) - 1) << part * part_sectors_);
@@ -68,7 +68,7 @@ class AddressMap {
   }
 
  private:
-  // By how many banks the row is moved on.
+  // Returns by how many banks the row is shifted.
   uint64_t shift(const uint64_t row) const {
     return hashed_ ? (row ^ row / banks_ ^ row / banks_ / banks_) % banks_ : 0;
   }

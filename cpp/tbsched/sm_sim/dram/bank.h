@@ -1,4 +1,4 @@
-// A bank: its open row, and the requests that wait for it.
+// A bank: its open row, and its waiting requests.
 #pragma once
 
 #include <bitset>
@@ -27,9 +27,9 @@ class Bank {
 
   bool idle() const { return requests_.empty(); }
   int64_t open() const { return open_; }  // -1: no row
-  bool fresh() const { return fresh_; }   // nobody has read or written the open row yet
+  bool fresh() const { return fresh_; }   // the open row has not been read or written yet
   const Request& oldest() const { return requests_.front(); }
-  // The oldest request for the open row, or kNone.
+  // Returns the oldest request for the open row, or kNone.
   size_t hit() const { return hit_; }
   const Request& at(const size_t place) const { return requests_[place]; }
 
@@ -51,7 +51,7 @@ class Bank {
     hit_ = kNone;
   }
 
-  // The hit has been served.
+  // Removes the hit, which has been served.
   Request take_hit(const int64_t cycle) {
     const Request request = requests_[hit_];
     requests_.erase(requests_.begin() + static_cast<std::ptrdiff_t>(hit_));
@@ -60,10 +60,10 @@ class Bank {
     return request;
   }
 
-  // Of the open row, whether a column was read or written since it was opened.
+  // Returns whether a column of the open row was read or written since the row was opened.
   bool sent(const int32_t column) const { return sent_[static_cast<size_t>(column)]; }
   int32_t prefetched() const { return prefetched_; }
-  // When it read or wrote last.
+  // Returns the cycle of the last read or write.
   int64_t served() const { return served_; }
   void prefetch(const int32_t column, const int64_t cycle) {
     send(column, cycle);

@@ -1,4 +1,4 @@
-// What a controller tells its banks.
+// A command of a controller to its banks.
 #pragma once
 
 #include <array>

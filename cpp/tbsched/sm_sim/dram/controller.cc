@@ -38,7 +38,7 @@ void Controller::add(const int64_t tick, const uint64_t access, const bool write
 
 bool Controller::wake(const int64_t tick) {
   const int64_t cycle = tick / memory_.clocks.dram;
-  if (cycle != wake_) return false;  // it has looked since
+  if (cycle != wake_) return false;  // a later call has replaced this one
   wake_ = kNever;
   if (!chosen_) choose(cycle);
   const bool sends = next_ && next_->cycle <= cycle;
@@ -80,7 +80,7 @@ std::optional<Controller::Choice> Controller::choice_of(const int32_t number) co
   };
   const int32_t column = prefetcher_.column(bank, waiting_, held);
   if (column >= 0) {
-    // What waits behind it lends it its age.
+    // The row inherits the age of the requests behind it.
     const bool in_the_way = !bank.idle();
     return Choice{timing_.read(timing),
                   in_the_way ? kRow : kPrefetch,
@@ -94,7 +94,7 @@ std::optional<Controller::Choice> Controller::choice_of(const int32_t number) co
                 CommandKind::precharge,    -1};
 }
 
-// What comes next, from this cycle on.
+// Chooses the next command from this cycle on.
 void Controller::choose(const int64_t cycle) {
   next_.reset();
   chosen_ = true;
@@ -106,7 +106,7 @@ void Controller::choose(const int64_t cycle) {
   }
 }
 
-// Returns whether a request was served.
+// Sends a command. Returns whether a request was served.
 bool Controller::send(const Choice& choice, const int64_t cycle) {
   Bank& bank = banks_[static_cast<size_t>(choice.bank)];
   Command command{

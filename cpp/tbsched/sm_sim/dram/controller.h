@@ -1,4 +1,4 @@
-// A memory controller: of the commands that may be sent now, a read or write of an open row comes
+// A memory controller. Of the commands that may be sent now, a read or write of an open row comes
 // first, then the oldest request (FR-FCFS).
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace tbsched::sm_sim {
 
-// How many banks of all controllers have requests, over time.
+// Number of banks with requests over time, for all controllers.
 class BankUse {
  public:
   explicit BankUse(Statistics& statistics) : statistics_(statistics) {}
@@ -38,7 +38,7 @@ class BankUse {
   int64_t busy_ = 0;
 };
 
-// What all controllers share.
+// Components and settings shared by all controllers.
 struct Memory {
   const Config& config;
   const Clocks& clocks;
@@ -57,18 +57,18 @@ class Controller {
 
   bool has_room() const { return waiting_ < memory_.config.dram_queue; }
 
-  // It is to read or write. A controller without room takes what L2 must write back, and all that
-  // a line needs.
+  // Adds an access. Even without room, a controller accepts write-backs of L2 and all accesses for
+  // a line.
   void add(int64_t tick, uint64_t access, bool write);
 
-  // The cache that prefetched lines go to, which outlives it.
+  // Sets the cache for prefetched lines, which outlives it.
   void prefetch_to(const Cache& l2) { l2_ = &l2; }
 
-  // Sends what may be sent now. Returns whether a request has left the queue.
+  // Sends the commands that may be sent now. Returns whether a request has left the queue.
   bool wake(int64_t tick);
 
  private:
-  // What a bank does next, and when it may.
+  // A bank's next command, and when it may be sent.
   struct Choice {
     int64_t cycle;
     int32_t rank;  // the lower goes first
@@ -96,11 +96,11 @@ class Controller {
   std::optional<TimingCheck> check_;
   const Cache* l2_ = nullptr;
   std::optional<Choice> next_;
-  bool chosen_ = false;  // nothing has come since next_ was chosen
+  bool chosen_ = false;  // next_ is valid: nothing has arrived since
   int64_t waiting_ = 0;
   int64_t arrivals_ = 0;
-  int64_t wake_;               // the cycle in which it looks again
-  int64_t last_command_ = -1;  // one a cycle
+  int64_t wake_;               // cycle of the next wake
+  int64_t last_command_ = -1;  // at most one a cycle
 };
 
 }  // namespace tbsched::sm_sim

@@ -1,4 +1,4 @@
-// Opportunistic prefetching: which lines of a row that is open anyway are read unasked.
+// Opportunistic prefetching: reads lines of open rows that have not been requested.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,14 @@ class Prefetcher {
   Prefetcher(const Config& config, const bool enabled)
       : config_(config), columns_(config.row_bytes / config.access_bytes()), enabled_(enabled) {}
 
-  // A request has come; `waiting` are there now.
+  // Notes a request; `waiting` requests are there now.
   void arrived(const int64_t waiting) {
     mean_ += ((waiting << kFraction) - mean_) >> config_.queue_mean_shift;
   }
 
-  // The column that a bank with an open row prefetches, or -1. It is asked once nobody asks for
-  // that row. Where another row is asked for, it goes on up to a number of lines: more of them
-  // while few requests wait.
-  // `held` says of a column whether L2 has what is there.
+  // Returns the column that a bank with an open row prefetches, or -1. Called when no request for
+  // that row is left. If another row is requested, it prefetches a limited number of lines: more
+  // while few requests wait. `held`: returns whether L2 has a column's data.
   template <typename Held>
   int32_t column(const Bank& bank, const int64_t waiting, const Held held) const {
     if (!enabled_) return -1;
@@ -34,7 +33,7 @@ class Prefetcher {
   }
 
  private:
-  static constexpr int32_t kFraction = 16;  // binary digits behind the point of the mean
+  static constexpr int32_t kFraction = 16;  // fractional bits of the mean
 
   int32_t degree(const int64_t waiting) const {
     const int64_t threshold = config_.prefetch_threshold;

@@ -1,4 +1,4 @@
-// When a controller may send which command next.
+// When a controller may send each command next.
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace tbsched::sm_sim {
 
-// Of one bank.
+// Timing of one bank.
 struct BankTiming {
   int64_t activate = 0;
   int64_t column = 0;
   int64_t precharge = 0;
 };
 
-// Of all banks of a controller, and how a command changes them.
+// Timing of all banks of a controller, and how commands change it.
 class Timing {
  public:
   explicit Timing(const Config& config)
@@ -38,11 +38,11 @@ class Timing {
     activates_[fourth_] = cycle + config_.t_faw;
     fourth_ = (fourth_ + 1) % activates_.size();
   }
-  // Returns when its data has been read.
+  // Notes a read. Returns when its data has been transferred.
   int64_t has_read(const int64_t cycle, BankTiming& bank) {
     bank.precharge = std::max(bank.precharge, cycle + config_.t_rtp);
     read_ = cycle + step_;
-    // The write's data comes behind the read's.
+    // A write's data follows the read's.
     write_ = std::max<int64_t>(
         write_, cycle + std::max(config_.t_rtw, config_.t_cl + config_.burst() - config_.t_wl));
     return cycle + config_.t_cl + config_.burst();

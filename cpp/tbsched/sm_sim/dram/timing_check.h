@@ -1,5 +1,5 @@
-// Checks commands against every constraint of the memory: written apart from the controller, which
-// it catches where the controller is wrong.
+// Checks commands against every constraint of the memory. Independent of the controller, so that it
+// finds the controller's mistakes.
 #pragma once
 
 #include <array>
@@ -16,13 +16,13 @@ class TimingCheck {
  public:
   explicit TimingCheck(const Config& config);
 
-  // The next command of one controller. Throws std::logic_error, naming the constraint that it
-  // breaks, the command and the one before that it follows too soon.
+  // Checks the next command of one controller. Throws std::logic_error naming the violated
+  // constraint, the command and the earlier command that it follows too soon.
   void next(const Command& command);
 
  private:
   struct Bank {
-    std::array<int64_t, 4> last;  // when the last command of each kind was
+    std::array<int64_t, 4> last;  // cycle of the last command of each kind
     int64_t open = -1;
   };
 
