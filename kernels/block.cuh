@@ -1,5 +1,5 @@
-// What a block of a probe does: says where and when it is, and stays until told to leave or until
-// its time is over.
+// The parts of a probe's block: writes where and when it is, and stays until released or until its
+// time is over.
 #pragma once
 
 #include "launcher/probe/probe_abi.h"
@@ -31,7 +31,7 @@ __device__ uint64_t global_ns() {
   return value;
 }
 
-// Half a record in one write: the bus takes it in one piece, and no fence has to wait for others.
+// Writes half a record at once: the bus takes it in one piece, so no fence is needed.
 __device__ void publish(uint64_t& half) {
   const uint64_t now = global_ns();
   asm volatile("st.volatile.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&half),
@@ -40,14 +40,14 @@ __device__ void publish(uint64_t& half) {
                : "memory");
 }
 
-// Read anew each time, since what is kept takes a register.
+// Read again each time, since keeping it takes a register.
 __device__ unsigned block() {
   unsigned value;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(value));
   return value;
 }
 
-// What a wait needs of the GPU.
+// The Machine of waiting.h for a block on an SM.
 struct Sm {
   __device__ static unsigned block() { return ::block(); }
   __device__ static uint32_t ticks(const Waiting& waiting) {
@@ -56,7 +56,7 @@ struct Sm {
   __device__ static BlockRecord& record(const ProbeArguments& arguments) {
     return arguments.records[::block()];
   }
-  // As the host, or another SM, wrote it a moment ago.
+  // Returns the value that the host or another SM wrote last, not a cached one.
   __device__ static uint32_t fresh(const uint32_t& value) {
     return *static_cast<const volatile uint32_t*>(&value);
   }
@@ -66,7 +66,7 @@ struct Sm {
   __device__ static uint32_t exchange(uint32_t& place, const uint32_t value) {
     return atomicExch(&place, value);
   }
-  // Read anew, since what is kept takes a register.
+  // Read again each time, since keeping it takes a register.
   __device__ static uint32_t duration(const ProbeArguments& arguments) {
     return arguments.ticks == nullptr ? arguments.same_ticks : fresh(arguments.ticks[block()]);
   }
@@ -83,7 +83,7 @@ __device__ uint32_t duration_ticks(const ProbeArguments& arguments) {
   return arguments.ticks != nullptr ? arguments.ticks[blockIdx.x] : arguments.same_ticks;
 }
 
-// Until `end`, or until told to leave. `last` is the tick of the last look.
+// Stays until `end`, or until released. `last`: the tick of the last poll.
 __device__ void stay(const ProbeArguments& arguments, uint32_t& last, const uint32_t end) {
   constexpr Sm sm;
   for (;;) {
@@ -93,7 +93,7 @@ __device__ void stay(const ProbeArguments& arguments, uint32_t& last, const uint
   }
 }
 
-// After it has said that it leaves.
+// Stays a while after announcing that it leaves.
 __device__ void linger(const ProbeArguments& arguments) {
   const auto published = static_cast<uint32_t>(global_ns());
   while (static_cast<uint32_t>(global_ns()) - published < arguments.waiting.linger_ns) {

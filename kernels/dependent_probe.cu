@@ -1,7 +1,7 @@
-// The probe of programmatic dependent launches, for compute capability 9.0 and later. On its way a
-// block triggers, or waits for what comes before in the stream, or both. It needs more registers
-// than the plain probe, so only launches that do either run it. Compiled for at most 16: an SM
-// gives no warp fewer.
+// The probe of programmatic dependent launches, for compute capability 9.0 and later. A block
+// triggers, or waits for the work before it in the stream, or both. It needs more registers than
+// the plain probe, so only launches that do either run it. Compiled for at most 16: an SM gives no
+// warp fewer.
 #include "block.cuh"
 
 namespace {

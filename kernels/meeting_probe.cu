@@ -1,6 +1,6 @@
 // The probe of launches whose blocks wait for each other, as at a barrier of the whole grid, or of
 // several. Its blocks stay after they have met, so that all were resident at the same time, and
-// nobody's leaving made room for another.
+// none took the room of another.
 #include "block.cuh"
 
 namespace {

@@ -1,6 +1,6 @@
-// The kernel that the launcher runs: each block stays until told to leave or until its time is
-// over. What it needs of registers and local memory is patched into the compiled image, so it must
-// itself need as little as possible.
+// The kernel that the launcher runs: each block stays until released or until its time is over. Its
+// numbers of registers and local memory are patched into the compiled image, so it must itself need
+// as little as possible.
 #include "block.cuh"
 
 namespace {

@@ -1,4 +1,4 @@
-// Vectors as arrays of NumPy that nobody can write to.
+// Vectors as read-only arrays of NumPy.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -10,7 +10,7 @@
 
 namespace tbsched {
 
-// The vector's memory becomes the array's, without a copy.
+// Moves the vector's memory to the array, without a copy.
 template <typename Value>
 pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
   auto owned = std::make_unique<std::vector<Value>>(std::move(values));
@@ -23,7 +23,7 @@ pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
   return array;
 }
 
-// One member of each row as an array.
+// Returns one member of each row as an array.
 template <typename Row, typename Value>
 pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
   std::vector<Value> values(rows.size());

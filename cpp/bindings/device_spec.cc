@@ -16,7 +16,7 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-// Python refuses to write integers of thousands of digits.
+// Python refuses to write integers of thousands of digits, so this abbreviates them.
 std::string in_words(const py::handle integer) {
   const auto bits = integer.attr("bit_length")().cast<int64_t>();
   if (bits > 512) return "an integer of " + std::to_string(bits) + " bits";

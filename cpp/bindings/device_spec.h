@@ -7,8 +7,8 @@
 
 namespace tbsched {
 
-// The types of the attributes are those of the fields. What is too large for its field throws
-// std::invalid_argument.
+// The types of the attributes are those of the fields. A number that is too large for its field
+// throws std::invalid_argument.
 DeviceSpec spec_of(const pybind11::object& device);
 
 void bind_device_spec(pybind11::module_& module);

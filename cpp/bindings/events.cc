@@ -21,7 +21,7 @@ namespace {
 
 using Nanoseconds = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
 
-// The name of an attribute, made once.
+// The name of an attribute, created once.
 class Attribute {
  public:
   explicit Attribute(const char* const name) : name_(PyUnicode_InternFromString(name)) {
@@ -54,7 +54,7 @@ class Attribute {
   PyObject* name_;  // lives as long as the process
 };
 
-// Values that events share: each becomes one object, however often it is met.
+// Values that events share: each becomes one object, however often it occurs.
 template <typename Value>
 class Known {
  public:
@@ -74,9 +74,9 @@ class Known {
   }
 
  private:
-  py::dict numbers_;  // into values_
+  py::dict numbers_;  // indices into values_
   std::vector<std::shared_ptr<const Value>> values_;
-  py::object last_;  // mostly the next one again
+  py::object last_;  // mostly the next one, too
   std::shared_ptr<const Value> last_value_;
 };
 
@@ -103,7 +103,7 @@ Synchronize synchronize_of(py::handle awaited);
 template <typename Mark>
 Mark mark_of(py::handle mark);
 
-// A kind of event: its class in tbsched.program.sequence, and how it becomes the core's.
+// A kind of event: its class in tbsched.program.sequence, and its conversion to the core's event.
 struct Kind {
   const char* name;
   Event (*convert)(py::handle event, Shared& shared);
@@ -128,7 +128,7 @@ constexpr std::array kKinds = {
 };
 static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event has a row");
 
-// What is looked up once: classes and names.
+// Classes and names that are looked up once.
 struct Python {
   std::array<PyTypeObject*, kKinds.size()> types{};  // as kKinds; live as long as the process
   Attribute executable{"_executable"};
@@ -190,7 +190,7 @@ const Python& python() {
   return storage.call_once_and_store_result([] { return Python(); }).get_stored();
 }
 
-// A number, LEGACY_STREAM, or none.
+// Returns a number, LEGACY_STREAM, or none.
 std::optional<int32_t> stream_of(const py::handle event) {
   const Python& known = python();
   const py::object stream = known.stream.of(event);
@@ -208,7 +208,7 @@ int32_t named_stream_of(const py::handle event) {
   return *stream;
 }
 
-// As Launch.duration_ns rounds.
+// Rounds as Launch.duration_ns does.
 int64_t nanoseconds(const py::handle seconds) {
   const double given = PyFloat_AsDouble(seconds.ptr());
   if (given == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
@@ -342,7 +342,7 @@ Synchronize synchronize_of(const py::handle awaited) {
           .host = known.host.number_of(awaited)};
 }
 
-// Which of kKinds; an object of a class derived from it is one, too.
+// Returns the index into kKinds; objects of derived classes count, too.
 size_t kind_of(const py::handle event) {
   const auto& types = python().types;
   PyTypeObject* const type = Py_TYPE(event.ptr());

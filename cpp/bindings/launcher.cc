@@ -1,4 +1,4 @@
-// tbsched._launcher: the GPU launcher as observe.py sees it.
+// tbsched._launcher: the GPU launcher for observe.py.
 #include <pybind11/functional.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -77,7 +77,7 @@ cuda::RunOptions to_options(const bool warp_slots, const double deadline, const 
   };
 }
 
-// One of tbsched.errors.
+// Raises an exception of tbsched.errors.
 template <typename... Arguments>
 py::object made(const char* const name, const Arguments&... arguments) {
   return py::module_::import("tbsched.errors").attr(name)(arguments...);
@@ -106,7 +106,7 @@ py::dict identity_in_python(const cuda::DeviceProperties& properties,
   return dict;
 }
 
-// What a GPU says about itself, without a context.
+// Returns the properties of a GPU, without a context.
 py::dict query(const int32_t index) {
   cuda::Identity found;
   {
@@ -127,7 +127,7 @@ py::dict query(const int32_t index) {
   return dict;
 }
 
-// A forked child has neither the driver's state nor our threads: nothing there can be ended.
+// A forked child has neither the driver's state nor our threads: nothing can be ended there.
 struct EndUnlessForked {
   template <typename Owned>
   void operator()(Owned* const owned) const {
@@ -136,7 +136,7 @@ struct EndUnlessForked {
   pid_t process = getpid();
 };
 
-// Sequences that run while Python does something else.
+// Sequences that run while Python continues.
 class LauncherBatch {
  public:
   LauncherBatch(std::shared_ptr<cuda::Gpu> gpu, const bool warp_slots, const double settle)
@@ -152,7 +152,7 @@ class LauncherBatch {
     get().add(to_sequence(events), options);
   }
 
-  // Of a table of events, one of its sequences after the other.
+  // Adds the sequences of a table of events, one after the other.
   void add_table(const Numbers& cells, const Bounds& bounds, const py::tuple& partitions,
                  const double deadline, const bool any_state) {
     cuda::Batch& batch = get();
@@ -162,14 +162,14 @@ class LauncherBatch {
     for (size_t k = 0; k < table.sequences(); ++k) batch.add(table.sequence(k), options);
   }
 
-  // What `run` would have returned or raised.
+  // Returns what `run` would have returned, or raises its exception.
   py::tuple next() {
     const cuda::Batch::Result result = wait();
     if (result.error) std::rethrow_exception(result.error);
     return in_python(result.observation);
   }
 
-  // The SMs alone, of all blocks before the next event; of so many sequences.
+  // Returns only the SMs of all blocks before the next event, for `count` sequences.
   py::list next_smids(const int64_t count) {
     py::list found;
     for (int64_t k = 0; k < count; ++k) found.append(smids(wait()));
@@ -195,7 +195,7 @@ class LauncherBatch {
     }
   }
 
-  // Or the exception that says why there are none; others are thrown.
+  // Returns the SMs, or the exception that explains why there are none; throws other exceptions.
   static py::object smids(const cuda::Batch::Result& result) {
     try {
       if (result.error) std::rethrow_exception(result.error);
@@ -294,12 +294,12 @@ class LauncherGpu {
     return get().kernel_size(to_launch(launch));
   }
 
-  // False: blocks are still there, and what they use stays.
+  // Returns false if blocks are still there; their resources are kept then.
   bool close() {
     if (!gpu_) return true;
     cuda::Gpu& gpu = get();
     const py::gil_scoped_release no_gil;
-    // A batch that has it, too, goes on, and is the one to give it back.
+    // A batch that shares it goes on, and releases it.
     const bool drained = gpu_.use_count() > 1 || gpu.drained();
     gpu_.reset();
     return drained;
@@ -315,7 +315,7 @@ class LauncherGpu {
   }
 
   const pid_t process_ = getpid();
-  std::shared_ptr<cuda::Gpu> gpu_;  // batches have it, too
+  std::shared_ptr<cuda::Gpu> gpu_;  // shared with batches
 };
 
 py::bytes to_bytes(const std::span<const std::byte> bytes) {

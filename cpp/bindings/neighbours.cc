@@ -26,7 +26,7 @@ std::vector<Needs> to_needs(const GivenNeeds& given) {
   return kernels;
 }
 
-// What SMs hold, and how many such SMs there are.
+// Contents of SMs, and the number of SMs with these contents.
 using GivenAlike = std::vector<std::pair<Held, int32_t>>;
 
 std::vector<Alike> to_alike(const GivenAlike& given) {

@@ -12,7 +12,7 @@
 
 namespace tbsched {
 
-// Of each launch its shares and waits; nothing: nobody slows anybody.
+// By launch, its shares and waits; nothing: blocks do not slow each other.
 using GivenNeeds = std::vector<std::pair<std::vector<double>, std::vector<double>>>;
 using GivenNeighbours = std::optional<GivenNeeds>;
 

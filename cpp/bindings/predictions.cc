@@ -26,13 +26,13 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-// What limits the blocks that are not placed, in Python's words.
+// Returns Python's name of what limits the blocks that are not placed.
 py::object words(const Refusal refusal) {
   return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
 }
 
-// Of each launch; blocks that were placed before the next event share one array with those after
-// all events if nothing was placed later.
+// Returns the traces by launch. Blocks placed before the next event share one array with those
+// after all events if nothing was placed later.
 py::list in_python(std::vector<LaunchTrace>&& traces, const bool warp_slots) {
   py::list result;
   for (LaunchTrace& trace : traces) {
@@ -109,7 +109,7 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
 
 using Times = std::optional<std::vector<int64_t>>;
 
-// As tbsched.prediction.calls has it.
+// Converts calls as in tbsched.prediction.calls.
 HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, Times&& called_ns) {
   if (issue_ns) {
     return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
@@ -232,7 +232,7 @@ std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
   return std::pair(found->order, found->makespan_ns);
 }
 
-// What an SM holds, as columns; the warps of a row are those in each processing block.
+// Returns the contents of SMs as columns; the warps of a row are those in each processing block.
 py::tuple in_python(Snapshot&& snapshot, const Model& model) {
   const size_t processing_blocks = model.device().spec.processing_blocks;
   std::vector<int32_t> launch, sm, blocks, warps, registers, shared_memory;

@@ -45,7 +45,7 @@ Config config_of(const Values& values) {
     const auto found = values.find(std::string(parameter.name));
     if (found == values.end()) continue;
     ++known;
-    // What does not fit is outside the range of every parameter.
+    // A value that does not fit is outside the range of every parameter.
     config.*parameter.member = static_cast<int32_t>(
         std::min<int64_t>(std::max<int64_t>(found->second, INT32_MIN), INT32_MAX));
   }

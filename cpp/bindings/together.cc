@@ -52,12 +52,13 @@ py::tuple capacity_in_python(const Model& model, const Sequence& sequence,
   return py::make_tuple(to_array(std::move(found.by_sm)), to_array(std::move(refusals)));
 }
 
-// The number of a state among those of the model.
+// Returns the index of a state among those of the model.
 size_t index_of(const InitialState& state, const Model& model) {
   return static_cast<size_t>(std::ranges::find(model.states(), state) - model.states().begin());
 }
 
-// A play takes microseconds, and Python's lock perhaps as long.
+// Returns a function that handles signals now and then: a play takes microseconds, and taking the
+// GIL perhaps as long.
 std::function<void()> signals_now_and_then() {
   using Clock = std::chrono::steady_clock;
   return [asked = Clock::now()]() mutable {
@@ -69,8 +70,8 @@ std::function<void()> signals_now_and_then() {
 
 constexpr std::array<std::string_view, 4> kWayNames = {"single", "whole_tpcs", "balanced", "other"};
 
-// Of each outcome its blocks, the room and who is barred; and by stage and SM what was taken, what
-// was left, and whether the TPC was idle.
+// Converts outcomes: of each the blocks, the room and the barred launches; and by stage and SM the
+// blocks taken, the room left, and whether the TPC was idle.
 py::tuple to_python(const SmOutcomes& outcomes) {
   std::vector<int32_t> rows;
   std::vector<int32_t> at;
@@ -114,8 +115,8 @@ py::tuple to_python(const OutcomeProgram& program) {
   return py::make_tuple(outcomes, groups, stages, entering);
 }
 
-// What a function in Python says of a program: False if it does not know, None if there is no
-// solution, or one.
+// Wraps a Python function that solves a program: it returns False if it does not know, None if
+// there is no solution, or a solution.
 Solver solver_in_python(const py::object& solve) {
   if (solve.is_none()) return nullptr;
   return [&solve](const OutcomeProgram& program) -> Solution {

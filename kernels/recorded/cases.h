@@ -1,4 +1,4 @@
-// What is run: kernels with their sizes and data, which are the same on every machine.
+// The recorded cases: kernels with their sizes and data, which are the same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace recorded {
 
-// Data as it lies in the memory of the GPU: offsets from where the memory begins.
+// Data laid out as in the memory of the GPU, with offsets from its beginning.
 class Arena {
  public:
   template <typename Value>
@@ -22,7 +22,7 @@ class Arena {
     return at;
   }
 
-  // Zeros.
+  // Reserves zeroed bytes.
   size_t reserve(const size_t bytes) {
     const size_t at = bytes_.size();
     bytes_.resize(at + (bytes + kAlign - 1) / kAlign * kAlign);
@@ -36,7 +36,7 @@ class Arena {
   std::vector<std::byte> bytes_;
 };
 
-// Offsets where `Data` has pointers.
+// Offsets in place of the pointers of `Data`.
 struct Offsets {
   size_t in = 0;
   size_t more = 0;
@@ -112,7 +112,7 @@ inline Prepared kmeans() {
   return made;
 }
 
-// From the step that reached the most nodes.
+// Begins at the step that reached the most nodes.
 inline Prepared bfs() {
   constexpr int32_t kNodes = 8192;
   const Sparse graph = sparse(kNodes, kNodes, 1, 13);

@@ -1,4 +1,4 @@
-// The kernels that are recorded. Each is written once, and reads and writes through a recorder.
+// The recorded kernels. Each is written once, and reads and writes through a recorder.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace recorded {
 
-// What a kernel works on; each uses some of it.
+// Arguments of kernels; each kernel uses some of them.
 struct Data {
   const float* in;
   const float* more;
@@ -205,7 +205,7 @@ struct Strided {
   }
 };
 
-// What a store leaves in L1: n values are read `times` times, written, and read again.
+// Shows what a store leaves in L1: n values are read `times` times, written, and read again.
 struct Stored {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {

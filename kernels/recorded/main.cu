@@ -1,4 +1,4 @@
-// Runs the kernels plain, for a profiler to look at, or records them.
+// Runs the kernels plain, for a profiler, or records them.
 //
 //   recorded plain CARVEOUT NAME...   each once
 //   recorded record FOLDER NAME...    writes NAME.events, NAME.ends and NAME.sms
@@ -126,7 +126,7 @@ class Runner {
   Runner(const Case& one, const Prepared& made)
       : case_(one), made_(made), arena_(made.arena.bytes().size()) {}
 
-  // Returns a number that tells results apart.
+  // Returns a number that identifies the results.
   uint64_t run(const Form form, const int carveout, Tape tape) const {
     const std::vector<std::byte>& bytes = made_.arena.bytes();
     demand(cudaMemcpy(arena_.at<std::byte>(0), bytes.data(), bytes.size(), cudaMemcpyHostToDevice),
@@ -171,7 +171,7 @@ void write(const std::string& path, const std::vector<Value>& values) {
   if (!out) throw std::runtime_error("cannot write " + path);
 }
 
-// From how many events each warp has to where those of each begin.
+// Returns where the events of each warp begin, given how many each warp has.
 std::vector<unsigned long long> begins(const std::vector<unsigned long long>& counts) {
   std::vector<unsigned long long> found{0};
   for (const unsigned long long count : counts) found.push_back(found.back() + count);

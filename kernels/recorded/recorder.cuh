@@ -1,7 +1,7 @@
 // Records which lines of memory each warp of a kernel reads and writes, in order.
 //
-// A kernel takes a recorder, and reads and writes through it. As `plain` it then runs as if nothing
-// were recorded: the same loads and stores, and nothing besides.
+// A kernel takes a recorder, and reads and writes through it. With the form `plain` it makes the
+// same loads and stores as if nothing were recorded, and no others.
 #pragma once
 
 #include <cstddef>
@@ -24,10 +24,10 @@ constexpr uint64_t kSectorBytes = 32;
 constexpr int kSectorShift = 40;
 constexpr int kKindShift = 44;
 
-// What a kernel records to.
+// Where a kernel records.
 struct Tape {
-  uint64_t arena;              // the address that lines are counted from
-  unsigned long long* places;  // of each warp: its events so far, or where the next one goes
+  uint64_t arena;              // address from which lines are counted
+  unsigned long long* places;  // by warp: its events so far, or where the next one goes
   Event* events;
   int32_t* sms;
 };
@@ -66,7 +66,7 @@ class Recorder {
   }
 
  private:
-  // Volatile, so that all forms have the same ones in the same order.
+  // Volatile, so that all forms make the same loads in the same order.
   __device__ static float read(const float* const address) {
     float value;
     asm volatile("ld.global.f32 %0, [%1];" : "=f"(value) : "l"(address) : "memory");
@@ -92,7 +92,7 @@ class Recorder {
     asm volatile("st.global.s32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
   }
 
-  // Line after line, each by the lanes that touch it.
+  // Records line after line, each by the lanes that touch it.
   __device__ void note(const void* const address, const uint32_t bytes, const Kind kind) const {
     if constexpr (form == Form::counted || form == Form::recorded) {
       const uint32_t active = __activemask();

@@ -11,18 +11,18 @@
 
 namespace tbsched::capture {
 
-// A buffer leaves CUPTI once its last record is complete. So it is small where few records come:
-// what it holds is lost if the process is killed. It is large where many come: each one costs the
-// thread that needs it. For any number of threads.
+// CUPTI returns a buffer once its last record is complete. So buffers are small while few records
+// arrive: their contents are lost if the process is killed. They are large while many arrive: each
+// buffer costs time of the thread that needs it. Thread-safe.
 class Buffers {
  public:
   struct Buffer {
     uint8_t* bytes;
     size_t size;
-    size_t records;  // the most that it is for
+    size_t records;  // its capacity
   };
 
-  // Makes some of each size, so that the program does not wait for new memory.
+  // Allocates some of each size, so that the program does not wait for new memory.
   Buffers();
 
   Buffer take();
@@ -30,13 +30,13 @@ class Buffers {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // New memory costs more than records: buffers are used again.
+  // Buffers are reused: allocating memory costs more than writing records.
   using Free = std::vector<std::unique_ptr<uint8_t[]>>;
-  static constexpr size_t kSizes = 7;  // each twice the one before
+  static constexpr size_t kSizes = 7;  // each twice as large as the one before
 
   std::mutex mutex_;
   std::array<Free, kSizes> free_;
-  size_t size_ = 0;  // which one is taken
+  size_t size_ = 0;  // index of the size in use
   Clock::time_point last_taken_ = Clock::now();
 };
 

@@ -1,4 +1,4 @@
-// What CUPTI's records do not tell and its callbacks do: attributes of launches, graphs, modules.
+// Data that CUPTI's callbacks have and its records lack: attributes of launches, graphs, modules.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace tbsched::capture {
 
-// Turns the callbacks on. Throws std::runtime_error: CUPTI refused.
+// Enables the callbacks. Throws std::runtime_error if CUPTI refuses.
 void enable_callbacks(const Cupti& cupti, CUpti_SubscriberHandle subscriber);
 
-// Lends the recorder to one thread at a time.
+// Gives one thread at a time access to the recorder.
 using WithRecorder = std::function<void(const std::function<void(Recorder&)>&)>;
 
-// Takes one callback.
+// Handles one callback.
 void take_callback(const Cupti& cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
                    const void* data, Modules& modules, const WithRecorder& with_recorder);
 

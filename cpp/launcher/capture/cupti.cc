@@ -16,7 +16,7 @@ namespace {
 // CUDA 12.6. Records only grow at their ends; this is the first with all fields that are read.
 constexpr uint32_t kOldestVersion = 24;
 constexpr std::array kNames = {"libcupti.so.13", "libcupti.so.12"};
-// Where the nvidia-cuda-cupti wheels have it, from the folder of all nvidia wheels.
+// Folders of the library in the nvidia-cuda-cupti wheels, below the folder of all nvidia wheels.
 constexpr std::array kWheels = {"/cu13/lib", "/cuda_cupti/lib"};
 
 int note_folder(dl_phdr_info* const object, size_t, void* const folders) {
@@ -36,7 +36,8 @@ int note_folder(dl_phdr_info* const object, size_t, void* const folders) {
   return 0;
 }
 
-// Beside what is loaded, in this installation of Python, in the toolkit.
+// Returns folders to search: next to libraries that are loaded, in this Python installation, in the
+// toolkit.
 std::vector<std::string> folders() {
   std::set<std::string> beside;
   dl_iterate_phdr(note_folder, &beside);
@@ -58,7 +59,7 @@ std::vector<std::string> folders() {
   return found;
 }
 
-// A second CUPTI in a process would see nothing: one that is loaded already comes first.
+// Prefers a CUPTI that is loaded already: a second one in a process would see nothing.
 void* open_cupti() {
   constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   if (const char* const given = std::getenv("TBSCHED_CUPTI"); given != nullptr && *given != '\0') {

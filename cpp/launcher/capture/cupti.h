@@ -1,4 +1,4 @@
-// The CUPTI library of this process, looked for when a capture starts.
+// The CUPTI library of this process, searched for when a capture starts.
 #pragma once
 
 #include <cupti.h>
@@ -7,7 +7,7 @@
 
 namespace tbsched::capture {
 
-// What is called of it.
+// Functions of the library that are used.
 struct Cupti {
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;
@@ -34,7 +34,7 @@ struct Cupti {
   void check(CUptiResult result, const char* call) const;
 };
 
-// Throws std::runtime_error: there is none, with what to install, or it is too old.
+// Throws std::runtime_error if there is none, naming what to install, or if it is too old.
 Cupti load_cupti();
 
 }  // namespace tbsched::capture

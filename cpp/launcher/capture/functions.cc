@@ -6,7 +6,7 @@
 namespace tbsched::capture {
 namespace {
 
-// Beginnings of names: a function may have versions, and one for per-thread default streams.
+// Prefixes of names: a function may have versions, and one for per-thread default streams.
 constexpr std::array<std::string_view, 12> kDriverFunctions = {
     "cuLaunchKernel",     "cuLaunchCooperativeKernel", "cuGraphLaunch",
     "cuEventRecord",      "cuStreamWaitEvent",         "cuStreamSynchronize",
@@ -41,7 +41,8 @@ void enable_recorded(const Cupti& cupti, const uint8_t on) {
       });
 }
 
-// CUPTI may refuse or ignore it: the recorder leaves their calls out, too.
+// Disables the records of other functions. CUPTI may ignore it: the recorder drops their calls,
+// too.
 void disable_others(const Cupti& cupti) {
   for_each_function(cupti,
                     [](const auto enable, const CUpti_CallbackId function, const char* const name) {

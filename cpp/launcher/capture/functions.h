@@ -7,12 +7,12 @@
 
 namespace tbsched::capture {
 
-// Whether calls of a function of the driver or the runtime are recorded.
+// Returns whether calls of a function of the driver or the runtime are recorded.
 bool is_recorded(std::string_view name);
 
-// Turns the records of their calls on. If the process has used CUDA before, CUPTI ignores such a
-// choice: then those of all functions are turned on, and the others off again. Throws
-// std::runtime_error: CUPTI refused.
+// Enables the records of their calls. If the process has used CUDA before, CUPTI ignores such a
+// selection: then records of all functions are enabled, and the others disabled again. Throws
+// std::runtime_error if CUPTI refuses.
 void record_calls(const Cupti& cupti, bool from_the_beginning);
 void stop_recording_calls(const Cupti& cupti);
 

@@ -1,5 +1,5 @@
-// What the CUDA driver calls where CUDA_INJECTION64_PATH names this library, and Python where it
-// captures its own process.
+// Entry points: the CUDA driver calls one where CUDA_INJECTION64_PATH names this library; Python
+// calls the others to capture its own process.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -14,7 +14,8 @@ using tbsched::capture::stop;
 
 constexpr size_t kMostText = 1024;
 
-// Returns whether `action` succeeded; if not, `why` has room for `size` characters.
+// Returns whether `action` succeeded. If not, writes at most `size` characters of the reason to
+// `why`.
 template <typename Action>
 int attempt(char* const why, const size_t size, const Action& action) {
   try {
@@ -39,7 +40,7 @@ extern "C" {
   return attempt(text, size, [] { stop(true); });
 }
 
-// The program must run on, captured or not.
+// Never fails: the program must run on, captured or not.
 [[gnu::visibility("default")]] int InitializeInjection() {
   const char* const path = std::getenv("TBSCHED_CAPTURE");
   if (path == nullptr || *path == '\0') return 1;

@@ -11,7 +11,7 @@
 
 namespace tbsched::capture {
 
-// It has one member or more. Ends when it is destroyed.
+// Has at least one member. The destructor ends the line.
 class Line {
  public:
   explicit Line(std::string& out) : out_(out) {}

@@ -7,7 +7,7 @@
 namespace tbsched::capture {
 namespace {
 
-// CUPTI counts this many registers where a kernel needs fewer.
+// CUPTI reports this many registers for a kernel that needs fewer.
 constexpr int32_t kFewestRegisters = 16;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the kernels of loaded modules use, of which CUPTI's records do not tell: local memory.
+// Local memory of the kernels of loaded modules, which CUPTI's records lack.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace tbsched::capture {
 
-// For any number of threads.
+// Thread-safe.
 class Modules {
  public:
   // `all`: every module of the process is going to be added.
@@ -22,13 +22,14 @@ class Modules {
 
   void add(std::span<const std::byte> cubin);
 
-  // Bytes per thread. A name may be of several kernels: CUPTI's numbers tell which. None: unknown.
+  // Returns bytes per thread. Several kernels may have the name: CUPTI's numbers distinguish them.
+  // None: unknown.
   std::optional<int32_t> local_memory(const std::string& name, int32_t registers,
                                       int32_t static_shared_memory) const;
 
  private:
   mutable std::mutex mutex_;
-  // Those with local memory only: programs have many thousands without.
+  // Only kernels with local memory: programs have many thousands without.
   std::unordered_map<std::string, std::vector<cuda::KernelUsage>> kernels_;
   const bool knows_all_;
 };

@@ -1,4 +1,4 @@
-// The file of a capture, which is whole up to a line whenever the process ends.
+// The file of a capture. Whenever the process ends, the file has only whole lines.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@ namespace tbsched::capture {
 
 class Output {
  public:
-  // `path`, or where something is there, as of another process, the same with the number of this
-  // process before its ending: a file that is there is never written to. Throws std::runtime_error:
-  // it cannot be written.
+  // Opens `path`, or, if it exists, the same path with the number of this process before its
+  // ending: an existing file is never written to. Throws std::runtime_error if it cannot be
+  // written.
   static Output open(const std::string& path);
 
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
   ~Output();
 
-  // Writes whole lines. Once that fails, as on a full disk, it says so on standard error and writes
-  // nothing more.
+  // Writes whole lines. After an error, as on a full disk, reports it on standard error once and
+  // writes nothing more.
   void write(std::string_view lines);
 
   const std::string& path() const { return path_; }

@@ -21,7 +21,7 @@ const Record& as(const CUpti_Activity& record) {
   return reinterpret_cast<const Record&>(record);
 }
 
-// The name of a value that is an index into `names`.
+// Returns the name of a value that is an index into `names`.
 template <size_t count>
 std::string_view name_of(const std::array<std::string_view, count>& names, const uint32_t value) {
   return names[value < count ? value : 0];
@@ -34,12 +34,13 @@ constexpr std::array<std::string_view, 8> kMemories = {"unknown",       "pageabl
                                                        "device_static", "managed_static"};
 constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_wait_event",
                                                     "stream", "context"};
-// By CUpti_ActivityOverheadKind >> 16; empty: nothing that the program loads or the capture causes.
+// By CUpti_ActivityOverheadKind >> 16; empty: neither loading by the program nor caused by the
+// capture.
 constexpr std::array<std::string_view, 8> kOverheads = {
     "", "buffer_flush", "instrumentation", "resource", "module", "function", "", "buffer_request"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
-// How many hardware queues the contexts of this process have.
+// Returns the number of hardware queues of this process's contexts.
 int connections() {
   constexpr int kDefault = 8;  // CUDA C++ Programming Guide
   const char* const asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
@@ -112,7 +113,7 @@ void Recorder::add_times(Line& line, const uint64_t start_ns, const uint64_t end
   line.add("at", times);
 }
 
-// Where it ran: what kernels, copies and memsets have in common.
+// Adds where it ran: members that kernels, copies and memsets share.
 template <typename Record>
 void Recorder::add_place(Line& line, const Record& record) const {
   line.add("call", record.correlationId);
@@ -266,7 +267,7 @@ void Recorder::device(const CUpti_ActivityDevice4& record) {
       .add("sms", record.numMultiprocessors);
 }
 
-// What the program loads, and what CUPTI does for the capture in its calls.
+// Records what the program loads, and what CUPTI does in its calls for the capture.
 void Recorder::overhead(const CUpti_ActivityOverhead2& record) {
   const std::string_view name =
       name_of(kOverheads, static_cast<uint32_t>(record.overheadKind) >> 16);

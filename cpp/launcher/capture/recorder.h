@@ -1,4 +1,5 @@
-// What CUPTI recorded, as lines of a capture file. docs/reference/capture-format.md has the format.
+// Writes CUPTI's records as lines of a capture file. docs/reference/capture-format.md has the
+// format.
 #pragma once
 
 #include <cupti.h>
@@ -15,10 +16,10 @@
 
 namespace tbsched::capture {
 
-// Not for several threads at once.
+// Not thread-safe.
 class Recorder {
  public:
-  // Times count from `started_ns`.
+  // Times are relative to `started_ns`.
   Recorder(const Cupti& cupti, const Modules& modules, uint64_t started_ns)
       : cupti_(cupti), modules_(modules), started_ns_(started_ns) {}
 
@@ -27,15 +28,15 @@ class Recorder {
   void lost(size_t records);
   void end(uint64_t at_ns);
 
-  // Of callbacks.
+  // Notes data from callbacks.
   void attributes(uint32_t call, bool programmatic, bool has_priority, int32_t priority);
   void graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
   void edge(uint64_t node, uint64_t dependency);
   void clone(uint64_t node, uint64_t original);
-  // One that took long itself.
+  // Notes a callback that took long.
   void own_callback(uint64_t start_ns, uint64_t end_ns);
 
-  // The lines since the last call.
+  // Returns the lines since the last call.
   std::string take();
   size_t pending() const { return text_.size(); }
 
@@ -51,9 +52,10 @@ class Recorder {
   void device(const CUpti_ActivityDevice4& record);
   void overhead(const CUpti_ActivityOverhead2& record);
 
-  // The number of a kernel with what is the same in each of its launches: a line of its own.
+  // Returns the number of a kernel with the settings that its launches share; a new one is written
+  // as a line.
   uint32_t number_of(const CUpti_ActivityKernel9& record);
-  // None: its calls are not recorded.
+  // Returns nothing if the function's calls are not recorded.
   std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
   void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
   template <typename Record>

@@ -29,22 +29,23 @@
 namespace tbsched::capture {
 namespace {
 
-// A callback that takes longer is told of: it delays the program.
+// A callback that takes longer is reported: it delays the program.
 constexpr uint64_t kLongCallbackNs = 10'000;
-// A killed process loses what it recorded in one period, and a buffer that was not full.
+// Interval between writes. A killed process loses the records of one interval, and those in a
+// buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
-// How long another profiler is waited for that gives CUPTI up: half a second.
+// Number of calls, over half a second, for which another profiler may take to release CUPTI.
 constexpr int kMostCalls = 50;
 constexpr std::chrono::milliseconds kBetweenCalls{10};
 
 constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
                               CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
 constexpr std::array kHost = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
-// Those that are there already are recorded too.
+// Existing devices and contexts are recorded too.
 constexpr std::array kActivities = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
                                     CUPTI_ACTIVITY_KIND_STREAM};
 
-// What CUPTI returned, to be read.
+// A buffer that CUPTI returned, to be read.
 struct Filled {
   uint8_t* bytes;
   size_t size;
@@ -61,7 +62,7 @@ void call_if_loaded(const char* const library, const char* const function) {
   dlclose(loaded);
 }
 
-// By the driver, and by the runtime: torch.profiler looks at calls of the runtime alone.
+// Waits by the driver and by the runtime: torch.profiler handles calls of the runtime alone.
 void wait_for_gpu() {
   call_if_loaded("libcuda.so.1", "cuCtxSynchronize");
   for (const char* const runtime : {"libcudart.so.13", "libcudart.so.12"})
@@ -135,7 +136,7 @@ class Session {
   const uint64_t started_ns_;
   const bool from_the_beginning_;
   Modules modules_;
-  Recorder records_;  // of the writer alone: no thread of the program waits for it
+  Recorder records_;  // used by the writer alone: no thread of the program waits for it
   std::mutex mutex_;  // of what follows
   std::condition_variable wakes_;
   Recorder notes_;  // of callbacks
@@ -183,7 +184,7 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
   if (taker->is_of_this_process()) taker->take(domain, id, data);
 }
 
-// The subscription comes first: where another profiler runs, no file is made.
+// Subscribes first, so that no file is created if another profiler is running.
 Session::Session(const std::string& path, const bool from_the_beginning)
     : cupti_(load_cupti()),
       subscription_(std::in_place, cupti_, on_callback, this, from_the_beginning),

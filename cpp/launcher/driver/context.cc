@@ -29,7 +29,7 @@ bool is_active(const Driver& driver, const CUdevice device) {
   return active != 0;
 }
 
-// The least that was ever seen: the context may have grown for whoever opened this GPU before.
+// Returns the smallest size ever seen: the context may have grown for an earlier user of this GPU.
 size_t ungrown(const CUdevice device, const size_t now) {
   static std::mutex mutex;
   static std::map<CUdevice, size_t> least;
@@ -64,7 +64,7 @@ Context::Context(const int32_t index)
     : driver_(Driver::get()),
       device_(find_device(driver_, index)),
       properties_(query_properties(driver_, device_)),
-      // Before the context is there, which would count as a user of the GPU.
+      // Queried before the context exists, which would count as a user of the GPU.
       surroundings_(look_around(properties_, is_active(driver_, device_))),
       primary_(driver_, device_) {
   const CurrentContext current(*this);

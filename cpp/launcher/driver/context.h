@@ -10,7 +10,7 @@
 
 namespace tbsched::cuda {
 
-// Counted by the driver, which makes it for the first and ends it after the last.
+// Reference-counted by the driver: created for the first user, destroyed after the last.
 class PrimaryContext {
  public:
   PrimaryContext(const Driver& driver, CUdevice device);
@@ -26,10 +26,10 @@ class PrimaryContext {
   CUcontext handle_ = nullptr;
 };
 
-// How many GPUs the driver shows. Throws NoGpu if there is no driver, or none that it can use.
+// Returns the number of GPUs that the driver shows. Throws NoGpu if there is no usable driver.
 int32_t gpus();
 
-// What a GPU says about itself, without a context. Throws NoGpu if there is no such device.
+// Properties of a GPU, without a context. Throws NoGpu if there is no such device.
 struct Identity {
   DeviceProperties properties;
   Surroundings surroundings;
@@ -53,8 +53,8 @@ class Context {
   // Bytes per thread of an unused context.
   size_t local_memory() const { return local_memory_; }
 
-  // Local memory grows with the launches that need more, for the life of the context: back to what
-  // it was at first. The context is current, and the GPU idle.
+  // Resets local memory to its initial size. It grows with launches that need more, for the life of
+  // the context. The context must be current, and the GPU idle.
   void shrink_local_memory() const;
 
  private:
@@ -73,7 +73,7 @@ class CurrentContext {
  public:
   explicit CurrentContext(const Context& context)
       : CurrentContext(context.driver(), context.handle()) {}
-  // Null: the current one stays.
+  // nullptr: the current context stays.
   CurrentContext(const Driver& driver, const CUcontext context)
       : driver_(driver), pushed_(context != nullptr) {
     if (pushed_) driver_.context_push(context);

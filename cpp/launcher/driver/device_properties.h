@@ -1,4 +1,4 @@
-// What a GPU says about itself.
+// Properties of a GPU.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct DeviceProperties {
   int32_t sms = 0;
   int32_t threads_per_block = 0;
   int32_t registers_per_block = 0;
-  int32_t shared_memory_per_block = 0;  // what a kernel may opt in to
+  int32_t shared_memory_per_block = 0;  // to which a kernel may opt in
   int32_t blocks_per_grid = 0;
   int32_t blocks_per_sm = 0;
   int32_t threads_per_sm = 0;

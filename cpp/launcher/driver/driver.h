@@ -15,7 +15,7 @@ static_assert(CUDA_VERSION >= 12050, "the launcher needs the toolkit of CUDA 12.
 template <typename Function>
 class Entry;
 
-// Of an entry that older drivers lack: it is false there, and must not be called.
+// Tag of an entry that older drivers lack: it converts to false there, and must not be called.
 struct MayBeMissing {};
 
 template <typename... Arguments>
@@ -37,7 +37,7 @@ class Entry<CUresult (*)(Arguments...)> {
 
   void operator()(const Arguments... arguments) const { check(function_(arguments...)); }
 
-  // Of a call of code().
+  // Checks the result of a call of code().
   void check(const CUresult result) const {
     if (result != CUDA_SUCCESS) throw failure(name_, result);
   }

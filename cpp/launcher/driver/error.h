@@ -1,4 +1,4 @@
-// What can go wrong on the way to the GPU. Bad input is std::invalid_argument.
+// Errors on the way to the GPU. Bad input is std::invalid_argument.
 #pragma once
 
 #include <stdexcept>
@@ -7,7 +7,7 @@
 
 namespace tbsched::cuda {
 
-// No usable GPU; the text says what was looked for.
+// No usable GPU; the text says what was searched for.
 struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -17,12 +17,12 @@ struct Unstable : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// Another process uses the GPU, so that what was measured means nothing.
+// Another process uses the GPU, so that measurements are meaningless.
 struct Shared : Unstable {
   using Unstable::Unstable;
 };
 
-// The run took longer than it was given; its blocks have been told to leave.
+// The run exceeded its deadline; its blocks have been released.
 struct DeadlineExceeded : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

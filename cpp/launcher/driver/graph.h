@@ -1,11 +1,11 @@
-// CUDA graphs. Each needs the context to be current.
+// CUDA graphs. The context must be current.
 #pragma once
 
 #include "launcher/driver/driver.h"
 
 namespace tbsched::cuda {
 
-// Nodes and what each waits for, as they are put together.
+// A graph under construction: nodes and their dependencies.
 class CudaGraph {
  public:
   explicit CudaGraph(const Driver& driver) : driver_(driver) { driver_.graph_create(&handle_, 0); }
@@ -20,7 +20,7 @@ class CudaGraph {
   CUgraph handle_ = nullptr;
 };
 
-// A graph that can be launched, on the GPU already.
+// A graph that is on the GPU, ready to be launched.
 class ExecutableGraph {
  public:
   ExecutableGraph(const Driver& driver, const CudaGraph& graph, const CUstream stream)
@@ -40,7 +40,8 @@ class ExecutableGraph {
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
 
   CUgraphExec handle() const { return handle_; }
-  // What the next launches run. `node`: of the graph that this was made of, which is still there.
+  // Sets the arguments of the next launches. `node`: of the graph from which this was made, which
+  // must still exist.
   void set_kernel(const CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& parameters) const {
     driver_.graph_exec_set_kernel(handle_, node, &parameters);
   }

@@ -1,4 +1,4 @@
-// The partitions of a GPU that launches ask for, made when first needed and kept.
+// The partitions of a GPU that launches use, created when first needed and kept.
 #pragma once
 
 #include <cstdint>
@@ -17,18 +17,18 @@ class Partitions {
  public:
   explicit Partitions(const Context& context) : context_(context) {}
 
-  // Asks the driver for the same split. The reference holds until clear(). Throws
-  // std::invalid_argument: nobody knows how to ask, or the driver answers otherwise.
+  // Requests the same split from the driver. The reference is valid until clear(). Throws
+  // std::invalid_argument if the partition has no request, or the driver's answer differs.
   const GreenContext& of(const Partition& partition);
   size_t size() const { return made_.size(); }
   // Nothing may run in them, and their streams must be gone.
   void clear() { made_.clear(); }
 
  private:
-  // A split and which of its parts.
+  // A split and the index of its part.
   using Key = std::tuple<int32_t, int32_t, bool, bool, int32_t>;
 
-  // The groups, and then what is left over.
+  // Returns the groups, then the remainder.
   std::vector<CUdevResource> split(const SplitRequest& request) const;
   CUdevResource part(const SplitRequest& request, const Partition& partition) const;
   void check_driver() const;

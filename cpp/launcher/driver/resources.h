@@ -1,4 +1,4 @@
-// What is taken from a context and given back. Each needs the context to be current.
+// Resources of a context, released by their destructors. The context must be current.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace tbsched::cuda {
 
-// Loaded code: of all contexts of the GPU, those of partitions, too.
+// Loaded code, for all contexts of the GPU, including those of partitions.
 class Library {
  public:
   Library(const Driver& driver, const std::span<const std::byte> image) : driver_(driver) {
@@ -46,7 +46,7 @@ class MappedMemory {
 
   std::span<std::byte> bytes() const { return {host_.get(), size_}; }
 
-  // Where the GPU sees `host`, which points into bytes(). Null stays null.
+  // Returns the GPU's address of `host`, which points into bytes(). nullptr stays nullptr.
   template <typename Value>
   Value* on_device(Value* const host) const {
     if (host == nullptr) return nullptr;
@@ -80,7 +80,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  // Makes room for at least `count` values. True: the memory is new, and nobody has set it.
+  // Makes room for at least `count` values. Returns true if the memory is new and uninitialised.
   bool reserve(const size_t count) {
     if (count <= count_) return false;
     give_back();
@@ -92,7 +92,8 @@ class DeviceMemory {
   }
   void write(const std::span<const Value> values) {
     driver_.copy_to_device(address_, values.data(), values.size_bytes());
-    driver_.context_synchronize();  // the copy may end after the call, and other streams not wait
+    driver_.context_synchronize();  // the copy may end after the call, and other streams do not
+                                    // wait for it
   }
 
   size_t size() const { return count_; }
@@ -124,7 +125,7 @@ class GreenContext {
   GreenContext& operator=(const GreenContext&) = delete;
 
   CUgreenCtx handle() const { return handle_; }
-  // The same, to be made current: by one thread at a time.
+  // Returns its context, which only one thread at a time may make current.
   CUcontext context() const { return context_; }
   int32_t sms() const { return sms_; }
 
@@ -149,7 +150,7 @@ class CudaStream {
       : driver_(driver) {
     driver_.stream_create(&handle_, flags, priority);
   }
-  // Of a partition; there are none that wait for the legacy stream.
+  // Creates a stream of a partition; these never wait for the legacy stream.
   CudaStream(const Driver& driver, const GreenContext& partition, const int32_t priority)
       : driver_(driver) {
     driver_.green_stream_create(&handle_, partition.handle(), CU_STREAM_NON_BLOCKING, priority);
@@ -182,14 +183,14 @@ class StreamEvent {
   CUevent handle_ = nullptr;
 };
 
-// Where the launches of a stream go, and how urgent they are.
+// The partition and priority of a stream's launches.
 struct Lane {
-  const GreenContext* partition = nullptr;  // null: the whole GPU
+  const GreenContext* partition = nullptr;  // nullptr: the whole GPU
   int32_t priority = 0;
   auto operator<=>(const Lane&) const = default;
 };
 
-// Non-blocking streams, made when first needed and kept.
+// Non-blocking streams, created when first needed and kept.
 class StreamPool {
  public:
   CUstream at(const Driver& driver, const Lane& lane, const size_t index) {
@@ -197,7 +198,7 @@ class StreamPool {
     while (streams.size() <= index) streams.push_back(make(driver, lane));
     return streams[index]->handle();
   }
-  // Forgets the streams of all partitions. Nothing may run in them.
+  // Destroys the streams of all partitions. Nothing may run in them.
   void leave_partitions() {
     std::erase_if(streams_, [](const auto& entry) { return entry.first.partition != nullptr; });
   }

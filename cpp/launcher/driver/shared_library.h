@@ -1,4 +1,4 @@
-// A library that is looked for when it is needed, so that a machine without it can still import us.
+// A library that is loaded when it is needed, so that a machine without it can still import us.
 #pragma once
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@ namespace tbsched::cuda {
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* const name)
-      // A driver keeps threads of its own: it is never unloaded.
+      // Never unloaded: a driver keeps threads of its own.
       : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)) {
     if (!handle_) error_ = last_error();
   }
@@ -19,7 +19,7 @@ class SharedLibrary {
   explicit operator bool() const { return handle_ != nullptr; }
   const std::string& error() const { return error_; }
 
-  // Null where the library has no such symbol.
+  // Returns nullptr if the library has no such symbol.
   template <typename Function>
   Function find(const char* const symbol) const {
     return handle_ ? reinterpret_cast<Function>(dlsym(handle_.get(), symbol)) : nullptr;

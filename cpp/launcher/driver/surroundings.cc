@@ -63,7 +63,7 @@ class Nvml {
         "nvmlDeviceGetComputeRunningProcesses_v3");
     unsigned count = 0;
     if (device_ == nullptr || query == nullptr) return 0;
-    // Asked with no room for the answer, it says how much room it would take.
+    // Called without room for the answer, it returns the size of the answer.
     const int result = query(device_, &count, nullptr);
     return result == kNvmlSuccess || result == kNvmlInsufficientSize ? count : 0;
   }

@@ -1,4 +1,4 @@
-// What else is at work on a GPU and would disturb a measurement, as far as NVML knows.
+// Other activity on a GPU that would disturb a measurement, as far as NVML knows.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct Surroundings {
   std::vector<std::string> warnings;
 };
 
-// Never fails: what cannot be found out is left out. `ours`: this process uses the GPU already.
+// Never fails: unknown values are left out. `ours`: this process uses the GPU already.
 Surroundings look_around(const DeviceProperties& properties, bool ours);
 
 }  // namespace tbsched::cuda

@@ -16,7 +16,7 @@ void set(const Driver& driver, const CUgraphNode node, const CUlaunchAttribute& 
   driver.graph_set_attribute(node, attribute.id, &attribute.value);
 }
 
-// What a node runs. It points into the launch.
+// Parameters of a node's kernel. They point into the launch.
 class KernelParameters {
  public:
   KernelParameters(PlannedLaunch& planned, const CUlaunchConfig& config)
@@ -98,7 +98,7 @@ ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstrea
 
 void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> nodes) {
   if (first_ != nodes.data()) {
-    // What has been launched keeps the arguments that it had, also while it runs.
+    // Earlier launches keep their arguments, even while they run.
     for (size_t node = 0; node < nodes.size(); ++node) {
       const LaunchConfiguration configuration(nodes[node].launch, nullptr, nullptr);
       executable_.set_kernel(nodes_[node],

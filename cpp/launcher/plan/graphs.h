@@ -1,4 +1,4 @@
-// Graphs that are launched, as the driver has them.
+// CUDA graphs of a plan.
 #pragma once
 
 #include <cstddef>
@@ -16,33 +16,34 @@ namespace tbsched::cuda {
 struct Plan;
 struct PlannedLaunch;
 
-// On the GPU, ready to be launched, however often: the driver does not run it beside itself.
+// A graph on the GPU that can be launched any number of times: the driver never runs two launches
+// of it at once.
 class ReadyGraph {
  public:
-  // `nodes`: those of its first launch that run kernels. `memory`: there is room in it for the
-  // graph.
+  // `nodes`: those of its first launch that run kernels. `memory`: has room for the graph.
   ReadyGraph(const Context& context, const Graph& graph, CUstream stream,
              std::span<PlannedLaunch> nodes, const TransferMemory& memory);
 
-  // Each launch has records of its own, so its nodes have other arguments. The context is current.
+  // Launches the graph. Each launch has its own records, so its nodes' arguments are updated. The
+  // context must be current.
   void launch(CUstream stream, std::span<PlannedLaunch> nodes);
 
  private:
   const Driver& driver_;
   const CudaGraph graph_;
-  const std::vector<CUgraphNode> nodes_;  // that run kernels
+  const std::vector<CUgraphNode> nodes_;  // nodes that run kernels
   const ExecutableGraph executable_;
-  const PlannedLaunch* first_;  // of the launch whose arguments it has
+  const PlannedLaunch* first_;  // the launch whose arguments it has
 };
 
 struct PlannedGraph {
   std::shared_ptr<const Graph> graph;
   CUstream stream = nullptr;
-  size_t first = 0;                        // its first launch among those of the plan
+  size_t first = 0;                        // index of its first launch in the plan
   std::shared_ptr<ReadyGraph> ready = {};  // one for all launches of a graph
 };
 
-// Gets all graphs of the plan ready, once memory is laid out. The GPU is idle.
+// Instantiates all graphs of the plan, once memory is laid out. The GPU must be idle.
 void make_ready(const Context& context, Plan& plan, const TransferMemory& memory);
 
 }  // namespace tbsched::cuda

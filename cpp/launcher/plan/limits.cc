@@ -21,7 +21,8 @@ constexpr int32_t kRegisterUnit = 8;  // per thread
 constexpr int32_t kMostCluster = 16;
 constexpr int64_t kLongestNs = 60'000'000'000;
 constexpr size_t kMostTimedStreams = 1024;
-constexpr int32_t kDependentLaunches = 90;  // the first architecture that has them
+constexpr int32_t kDependentLaunches =
+    90;  // the first architecture that has programmatic dependent launches
 
 class LaunchCheck {
  public:
@@ -102,7 +103,7 @@ class LaunchCheck {
   const Context& context_;
 };
 
-// Checks one event after the other: visits them in order.
+// Checks events, visiting them in order.
 class SequenceCheck {
  public:
   explicit SequenceCheck(const Context& context) : context_(context) {}

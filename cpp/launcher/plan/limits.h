@@ -1,4 +1,4 @@
-// Refuses, before anything is launched, what the GPU would refuse or could never run.
+// Refuses sequences that the GPU would refuse or could never run, before anything is launched.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +9,12 @@
 
 namespace tbsched::cuda {
 
-// What the device's attributes say. Throws std::invalid_argument naming field, value and limit.
+// Checks against the device's attributes. Throws std::invalid_argument naming field, value and
+// limit.
 void check_limits(const Sequence& sequence, const Context& context);
 
-// What only the driver knows, asked of the loaded kernel: `resident` is how many blocks of the
-// launch it lets each of the `sms` SMs hold, or how many clusters all of them.
+// Checks against the driver's query for the loaded kernel. `resident`: how many blocks of the
+// launch each of the `sms` SMs may hold, or how many clusters all of them.
 void check_resident(size_t number, const Launch& launch, int32_t resident, int32_t sms);
 
 }  // namespace tbsched::cuda

@@ -1,4 +1,4 @@
-// Launches whose blocks meet: each waits until all blocks of these launches have come.
+// Launches whose blocks meet: each block waits until all blocks of these launches have arrived.
 #pragma once
 
 #include <cstddef>
@@ -11,23 +11,23 @@
 
 namespace tbsched::cuda {
 
-// Numbers of launches, each in one group at most.
+// Numbers of launches, each in at most one group.
 using Groups = std::vector<std::vector<size_t>>;
 
 struct PlannedMeeting {
   std::vector<size_t> launches;
-  uint32_t* met = nullptr;  // in host memory: 1 as soon as every block has seen all others come
+  uint32_t* met = nullptr;  // in host memory: 1 as soon as every block has seen all others
 };
 
-// The launches that are in a group.
+// Returns the launches that are in a group.
 std::set<size_t> in_groups(const Groups& groups);
 
-// Where blocks meet. Kept from run to run.
+// Memory in which blocks meet. Kept from run to run.
 class MeetingPoints {
  public:
   explicit MeetingPoints(const Driver& driver) : points_(driver) {}
 
-  // So many that no block has come to. The GPU is idle.
+  // Returns `count` points to which no block has come. The GPU must be idle.
   MeetingPoint* fresh(size_t count);
 
  private:

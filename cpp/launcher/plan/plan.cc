@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
 constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
 constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
-// Of a block for others: 2^31 ticks are longer.
+// Limit of a block's wait for others: 2^31 ticks are longer.
 constexpr std::chrono::nanoseconds kLongestWait = std::chrono::minutes(1);
 constexpr size_t kMostPartitions = 64;  // kept; each takes memory of the GPU
 
@@ -52,7 +52,7 @@ class StreamChoice {
   static constexpr int64_t kFree = -1;
   static constexpr int64_t kForever = -2;
 
-  // A new stream while there are few, then the first whose launch has been released.
+  // Returns a new stream while there are few, then the first one whose launch has been released.
   static size_t next_free(std::vector<int64_t>& used) {
     if (used.size() < kMostStreams) {
       used.push_back(kFree);
@@ -66,7 +66,8 @@ class StreamChoice {
   std::map<int32_t, size_t> numbered_;
 };
 
-// The streams and events of a timed sequence, made when first used. Those of partitions are kept.
+// The streams and events of a timed sequence, created when first used. Those of partitions are
+// kept.
 class TimedStreams {
  public:
   TimedStreams(const Sequence& sequence, const Driver& driver, Supplies& supplies, Plan& plan)
@@ -99,7 +100,7 @@ class TimedStreams {
                            : make({.lane = {}, .non_blocking = transfer.non_blocking});
   }
 
-  // Of RecordEvent and WaitEvent.
+  // Plans a RecordEvent or WaitEvent.
   template <typename Mark>
   PlannedMark mark(const Mark& mark) {
     return {.event = event(mark.event), .stream = numbered(mark.stream)};
@@ -118,7 +119,7 @@ class TimedStreams {
   }
 
  private:
-  // All work of a stream agrees about it. Only launches say something of the lane.
+  // Properties of a stream on which all its work agrees. Only launches determine the lane.
   struct Kind {
     Lane lane;
     bool non_blocking = false;
@@ -173,7 +174,7 @@ std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
   return found;
 }
 
-// A block that does both at the same time triggers first: then nobody waits for it.
+// A block that does both at the same time triggers first, so nobody waits for it.
 void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments& arguments) {
   Step* next = std::begin(arguments.steps);
   const auto add = [&](const Step::Kind kind, const std::optional<int64_t> after) {
@@ -185,7 +186,7 @@ void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments&
   if (!triggers_first) add(Step::kTrigger, launch.trigger_ns);
 }
 
-// How blocks ask whether to leave.
+// How blocks ask the host whether to leave.
 struct Asking {
   uint32_t ask_bits;
   uint32_t ask_sleep_ns;
@@ -195,8 +196,9 @@ struct Asking {
 // All launches together ask the host every 16 us.
 constexpr Asking kAskingTimed{.ask_bits = 9, .ask_sleep_ns = 16'384, .look_sleep_ns = 16'384};
 
-// One block of each launch asks, about twice a microsecond in all. There is one look at a relay a
-// nanosecond: all relays are in the same part of the cache, which takes little more.
+// One block of each launch asks, about twice a microsecond in total. Blocks read relays about once
+// per nanosecond in total: all relays are in the same part of the cache, which can take little
+// more.
 Asking asking_held(const std::span<const PlannedLaunch> launches) {
   int64_t blocks = 0;
   for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
@@ -205,7 +207,7 @@ Asking asking_held(const std::span<const PlannedLaunch> launches) {
   return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
-// Plans one event after the other: visits them in order.
+// Plans events, visiting them in order.
 class Planner {
  public:
   Planner(const Sequence& sequence, const Groups& groups, const Context& context,
@@ -259,7 +261,7 @@ class Planner {
     return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
   }
 
-  // `stream`: one of the SMs that it runs on.
+  // `stream`: one of those whose SMs it uses.
   PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
                      const CUstream stream) {
     const int32_t sms = lane.partition ? lane.partition->sms() : context_.properties().sms;
@@ -294,7 +296,7 @@ bool waits_for_local_memory(const Plan& plan, const size_t local_memory) {
   return std::ranges::any_of(plan.launches, [&](const PlannedLaunch& planned) {
     const bool grows = planned.launch.local_memory > grown;
     grown = std::max(grown, planned.launch.local_memory);
-    // A held launch that comes first finds the GPU idle, and nobody asks how long it takes.
+    // A held launch that comes first finds the GPU idle, and its duration does not matter.
     return grows && (plan.timed || &planned != &plan.launches.front());
   });
 }
@@ -312,7 +314,7 @@ Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context
 
 void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::nanoseconds hold) {
   Waiting waiting = plan.timed ? kTimed : kHeld;
-  // Then blocks are told to leave, and what comes into their room must be told apart.
+  // Blocks are released then, and blocks that take their room must be distinguishable.
   if (!plan.meetings.empty()) waiting.linger_ns = kLingerNs;
   const Asking asking = plan.timed ? kAskingTimed : asking_held(plan.launches);
   run_ = std::max(run_ + 1, 1U);
@@ -395,8 +397,8 @@ void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
   }
 }
 
-// What a relay holds of earlier runs means nothing in this one. In a timed run all blocks are told
-// to leave together, if at all: any of them may find out for the others.
+// The state of relays from earlier runs is meaningless in this one. In a timed run all blocks are
+// released together, if at all: any block may find out for the others.
 void RunMemory::lay_out_relays(Plan& plan) {
   if (relays_.reserve(plan.launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
   for (size_t number = 0; number < plan.launches.size(); ++number) {

@@ -1,5 +1,5 @@
-// Everything that a run needs, got ready before its first launch: while blocks are held, any other
-// driver call might block.
+// Everything that a run needs, prepared before its first launch: while blocks are held, other
+// driver calls might block.
 #pragma once
 
 #include <chrono>
@@ -25,24 +25,24 @@ namespace tbsched::cuda {
 struct PlannedLaunch {
   Launch launch;
   ProbeFunction* function = nullptr;
-  CUstream stream = nullptr;     // of a node: that of its graph
-  CUevent completion = nullptr;  // happens after the launch's turn; null: none does
+  CUstream stream = nullptr;     // for a node, that of its graph
+  CUevent completion = nullptr;  // the launch's completion event, or nullptr
   std::span<BlockRecord> records;
   std::span<int32_t> warp_slots;
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block
   uint32_t* release = nullptr;
-  ProbeArguments arguments{};                    // the same places, as the GPU sees them
-  std::chrono::steady_clock::time_point issued;  // the launch call
+  ProbeArguments arguments{};                    // the same memory, with the GPU's addresses
+  std::chrono::steady_clock::time_point issued;  // time of the launch call
 };
 
-// An event that is recorded or waited for, or what the host waits for: an event, a stream, or all.
+// A recorded or awaited event, or a synchronisation with an event, a stream, or all work.
 struct PlannedMark {
   CUevent event = nullptr;
   CUstream stream = nullptr;
   bool is_of_stream = true;
 };
 
-// When a worker called, and when the call had returned.
+// When a call of a worker began and returned.
 struct PlannedCall {
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
@@ -57,33 +57,35 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
-  std::vector<PlannedTransfer> transfers;  // but for those in graphs
-  std::vector<PlannedCall> calls;          // of each event
-  std::vector<PlannedMeeting> meetings;    // of each group
-  // Of a timed sequence, in the order of first use, which may decide about their hardware queues.
+  std::vector<PlannedTransfer> transfers;  // except those in graphs
+  std::vector<PlannedCall> calls;          // by event
+  std::vector<PlannedMeeting> meetings;    // by group
+  // Of a timed sequence, in the order of first use, which may determine their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
-// Calls visit(stream) for the stream of all work of the plan, for some more than once.
+// Calls visit(stream) for the stream of every piece of work of the plan, possibly repeatedly.
 template <typename Visit>
 void for_each_stream(const Plan& plan, const Visit& visit) {
   for (const PlannedLaunch& planned : plan.launches) visit(planned.stream);
   for (const PlannedTransfer& planned : plan.transfers) visit(planned.stream);
 }
 
-// Whether some launch may wait, or takes longer, because the context has not grown for it before.
+// Returns whether some launch may wait, or take longer, because the context has not grown for it
+// before.
 bool waits_for_local_memory(const Plan& plan, size_t local_memory);
 
-// What plans take their kernels and streams from: made when first needed and kept.
+// The kernels and streams of plans, created when first needed and kept.
 struct Supplies {
   Supplies(const Context& context, bool from_ptx) : probe(context, from_ptx), partitions(context) {}
 
-  // Throws std::invalid_argument for a partition that the driver does not make.
+  // Returns a launch's lane. Throws std::invalid_argument for a partition that the driver does not
+  // make.
   Lane lane(const Launch& launch) {
     return {launch.partition ? &partitions.of(*launch.partition) : nullptr, launch.priority};
   }
-  // Forgets what has become much. Nothing may run.
+  // Destroys what has become too much. Nothing may run.
   void trim();
 
   Probe probe;
@@ -91,14 +93,14 @@ struct Supplies {
   StreamPool streams;
 };
 
-// Kept from run to run; nothing in it shrinks.
+// The memory of runs, kept from run to run. It never shrinks.
 class RunMemory {
  public:
   explicit RunMemory(const Driver& driver)
       : driver_(driver), relays_(driver), points_(driver), ticks_(driver), transfers_(driver) {}
 
-  // Points the launches at memory of their own, as it is before a launch. No block stays longer
-  // than `hold`.
+  // Gives the launches memory of their own, initialised for a launch. No block stays longer than
+  // `hold`.
   void lay_out(Plan& plan, bool warp_slots, std::chrono::nanoseconds hold);
   const TransferMemory& transfers() const { return transfers_; }
 
@@ -117,8 +119,9 @@ class RunMemory {
   uint32_t run_ = 0;
 };
 
-// Throws std::invalid_argument for what this GPU refuses, and what `interrupted` throws, which is
-// asked before each launch: kernels may have to be loaded. The context is current.
+// Plans a sequence. Throws std::invalid_argument for what this GPU refuses, and what `interrupted`
+// throws, which is called before each launch, since kernels may have to be loaded. The context must
+// be current.
 Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
                    Supplies& supplies, const std::function<void()>& interrupted);
 

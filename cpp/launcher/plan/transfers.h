@@ -1,4 +1,4 @@
-// Copies and memsets, as the driver has them.
+// Copies and memsets of a plan.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,27 @@ namespace tbsched::cuda {
 struct PlannedTransfer {
   std::variant<Copy, Memset> transfer;
   CUstream stream = nullptr;
-  std::byte* host = nullptr;  // what it reads and writes
+  std::byte* host = nullptr;  // host memory that it reads or writes
   CUdeviceptr source = 0;
   CUdeviceptr destination = 0;
 
-  // Returns when CUDA does. The context is current.
+  // Makes the call. Returns when CUDA does. The context must be current.
   void issue(const Driver& driver) const;
 };
 
-// What copies and memsets read and write: two buffers of the host, one of them pinned, and two of
-// the GPU, for all of them. Nobody looks at what is in there. Kept from run to run; nothing in it
-// shrinks.
+// Memory for all copies and memsets: two buffers of the host, one of them pinned, and two of the
+// GPU. Their contents do not matter. Kept from run to run; it never shrinks.
 class TransferMemory {
  public:
   explicit TransferMemory(const Driver& driver)
       : driver_(driver), source_(driver), destination_(driver) {}
 
-  // Make room. Nothing may use the memory yet.
+  // Make room for a copy or memset. Nothing may use the memory yet.
   void reserve(const Copy& copy);
   void reserve(const Memset& memset);
   void reserve(const Graph& graph);
 
-  // Points it at the memory, in which there is room for it.
+  // Sets the addresses of a transfer, for which there must be room.
   void lay_out(PlannedTransfer& planned);
   CUgraphNode add(const Context& context, const CudaGraph& graph, const Copy& copy) const;
   CUgraphNode add(const Context& context, const CudaGraph& graph, const Memset& memset) const;

@@ -19,7 +19,7 @@ constexpr uint16_t kMachineCuda = 190;
 constexpr int32_t kMostRegisters = 255;
 constexpr int kRegisterShift = 24;  // in a text section's sh_info, before compute capability 9.0
 
-// One attribute of a .nv.info section. Only the sized format carries a payload.
+// One attribute of a .nv.info section. Only the sized format has a payload.
 struct Attribute {
   uint8_t format;
   uint8_t kind;
@@ -33,7 +33,7 @@ constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers, of a kernel's own
 
 constexpr int32_t kMostClusterBlocks = 1024;  // along one dimension; no GPU has as many
 
-// From compute capability 9.0 on a kernel's section of shared memory includes what is reserved.
+// From compute capability 9.0 on a kernel's shared memory section includes the reserved memory.
 constexpr std::string_view kReserved = ".nv.shared.reserved.";
 constexpr int32_t kReserve = 1024;
 
@@ -47,7 +47,7 @@ struct Property {
   throw std::invalid_argument("image: not a cubin: " + why);
 }
 
-// A view: modules of programs have megabytes, and a copy takes longer than reading does.
+// A view, not a copy: modules of programs have megabytes, and copying takes longer than reading.
 class Image {
  public:
   explicit Image(const std::span<const std::byte> bytes) : bytes_(bytes) {}
@@ -125,7 +125,7 @@ class Patch {
 
  private:
   void section_found(const std::string_view name, const uint64_t place, Elf64_Shdr section) {
-    // From compute capability 10.0 on everything is there twice, once for the later finalizer.
+    // From compute capability 10.0 on everything occurs twice, once for the later finalizer.
     if (name == ".nv.info" || name == ".nv.merc.nv.info") {
       for_each_attribute(image_, section,
                          [this](const uint8_t kind, const uint64_t place, const size_t size) {

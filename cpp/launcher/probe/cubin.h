@@ -1,5 +1,5 @@
-// What a compiled kernel uses, read from its cubin; and another register count and local memory for
-// it, without compiling it again.
+// Reads a compiled kernel's use of resources from its cubin, and changes its numbers of registers
+// and local memory without compiling it again.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,11 @@ struct KernelUsage {
   int32_t registers = 0;
   int32_t static_shared_memory = 0;
   int32_t local_memory = 0;  // per thread
-  int32_t cluster = 0;       // blocks, as compiled in; 0: not
+  int32_t cluster = 0;       // blocks, as compiled in; 0: none
 };
 
-// What the kernels of a cubin use. Throws std::invalid_argument: the image is no cubin.
+// Returns the resources of the kernels of a cubin. Throws std::invalid_argument: the image is no
+// cubin.
 std::vector<KernelUsage> usage(std::span<const std::byte> image);
 
 }  // namespace tbsched::cuda

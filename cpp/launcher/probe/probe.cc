@@ -80,7 +80,7 @@ ProbeFunction::ProbeFunction(const Context& context, const CUkernel kernel,
   const Driver& driver = context.driver();
   const CurrentContext current = enter();
   driver.kernel_get_function(&handle_, kernel);
-  // What is allowed at most decides nothing else.
+  // A limit of its own has no effect on anything else.
   driver.function_set_attribute(handle_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                 context.properties().shared_memory_per_block);
   if (context.properties().clusters) {

@@ -1,4 +1,4 @@
-// The probe kernel in every size that launches ask for.
+// The probe kernel in every size that launches use.
 #pragma once
 
 #include <array>
@@ -19,32 +19,32 @@
 
 namespace tbsched::cuda {
 
-// A kernel as one context has it: that of the whole GPU, or of a partition. Its carveout is that of
-// the next launch, in whatever context: the driver keeps one for all, and reads it in the launch
-// call.
+// A kernel in one context: that of the whole GPU, or of a partition. Its carveout is that of the
+// next launch in any context: the driver keeps one for all, and reads it in the launch call.
 class ProbeFunction {
  public:
-  // `partition`: null: the whole GPU, whose context is the current one in all calls.
+  // `partition`: nullptr: the whole GPU, whose context is the current one in all calls.
   ProbeFunction(const Context& context, CUkernel kernel, const GreenContext* partition);
   ProbeFunction(const ProbeFunction&) = delete;
   ProbeFunction& operator=(const ProbeFunction&) = delete;
 
   CUfunction handle() const { return handle_; }
-  // As a node of a graph names it: a function's partition would go unnoticed there.
+  // Sets the kernel of a graph's node. A function would not do: the driver ignores its partition
+  // there.
   void name_in(CUDA_KERNEL_NODE_PARAMS& node) const;
   int32_t attribute(CUfunction_attribute which) const;
-  // Makes the context current in which it is set up and launched.
+  // Makes the context current in which the kernel is set up and launched.
   CurrentContext enter() const {
     return {context_.driver(), partition_ != nullptr ? partition_->context() : nullptr};
   }
-  // Sets the carveout for the launch that follows. It has been entered.
+  // Sets the carveout for the next launch. enter() must have been called.
   void prepare(const Launch& launch) const;
-  // Blocks (or clusters) of the launch that the GPU itself says can be resident: per SM, or, for
-  // clusters, on all SMs of the stream.
+  // Returns how many blocks of the launch the driver says can be resident per SM, or how many
+  // clusters on all SMs of the stream.
   int32_t resident(const Launch& launch, CUstream stream);
 
  private:
-  // What decides how many are resident.
+  // Properties on which the number of resident blocks depends.
   struct Size {
     int32_t threads;
     int32_t shared_memory;
@@ -68,19 +68,20 @@ class Probe {
   // older than every image.
   Probe(const Context& context, bool from_ptx);
 
-  // What the launch runs; loads it if it is not. `meets`: its blocks wait for those that they meet.
-  // `partition`: null: the whole GPU. The reference holds until trim() or leave_partitions().
+  // Returns the function of a launch, and loads it if necessary. `meets`: its blocks wait for
+  // others. `partition`: nullptr: the whole GPU. The reference is valid until trim() or
+  // leave_partitions().
   ProbeFunction& function(const Launch& launch, bool meets, const GreenContext* partition);
-  // The same of a node of a graph. Nobody knows when the driver reads its carveout, so no launch
-  // with another shares its kernel.
+  // Returns the function of a graph's node. It is not known when the driver reads its carveout, so
+  // no launch with another carveout shares its kernel.
   ProbeFunction& node_function(const Launch& node, bool meets, const GreenContext* partition);
-  // Forgets all kernels if they have become many. None may be running.
+  // Unloads all kernels if there are many. None may be running.
   void trim();
-  // Forgets the functions of all partitions. None may be running.
+  // Drops the functions of all partitions. None may be running.
   void leave_partitions();
 
  private:
-  // What is patched into the code of a kernel.
+  // Properties that are patched into the code of a kernel.
   struct Variant {
     int32_t registers;
     int32_t local_memory;
@@ -89,7 +90,7 @@ class Probe {
     auto operator<=>(const Variant&) const = default;
   };
 
-  // Loaded once, whatever contexts run it.
+  // A kernel that is loaded once for all contexts.
   struct Kernel {
     Kernel(const Driver& driver, std::span<const std::byte> image)
         : library(driver, image), handle(library.kernel(kProbeName)) {}
@@ -103,17 +104,17 @@ class Probe {
 
   const Context& context_;
   const bool from_ptx_;
-  std::map<ProbeKind, std::vector<std::byte>> images_;  // as launches need them
+  std::map<ProbeKind, std::vector<std::byte>> images_;  // loaded as launches need them
   std::map<Variant, std::unique_ptr<Kernel>> kernels_;
 };
 
-// Whether its blocks trigger, or wait for what comes before in the stream.
+// Returns whether its blocks trigger, or wait for the work before them in the stream.
 inline bool takes_steps(const Launch& launch) { return launch.trigger_ns || launch.memory_wait_ns; }
 
-// What cuLaunchKernelEx is told. The attributes live beside the configuration that points to them.
+// The configuration of cuLaunchKernelEx, with the attributes to which it points.
 class LaunchConfiguration {
  public:
-  // `completion`: the event of all blocks having started; null: none.
+  // `completion`: the event that happens when all blocks have started; nullptr: none.
   LaunchConfiguration(const Launch& launch, CUstream stream, CUevent completion);
   LaunchConfiguration(const LaunchConfiguration&) = delete;
   LaunchConfiguration& operator=(const LaunchConfiguration&) = delete;

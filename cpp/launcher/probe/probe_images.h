@@ -7,7 +7,7 @@
 
 namespace tbsched::cuda {
 
-// What a block does on its way.
+// What a block does besides waiting.
 enum class ProbeKind : uint8_t {
   plain,      // nothing
   dependent,  // triggers, or waits for what comes before in its stream
@@ -21,7 +21,7 @@ struct ProbeImage {
   std::span<const std::byte> bytes;
 };
 
-// Of each kind ascending by architecture; its PTX comes last.
+// By kind, ascending by architecture; the PTX of a kind comes last.
 std::span<const ProbeImage> probe_images();
 
 }  // namespace tbsched::cuda

@@ -1,5 +1,5 @@
-// How a block of the probe waits. The kernel runs this, and so does the rehearsal driver: what
-// their machines have in common is a clock, a relay, a flag in host memory and a record.
+// How a block of the probe waits. The kernel and the rehearsal driver both run this: their machines
+// have a clock, a relay, a flag in host memory and a record in common.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,9 @@
 
 namespace tbsched::cuda {
 
-// Whether this look goes on to the host. Time decides, never chance: a block that waits for its own
-// cycle counter to show some value may never see it, since its sleep can be in step with it.
+// Returns whether this poll goes on to the host. Time decides, never chance: a block that waits for
+// its own cycle counter to show some value may never see it, since its sleep can be in step with
+// it.
 template <typename Machine>
 constexpr bool may_ask(const Machine& machine, const ProbeArguments& arguments,
                        const uint32_t now) {
@@ -27,8 +28,8 @@ constexpr bool released(const Machine& machine, const ProbeArguments& arguments,
   return true;
 }
 
-// One look at the time and at the relay: how many nanoseconds to sleep before the next one, or
-// kLeave. `last` is the tick of the look before, `end` the one at which the block's time is over.
+// Reads the time and the relay once. Returns how many nanoseconds to sleep before the next poll, or
+// kLeave. `last`: the tick of the last poll; `end`: the tick at which the block's time is over.
 inline constexpr uint32_t kLeave = ~uint32_t{0};
 template <typename Machine>
 constexpr uint32_t look(const Machine& machine, const ProbeArguments& arguments, uint32_t& last,
@@ -39,17 +40,17 @@ constexpr uint32_t look(const Machine& machine, const ProbeArguments& arguments,
   if (still > waiting.still_ticks) machine.store(machine.record(arguments).started, still);
   const uint32_t left = end - last;
   if (static_cast<int32_t>(left) <= 0) return kLeave;
-  // Half of what is left, in nanoseconds: it may sleep twice as long as it is asked to.
+  // Half of the rest, in nanoseconds: the sleep may take twice as long as requested.
   if (left <= waiting.asks_until) return left << (kTimed.tick_bits - 1);
   const bool asks = may_ask(machine, arguments, last);
   if (released(machine, arguments, asks)) return kLeave;
   return asks ? arguments.ask_sleep_ns : arguments.look_sleep_ns;
 }
 
-// A look of a block at those that it meets. It passes once, after all have come, and never after it
-// was told to leave. So the host hears of a meeting only if all were there at the same time.
-// `end`: the tick at which the block's time is over, with a bit for having passed: a variable of
-// its own would take a register more. `last`: the tick of the last look.
+// Polls the blocks that a block meets. It passes once, after all have arrived, and never after it
+// was released. So the host learns of a meeting only if all were there at the same time. `end`: the
+// tick at which the block's time is over, with a bit for having passed, since another variable
+// would take a register more. `last`: the tick of the last poll.
 inline constexpr uint32_t kHasPassed = 1;
 template <typename Machine>
 constexpr void meet(const Machine& machine, const ProbeArguments& arguments, const uint32_t last,

@@ -27,14 +27,14 @@ class Batch {
   };
 
   explicit Batch(std::shared_ptr<Gpu> gpu);
-  // Drops what has not begun and ends what runs: its blocks are released first.
+  // Drops sequences that have not begun and ends the running one: its blocks are released first.
   ~Batch() = default;
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  // `options.interrupted` is not called: what ends a batch is its destructor.
+  // `options.interrupted` is not called: the destructor ends a batch.
   void add(Sequence sequence, const RunOptions& options);
-  // In the order in which they were added; none if it is not there after `patience`.
+  // Returns results in the order of add(); nothing if the next one is not there after `patience`.
   std::optional<Result> next(std::chrono::nanoseconds patience);
 
  private:
@@ -51,7 +51,7 @@ class Batch {
   std::condition_variable_any done_;
   std::deque<Job> jobs_;
   std::deque<Result> results_;
-  std::jthread thread_;  // the last member: it is ended before the others go
+  std::jthread thread_;  // the last member: it ends before the others are destroyed
 };
 
 }  // namespace tbsched::cuda

@@ -18,11 +18,11 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr int kAttempts = 3;
-// Another process's turn is over after some milliseconds, and perhaps its work, too.
+// Another process's turn is over after some milliseconds, and perhaps all its work.
 constexpr std::array kPausesWhileShared = {milliseconds(0), milliseconds(3), milliseconds(10),
                                            milliseconds(30), milliseconds(100)};
 
-// Asks whether to go on, but not more often than it makes sense.
+// Returns a function that calls `interrupted`, but at most every kBetweenInterrupts.
 std::function<void()> now_and_then(const std::function<void()>& interrupted) {
   return [&interrupted, asked = std::chrono::steady_clock::now()]() mutable {
     const auto now = std::chrono::steady_clock::now();
@@ -34,7 +34,7 @@ std::function<void()> now_and_then(const std::function<void()>& interrupted) {
 
 using Clock = std::chrono::steady_clock;
 
-// Of several host threads any may have been the first.
+// Returns the first launch call; with several host threads any launch may have been first.
 Clock::time_point first_issue(const std::vector<PlannedLaunch>& launches) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedLaunch& planned : launches) first = std::min(first, planned.issued);
@@ -54,7 +54,7 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
-// The launches of groups that have not met; none where there are no groups.
+// Returns the launches of groups that have not met; nothing if there are no groups.
 std::optional<std::set<size_t>> stranded(const Plan& plan, const std::vector<bool>& met) {
   if (plan.meetings.empty()) return std::nullopt;
   std::set<size_t> launches;
@@ -95,8 +95,9 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
   const bool timed = is_timed(sequence);
   const bool times_matter = timed && options.groups.empty();
   if (times_matter || (!drained_in_order_ && !options.any_state)) {
-    // Where blocks go depends on how the blocks before them left. Start from the usual state. And
-    // the worker's first call after a while is slow, which shows in the times of its launch.
+    // Where blocks go depends on how the blocks before them left: this starts from the usual state.
+    // And the worker's first call after a while is slow, which would show in the times of its
+    // launch.
     Launch everywhere;
     everywhere.blocks = context().properties().sms;
     RunOptions before = options;
@@ -144,7 +145,7 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   }
 }
 
-// They would be measured, too.
+// Waits until blocks of earlier runs have left: they would be measured, too.
 void Gpu::wait_for_blocks_of_before(const RunOptions& options) {
   const bool gone = comes_true(options.deadline, [&] {
     if (holdings_->drained() && shelf_.clear()) return true;

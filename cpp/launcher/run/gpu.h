@@ -1,4 +1,4 @@
-// A GPU that sequences run on. What they need is kept from one to the next.
+// A GPU on which sequences run. Resources are kept from one sequence to the next.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@ namespace tbsched::cuda {
 struct Observation {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
-  std::vector<bool> met;  // of each group
+  std::vector<bool> met;  // by group
 };
 
 class Gpu {
@@ -29,29 +29,30 @@ class Gpu {
   // `from_ptx`: let the driver compile the probe, as it does on GPUs newer than this build.
   // Throws NoGpu, CudaFailure.
   explicit Gpu(int32_t index, bool from_ptx = false);
-  // What blocks may still use is not given back before they have left.
+  // Resources that blocks may still use are released only after these have left.
   ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
   const Context& context() const { return holdings_->context; }
-  // Waits a moment for blocks that were told to leave. False: some are still there.
+  // Waits a moment for released blocks to leave. Returns false if some are still there.
   bool drained();
 
-  // Waits while another thread observes on the same GPU. Throws std::invalid_argument, CudaFailure,
-  // DeadlineExceeded, Unstable, Shared or what options.interrupted throws.
+  // Runs a sequence. Waits while another thread observes on the same GPU. Throws
+  // std::invalid_argument, CudaFailure, DeadlineExceeded, Unstable, Shared or what
+  // options.interrupted throws.
   Observation observe(const Sequence& sequence, const RunOptions& options);
 
-  // Since it was opened.
+  // Returns the time spent since it was opened.
   TimeSpent time_spent();
-  // Runs that another process's turns spoiled, since it was opened. Waits for nothing.
+  // Returns the number of runs that another process's turns spoiled since it was opened. Never
+  // waits.
   uint64_t interruptions() const { return interruptions_; }
 
-  // The two below are not for use while a sequence is observed.
-  // Blocks of the launch per SM, or clusters on the whole GPU, as the driver's occupancy query
-  // says.
+  // The two functions below must not be called while a sequence is observed.
+  // Returns the driver's occupancy: blocks of the launch per SM, or clusters on the whole GPU.
   int32_t resident(const Launch& launch);
-  // Registers per thread and bytes of local memory of the loaded kernel, as the driver says.
+  // Returns the driver's registers per thread and bytes of local memory of the loaded kernel.
   std::pair<int32_t, int32_t> kernel_size(const Launch& launch);
 
  private:

@@ -16,7 +16,7 @@ Holdings::~Holdings() {
     const CurrentContext current(context);
     resources.reset();
   } catch (const CudaFailure&) {
-    // The driver is gone already, as at the end of a process; so is what it gave.
+    // The driver is gone already, as at the end of a process; so are its resources.
   }
 }
 
@@ -26,13 +26,13 @@ bool Holdings::drained() {
     const CurrentContext current(context);
     idle = all_done(context.driver(), resources->workers, resources->plan);
   } catch (const CudaFailure&) {
-    // Nobody can say.
+    // It is not known.
   }
   return idle;
 }
 
 Shelf& Shelf::of(const int32_t index) {
-  // Never destroyed: at the end of a process blocks may still use what lies there.
+  // Never destroyed: at the end of a process blocks may still use these resources.
   static std::mutex mutex;
   static auto& shelves = *std::make_unique<std::map<int32_t, Shelf>>().release();
   const std::scoped_lock lock(mutex);

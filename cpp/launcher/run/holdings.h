@@ -1,4 +1,4 @@
-// All that one open GPU has from the driver, and who may still use it.
+// All resources of one open GPU, and whether blocks may still use them.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,8 @@ struct Holdings {
   Holdings(const Holdings&) = delete;
   Holdings& operator=(const Holdings&) = delete;
 
-  // Whether no block of the last plan runs or waits. Once true, it stays so until the next run.
+  // Returns whether no block of the last plan runs or waits. Once true, it stays true until the
+  // next run.
   bool drained();
 
   struct Resources {
@@ -29,27 +30,29 @@ struct Holdings {
         : supplies(context, from_ptx), memory(context.driver()) {}
 
     Supplies supplies;
-    Plan plan;  // the last one: what it holds may be given back when the GPU is idle
+    Plan plan;  // the last one: its resources may be released when the GPU is idle
     RunMemory memory;
     Workers workers;
   };
 
   const Context context;
   std::unique_ptr<Resources> resources;
-  bool idle = true;  // false from the first launch until the GPU is known to hold no block of ours
+  bool idle =
+      true;  // false from the first launch until the GPU is known to hold none of our blocks
 };
 
-// What all that have opened one GPU share.
+// State shared by all users of one GPU in this process.
 class Shelf {
  public:
   static Shelf& of(int32_t index);
 
-  // Two sequences at once would measure each other.
+  // Held by a sequence: two sequences at once would measure each other.
   std::timed_mutex turn;
 
-  // Keeps what blocks may still use. It is given back when they have left, or never.
+  // Keeps resources that blocks may still use. They are released when the blocks have left, or
+  // never.
   void leave(std::unique_ptr<Holdings> holdings);
-  // Gives back what blocks have left by now. True: nothing remains.
+  // Releases the resources of blocks that have left by now. Returns true if none remain.
   bool clear();
 
  private:

@@ -1,6 +1,5 @@
-// The thread that makes the launch calls that may block. A launch that needs more local memory than
-// any before it blocks its caller until the GPU is idle; the thread that can make it idle must not
-// be that one.
+// A thread for launch calls that may block. A launch that needs more local memory than any before
+// blocks its caller until the GPU is idle; another thread must be able to make it idle.
 #pragma once
 
 #include <atomic>
@@ -17,28 +16,28 @@ namespace tbsched::cuda {
 class LaunchWorker {
  public:
   LaunchWorker();
-  ~LaunchWorker();  // waits for the call under way
+  ~LaunchWorker();  // waits for the call in progress
   LaunchWorker(const LaunchWorker&) = delete;
   LaunchWorker& operator=(const LaunchWorker&) = delete;
 
   void submit(std::function<void()> call);
-  // Drops the calls that have not begun, and an error that nobody asked for.
+  // Drops calls that have not begun, and an error that was not rethrown.
   void cancel();
   bool busy() const;
-  // Calls that have returned so far.
+  // Returns the number of calls that have returned.
   uint64_t returned() const;
-  // Throws what a call threw, once.
+  // Rethrows the exception of a call, once.
   void rethrow();
 
  private:
   void work(const std::stop_token& stop);
-  // The next launch follows in microseconds, and waking a thread up takes longer than the call.
+  // Spins for the next launch, which follows in microseconds: waking up a thread takes longer.
   void expect_a_call() const;
 
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::function<void()>> calls_;
-  std::atomic<bool> called_ = false;  // since a call was last taken
+  std::atomic<bool> called_ = false;  // since the last call was taken
   bool calling_ = false;
   uint64_t returned_ = 0;
   std::exception_ptr error_;

@@ -16,23 +16,23 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A launch call that has not returned for so long is taken to be blocked by the held blocks: 30 ms
-// if one settles in 3 ms. Whoever has less patience looks twice.
+// A launch call that has not returned for this long is taken to be blocked by held blocks: 30 ms
+// with a settling time of 3 ms. With less patience, it is checked twice.
 constexpr auto kCallPatience = milliseconds(30);
 constexpr int kLongerIfCalling = 10;
 constexpr auto kSpin = microseconds(500);  // without progress, before the polling thread sleeps
 constexpr auto kNap = microseconds(50);
-// A block that the host saw end lingers a little, then leaves; its room is free after that.
+// A block lingers a little after the host saw it end, then leaves; its room is free after that.
 constexpr auto kExit = microseconds(6);
 // Blocks of a launch that fit are placed within a microsecond of each other, and seen within ten.
 constexpr int kSoonerOnceStarted = 8;
 constexpr auto kHoldBeyondDeadline = seconds(1);
-// A launch call may block where a stream holds about a thousand launches that wait: whoever lets
-// blocks go must not be the one who makes it.
+// A launch call may block if a stream has about a thousand waiting launches: the thread that
+// releases blocks must not make it.
 constexpr size_t kLaunchesThatNeverBlock = 256;
 
-// Counts the blocks that have made the mark. They do so roughly in order: `prefix` is how many of
-// the first have been seen to have made it already.
+// Returns how many blocks have made the mark. They do so roughly in order: `prefix` is the number
+// of first blocks that are known to have made it.
 size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::* const mark,
                     size_t& prefix) {
   const auto there = [mark](BlockRecord& record) {
@@ -108,7 +108,8 @@ void Run::perform(const Sequence& sequence) {
     synchronise();
   } catch (const DeadlineExceeded& exceeded) {
     abandon();
-    // A fault on the device looks like blocks that never start; the driver's word is better.
+    // A fault on the device looks like blocks that never start; the driver's status is more
+    // precise.
     const auto& query = context_.driver().stream_query;
     for_each_stream(plan_, [&](const CUstream stream) {
       const CUresult result = workers_.busy() ? CUDA_SUCCESS : query.code(stream);
@@ -161,7 +162,7 @@ void Run::submit(const size_t number) {
   idle_ = false;
   progress_[number].submitted = true;
   PlannedLaunch& planned = launches_[number];
-  // Whether a cooperative launch that has to wait holds up its caller, the driver does not say.
+  // It is not documented whether a waiting cooperative launch blocks its caller.
   const bool blocks = number >= kLaunchesThatNeverBlock || planned.launch.cooperative ||
                       std::cmp_greater(planned.launch.local_memory, context_.local_memory());
   if (!timed_ && !options_.by_worker && !blocks && !workers_.busy()) {
@@ -223,7 +224,7 @@ void Run::by_worker(const Call& call) {
   });
 }
 
-// Until all of them know what they have to do, so that they begin together.
+// Holds workers until all of them have their calls, so that they begin together.
 void Run::hold_workers(const Sequence& sequence) {
   std::set<int32_t> hosts;
   for (const Event& event : sequence) hosts.insert(host_of(event));
@@ -251,9 +252,9 @@ void Run::release(const size_t number) {
   room_free_ = Clock::now() + kExit;
 }
 
-// Blocks know within microseconds that the last of them has come. In a held sequence a group of
-// which some wait for room hangs: the wait for these is over. In a timed one it has just begun, and
-// whatever stays when it is over is told to leave.
+// Waits for meetings. Blocks learn within microseconds that the last of them has arrived. In a held
+// sequence a group with blocks that wait for room hangs: then the wait ends. In a timed one the
+// wait has just begun, and blocks that are still there at its end are released.
 void Run::await_meetings() {
   if (plan_.meetings.empty()) return;
   wait([this](const Count& count) {
@@ -263,10 +264,10 @@ void Run::await_meetings() {
   for (const PlannedMeeting& meeting : plan_.meetings) met_.push_back(has_met(meeting));
   if (!timed_) return;
   pace_->given_up.store(true);
-  let_go(0);  // the launches of a timed run are told together
+  let_go(0);  // launches of a timed run are released together
 }
 
-// Groups all of whose blocks have started.
+// Returns the number of groups all of whose blocks have started.
 size_t Run::complete() const {
   const auto whole = [this](const size_t number) {
     return progress_[number].started == launches_[number].records.size();
@@ -276,8 +277,9 @@ size_t Run::complete() const {
   }));
 }
 
-// Launch by launch, each waited for: the GPU then starts the next sequence from the same state.
-// That is lost where blocks have waited for room, and need not be where any state will do.
+// Releases launch by launch, waiting for each, so that the GPU starts the next sequence from the
+// same state. This does not work if blocks have waited for room, and is unnecessary if any state
+// will do.
 void Run::clean_up() {
   const Stopwatch stopwatch(spent_.clean_up);
   left_at_once_ = options_.any_state || look().waiting != 0;
@@ -326,7 +328,7 @@ void Run::ask() {
 
 bool Run::patience_over(const Count& count, const Clock::duration still) const {
   if (timed_) return !plan_.meetings.empty() && !pace_->is_waiting && still >= patience();
-  // With nothing held, what waits cannot wait for room: it will come. So will an exit.
+  // With nothing held, waiting launches cannot wait for room: they will start. So will exits.
   if (count.held == 0 || count.leaving != 0) return false;
   const bool sooner = count.unseen == 0 && !workers_.busy();
   return still >= patience() / (sooner ? kSoonerOnceStarted : 1);
@@ -347,7 +349,7 @@ void Run::Pace::wait_until(const Clock::time_point time) {
 }
 
 Run::Count Run::look() {
-  // First, so that a call that returns in between is news the next time.
+  // Read first, so that a call that returns in between counts as progress the next time.
   Count count{.returned = workers_.returned()};
   for (size_t number = 0; number < launches_.size(); ++number) {
     Progress& progress = progress_[number];
@@ -398,8 +400,8 @@ void Run::synchronise() {
   idle_ = true;
 }
 
-// The way out when something went wrong: everything at once, and no driver call before the worker
-// is back from its own.
+// Cleans up after an error: releases everything at once, and makes no driver call before the worker
+// has returned from its own.
 void Run::abandon() noexcept {
   abandoned_ = true;
   may_begin_->store(true);
@@ -407,7 +409,7 @@ void Run::abandon() noexcept {
   workers_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
   idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });
-  workers_.cancel();  // and with it an error of the call that was under way
+  workers_.cancel();  // also drops an error of the call in progress
 }
 
 std::string Run::where_it_stands() const {

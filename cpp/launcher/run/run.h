@@ -1,5 +1,5 @@
-// One run of a sequence on the GPU. Whatever happens, its blocks have been told to leave when it
-// ends. That they have left is what `idle` says.
+// One run of a sequence on the GPU. However it ends, its blocks have been released then; `idle`
+// says whether they have left.
 #pragma once
 
 #include <atomic>
@@ -18,40 +18,41 @@
 
 namespace tbsched::cuda {
 
-// How often whoever waits asks whether it should go on.
+// Interval at which waiting functions call `interrupted`.
 inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
 
 struct RunOptions {
   bool warp_slots = false;
   std::chrono::nanoseconds deadline = std::chrono::seconds(10);
-  // With blocks held and nothing new for so long, what has not started waits for room. An eighth
-  // is enough where every launch has started.
+  // How long nothing must happen, with blocks held, until launches that have not started are taken
+  // to wait for room. An eighth is enough if every launch has started.
   std::chrono::nanoseconds settle = std::chrono::milliseconds(3);
-  // The worker makes all launch calls, not only those that may block, as in a timed sequence. Its
-  // first call after a while is slow, so one before tells more about when launches are issued.
+  // Lets the worker make all launch calls, as in a timed sequence, not only those that may block.
+  // Its first call after a while is slow, so an earlier one makes issue times more accurate.
   bool by_worker = false;
-  // Whatever latent state the GPU starts from will do, and so will any that it ends in: no time
-  // goes into letting blocks leave in order.
+  // Accepts any latent state at the start and at the end: blocks need not leave in order, which
+  // saves time.
   bool any_state = false;
   // The blocks of each group wait for each other.
   Groups groups;
-  // Of a timed sequence with groups: when each launch is called, from the first call on. Empty: as
-  // fast as the host can.
+  // When each launch of a timed sequence with groups is called, from the first call on. Empty: as
+  // fast as possible.
   std::vector<std::chrono::nanoseconds> issue_times;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
 
-// How long a block stays at most, whatever happens to this process: longer than any deadline.
+// Returns how long a block stays at most, whatever happens to this process: longer than any
+// deadline.
 std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
 
-// Calls `done` now and then until it is true. False: it was not for so long.
+// Calls `done` repeatedly until it returns true. Returns false if it did not within `patience`.
 bool comes_true(std::chrono::nanoseconds patience, const std::function<bool()>& done);
-// How long to wait for blocks that were told to leave: a thousand times what they take.
+// How long to wait for released blocks to leave: a thousand times what they take.
 inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
 
-// Whether the GPU has done all that the plan's streams hold, and the workers all their calls. While
-// it has not, blocks may use whatever was laid out for them. The context is current.
+// Returns whether the GPU has done all work in the plan's streams, and the workers have made all
+// their calls. Until then blocks may use the memory laid out for them. The context must be current.
 bool all_done(const Driver& driver, const Workers& workers, const Plan& plan);
 
 class Run {
@@ -65,15 +66,15 @@ class Run {
 
   // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
   void perform(const Sequence& sequence);
-  // Of each group, whether all its blocks were there at the same time before the clean-up.
+  // Returns for each group whether all its blocks were there at the same time before the clean-up.
   const std::vector<bool>& met() const { return met_; }
-  // Whether blocks left launch by launch, which takes the GPU back to its usual state.
+  // Returns whether blocks left launch by launch, which returns the GPU to its usual state.
   bool in_order() const { return !timed_ && !left_at_once_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
-  // How far one launch has come, as its records show.
+  // Progress of one launch, according to its records.
   struct Progress {
     size_t started = 0;
     size_t started_prefix = 0;
@@ -83,10 +84,10 @@ class Run {
     bool released = false;  // or ends by itself
   };
 
-  // The same for all together.
+  // Progress of all launches together.
   struct Count {
     size_t waiting = 0;  // launched, not started
-    size_t unseen = 0;   // launches of which no block has started
+    size_t unseen = 0;   // launches without a started block
     size_t held = 0;     // started, not released
     size_t leaving = 0;  // started and released, not ended
     uint64_t returned = 0;
@@ -109,11 +110,11 @@ class Run {
   void await_meetings();
   size_t complete() const;
   void clean_up();
-  // False: it gave up, since blocks are held and nothing has moved for long enough.
+  // Returns false if it gave up, since blocks are held and nothing has changed for long enough.
   template <typename Done>
   bool wait(const Done& done);
   bool patience_over(const Count& count, Clock::duration still) const;
-  // Of whatever may be blocked in a call, or not.
+  // Returns how long to wait for calls that may be blocked.
   Clock::duration patience() const;
   Count look();
   void let_go(size_t number);
@@ -136,13 +137,13 @@ class Run {
   TimeSpent& spent_;
   const Clock::time_point deadline_;
   std::vector<Progress> progress_;
-  size_t event_ = 0;  // of the sequence, whose call is next
-  int32_t host_ = 0;  // that makes it
-  // Where there are several host threads: whether they may begin.
+  size_t event_ = 0;  // the event of the next call
+  int32_t host_ = 0;  // the thread of that call
+  // Lets several host threads begin at the same time.
   const std::shared_ptr<std::atomic<bool>> may_begin_ = std::make_shared<std::atomic<bool>>(false);
-  // When the host makes its calls, where times for them are given.
+  // When the host makes its calls, if their times are given.
   struct Pace {
-    // Until then, or until nobody cares any more.
+    // Waits until `time`, or until the run is abandoned.
     void wait_until(Clock::time_point time);
 
     std::atomic<bool> is_waiting = false;
@@ -151,7 +152,7 @@ class Run {
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point asked_ = Clock::now();
-  Clock::time_point room_free_{};  // that the last release made
+  Clock::time_point room_free_{};  // when the last release made room
   std::vector<bool> met_;
   bool left_at_once_ = false;
   bool abandoned_ = false;

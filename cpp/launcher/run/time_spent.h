@@ -1,4 +1,4 @@
-// Where the host's time goes while sequences are observed.
+// How the host spends its time while sequences are observed.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@ struct TimeSpent {
   Duration clean_up{};     // behind the last event
   Duration synchronise{};  // until the driver knows
   Duration judge{};
-  Duration settle{};  // within launch and release: nothing moved, until patience was over
+  Duration settle{};  // within launch and release: waiting while nothing changed
 };
 
-// Adds the time until it goes out of scope.
+// Adds the time of its scope.
 class Stopwatch {
  public:
   explicit Stopwatch(TimeSpent::Duration& total) : total_(total) {}

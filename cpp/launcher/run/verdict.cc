@@ -12,7 +12,7 @@ constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
 constexpr uint64_t kSurelyBeforeNs = kLingerNs / 2;
 constexpr uint64_t kSurelyAfterNs = kLingerNs - kLingerNs / 4;
 
-// When the first block of a launch was told to leave.
+// Returns when the first block of a launch was released.
 uint64_t first_end(const Evidence& evidence) {
   uint64_t first = kNever;
   for (const BlockRecord& record : evidence.records) first = std::min(first, record.end_ns);
@@ -25,7 +25,7 @@ struct RoomMade {
   uint64_t after_all = kNever;
 };
 
-// The launch whose blocks an event lets go: what makes room.
+// Returns the launch whose blocks an event releases, which makes room.
 std::optional<size_t> released_by(const Event& event) {
   using Number = std::optional<size_t>;
   return std::visit(
@@ -62,9 +62,9 @@ RoomMade room_made(const Sequence& sequence, const std::span<const Evidence> evi
   return made;
 }
 
-// The GPU's clock and the host's have different zeros and drift apart a little; but for some
-// difference between the zeros each block started after its launch call and ended before the run
-// did. What a block wrote is garbage if there is none.
+// Returns whether the records are possible. The clocks of the GPU and the host have different zeros
+// and drift apart a little; but for some difference between the zeros each block must have started
+// after its launch call and ended before the run did.
 bool possible(const std::span<const Evidence> evidence, const std::chrono::nanoseconds took) {
   constexpr int64_t slack_ns = 1'000'000;
   constexpr int64_t drift_parts = 1000;
@@ -97,8 +97,8 @@ uint64_t stayed(const BlockRecord& record, const Waiting& waiting) {
   return (record.end_ns >> waiting.tick_bits) - (record.start_ns >> waiting.tick_bits);
 }
 
-// When the first block of a timed sequence was told to leave: one of a launch that is stranded, or
-// one whose duration was not over.
+// Returns when the first block of a timed sequence was released: a block of a launch that is
+// stranded, or one whose duration was not over.
 uint64_t first_told(const std::span<const Evidence> evidence, const std::set<size_t>& stranded) {
   uint64_t first = kNever;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
@@ -157,7 +157,7 @@ class Examiner {
     return measured;
   }
 
-  // `told`: when the first block was told to leave; kNever: none was.
+  // `released_ns`: when the first block was released; kNever: none was.
   MeasuredLaunch examine_timed(const uint64_t first_start, const uint64_t told,
                                std::string& doubt) const {
     MeasuredLaunch measured;
@@ -211,7 +211,7 @@ class Examiner {
     return order;
   }
 
-  // The first doubt is enough.
+  // Notes a doubt, unless there is one already.
   void say(std::string& doubt, const size_t block, const std::string& what) const {
     if (!doubt.empty()) return;
     doubt = "launch " + std::to_string(number_) + ", block " + std::to_string(block) + " " + what;
@@ -222,7 +222,7 @@ class Examiner {
   const int32_t sms_;
 };
 
-// What all records together say.
+// Checks all records together.
 Verdict first_look(const std::span<const Evidence> evidence, const Waiting& waiting,
                    const std::chrono::nanoseconds took) {
   Verdict verdict{.still = stood_still(evidence, waiting)};

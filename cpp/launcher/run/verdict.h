@@ -1,15 +1,15 @@
-// From what the blocks wrote to what the run shows.
+// Derives what a run shows from the records that its blocks wrote.
 //
 // "Placed before the next event" means: started before anything after the launch made room. Only
-// blocks that leave make room; a later launch takes room and never makes any. So for a launch the
-// limit is the time at which the first block let go by a later release, or by the clean-up behind
-// the last event, was told to leave. A block that the host saw late, but that started before that
-// time, needed nobody's room and counts as placed. "After all events" is the same with the clean-up
+// blocks that leave make room; a later launch takes room and never makes any. So the limit for a
+// launch is the time at which the first block was released by a later release, or by the clean-up
+// after the last event. A block that the host saw late, but that started before that time, needed
+// no other block's room and counts as placed. "After all events" is the same with the clean-up
 // alone. The blocks' own time stamps decide, never how long the host waited.
 //
-// A block stays kLingerNs after it was told to leave, so whatever takes its room starts at least
-// that much later. A start between half and all of that (less the skew between two SMs' readings)
-// fits neither case and makes the run doubtful.
+// A block stays kLingerNs after its release, so a block that takes its room starts at least that
+// much later. A start between half and all of that (less the skew between two SMs' readings) fits
+// neither case and makes the run doubtful.
 #pragma once
 
 #include <array>
@@ -30,18 +30,18 @@ namespace tbsched::cuda {
 
 struct Evidence {
   std::span<const BlockRecord> records;  // one per block, all of them ended
-  std::span<const int32_t> warp_slots;   // empty unless asked for
-  std::span<const uint32_t> ticks;       // how long a block stays by itself: one for all, or each
-  std::chrono::nanoseconds issued{};     // the host's launch call, from the first one on
+  std::span<const int32_t> warp_slots;   // empty unless requested
+  std::span<const uint32_t> ticks;    // how long a block stays by itself: one for all, or one each
+  std::chrono::nanoseconds issued{};  // time of the host's launch call, from the first one on
 };
 
-// Of each event of a timed sequence when its call began and returned, from the first call on.
+// When the call of each event of a timed sequence began and returned, from the first call on.
 using CallsNs = std::vector<std::array<int64_t, 2>>;
 
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
-  std::vector<bool> met;  // of each group
+  std::vector<bool> met;  // by group
   std::string doubt;      // empty: none
   // The longest time for which a block was off its SM: another process had the GPU.
   std::chrono::nanoseconds still{};
@@ -51,14 +51,14 @@ struct Verdict {
 Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms,
               std::chrono::nanoseconds took);
 
-// Adds which groups have met. The blocks' time stamps must say the same: a group meets where all
-// its blocks were placed.
+// Adds which groups have met. The blocks' time stamps must agree: a group meets if all its blocks
+// were placed.
 void judge_meetings(std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
                     Verdict& verdict);
 
-// Of a timed sequence: all blocks ran. Times are from the start of the first block on. `stranded`:
-// launches of groups that have not met. Their blocks were told to leave, and what started after
-// that only came because of it. None: all left by themselves.
+// Judges a timed sequence, in which all blocks ran. Times are from the start of the first block on.
+// `stranded`: launches of groups that have not met. Their blocks were released, and blocks that
+// started later did so only because of that. None: all blocks left by themselves.
 Verdict judge_timed(std::span<const Evidence> evidence,
                     const std::optional<std::set<size_t>>& stranded, int32_t sms,
                     std::chrono::nanoseconds took);

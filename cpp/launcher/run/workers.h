@@ -14,7 +14,7 @@ class Workers {
  public:
   LaunchWorker& of(const int32_t host) { return workers_[host]; }
 
-  // As LaunchWorker has it, of all of them.
+  // As LaunchWorker::cancel(), for all of them.
   void cancel() {
     for (auto& [host, worker] : workers_) worker.cancel();
   }
