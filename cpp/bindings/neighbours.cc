@@ -27,23 +27,23 @@ std::vector<Needs> to_needs(const GivenNeeds& given) {
 }
 
 // Contents of SMs, and the number of SMs with these contents.
-using GivenAlike = std::vector<std::pair<Held, int32_t>>;
+using GivenSms = std::vector<std::pair<Held, int32_t>>;
 
-std::vector<Alike> to_alike(const GivenAlike& given) {
-  std::vector<Alike> alike;
+std::vector<EqualSms> to_alike(const GivenSms& given) {
+  std::vector<EqualSms> alike;
   for (const auto& [held, sms] : given) alike.push_back({held, sms});
   return alike;
 }
 
 std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, const int32_t sms,
-                                                 const std::vector<GivenAlike>& alone,
-                                                 const std::vector<GivenAlike>& mixtures) {
+                                                 const std::vector<GivenSms>& alone,
+                                                 const std::vector<GivenSms>& mixtures) {
   Contention contention(to_needs(kernels), {}, sms);
   for (size_t kernel = 0; kernel < alone.size(); ++kernel) {
     contention.measured_alone(static_cast<int32_t>(kernel), to_alike(alone[kernel]));
   }
   std::vector<std::vector<double>> found;
-  for (const GivenAlike& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
+  for (const GivenSms& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
   return found;
 }
 

@@ -43,8 +43,8 @@ constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non
 // Returns the number of hardware queues of this process's contexts.
 int connections() {
   constexpr int kDefault = 8;  // CUDA C++ Programming Guide
-  const char* const asked = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  const int count = asked != nullptr ? std::atoi(asked) : 0;
+  const char* const setting = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  const int count = setting != nullptr ? std::atoi(setting) : 0;
   return count > 0 ? count : kDefault;
 }
 

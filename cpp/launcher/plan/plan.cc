@@ -187,19 +187,19 @@ void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments&
 }
 
 // How blocks ask the host whether to leave.
-struct Asking {
+struct Polling {
   uint32_t ask_bits;
   uint32_t ask_sleep_ns;
   uint32_t look_sleep_ns;
 };
 
 // All launches together ask the host every 16 us.
-constexpr Asking kAskingTimed{.ask_bits = 9, .ask_sleep_ns = 16'384, .look_sleep_ns = 16'384};
+constexpr Polling kTimedPolling{.ask_bits = 9, .ask_sleep_ns = 16'384, .look_sleep_ns = 16'384};
 
 // One block of each launch asks, about twice a microsecond in total. Blocks read relays about once
 // per nanosecond in total: all relays are in the same part of the cache, which can take little
 // more.
-Asking asking_held(const std::span<const PlannedLaunch> launches) {
+Polling held_polling(const std::span<const PlannedLaunch> launches) {
   int64_t blocks = 0;
   for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
   const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMostBlocksAtOnce));
@@ -316,7 +316,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
   Waiting waiting = plan.timed ? kTimed : kHeld;
   // Blocks are released then, and blocks that take their room must be distinguishable.
   if (!plan.meetings.empty()) waiting.linger_ns = kLingerNs;
-  const Asking asking = plan.timed ? kAskingTimed : asking_held(plan.launches);
+  const Polling asking = plan.timed ? kTimedPolling : held_polling(plan.launches);
   run_ = std::max(run_ + 1, 1U);
   lay_out_memory(plan, warp_slots);
   for (PlannedLaunch& planned : plan.launches) {

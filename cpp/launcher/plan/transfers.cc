@@ -5,22 +5,22 @@
 namespace tbsched::cuda {
 
 void PlannedTransfer::issue(const Driver& driver) const {
-  const auto copy = [&](const Copy& asked) {
-    const auto bytes = static_cast<size_t>(asked.bytes);
-    if (asked.kind == CopyKind::h2d) {
+  const auto copy = [&](const Copy& request) {
+    const auto bytes = static_cast<size_t>(request.bytes);
+    if (request.kind == CopyKind::h2d) {
       driver.copy_to_device_async(destination, host, bytes, stream);
-    } else if (asked.kind == CopyKind::d2h) {
+    } else if (request.kind == CopyKind::d2h) {
       driver.copy_to_host_async(host, source, bytes, stream);
     } else {
       driver.copy_on_device_async(destination, source, bytes, stream);
     }
-    if (asked.blocking) driver.stream_synchronize(stream);
+    if (request.blocking) driver.stream_synchronize(stream);
   };
   std::visit(
       Overloaded{
           copy,
-          [&](const Memset& asked) {
-            driver.memset_async(destination, 0, static_cast<size_t>(asked.bytes), stream);
+          [&](const Memset& request) {
+            driver.memset_async(destination, 0, static_cast<size_t>(request.bytes), stream);
           },
       },
       transfer);

@@ -24,10 +24,10 @@ constexpr std::array kPausesWhileShared = {milliseconds(0), milliseconds(3), mil
 
 // Returns a function that calls `interrupted`, but at most every kBetweenInterrupts.
 std::function<void()> now_and_then(const std::function<void()>& interrupted) {
-  return [&interrupted, asked = std::chrono::steady_clock::now()]() mutable {
+  return [&interrupted, last_call = std::chrono::steady_clock::now()]() mutable {
     const auto now = std::chrono::steady_clock::now();
-    if (now - asked < kBetweenInterrupts) return;
-    asked = now;
+    if (now - last_call < kBetweenInterrupts) return;
+    last_call = now;
     interrupted();
   };
 }

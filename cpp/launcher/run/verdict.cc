@@ -99,7 +99,8 @@ uint64_t stayed(const BlockRecord& record, const Waiting& waiting) {
 
 // Returns when the first block of a timed sequence was released: a block of a launch that is
 // stranded, or one whose duration was not over.
-uint64_t first_told(const std::span<const Evidence> evidence, const std::set<size_t>& stranded) {
+uint64_t first_release_ns(const std::span<const Evidence> evidence,
+                          const std::set<size_t>& stranded) {
   uint64_t first = kNever;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     const std::span<const uint32_t> ticks = evidence[launch].ticks;
@@ -158,7 +159,7 @@ class Examiner {
   }
 
   // `released_ns`: when the first block was released; kNever: none was.
-  MeasuredLaunch examine_timed(const uint64_t first_start, const uint64_t told,
+  MeasuredLaunch examine_timed(const uint64_t first_start, const uint64_t released_ns,
                                std::string& doubt) const {
     MeasuredLaunch measured;
     measured.issued_ns = evidence_.issued.count();
@@ -166,13 +167,14 @@ class Examiner {
     for (size_t block = 0; block < evidence_.records.size(); ++block) {
       const BlockRecord& record = evidence_.records[block];
       contradictions(block, record, doubt);
-      if (told == kNever && stayed(record, kTimed) < ticks(block)) {
+      if (released_ns == kNever && stayed(record, kTimed) < ticks(block)) {
         say(doubt, block, "left before its duration was over");
       }
-      const bool came = order(block, record.start_ns, told, doubt) == Order::before;
-      measured.placement.smid.push_back(came ? static_cast<int32_t>(record.smid) : kNotPlaced);
-      measured.start_ns.push_back(came ? record.start_ns - first_start : 0);
-      measured.end_ns.push_back(came ? record.end_ns - first_start : 0);
+      const bool was_placed = order(block, record.start_ns, released_ns, doubt) == Order::before;
+      measured.placement.smid.push_back(was_placed ? static_cast<int32_t>(record.smid)
+                                                   : kNotPlaced);
+      measured.start_ns.push_back(was_placed ? record.start_ns - first_start : 0);
+      measured.end_ns.push_back(was_placed ? record.end_ns - first_start : 0);
     }
     measured.placement.final_smid = measured.placement.smid;
     return measured;
@@ -275,10 +277,10 @@ Verdict judge_timed(const std::span<const Evidence> evidence,
     }
   }
   Verdict verdict = first_look(evidence, kTimed, took);
-  const uint64_t told = stranded ? first_told(evidence, *stranded) : kNever;
+  const uint64_t released_ns = stranded ? first_release_ns(evidence, *stranded) : kNever;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
-    verdict.launches.push_back(
-        Examiner(launch, evidence[launch], sms).examine_timed(first_start, told, verdict.doubt));
+    verdict.launches.push_back(Examiner(launch, evidence[launch], sms)
+                                   .examine_timed(first_start, released_ns, verdict.doubt));
   }
   return verdict;
 }

@@ -24,7 +24,7 @@ AnySm::AnySm(const DeviceSpec& spec, const std::vector<Demand>& demands,
     : spec_(spec),
       demands_(demands),
       may_leave_(may_leave),
-      is_there_(is_there),
+      is_resident_(is_there),
       unit_(memory_unit(demands)) {
   for (const Demand& demand : demands) configurations_.insert(demand.configuration.target);
 }
@@ -52,7 +52,7 @@ bool AnySm::can_enter_some(const Multiset& blocks, const int32_t configured) con
 
 bool AnySm::some_stayed(const Multiset& blocks) const {
   for (size_t k = 0; k < blocks.size(); ++k) {
-    if (is_there_[k] && blocks[k] > 0) return true;
+    if (is_resident_[k] && blocks[k] > 0) return true;
   }
   return false;
 }
@@ -90,7 +90,7 @@ bool AnySm::warps_may_be_full(const Multiset& blocks, const SmKind& kind,
   for (size_t k = 0; k < blocks.size(); ++k) {
     const WarpsAndRegisters own =
         most_of_one_processing_block(k, blocks[k] + (k == launch ? 1 : 0));
-    WarpsAndRegisters& sum = is_there_[k] ? resident : taken;
+    WarpsAndRegisters& sum = is_resident_[k] ? resident : taken;
     sum.warps += own.warps;
     sum.registers += own.registers;
   }
@@ -144,15 +144,15 @@ bool AnySm::may_be_set(const Multiset& blocks, const Multiset& had,
   for (size_t k = 0; k < blocks.size(); ++k) {
     if (demands_[k].configuration.target != configured) continue;
     const bool has_left = may_leave_[k] && blocks[k] < had[k];
-    if (blocks[k] > 0 || (has_left && may_have_been_beside(k, blocks, configured))) return true;
+    if (blocks[k] > 0 || (has_left && may_have_configured(k, blocks, configured))) return true;
   }
   return false;
 }
 
 // Returns whether a launch that has left may have configured the SM for these blocks: one of them
 // arrived while that launch, or another one that has left too, was there.
-bool AnySm::may_have_been_beside(const size_t gone, const Multiset& blocks,
-                                 const int32_t configured) const {
+bool AnySm::may_have_configured(const size_t gone, const Multiset& blocks,
+                                const int32_t configured) const {
   if (std::ranges::count(may_leave_, true) > 1) return true;
   for (size_t k = 0; k < blocks.size(); ++k) {
     if (blocks[k] == 0) continue;

@@ -44,13 +44,13 @@ class AnySm {
   bool exists_configuration(const Multiset& blocks, const SmKind& kind, const Holds& holds) const;
   bool may_be_set(const Multiset& blocks, const Multiset& had, int32_t configured) const;
   bool can_enter_some(const Multiset& blocks, int32_t configured) const;
-  bool may_have_been_beside(size_t gone, const Multiset& blocks, int32_t configured) const;
+  bool may_have_configured(size_t gone, const Multiset& blocks, int32_t configured) const;
   bool can_enter(const Multiset& blocks, int32_t configured) const;
 
   const DeviceSpec& spec_;
   const std::vector<Demand>& demands_;
   const std::vector<bool>& may_leave_;
-  const std::vector<bool>& is_there_;
+  const std::vector<bool>& is_resident_;
   int32_t unit_;                      // common divisor of sizes of shared memory
   std::set<int32_t> configurations_;  // configurations that launches set
 };

@@ -39,9 +39,9 @@ class Budget {
 
   void spend(const int64_t steps) {
     left_ -= steps;
-    unasked_ += steps;
-    if (unasked_ > kStepsBetween) {
-      unasked_ = 0;
+    steps_since_interrupt_check_ += steps;
+    if (steps_since_interrupt_check_ > kStepsBetween) {
+      steps_since_interrupt_check_ = 0;
       interrupted_();
       if (deadline_.is_over()) left_ = -1;
     }
@@ -53,7 +53,7 @@ class Budget {
 
   int64_t left_;
   const Deadline deadline_;
-  int64_t unasked_ = 0;
+  int64_t steps_since_interrupt_check_ = 0;
   const std::function<void()>& interrupted_;
 };
 

@@ -44,11 +44,11 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
     }
   }
   const DeviceSpec& spec = model.device().spec;
-  Launch asked = launch;
-  asked.cooperative = false;
-  asked.blocks = spec.sms * spec.blocks_per_sm;
-  if (launch.cluster > 0) asked.blocks -= asked.blocks % launch.cluster;
-  const int32_t index = scheduler.add(asked, BlockScheduler::Leaving::together);
+  Launch probe = launch;
+  probe.cooperative = false;
+  probe.blocks = spec.sms * spec.blocks_per_sm;
+  if (launch.cluster > 0) probe.blocks -= probe.blocks % launch.cluster;
+  const int32_t index = scheduler.add(probe, BlockScheduler::Leaving::together);
   FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}};
   const GpuState& gpu = scheduler.gpu();
   const Demand& demand = scheduler.demand(index);

@@ -35,12 +35,12 @@ class FullSets {
     extend(0);
   }
 
-  bool too_many() const { return looked_at_ > kMostMultisets; }
+  bool too_many() const { return tried_ > kMostMultisets; }
   const std::vector<Multiset>& found() const { return found_; }
 
  private:
   void extend(const size_t first) {
-    if (++looked_at_ > kMostMultisets) return;
+    if (++tried_ > kMostMultisets) return;
     if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_, launch_)) {
       found_.push_back(blocks_);
       return;
@@ -73,7 +73,7 @@ class FullSets {
   const Resident& resident_;
   const PendingLaunches& coming_;
   Multiset blocks_;
-  size_t looked_at_ = 0;
+  size_t tried_ = 0;
   std::vector<Multiset> found_;
 };
 

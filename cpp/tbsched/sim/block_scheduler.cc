@@ -59,7 +59,7 @@ void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
     waiting_.insert(std::move(spare_.back()));
     spare_.pop_back();
   }
-  news_.push_back(launch);
+  new_launches_.push_back(launch);
   if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({place, launch});
 }
 
@@ -89,39 +89,39 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   } under_way(placing_);
   const Pass pass{observer, options};
   ++pass_;
-  if (options.every_refusal) wake_all();
-  wake_if_any_sm_changed();
-  const Cause cause = go_through_line(pass);
+  if (options.every_refusal) unblock_all();
+  unblock_if_any_sm_changed();
+  const Cause cause = visit_waiting(pass);
   gpu_.let_go();
-  tell_the_rest(cause, pass);
+  report_unvisited(cause, pass);
 }
 
 // Visits the waiting launches in order, and returns the cause for which the rest wait. A launch
 // that does not fit holds up the launches behind it on its SMs. If these are all SMs, no other
 // launch is visited until it is placed.
-BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
+BlockScheduler::Cause BlockScheduler::visit_waiting(const Pass& pass) {
   holders_.clear();
-  int32_t to_all = -1;
+  int32_t blocks_all = -1;
   Cause cause;  // of launches behind one that needs more local memory
   for (auto next = waiting_.begin(); next != waiting_.end();) {
     const Place place = *next;
     if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
       if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
-          launches_[current_].looked_at != pass_) {
-        for (; *next < place_of(current_); ++next) hold_again(next->launch);
-        look_at(place_of(current_), pass);
+          launches_[current_].visited_in != pass_) {
+        for (; *next < place_of(current_); ++next) keep_holding(next->launch);
+        visit(place_of(current_), pass);
       }
       return {Refusal::turn, current_};
     }
-    if (to_all >= 0) return {Refusal::queue, to_all};
+    if (blocks_all >= 0) return {Refusal::queue, blocks_all};
     const int32_t growing = first_to_grow();
     const bool is_behind = growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin();
-    if (is_behind || launches_[place.launch].looked_at == pass_) {
+    if (is_behind || launches_[place.launch].visited_in == pass_) {
       if (is_behind) cause = {Refusal::queue, growing};
       ++next;
       continue;
     }
-    if (look_at(place, pass)) to_all = place.launch;
+    if (visit(place, pass)) blocks_all = place.launch;
     // The launches behind it may be placed now.
     const bool has_grown = cause.behind == place.launch && launches_[place.launch].placed > 0;
     if (has_grown) cause = {};
@@ -131,27 +131,27 @@ BlockScheduler::Cause BlockScheduler::go_through_line(const Pass& pass) {
 }
 
 // Tries to place a launch. Returns whether it holds up all launches behind it.
-bool BlockScheduler::look_at(const Place& place, const Pass& pass) {
+bool BlockScheduler::visit(const Place& place, const Pass& pass) {
   const int32_t launch = place.launch;
   const int32_t placed_before = launches_[launch].placed;
-  launches_[launch].looked_at = pass_;
+  launches_[launch].visited_in = pass_;
   const Refusal refusal = try_to_place(launch, pass);
   const LaunchState& state = launches_[launch];
   if (state.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
     spare_.push_back(waiting_.extract(place));
-    if (state.group != kWholeGpu) wake_next_for(groups_[state.group].sms);
-  } else if (!pass.options.every_refusal && may_sleep(state)) {
-    fall_asleep(place);
+    if (state.group != kWholeGpu) unblock_next_for(groups_[state.group].sms);
+  } else if (!pass.options.every_refusal && may_block(state)) {
+    move_to_blocked(place);
   }
-  wake_if_any_sm_changed();
+  unblock_if_any_sm_changed();
   if (refusal == Refusal::none) return false;
 
   const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
   // A launch that waits for an idle GPU needs all SMs.
   const bool for_all =
       state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
-  if (order_.head_of_line && !for_all) hold_for(launch);
+  if (order_.head_of_line && !for_all) hold_sms_for(launch);
   pass.observer.on_refuse(launch, refusal, behind);
   return order_.head_of_line && for_all;
 }
@@ -167,7 +167,7 @@ int32_t BlockScheduler::holder_before(const LaunchState& state) const {
 }
 
 // Lets a launch hold the SMs of its group. One holder per group is enough: the last one.
-void BlockScheduler::hold_for(const int32_t launch) {
+void BlockScheduler::hold_sms_for(const int32_t launch) {
   const int32_t group = launches_[launch].group;
   std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
   holders_.push_back(launch);
@@ -175,10 +175,11 @@ void BlockScheduler::hold_for(const int32_t launch) {
 }
 
 // Lets a launch that this pass skips go on holding its SMs.
-void BlockScheduler::hold_again(const int32_t launch) {
+void BlockScheduler::keep_holding(const int32_t launch) {
   const LaunchState& state = launches_[launch];
-  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu && state.looked_at > 0) {
-    hold_for(launch);
+  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu &&
+      state.visited_in > 0) {
+    hold_sms_for(launch);
   }
 }
 
@@ -194,51 +195,53 @@ bool BlockScheduler::all_held(const LaunchState& state) const {
 // blocking it stays refused until an SM changes. With it, a launch whose SMs are all held stays
 // refused until a holder has been placed whole; until then it holds up nothing that is not held up
 // anyway.
-bool BlockScheduler::may_sleep(const LaunchState& state) const {
+bool BlockScheduler::may_block(const LaunchState& state) const {
   return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
 }
 
-void BlockScheduler::fall_asleep(const Place& place) {
+void BlockScheduler::move_to_blocked(const Place& place) {
   const auto line = static_cast<size_t>(launches_[place.launch].group - kWholeGpu);
-  if (asleep_.size() <= line) asleep_.resize(line + 1);
-  asleep_[line].insert(waiting_.extract(place));
+  if (blocked_.size() <= line) blocked_.resize(line + 1);
+  blocked_[line].insert(waiting_.extract(place));
 }
 
-void BlockScheduler::wake_all() {
-  for (Line& line : asleep_) waiting_.merge(line);
+void BlockScheduler::unblock_all() {
+  for (Queue& line : blocked_) waiting_.merge(line);
 }
 
-void BlockScheduler::wake_if_any_sm_changed() {
+void BlockScheduler::unblock_if_any_sm_changed() {
   if (order_.head_of_line || changes_seen_ == gpu_.changes()) return;
-  wake_all();
+  unblock_all();
   changes_seen_ = gpu_.changes();
 }
 
 // Unblocks the first launch of each group that needs some of these SMs: launches that need the same
 // SMs get them one after the other.
-void BlockScheduler::wake_next_for(const SmSet& sms) {
+void BlockScheduler::unblock_next_for(const SmSet& sms) {
   if (!order_.head_of_line) return;
-  for (size_t line = 0; line < asleep_.size(); ++line) {
-    Line& asleep = asleep_[line];
-    if (asleep.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.meets(sms)) continue;
-    waiting_.insert(asleep.extract(asleep.begin()));
+  for (size_t line = 0; line < blocked_.size(); ++line) {
+    Queue& blocked = blocked_[line];
+    if (blocked.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.meets(sms))
+      continue;
+    waiting_.insert(blocked.extract(blocked.begin()));
   }
 }
 
-void BlockScheduler::tell_the_rest(const Cause& cause, const Pass& pass) {
-  const auto tell = [&](const int32_t launch) {
-    if (launches_[launch].looked_at == pass_) return;
+void BlockScheduler::report_unvisited(const Cause& cause, const Pass& pass) {
+  const auto report = [&](const int32_t launch) {
+    if (launches_[launch].visited_in == pass_) return;
     pass.observer.on_refuse(launch, cause.refusal, cause.behind);
   };
   // A launch that was visited before the scheduler turned to another one has not reported this
   // cause.
   const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
   if (cause.refusal != Refusal::none && pass.options.every_refusal && may_be_new) {
-    for (const Place& place : waiting_) tell(place.launch);
+    for (const Place& place : waiting_) report(place.launch);
   } else if (cause.refusal != Refusal::none) {
-    for (size_t k = 0; k < news_.size(); ++k) tell(news_[k]);  // there may be more by then
+    for (size_t k = 0; k < new_launches_.size(); ++k)
+      report(new_launches_[k]);  // there may be more by then
   }
-  news_.clear();
+  new_launches_.clear();
   cause_ = cause;
 }
 

@@ -90,8 +90,8 @@ class BlockScheduler {
     int32_t group;  // index of the set of SMs that it uses
     int32_t placed = 0;
     bool enqueued = false;
-    int64_t place = 0;      // order among launches of equal rank
-    int64_t looked_at = 0;  // pass that visited it last
+    int64_t place = 0;       // order among launches of equal rank
+    int64_t visited_in = 0;  // pass that visited it last
 
     int32_t waiting() const { return blocks - placed; }
   };
@@ -103,7 +103,7 @@ class BlockScheduler {
 
     auto operator<=>(const Place&) const = default;
   };
-  using Line = std::set<Place>;
+  using Queue = std::set<Place>;
   // Cause for which the launches wait that a pass did not visit.
   struct Cause {
     Refusal refusal = Refusal::none;
@@ -127,18 +127,18 @@ class BlockScheduler {
   bool has_room_for_all(const LaunchState& state) const;
   Place place_of(int32_t launch) const;
   int32_t first_to_grow();
-  Cause go_through_line(const Pass& pass);
-  bool look_at(const Place& place, const Pass& pass);
+  Cause visit_waiting(const Pass& pass);
+  bool visit(const Place& place, const Pass& pass);
   int32_t holder_before(const LaunchState& state) const;
-  void hold_for(int32_t launch);
-  void hold_again(int32_t launch);
+  void hold_sms_for(int32_t launch);
+  void keep_holding(int32_t launch);
   bool all_held(const LaunchState& state) const;
-  bool may_sleep(const LaunchState& state) const;
-  void fall_asleep(const Place& place);
-  void wake_all();
-  void wake_if_any_sm_changed();
-  void wake_next_for(const SmSet& sms);
-  void tell_the_rest(const Cause& cause, const Pass& pass);
+  bool may_block(const LaunchState& state) const;
+  void move_to_blocked(const Place& place);
+  void unblock_all();
+  void unblock_if_any_sm_changed();
+  void unblock_next_for(const SmSet& sms);
+  void report_unvisited(const Cause& cause, const Pass& pass);
   Refusal try_to_place(int32_t launch, const Pass& pass);
   size_t choose(int32_t launch, const Pass& pass, const Commit& commit, std::span<int32_t> sms);
   std::span<int32_t> memory(int32_t launch, const Pass& pass);
@@ -151,21 +151,21 @@ class BlockScheduler {
   std::vector<LaunchState> launches_;
   int32_t current_ = -1;
 
-  Line waiting_;
+  Queue waiting_;
   // Launches that wait like those in waiting_, but whose cause cannot have changed: first those
   // that use the whole GPU, then those of each group.
-  std::vector<Line> asleep_;
+  std::vector<Queue> blocked_;
   // Launches that need more local memory than there was when they were enqueued, by place.
   std::set<std::pair<int64_t, int32_t>> growing_;
   std::vector<int32_t>
       holders_;  // of this pass: launches that wait and hold the SMs of their groups
   SmGroups groups_;
-  std::vector<Line::node_type>
+  std::vector<Queue::node_type>
       spare_;  // nodes of launches that were placed whole, reused to save allocations
   uint64_t changes_seen_ = 0;  // value of gpu_.changes() when launches were last unblocked
   int64_t pass_ = 0;
-  Cause cause_;                // cause at the end of the last pass
-  std::vector<int32_t> news_;  // enqueued since the last pass
+  Cause cause_;                        // cause at the end of the last pass
+  std::vector<int32_t> new_launches_;  // enqueued since the last pass
   bool placing_ = false;
 
   Residents residents_;

@@ -16,52 +16,52 @@ namespace tbsched {
 class Clock {
  public:
   int64_t now() const { return now_; }
-  int64_t gpu_now() const { return now_ + late_ns_; }
+  int64_t gpu_now() const { return now_ + offset_ns_; }
   int64_t to_gpu(const int64_t own_ns) const {
-    return own_ns == kNever ? kNever : own_ns + late_ns_;
+    return own_ns == kNever ? kNever : own_ns + offset_ns_;
   }
   int64_t to_own(const int64_t gpu_ns) const {
-    return gpu_ns == kNever ? kNever : gpu_ns - late_ns_;
+    return gpu_ns == kNever ? kNever : gpu_ns - offset_ns_;
   }
 
-  void go_to(const int64_t own_ns) { now_ = own_ns; }
+  void advance_to(const int64_t own_ns) { now_ = own_ns; }
   // Stops the clock at `own_ns` while the GPU's clock is at `gpu_ns`.
-  void stand(const int64_t own_ns, const int64_t gpu_ns) {
+  void stop(const int64_t own_ns, const int64_t gpu_ns) {
     now_ = own_ns;
-    late_ns_ = gpu_ns - own_ns;
+    offset_ns_ = gpu_ns - own_ns;
   }
   // Resumes the clock at `own_ns` when the GPU's clock is at `gpu_ns`.
-  void go_on(const int64_t own_ns, const int64_t gpu_ns) {
-    stand(own_ns, gpu_ns);
-    if (late_ns_ > (stops_.empty() ? 0 : stops_.back().late_ns)) {
-      stops_.push_back({own_ns, late_ns_});
+  void resume(const int64_t own_ns, const int64_t gpu_ns) {
+    stop(own_ns, gpu_ns);
+    if (offset_ns_ > (stops_.empty() ? 0 : stops_.back().offset_ns)) {
+      stops_.push_back({own_ns, offset_ns_});
     }
   }
 
-  bool has_stood() const { return !stops_.empty(); }
+  bool has_stopped() const { return !stops_.empty(); }
   // Converts the time of a begin to the GPU's clock: what begins at the instant of a stop begins
   // when the process resumes.
   int64_t began_ns(const int64_t own_ns) const {
-    return own_ns + late_before(std::ranges::upper_bound(stops_, own_ns, {}, &Stop::at_ns));
+    return own_ns + offset_before(std::ranges::upper_bound(stops_, own_ns, {}, &Stop::at_ns));
   }
   // Converts the time of an end to the GPU's clock: what ends at the instant of a stop ended before
   // it.
   int64_t ended_ns(const int64_t own_ns) const {
-    return own_ns + late_before(std::ranges::lower_bound(stops_, own_ns, {}, &Stop::at_ns));
+    return own_ns + offset_before(std::ranges::lower_bound(stops_, own_ns, {}, &Stop::at_ns));
   }
 
  private:
   struct Stop {
-    int64_t at_ns;    // by the own clock
-    int64_t late_ns;  // offset from then on
+    int64_t at_ns;      // by the own clock
+    int64_t offset_ns;  // offset from then on
   };
 
-  int64_t late_before(const std::vector<Stop>::const_iterator behind) const {
-    return behind == stops_.begin() ? 0 : std::prev(behind)->late_ns;
+  int64_t offset_before(const std::vector<Stop>::const_iterator behind) const {
+    return behind == stops_.begin() ? 0 : std::prev(behind)->offset_ns;
   }
 
   int64_t now_ = 0;
-  int64_t late_ns_ = 0;
+  int64_t offset_ns_ = 0;
   std::vector<Stop> stops_;
 };
 

@@ -22,10 +22,10 @@ Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const 
 
 // Its own blocks have queued for each other. A wait for memory was measured with that queue, so it
 // is divided by 1 + d.
-void Contention::measured_alone(const int32_t kernel, const std::span<const Alike> alone) {
+void Contention::measured_alone(const int32_t kernel, const std::span<const EqualSms> alone) {
   Needs& needs = kernels_[kernel];
   double blocks = 0, sms = 0;
-  for (const Alike& each : alone) {
+  for (const EqualSms& each : alone) {
     for (const auto& [own, count] : each.held) blocks += static_cast<double>(each.sms) * count;
     sms += each.sms;
   }
@@ -46,18 +46,18 @@ void Contention::measured_alone(const int32_t kernel, const std::span<const Alik
   known_.clear();
 }
 
-const std::vector<double>& Contention::times(const std::span<const Alike> alike) {
-  std::vector<int32_t> asked;
-  for (const Alike& each : alike) {
-    asked.push_back(-each.sms);
-    for (const auto& [kernel, count] : each.held) asked.insert(asked.end(), {kernel, count});
+const std::vector<double>& Contention::times(const std::span<const EqualSms> alike) {
+  std::vector<int32_t> key;
+  for (const EqualSms& each : alike) {
+    key.push_back(-each.sms);
+    for (const auto& [kernel, count] : each.held) key.insert(key.end(), {kernel, count});
   }
-  if (const auto found = known_.find(asked); found != known_.end()) return found->second;
+  if (const auto found = known_.find(key); found != known_.end()) return found->second;
   waits_.assign(alike.size(), Waits{});
   for (int round = 0; round < kMostRounds; ++round) {
-    double change = settle_outside(alike);
+    double change = solve_outside(alike);
     for (size_t row = 0; row < alike.size(); ++row) {
-      change = std::max(change, settle_inside(alike[row], waits_[row]));
+      change = std::max(change, solve_inside(alike[row], waits_[row]));
     }
     if (change < kSettled) break;
   }
@@ -66,7 +66,7 @@ const std::vector<double>& Contention::times(const std::span<const Alike> alike)
     for (const auto& [kernel, count] : alike[row].held) found.push_back(time(kernel, waits_[row]));
   }
   if (known_.size() >= kMostKnown) known_.clear();
-  return known_.emplace(std::move(asked), std::move(found)).first->second;
+  return known_.emplace(std::move(key), std::move(found)).first->second;
 }
 
 double Contention::time(const int32_t kernel, const Waits& waits) const {
@@ -86,7 +86,7 @@ double Contention::use(const Held& held, const size_t resource, const Waits& wai
 
 // Finds the wait that agrees with the use that results from it, by bisection.
 template <typename Use>
-void Contention::settle(double& wait, const Use& use) const {
+void Contention::solve(double& wait, const Use& use) const {
   const auto excess = [&](const double tried) {
     wait = tried;
     return use() - tried / (tried + sharing_.softness);
@@ -104,22 +104,22 @@ void Contention::settle(double& wait, const Use& use) const {
   wait = (low + high) / 2;
 }
 
-double Contention::settle_inside(const Alike& alike, Waits& waits) const {
+double Contention::solve_inside(const EqualSms& alike, Waits& waits) const {
   double change = 0;
   for (size_t r = 0; r < kInside; ++r) {
     const double before = waits[r];
-    settle(waits[r], [&] { return use(alike.held, r, waits); });
+    solve(waits[r], [&] { return use(alike.held, r, waits); });
     change = std::max(change, std::abs(waits[r] - before) / (1 + before));
   }
   return change;
 }
 
-double Contention::settle_outside(const std::span<const Alike> alike) {
+double Contention::solve_outside(const std::span<const EqualSms> alike) {
   double change = 0;
   for (size_t r = kInside; r < kResources; ++r) {
     double wait = waits_.empty() ? 0 : waits_[0][r];
     const double before = wait;
-    settle(wait, [&] {
+    solve(wait, [&] {
       double sum = 0;
       for (size_t row = 0; row < alike.size(); ++row) {
         waits_[row][r] = wait;

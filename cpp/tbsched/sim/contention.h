@@ -22,7 +22,7 @@ namespace tbsched {
 // Contents of an SM: kernels in ascending order, and the number of blocks of each.
 using Held = std::vector<std::pair<int32_t, int32_t>>;
 // A number of SMs with the same contents.
-struct Alike {
+struct EqualSms {
   Held held;
   int32_t sms;
 };
@@ -34,11 +34,11 @@ class Contention {
 
   // States that the needs of a kernel were measured while it had the GPU for itself, on these SMs,
   // and corrects them for how its own blocks slowed each other.
-  void measured_alone(int32_t kernel, std::span<const Alike> alone);
+  void measured_alone(int32_t kernel, std::span<const EqualSms> alone);
   // Returns how many times as long blocks take on these SMs as without any other block: one number
   // for each entry of the first SMs' contents, then of the second ones'. All other SMs are idle.
   // Valid until the next call.
-  const std::vector<double>& times(std::span<const Alike> alike);
+  const std::vector<double>& times(std::span<const EqualSms> alike);
 
  private:
   using Waits = PerResource;
@@ -46,9 +46,9 @@ class Contention {
   double time(int32_t kernel, const Waits& waits) const;
   double use(const Held& held, size_t resource, const Waits& waits) const;
   template <typename Use>
-  void settle(double& wait, const Use& use) const;
-  double settle_inside(const Alike& alike, Waits& waits) const;
-  double settle_outside(std::span<const Alike> alike);
+  void solve(double& wait, const Use& use) const;
+  double solve_inside(const EqualSms& alike, Waits& waits) const;
+  double solve_outside(std::span<const EqualSms> alike);
 
   std::vector<Needs> kernels_;
   Sharing sharing_;

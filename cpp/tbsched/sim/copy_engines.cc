@@ -107,7 +107,7 @@ CopyEngines::Channel& CopyEngines::channel_for(const std::span<Channel> channels
   });
 }
 
-void CopyEngines::be_ready(const int32_t transfer, const int64_t from_ns, const bool has_waited) {
+void CopyEngines::set_ready(const int32_t transfer, const int64_t from_ns, const bool has_waited) {
   needs_[transfer].ready_ns = clock_.to_gpu(from_ns);
   needs_[transfer].has_waited = has_waited;
 }
@@ -172,7 +172,7 @@ void CopyEngines::slow_down(Engine& begun, Engine& other) {
     engine->left_ns -= before_ns;
     engine->as_of_ns = from_ns;
   }
-  const int64_t both_ns = std::min(beside_ns(begun), beside_ns(other));
+  const int64_t both_ns = std::min(concurrent_ns(begun), concurrent_ns(other));
   for (const Engine* const engine : {&begun, &other}) {
     const int64_t left_ns = engine->left_ns - alone_ns(*engine, both_ns);
     int64_t& end_ns = times_[engine->moves].end_ns;
@@ -181,25 +181,25 @@ void CopyEngines::slow_down(Engine& begun, Engine& other) {
 }
 
 // Returns by which factor the transfer of an engine takes longer while both engines move bytes.
-double CopyEngines::slower(const Engine& engine) const {
+double CopyEngines::slowdown(const Engine& engine) const {
   const bool is_to_gpu = needs_[engine.moves].engine == 0;
-  const int64_t beside =
+  const int64_t concurrent =
       is_to_gpu ? spec_.both_ways_to_gpu_bandwidth : spec_.both_ways_from_gpu_bandwidth;
-  if (!needs_[engine.moves].slows || beside == 0) return 1;
-  return static_cast<double>(spec_.host_copy_bandwidth) / static_cast<double>(beside);
+  if (!needs_[engine.moves].slows || concurrent == 0) return 1;
+  return static_cast<double>(spec_.host_copy_bandwidth) / static_cast<double>(concurrent);
 }
 
 // Returns how long the rest of a transfer takes while both engines move bytes.
-int64_t CopyEngines::beside_ns(const Engine& engine) const {
-  const double longer = slower(engine);
+int64_t CopyEngines::concurrent_ns(const Engine& engine) const {
+  const double longer = slowdown(engine);
   return longer == 1 ? engine.left_ns : std::llround(static_cast<double>(engine.left_ns) * longer);
 }
 
 // Returns how long the bytes that a transfer moves within `concurrent_ns` would take alone.
-int64_t CopyEngines::alone_ns(const Engine& engine, const int64_t beside_ns) const {
-  const double longer = slower(engine);
+int64_t CopyEngines::alone_ns(const Engine& engine, const int64_t concurrent_ns) const {
+  const double longer = slowdown(engine);
   const int64_t moved_ns =
-      longer == 1 ? beside_ns : std::llround(static_cast<double>(beside_ns) / longer);
+      longer == 1 ? concurrent_ns : std::llround(static_cast<double>(concurrent_ns) / longer);
   return std::min(engine.left_ns, moved_ns);
 }
 

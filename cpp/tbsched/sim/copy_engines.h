@@ -69,7 +69,7 @@ class CopyEngines {
   void enqueue_node(int32_t transfer);
   // Marks a transfer as ready: it may move bytes from `from_ns` on. `has_waited`: it has waited for
   // other work.
-  void be_ready(int32_t transfer, int64_t from_ns, bool has_waited);
+  void set_ready(int32_t transfer, int64_t from_ns, bool has_waited);
   // Begins the next transfer that an engine can begin now, and returns it; none: there is no such
   // transfer. times() has its end.
   std::optional<int32_t> begin();
@@ -122,9 +122,9 @@ class CopyEngines {
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
   int32_t next_of(Engine& engine, int64_t now);  // pops it; kNone: there is none
   void slow_down(Engine& begun, Engine& other);
-  double slower(const Engine& engine) const;
-  int64_t beside_ns(const Engine& engine) const;
-  int64_t alone_ns(const Engine& engine, int64_t beside_ns) const;
+  double slowdown(const Engine& engine) const;
+  int64_t concurrent_ns(const Engine& engine) const;
+  int64_t alone_ns(const Engine& engine, int64_t concurrent_ns) const;
 
   const DeviceSpec& spec_;
   const Clock& clock_;

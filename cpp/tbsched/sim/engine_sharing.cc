@@ -6,7 +6,8 @@
 
 namespace tbsched {
 
-int64_t renewed(const int64_t slice_ends_ns, const int64_t until_ns, const int64_t slice_ns) {
+int64_t extended_slice_end_ns(const int64_t slice_ends_ns, const int64_t until_ns,
+                              const int64_t slice_ns) {
   const int64_t missing_ns = until_ns - slice_ends_ns;
   if (missing_ns <= 0 || until_ns == kNever) return slice_ends_ns;
   return slice_ends_ns + (missing_ns + slice_ns - 1) / slice_ns * slice_ns;
@@ -44,7 +45,7 @@ int64_t EngineTurns::advance(const int64_t until_ns, const int32_t process) {
       holder_ = first.process;
     }
     const int64_t from_ns = std::max(now_, first.start_ns);
-    slice_ends_ns_ = renewed(slice_ends_ns_, from_ns, slice_ns_);
+    slice_ends_ns_ = extended_slice_end_ns(slice_ends_ns_, from_ns, slice_ns_);
     const int64_t ends_ns = from_ns + first.left_ns;
     const int64_t stops_ns = claims_.size() > 1 ? std::max(slice_ends_ns_, now_) : kNever;
     now_ = std::min({until_ns, ends_ns, stops_ns});

@@ -19,7 +19,7 @@
 namespace tbsched {
 
 // Returns the end of a slice that is extended by whole slices until it reaches `until_ns`.
-int64_t renewed(int64_t slice_ends_ns, int64_t until_ns, int64_t slice_ns);
+int64_t extended_slice_end_ns(int64_t slice_ends_ns, int64_t until_ns, int64_t slice_ns);
 
 class EngineTurns {
  public:

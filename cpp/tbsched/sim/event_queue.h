@@ -20,7 +20,7 @@ namespace tbsched {
 enum class Phase : uint8_t { leave, change, call, turn };
 
 // What happens to an operation at an event of phase `change`.
-enum class Change : uint8_t { none, done, triggered, one_met, issued, reached, transferred };
+enum class Change : uint8_t { none, done, triggered, dependency_met, issued, reached, transferred };
 
 // The clock by which an event happens.
 enum class Domain : uint8_t { process, gpu };
@@ -61,13 +61,13 @@ class EventQueue {
   int64_t next_ns() const {
     int64_t own_ns = kNever;
     for (const auto& phase : heaps_) own_ns = std::min(own_ns, next_of(phase[0]));
-    const int64_t live_ns = clock_.to_own(next_live_ns());
-    const int64_t next_ns = std::min(own_ns, live_ns);
+    const int64_t gpu_event_ns = clock_.to_own(next_gpu_ns());
+    const int64_t next_ns = std::min(own_ns, gpu_event_ns);
     return next_ns == kNever ? kNever : std::max(next_ns, clock_.now());
   }
   // Returns when the next event of the GPU's domain happens, by the GPU's clock. These events
   // happen whichever process has the GPU.
-  int64_t next_live_ns() const {
+  int64_t next_gpu_ns() const {
     int64_t next_ns = kNever;
     for (const auto& phase : heaps_) next_ns = std::min(next_ns, next_of(phase[1]));
     return next_ns;
@@ -102,19 +102,19 @@ class EventQueue {
   }
   TimedEvent pop_due(const Phase phase) {
     Heap& own = heap_of(phase, Domain::process);
-    Heap& live = heap_of(phase, Domain::gpu);
+    Heap& gpu_heap = heap_of(phase, Domain::gpu);
     const bool own_is_due = next_of(own) <= clock_.now();
-    const bool live_is_due = next_of(live) <= clock_.gpu_now();
-    const bool own_is_first = own_is_due && live_is_due && by_own(live) < own.front();
-    Heap& first = live_is_due && !own_is_first ? live : own;
+    const bool gpu_is_due = next_of(gpu_heap) <= clock_.gpu_now();
+    const bool own_is_first = own_is_due && gpu_is_due && by_own(gpu_heap) < own.front();
+    Heap& first = gpu_is_due && !own_is_first ? gpu_heap : own;
     const TimedEvent found = first.front();
     std::pop_heap(first.begin(), first.end());
     first.pop_back();
     return found;
   }
   static int64_t next_of(const Heap& heap) { return heap.empty() ? kNever : heap.front().time_ns; }
-  TimedEvent by_own(const Heap& live) const {
-    TimedEvent event = live.front();
+  TimedEvent by_own(const Heap& gpu_heap) const {
+    TimedEvent event = gpu_heap.front();
     event.time_ns = clock_.to_own(event.time_ns);
     return event;
   }

@@ -32,15 +32,15 @@ void GpuWork::expect(const int32_t launches, const int32_t hidden, const int32_t
 void GpuWork::catch_up() {
   if (is_caught_up_ && !events_.is_due(Phase::change)) return;
   do {
-    while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) happen(*event);
+    while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) apply(*event);
     operations_.finish_all();
   } while (!engines_.empty() && begin_engines());
   is_caught_up_ = true;
-  none_to_take_ = false;
+  none_ready_ = false;
 }
 
-void GpuWork::happen(const TimedEvent& event) {
-  operations_.happens(event);
+void GpuWork::apply(const TimedEvent& event) {
+  operations_.note_event(event);
   const int32_t index = event.subject;
   switch (event.change) {
     case Change::done:
@@ -49,8 +49,8 @@ void GpuWork::happen(const TimedEvent& event) {
     case Change::triggered:
       operations_.trigger(index);
       break;
-    case Change::one_met:
-      operations_.meet_one(index);
+    case Change::dependency_met:
+      operations_.meet_dependency(index);
       break;
     case Change::issued:
       // This is an event of the GPU's clock; the own clock may have stopped.
@@ -107,7 +107,7 @@ void GpuWork::issue(const Launch& launch, const int32_t number) {
   numbering_.set(number, index);
   if (launch.delay_ns != 0) queues_.delay(index, launch.delay_ns);
   enqueue(index);
-  operations_.stream(stream).go_on_from(index);
+  operations_.stream(stream).continue_from(index);
   if (!launch.completion_event) return;
   // It depends on the launch alone, not on the order of the stream.
   const int32_t record = operations_.push({.kind = OperationKind::record,
@@ -122,9 +122,9 @@ void GpuWork::issue(const Launch& launch, const int32_t number) {
 void GpuWork::issue(const RecordEvent& record) {
   const int32_t stream = operations_.stream_named(record.stream);
   const bool waits =
-      queues_.backs_off() && queues_.goes_unnoticed_behind(operations_.stream(stream).last_launch);
+      queues_.backs_off() && queues_.defers_behind(operations_.stream(stream).last_launch);
   const int32_t index = add({.kind = OperationKind::record, .pending = waits ? 1 : 0}, stream);
-  if (waits) records_put_off_.push_back(index);
+  if (waits) deferred_records_.push_back(index);
   operations_.note_record(record.event, index);
 }
 
@@ -161,7 +161,7 @@ void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers)
   numbering_.set_transfer(transfer, operations_.size());
   const int32_t index = add(operation, stream);
   if (operation.is_launch()) enqueue(index);
-  operations_.stream(stream).go_on_from(index);
+  operations_.stream(stream).continue_from(index);
 }
 
 int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
@@ -172,7 +172,7 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
   not_over_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
   const int32_t end = add({.kind = OperationKind::graph_end}, stream);
   graphs_.end(launched, begin, end);
-  operations_.stream(stream).go_on_from(end);
+  operations_.stream(stream).continue_from(end);
   return graphs_.until_ns();
 }
 
@@ -187,7 +187,7 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
   count_arrival(index);
   const Operation& added = operations_[index];
   if (!added.is_launch() && added.pending == 0 && operations_.has_legacy_turn(index)) {
-    go_on(index);
+    proceed(index);
   }
   return index;
 }
@@ -234,7 +234,7 @@ int32_t GpuWork::add_host_wait() {
       {.kind = OperationKind::host_wait, .issued_ns = clock_.now(), .non_blocking = true});
 }
 
-std::optional<int32_t> GpuWork::unless_over(const int32_t wait) const {
+std::optional<int32_t> GpuWork::if_pending(const int32_t wait) const {
   return operations_[wait].pending == 0 ? std::nullopt : std::optional(wait);
 }
 
@@ -252,7 +252,7 @@ std::optional<int32_t> GpuWork::wait_for(const Event& event) {
     const int32_t stream = operations_.stream_named(*synchronize->stream);
     operations_.depend(wait, operations_.stream(stream).last);
   }
-  return unless_over(wait);
+  return if_pending(wait);
 }
 
 std::optional<int32_t> GpuWork::wait_for_transfer(const int32_t transfer) {
@@ -260,7 +260,7 @@ std::optional<int32_t> GpuWork::wait_for_transfer(const int32_t transfer) {
   const int32_t wait = add_host_wait();
   operations_.depend(wait, numbering_.operation_of_transfer(transfer), Milestone::over,
                      static_cast<int32_t>(spec_.host_return_ns));
-  return unless_over(wait);
+  return if_pending(wait);
 }
 
 std::optional<int32_t> GpuWork::wait_for_place(const Launch& launch) {
@@ -272,19 +272,19 @@ std::optional<int32_t> GpuWork::wait_for_place(const Launch& launch) {
   return wait;
 }
 
-std::vector<int32_t> GpuWork::take_over() {
+std::vector<int32_t> GpuWork::take_ended_waits() {
   catch_up();
-  return std::exchange(over_, {});
+  return std::exchange(ended_waits_, {});
 }
 
 // -- what goes on --------------------------------------------------------------------------------
 
-void GpuWork::on_met(const int32_t index) {
+void GpuWork::on_dependencies_met(const int32_t index) {
   const Operation& operation = operations_[index];
   if (operation.kind == OperationKind::load) {
     operations_.change_at(clock_.now() + spec_.load_ns, index, Change::done);
   } else if (!operation.is_launch()) {
-    if (operations_.has_legacy_turn(index)) go_on(index);
+    if (operations_.has_legacy_turn(index)) proceed(index);
   } else if (operation.follows_nodes && operation.transfer >= 0) {
     begin_transfer(index);
   } else if (operation.follows_nodes) {
@@ -300,18 +300,18 @@ void GpuWork::on_legacy_turn(const int32_t index) {
   if (operations_[index].is_launch()) {
     queues_.notice(index);
   } else {
-    go_on(index);
+    proceed(index);
   }
 }
 
 void GpuWork::on_done(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
-  if (kind == OperationKind::host_wait) over_.push_back(index);
+  if (kind == OperationKind::host_wait) ended_waits_.push_back(index);
   if (kind == OperationKind::load) --not_over_;
 }
 
 // Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
-void GpuWork::go_on(const int32_t index) {
+void GpuWork::proceed(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
@@ -322,7 +322,7 @@ void GpuWork::go_on(const int32_t index) {
 
 std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   catch_up();
-  if (none_to_take_) return std::nullopt;
+  if (none_ready_) return std::nullopt;
   if (!engines_.empty()) begin_transfers_at_heads();
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // a queue
@@ -335,10 +335,10 @@ std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->operation, taken))) {
     taken = nodes_.extract(nodes_.begin()).value().operation;
   } else if (first < 0) {
-    none_to_take_ = true;
+    none_ready_ = true;
     return std::nullopt;
   } else {
-    queues_.pass(first, over_);
+    queues_.pass(first, ended_waits_);
   }
   ++running_;
   const Operation& operation = operations_[taken];
@@ -386,7 +386,7 @@ void GpuWork::begin_transfers_at_heads() {
            head >= 0 && operations_[head].transfer >= 0 && queues_.is_ready(head);
            head = queues_.head(queue)) {
         begin_transfer(head);
-        queues_.pass(queue, over_);
+        queues_.pass(queue, ended_waits_);
       }
     }
     if (!begin_engines()) return;
@@ -414,7 +414,7 @@ void GpuWork::begin_transfer(const int32_t index) {
       operation.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
   const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
   const int64_t from_ns = std::max(reaches_ns, waited_ns);
-  engines_.be_ready(operation.transfer, from_ns, waited);
+  engines_.set_ready(operation.transfer, from_ns, waited);
   operations_.change_at(from_ns, index, Change::reached);
 }
 
@@ -443,25 +443,26 @@ void GpuWork::end_transfer(const int32_t index) {
   }
   engines_.end(operation.transfer);
   if (operation.is_launch()) --not_over_;
-  operations_.be_over(index);
+  operations_.set_over(index);
 }
 
 // -- the turns of processes ----------------------------------------------------------------------
 
-void GpuWork::look_at_all() {
+void GpuWork::end_back_off() {
   is_caught_up_ = false;
-  queues_.look_at_all();
-  for (const int32_t record : std::exchange(records_put_off_, {})) operations_.meet_one(record);
+  queues_.end_back_off();
+  for (const int32_t record : std::exchange(deferred_records_, {}))
+    operations_.meet_dependency(record);
 }
 
-int64_t GpuWork::works_from_ns(const bool looks_at_all) const {
+int64_t GpuWork::works_from_ns(const bool with_deferred) const {
   const int64_t now = clock_.now();
-  if (looks_at_all && !records_put_off_.empty()) return now;
-  if (std::cmp_equal(not_over_, looks_at_all ? 0 : queues_.unnoticed())) return kNever;
+  if (with_deferred && !deferred_records_.empty()) return now;
+  if (std::cmp_equal(not_over_, with_deferred ? 0 : queues_.deferred())) return kNever;
   if (running_ > 0 || !nodes_.empty()) return now;
-  const bool stirring = operations_.stirring() > 0;
-  const int64_t first_ns = queues_.first_ready_ns(looks_at_all, stirring);
-  return first_ns == kNever && stirring ? now : first_ns;
+  const bool enabling = operations_.enabling() > 0;
+  const int64_t first_ns = queues_.first_ready_ns(with_deferred, enabling);
+  return first_ns == kNever && enabling ? now : first_ns;
 }
 
 int64_t GpuWork::first_arrival_ns() const {

@@ -44,7 +44,7 @@ class GpuWork : private Stations {
   // Marks a stream as non-blocking. Call it before anything is issued.
   void make_non_blocking(int32_t stream);
   // Uploads the graph to the GPU. Call it before anything is issued, in the order of the program.
-  const GraphOrder& bring(const GraphLaunch& launched) { return graphs_.bring(launched); }
+  const GraphOrder& upload(const GraphLaunch& launched) { return graphs_.upload(launched); }
   // Sets the numbers of launches, of hidden launches (relays of graphs and kernels of the driver),
   // and of copies and memsets. Call it before anything is issued.
   void expect(int32_t launches, int32_t hidden, int32_t transfers);
@@ -67,7 +67,7 @@ class GpuWork : private Stations {
   // Returns the same for a launch call, which waits for a place in its hardware queue.
   std::optional<int32_t> wait_for_place(const Launch& launch);
   // Returns the waits of hosts that have ended since the last call.
-  std::vector<int32_t> take_over();
+  std::vector<int32_t> take_ended_waits();
 
   // Pops the ready launch that goes first, if there is room for a grid.
   std::optional<int32_t> take(bool room_for_grid);
@@ -85,7 +85,7 @@ class GpuWork : private Stations {
   // that waited for a copy engine. A record behind launches that are over is deferred, too.
   void back_off() { queues_.back_off(); }
   // Ends the back-off: the GPU sees all work again.
-  void look_at_all();
+  void end_back_off();
   // Whether a queue that the GPU looks at holds a launch that waits, or a copy or record behind a
   // launch that is not over.
   bool waits() const { return queues_.any_waits_but(-1); }
@@ -95,7 +95,7 @@ class GpuWork : private Stations {
   int64_t wakeups() const { return wakeups_; }
   // Returns from when on there is work that needs the process's turn; kNever: all of it is over, or
   // waits for copy engines. Deferred work counts only with `with_deferred`.
-  int64_t works_from_ns(bool looks_at_all) const;
+  int64_t works_from_ns(bool with_deferred) const;
   // Returns when the first pending launch has reached the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
 
@@ -119,7 +119,7 @@ class GpuWork : private Stations {
     auto operator<=>(const ReadyNode&) const = default;
   };
 
-  void on_met(int32_t operation) override;
+  void on_dependencies_met(int32_t operation) override;
   void on_legacy_turn(int32_t operation) override;
   void on_done(int32_t operation) override;
 
@@ -132,11 +132,11 @@ class GpuWork : private Stations {
                 std::span<const int64_t> issue_ns);
   int32_t add(const Operation& operation, int32_t stream);
   int32_t add_host_wait();
-  std::optional<int32_t> unless_over(int32_t wait) const;
+  std::optional<int32_t> if_pending(int32_t wait) const;
   void count_arrival(int32_t operation);
   void enqueue(int32_t launch);
-  void happen(const TimedEvent& event);
-  void go_on(int32_t operation);
+  void apply(const TimedEvent& event);
+  void proceed(int32_t operation);
   void begin_transfers_at_heads();
   void begin_transfer(int32_t operation);
   void end_transfer(int32_t operation);
@@ -158,15 +158,15 @@ class GpuWork : private Stations {
   std::vector<int32_t> turns_;
   std::set<ReadyNode> nodes_;
   int64_t nodes_ready_ = 0;
-  std::vector<int32_t> records_put_off_;
+  std::vector<int32_t> deferred_records_;
   int32_t running_ = 0;        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;  // if no launch runs
   int32_t not_over_ = 0;       // launches, and kernels that are loaded
   int64_t arrivals_ = 0;
   int64_t wakeups_ = 0;
-  bool is_caught_up_ = false;  // nothing was issued or ended since catch_up()
-  bool none_to_take_ = false;  // take() found none since catch_up()
-  std::vector<int32_t> over_;  // for take_finished_waits()
+  bool is_caught_up_ = false;         // nothing was issued or ended since catch_up()
+  bool none_ready_ = false;           // take() found none since catch_up()
+  std::vector<int32_t> ended_waits_;  // for take_ended_waits()
 };
 
 }  // namespace tbsched

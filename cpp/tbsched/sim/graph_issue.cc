@@ -15,9 +15,9 @@ const Graph* executable_of(const GraphLaunch& launched) {
 }
 }  // namespace
 
-const GraphOrder& GraphIssue::bring(const GraphLaunch& launched) {
+const GraphOrder& GraphIssue::upload(const GraphLaunch& launched) {
   const auto [known, is_new] = graphs_.try_emplace(executable_of(launched));
-  Brought& graph = known->second;
+  UploadedGraph& graph = known->second;
   if (!is_new) return graph.order;
   graph.order = graph_order(*launched.graph, spec_);
   graph.streams.assign(graph.order.roots.size(), operations_.stream_named(launched.stream));
@@ -39,7 +39,7 @@ int32_t GraphIssue::last_end(const GraphLaunch& launched) const {
 
 int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, EventNumbers numbers,
                           const std::span<const int64_t> issue_ns, Numbering& numbering) {
-  const Brought& graph = graphs_.at(executable_of(launched));
+  const UploadedGraph& graph = graphs_.at(executable_of(launched));
   const GraphOrder& order = graph.order;
   const int32_t first = begin + 1;
   const int32_t first_launch = numbers.launch;
@@ -67,14 +67,14 @@ void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int
   for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
 }
 
-int64_t GraphIssue::issue_nodes(const Brought& graph, const int32_t begin, const IssueTimes& issued,
-                                const int64_t from_ns) {
+int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
+                                const IssueTimes& issued, const int64_t from_ns) {
   // Dependents are served in the reverse order of these calls. If the graph waits in another stream
   // than the first root's, the first root starts one place later.
   const Operation& first = operations_[begin];
-  const bool told_late = first.stream != graph.streams[0] && first.pending > 0;
+  const bool starts_late = first.stream != graph.streams[0] && first.pending > 0;
   for (const int32_t node : graph.order.roots | std::views::reverse) {
-    const bool is_late = told_late && node == graph.order.roots.front();
+    const bool is_late = starts_late && node == graph.order.roots.front();
     operations_.depend(begin + 1 + node, begin, Milestone::done,
                        is_late ? static_cast<int32_t>(spec_.node_place_ns) : 0);
   }
@@ -92,7 +92,7 @@ int64_t GraphIssue::issue_nodes(const Brought& graph, const int32_t begin, const
     if (!is_root && operation.transfer < 0) {
       ++operation.pending;
       operation.held_until_ns = queues_.reaches_gpu_ns(index);
-      operations_.change_at(operation.held_until_ns, index, Change::one_met);
+      operations_.change_at(operation.held_until_ns, index, Change::dependency_met);
     }
     // Roots with kernels take their queues first.
     const bool is_first = is_root && operation.transfer < 0;

@@ -30,7 +30,7 @@ class GraphIssue {
       : spec_(spec), clock_(clock), operations_(operations), queues_(queues), engines_(engines) {}
 
   // Uploads a graph to the GPU. Call it before anything is issued, in the order of the program.
-  const GraphOrder& bring(const GraphLaunch& launched);
+  const GraphOrder& upload(const GraphLaunch& launched);
   // Adds the nodes of a graph behind its begin. `issue_ns`: when the driver issues each launch; a
   // root without a time, or with one that is not later, follows the root before it. Returns the
   // number of added operations.
@@ -46,7 +46,7 @@ class GraphIssue {
   static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
 
  private:
-  struct Brought {
+  struct UploadedGraph {
     GraphOrder order;
     std::vector<int32_t> streams;  // of each root; the first is in that of the first launch
     int32_t last_end = -1;
@@ -57,7 +57,7 @@ class GraphIssue {
     size_t known = 0;
   };
 
-  int64_t issue_nodes(const Brought& graph, int32_t begin, const IssueTimes& issued,
+  int64_t issue_nodes(const UploadedGraph& graph, int32_t begin, const IssueTimes& issued,
                       int64_t from_ns);
   IssueTimes issue_times(const GraphOrder& order, int32_t begin, int32_t first_launch,
                          int32_t launches, std::span<const int64_t> issue_ns,
@@ -73,7 +73,7 @@ class GraphIssue {
   OpGraph& operations_;
   HardwareQueues& queues_;
   CopyEngines& engines_;
-  std::unordered_map<const Graph*, Brought> graphs_;
+  std::unordered_map<const Graph*, UploadedGraph> graphs_;
   int64_t until_ns_ = 0;
 };
 

@@ -51,9 +51,9 @@ void HardwareQueues::enqueue(const int32_t launch) {
   const int32_t number = use(graph_[launch].stream);
   queued(launch).queue = number;
   Queue& queue = queues_[number];
-  if (queue.goes_unnoticed || (backs_off_ && runs_empty(queue) && !any_waits_but(launch))) {
-    queue.goes_unnoticed = true;
-    unnoticed_.push_back(launch);
+  if (queue.is_deferred || (backs_off_ && runs_empty(queue) && !any_waits_but(launch))) {
+    queue.is_deferred = true;
+    deferred_.push_back(launch);
   } else {
     join(launch, reaches_gpu_ns(launch));
   }
@@ -148,10 +148,10 @@ void HardwareQueues::await_place(const std::optional<int32_t> stream, const int3
   places_awaited_.emplace(queue.launches[queue.launches.size() - spec_.queue_places], wait);
 }
 
-void HardwareQueues::look_at_all() {
+void HardwareQueues::end_back_off() {
   backs_off_ = false;
-  for (Queue& queue : queues_) queue.goes_unnoticed = false;
-  for (const int32_t launch : std::exchange(unnoticed_, {})) {
+  for (Queue& queue : queues_) queue.is_deferred = false;
+  for (const int32_t launch : std::exchange(deferred_, {})) {
     join(launch, std::max(clock_.now(), reaches_gpu_ns(launch)));
   }
   for (const int32_t launch : std::exchange(after_copies_, {})) {
@@ -161,7 +161,7 @@ void HardwareQueues::look_at_all() {
 }
 
 // A record behind a kernel takes the kernel's queue. Behind a copy of an engine it takes none.
-bool HardwareQueues::goes_unnoticed_behind(const int32_t operation) const {
+bool HardwareQueues::defers_behind(const int32_t operation) const {
   if (operation < 0) return true;
   if (!graph_[operation].needs_turn()) return false;
   const int32_t queue = queued(operation).queue;
@@ -188,24 +188,24 @@ int64_t HardwareQueues::first_arrival_ns() const {
   for (const Queue& queue : queues_) {
     if (!queue.empty()) look_at(queue.first());
   }
-  std::ranges::for_each(unnoticed_, look_at);
+  std::ranges::for_each(deferred_, look_at);
   return first_ns;
 }
 
-int64_t HardwareQueues::first_ready_ns(const bool looks_at_all, const bool stirring) const {
+int64_t HardwareQueues::first_ready_ns(const bool with_deferred, const bool enabling) const {
   int64_t first_ns = kNever;
   const int64_t now = clock_.now();
   const auto look_at = [&](const int32_t launch) {
-    if (!stirring && !graph_.waits_for_nothing(launch)) return;
+    if (!enabling && !graph_.waits_for_nothing(launch)) return;
     const int64_t seen_ns = queued(launch).seen_ns;
-    if (seen_ns == kNever && !looks_at_all) return;
+    if (seen_ns == kNever && !with_deferred) return;
     const int64_t free_ns = seen_ns == kNever ? now : std::max(now, seen_ns);
     first_ns = std::min(first_ns, std::max(free_ns, reaches_gpu_ns(launch)));
   };
   for (const Queue& queue : queues_) {
     if (!queue.empty()) look_at(queue.first());
   }
-  if (looks_at_all) std::ranges::for_each(unnoticed_, look_at);
+  if (with_deferred) std::ranges::for_each(deferred_, look_at);
   return first_ns;
 }
 

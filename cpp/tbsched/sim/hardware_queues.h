@@ -83,20 +83,20 @@ class HardwareQueues {
   void back_off() { backs_off_ = true; }
   bool backs_off() const { return backs_off_; }
   // Ends the back-off: deferred launches join their queues.
-  void look_at_all();
+  void end_back_off();
   // Returns whether the GPU defers records that are issued behind this operation, or behind none
   // (-1).
-  bool goes_unnoticed_behind(int32_t operation) const;
+  bool defers_behind(int32_t operation) const;
   // Returns whether another launch than this one waits in a queue that the GPU looks at.
   bool any_waits_but(int32_t launch) const;
   // Adds to the number of copies and records that wait behind launches.
   void note_behind_launch(const int32_t change) { behind_launches_ += change; }
-  size_t unnoticed() const { return unnoticed_.size(); }
+  size_t deferred() const { return deferred_.size(); }
   // Returns when the first pending launch reaches the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
   // Returns when the first launch is ready, or may be if `enabling` events are coming; kNever:
   // none.
-  int64_t first_ready_ns(bool looks_at_all, bool stirring) const;
+  int64_t first_ready_ns(bool with_deferred, bool enabling) const;
 
  private:
   struct Queued {
@@ -109,7 +109,7 @@ class HardwareQueues {
     size_t head = 0;
     int64_t last_use = 0;      // value of uses_ at the last use
     int32_t last_stream = -1;  // number of the stream
-    bool goes_unnoticed = false;
+    bool is_deferred = false;
 
     bool empty() const { return head == launches.size(); }
     int32_t first() const { return launches[head]; }
@@ -151,7 +151,7 @@ class HardwareQueues {
   int32_t last_queue_ = -1;  // used last
   bool backs_off_ = false;
   int32_t behind_launches_ = 0;        // copies and records behind launches
-  std::vector<int32_t> unnoticed_;     // launches that have not joined a queue yet
+  std::vector<int32_t> deferred_;      // launches that have not joined a queue yet
   std::vector<int32_t> after_copies_;  // launches that waited for an engine and are ignored for now
   // Waits of hosts for a place, by the launch whose exit from its queue gives it.
   std::unordered_multimap<int32_t, int32_t> places_awaited_;

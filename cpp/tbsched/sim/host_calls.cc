@@ -177,7 +177,7 @@ bool Hosts::grows(const Event& event) const {
          spec_.mechanisms.local_memory_configuration;
 }
 
-bool Hosts::is_locked_out(const Call& call, const Event& event) const {
+bool Hosts::is_blocked(const Call& call, const Event& event) const {
   return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
 }
 
@@ -199,18 +199,18 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
                     event);
 }
 
-bool Hosts::is_fresh(const Call& call, const Event& event) const {
-  return call.is_fresh && gaps() != nullptr && kind_of(event) &&
+bool Hosts::needs_warmup(const Call& call, const Event& event) const {
+  return call.needs_warmup && gaps() != nullptr && kind_of(event) &&
          spec_.first_call_ns + spec_.first_kind_call_ns + spec_.new_stream_call_ns > 0;
 }
 
-void Hosts::take_longer(Call call, const Event& event) {
-  call.is_fresh = false;
+void Hosts::warm_up(Call call, const Event& event) {
+  call.needs_warmup = false;
   const Kind kind = *kind_of(event);
-  const uint32_t before = std::exchange(call.practice.kinds, call.practice.kinds | bit(kind));
-  int64_t longer_ns = before == call.practice.kinds ? 0 : spec_.first_kind_call_ns;
+  const uint32_t before = std::exchange(call.warmup.kinds, call.warmup.kinds | bit(kind));
+  int64_t longer_ns = before == call.warmup.kinds ? 0 : spec_.first_kind_call_ns;
   if (kind != Kind::record && kind != Kind::wait) {
-    longer_ns += unpractised_ns(call.practice.works);
+    longer_ns += warmup_ns(call.warmup.works);
     if (is_new(stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
   }
   push_again(call, call.due_ns + longer_ns);
@@ -237,7 +237,7 @@ bool Hosts::waits_for_end(const Event& event) const {
 
 void Hosts::load(Call call, const Event& event) {
   if (call.load == Load::none) {
-    call.load = Load::asked;
+    call.load = Load::requested;
     push_again(call, call.due_ns + spec_.launch_call_ns);
     return;
   }
@@ -254,7 +254,7 @@ void Hosts::wait(const Call& call, const Event& event, const std::optional<int32
   if (item) {
     waiting_.emplace(*item, call);
   } else {
-    go_on(call, event, now);
+    resume(call, event, now);
   }
 }
 
@@ -263,23 +263,22 @@ void Hosts::wait_for_place(Call call, const int32_t item) {
   waiting_.emplace(item, call);
 }
 
-void Hosts::go_on(const int32_t item, const Sequence& sequence, const int64_t now) {
+void Hosts::resume(const int32_t item, const Sequence& sequence, const int64_t now) {
   const Call call = waiting_.extract(item).mapped();
-  go_on(call, sequence[call.event], now);
+  resume(call, sequence[call.event], now);
 }
 
-void Hosts::go_on(Call call, const Event& event, const int64_t now) {
+void Hosts::resume(Call call, const Event& event, const int64_t now) {
   if (std::exchange(call.wants_place, false)) return push_again(call, now);
   call.has_waited = true;
   if (std::holds_alternative<Copy>(event)) {
-    hold_back(call, now);
-    made(call, event, now);
+    delay_next_launch(call, now);
+    finish_call(call, event, now);
     return;
   }
   const auto* const launch = std::get_if<Launch>(&event);
-  const int64_t takes_ns = launch == nullptr
-                               ? spec_.synchronize_ns + unpractised_ns(call.practice.waits)
-                               : growth_ns(*launch);
+  const int64_t takes_ns =
+      launch == nullptr ? spec_.synchronize_ns + warmup_ns(call.warmup.waits) : growth_ns(*launch);
   push_again(call, now + takes_ns);
 }
 
@@ -290,7 +289,7 @@ int64_t Hosts::growth_ns(const Launch& launch) const {
 // Schedules the same call again.
 void Hosts::push_again(Call call, const int64_t due_ns) {
   call.due_ns = due_ns;
-  hold_back(call, due_ns);
+  delay_next_launch(call, due_ns);
   schedule(call);
 }
 
@@ -304,7 +303,7 @@ void Hosts::schedule(const Call& call) {
 }
 
 // Notes that the call takes until `until_ns`: the thread's next launch call is delayed accordingly.
-void Hosts::hold_back(Call& call, const int64_t until_ns) const {
+void Hosts::delay_next_launch(Call& call, const int64_t until_ns) const {
   const auto* const intervals = std::get_if<CallIntervals>(&given_);
   if (launches(call.event)) {
     call.launched_ns = until_ns;
@@ -313,13 +312,13 @@ void Hosts::hold_back(Call& call, const int64_t until_ns) const {
   }
 }
 
-void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
+void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
     local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
   }
   if (locked_by_ == call.event) {
     locked_by_.reset();
-    for (const Call& other : std::exchange(locked_out_, {})) push_again(other, end_ns);
+    for (const Call& other : std::exchange(blocked_, {})) push_again(other, end_ns);
   }
   const int64_t returned_ns = end_ns + call_ns(event);
   if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};
@@ -329,7 +328,7 @@ void Hosts::made(const Call& call, const Event& event, const int64_t end_ns) {
         .event = next,
         .began_ns = 0,
         .launched_ns = call.launched_ns,
-        .practice = call.practice});
+        .warmup = call.warmup});
 }
 
 bool Hosts::is_long(const Copy& copy) const { return !copy.pinned || is_kernel(spec_, copy); }

@@ -63,13 +63,13 @@ class Hosts {
  public:
   // Kind of a call. The first call of each kind takes longer.
   enum class Kind : uint8_t { launch, copy_within, copy_to, copy_from, set, record, wait };
-  struct Practice {
+  struct CallWarmup {
     int32_t works = 0;   // launches, copies and memsets
     int32_t waits = 0;   // for work
     uint32_t kinds = 0;  // a bit for each
   };
   // Progress of a call in loading its kernel.
-  enum class Load : uint8_t { none, asked, loaded };
+  enum class Load : uint8_t { none, requested, loaded };
   struct Call {
     int64_t due_ns;
     size_t event;
@@ -79,9 +79,9 @@ class Hosts {
     Load load = Load::none;
     bool wants_place = false;  // in a hardware queue
     bool has_waited = false;
-    bool has_turn = false;  // in the driver, at due_ns
-    bool is_fresh = true;   // the time that early calls take longer has not been added
-    Practice practice = {};
+    bool has_turn = false;     // in the driver, at due_ns
+    bool needs_warmup = true;  // the time that early calls take longer has not been added
+    CallWarmup warmup = {};
   };
 
   // The device and the queue outlive it.
@@ -102,8 +102,8 @@ class Hosts {
   // the call.
   bool loads(const Call& call, const Event& event) const;
   bool waits(const Call& call, const Event& event) const;
-  bool is_locked_out(const Call& call, const Event& event) const;
-  bool is_fresh(const Call& call, const Event& event) const;
+  bool is_blocked(const Call& call, const Event& event) const;
+  bool needs_warmup(const Call& call, const Event& event) const;
   bool wants_driver(const Call& call, const Event& event) const;
 
   // Whether the call returns when its work is over.
@@ -114,21 +114,21 @@ class Hosts {
   // Lets the call wait for this operation; none: nothing is left to wait for.
   void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
   // Delays a call by the time that early calls take longer.
-  void take_longer(Call call, const Event& event);
+  void warm_up(Call call, const Event& event);
   // Gives the call its turn in the driver, and makes it due again at that time.
   void queue_for_driver(Call call);
   // Lets the call wait for a place in a hardware queue.
   void wait_for_place(Call call, int32_t item);
   bool any_waits() const { return !waiting_.empty(); }
   // Resumes the call that waits for this operation.
-  void go_on(int32_t item, const Sequence& sequence, int64_t now);
+  void resume(int32_t item, const Sequence& sequence, int64_t now);
   // Delays the call until another thread has loaded its kernel or set up local memory.
-  void lock_out(const Call& call) { locked_out_.push_back(call); }
+  void block_call(const Call& call) { blocked_.push_back(call); }
   // Returns the call of each event; calls that were never made begin and end at 0. Empty unless
   // gaps are given.
   std::vector<CallTime> calls() && { return std::move(called_); }
   // Finishes a call, whose work ends at `end_ns`, and schedules the next one of its thread.
-  void made(const Call& call, const Event& event, int64_t end_ns);
+  void finish_call(const Call& call, const Event& event, int64_t end_ns);
 
  private:
   const CallTimes* times() const { return std::get_if<CallTimes>(&given_); }
@@ -138,7 +138,7 @@ class Hosts {
     return first_launch_[event + 1] > first_launch_[event];
   }
   size_t next_of(const size_t event) const { return next_.empty() ? event + 1 : next_[event]; }
-  void go_on(Call call, const Event& event, int64_t now);
+  void resume(Call call, const Event& event, int64_t now);
   int64_t growth_ns(const Launch& launch) const;
   int64_t call_ns(const Event& event) const;
   // Whether the call takes as long as that of a launch.
@@ -148,7 +148,7 @@ class Hosts {
     return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
   }
   // Returns how much longer the thread's next call takes because it has made few calls.
-  int64_t unpractised_ns(int32_t& made) const { return spec_.first_call_ns / ++made; }
+  int64_t warmup_ns(int32_t& finish_call) const { return spec_.first_call_ns / ++finish_call; }
   bool is_new(std::optional<int32_t> stream, Kind kind);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
@@ -157,7 +157,7 @@ class Hosts {
   void push(Call next);
   void push_again(Call call, int64_t due_ns);
   void schedule(const Call& call);
-  void hold_back(Call& call, int64_t until_ns) const;
+  void delay_next_launch(Call& call, int64_t until_ns) const;
 
   const DeviceSpec& spec_;
   HostCalls given_;
@@ -169,7 +169,7 @@ class Hosts {
   std::unordered_map<int32_t, Call> waiting_;  // by the operation for which they wait
   std::unordered_set<int32_t> loaded_;         // kernels
   std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
-  std::vector<Call> locked_out_;
+  std::vector<Call> blocked_;
   int64_t driver_free_ns_ = 0;
   std::unordered_map<int32_t, uint32_t> called_for_;  // by stream, a bit for each kind
   std::vector<CallTime> called_;

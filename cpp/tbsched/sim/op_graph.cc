@@ -128,27 +128,27 @@ void OpGraph::change_at(const int64_t time_ns, const int32_t operation, const Ch
                         const int64_t place) {
   const Operation& subject = operations_[operation];
   // The driver issues operations, and notifies hosts and engines, whichever process has the GPU.
-  const bool is_live = !subject.needs_turn() || change == Change::issued ||
-                       (change == Change::done && is_awaited_live(subject));
+  const bool by_gpu_clock = !subject.needs_turn() || change == Change::issued ||
+                            (change == Change::done && is_awaited_by_gpu_clock(subject));
   TimedEvent event{.time_ns = time_ns, .subject = operation, .change = change, .place = place};
-  if (stirs(event)) ++stirring_;
-  if (is_live) event.time_ns = clock_.to_gpu(time_ns);
-  events_.push(Phase::change, is_live ? Domain::gpu : Domain::process, event);
+  if (may_enable(event)) ++enabling_;
+  if (by_gpu_clock) event.time_ns = clock_.to_gpu(time_ns);
+  events_.push(Phase::change, by_gpu_clock ? Domain::gpu : Domain::process, event);
 }
 
-void OpGraph::happens(const TimedEvent& event) {
-  if (stirs(event)) --stirring_;
+void OpGraph::note_event(const TimedEvent& event) {
+  if (may_enable(event)) --enabling_;
 }
 
 // Returns whether an operation that needs no turn depends on it.
-bool OpGraph::is_awaited_live(const Operation& operation) const {
+bool OpGraph::is_awaited_by_gpu_clock(const Operation& operation) const {
   for (int32_t edge = operation.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     if (!operations_[dependents_[edge].operation].needs_turn()) return true;
   }
   return false;
 }
 
-bool OpGraph::stirs(const TimedEvent& event) const {
+bool OpGraph::may_enable(const TimedEvent& event) const {
   return event.change != Change::reached &&
          !(event.change == Change::transferred && operations_[event.subject].by_engine);
 }
@@ -156,7 +156,7 @@ bool OpGraph::stirs(const TimedEvent& event) const {
 std::span<const int32_t> OpGraph::leave(const int32_t operation) {
   first_in_stream_.clear();
   operations_[operation].left = true;
-  if (first_in_stream(operation)) be_over(operation);
+  if (first_in_stream(operation)) set_over(operation);
   return first_in_stream_;
 }
 
@@ -165,7 +165,7 @@ bool OpGraph::first_in_stream(const int32_t operation) const {
   return !found.programmatic || operations_[found.last_launch].has_reached(Milestone::over);
 }
 
-void OpGraph::be_over(int32_t operation) {
+void OpGraph::set_over(int32_t operation) {
   while (operation >= 0) {
     operations_[operation].over_ns = clock_.now();
     change_at(clock_.now() + spec_.completion_latency_ns, operation, Change::done);
@@ -181,7 +181,7 @@ void OpGraph::be_over(int32_t operation) {
         continue;
       }
       const int64_t known_ns = clock_.now() + dependent.latency_ns;
-      change_at(known_ns, dependent.operation, Change::one_met, ++nodes_served_);
+      change_at(known_ns, dependent.operation, Change::dependency_met, ++nodes_served_);
       if (known_ns < waiting.held_until_ns) continue;
       waiting.held_until_ns = known_ns;
       waiting.held_by = operation;
@@ -195,7 +195,8 @@ void OpGraph::trigger(const int32_t operation) {
   operations_[operation].triggered_ns = clock_.now();
   int32_t edge = operations_[operation].first_dependent;
   for (; edge >= 0; edge = dependents_[edge].next) {
-    if (dependents_[edge].milestone == Milestone::triggered) meet_one(dependents_[edge].operation);
+    if (dependents_[edge].milestone == Milestone::triggered)
+      meet_dependency(dependents_[edge].operation);
   }
 }
 
@@ -215,7 +216,7 @@ void OpGraph::finish(const int32_t index) {
   if (triggers) operation.triggered_ns = clock_.now();
   for (int32_t edge = operation.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     const auto [dependent, next, latency_ns, milestone] = dependents_[edge];
-    if (milestone == Milestone::triggered && triggers) meet_one(dependent);
+    if (milestone == Milestone::triggered && triggers) meet_dependency(dependent);
     if (milestone != Milestone::done) continue;
     Operation& waiting = operations_[dependent];
     if (waiting.kind == OperationKind::graph_end) waiting.launch = operation.launch;
@@ -223,15 +224,15 @@ void OpGraph::finish(const int32_t index) {
                          (!operation.is_launch() && operation.after_copy);
     const int64_t known_ns = known_ns_of(index, dependent) + latency_ns;
     if (known_ns > clock_.now()) {
-      change_at(known_ns, dependent, Change::one_met);
+      change_at(known_ns, dependent, Change::dependency_met);
     } else {
-      meet_one(dependent);
+      meet_dependency(dependent);
     }
   }
-  if (index == first_undone_) turn_to_next_undone();
+  if (index == first_undone_) advance_first_undone();
 }
 
-void OpGraph::turn_to_next_undone() {
+void OpGraph::advance_first_undone() {
   const int32_t finished = first_undone_;
   const auto is_passed = [](const Operation& operation) {
     return operation.done() || operation.non_blocking;
@@ -244,8 +245,8 @@ void OpGraph::turn_to_next_undone() {
   if (legacy.pending == 0) stations_.on_legacy_turn(first_undone_);
 }
 
-void OpGraph::meet_one(const int32_t operation) {
-  if (--operations_[operation].pending == 0) stations_.on_met(operation);
+void OpGraph::meet_dependency(const int32_t operation) {
+  if (--operations_[operation].pending == 0) stations_.on_dependencies_met(operation);
 }
 
 }  // namespace tbsched

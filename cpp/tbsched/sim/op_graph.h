@@ -37,7 +37,7 @@ struct Stream {
   int32_t last_wait = -1;
 
   // Notes a launch, copy, memset or end of a graph as the last one.
-  void go_on_from(const int32_t operation) {
+  void continue_from(const int32_t operation) {
     last_launch = operation;
     last_wait = -1;
     waits_for_event = false;
@@ -50,7 +50,7 @@ class Stations {
   virtual ~Stations() = default;
 
   // All dependencies of the operation are met.
-  virtual void on_met(int32_t operation) = 0;
+  virtual void on_dependencies_met(int32_t operation) = 0;
   // All dependencies of an operation of the legacy stream are met, and nothing is left before it in
   // any stream that blocks.
   virtual void on_legacy_turn(int32_t operation) = 0;
@@ -111,23 +111,23 @@ class OpGraph {
   // Schedules a change of an operation, at a time of the process's own clock.
   void change_at(int64_t time_ns, int32_t operation, Change change, int64_t place = 0);
   // Must be called for each such event when it happens.
-  void happens(const TimedEvent& event);
+  void note_event(const TimedEvent& event);
   // How many pending events may enable other operations.
-  int32_t stirring() const { return stirring_; }
+  int32_t enabling() const { return enabling_; }
 
   // States that all blocks of an operation have left. It is over if the operations before it in its
   // stream are. Returns the launches before which nothing is left in their streams now; valid until
   // the next call.
   std::span<const int32_t> leave(int32_t operation);
   bool first_in_stream(int32_t operation) const;
-  void be_over(int32_t operation);
+  void set_over(int32_t operation);
   void trigger(int32_t operation);
   // Marks an operation that the next finish_all() finishes.
   void finish_later(const int32_t operation) { finished_.push_back(operation); }
   // Finishes all marked operations, and notifies their dependents.
   void finish_all();
   // Counts a met dependency of an operation.
-  void meet_one(int32_t operation);
+  void meet_dependency(int32_t operation);
 
   // How many launches of a stream can be in flight at once (traces ways/dependent).
   static constexpr int32_t kMostInFlight = 8;
@@ -140,10 +140,10 @@ class OpGraph {
     Milestone milestone;
   };
 
-  bool is_awaited_live(const Operation& operation) const;
-  bool stirs(const TimedEvent& event) const;
+  bool is_awaited_by_gpu_clock(const Operation& operation) const;
+  bool may_enable(const TimedEvent& event) const;
   void finish(int32_t operation);
-  void turn_to_next_undone();
+  void advance_first_undone();
 
   const DeviceSpec& spec_;
   const Clock& clock_;
@@ -159,7 +159,7 @@ class OpGraph {
   int32_t last_load_ = -1;
   int32_t last_other_ = -1;  // the last one of a blocking stream other than the legacy stream
   int32_t first_undone_ = 0;
-  int32_t stirring_ = 0;
+  int32_t enabling_ = 0;
   int64_t nodes_served_ = 0;
   std::vector<int32_t> finished_;
   std::vector<int32_t> first_in_stream_;  // launches that have become the first in their stream

@@ -10,8 +10,8 @@ Held::iterator place_of(Held& held, const int32_t launch) {
   return std::ranges::lower_bound(held, launch, {}, &Held::value_type::first);
 }
 
-std::vector<Alike> spread(const int32_t launch, const int32_t blocks, const int32_t sms) {
-  std::vector<Alike> alike;
+std::vector<EqualSms> spread(const int32_t launch, const int32_t blocks, const int32_t sms) {
+  std::vector<EqualSms> alike;
   const auto add = [&](const int32_t some, const int32_t per_sm) {
     if (some > 0 && per_sm > 0) alike.push_back({{{launch, per_sm}}, some});
   };
@@ -42,7 +42,7 @@ std::map<int32_t, double> Paces::times_alone(const int32_t launch,
   const int32_t most = (own.most + own.sms - 1) / own.sms;
   std::map<int32_t, int32_t> alike;
   for (const auto& [blocks, count] : sms) alike[std::min(blocks, most)] += count;
-  std::vector<Alike> alone;
+  std::vector<EqualSms> alone;
   for (const auto& [blocks, count] : alike) alone.push_back({{{launch, blocks}}, count});
   if (!placed_whole) alone = spread(launch, own.most, own.sms);
   const std::vector<double>& times = contention_.times(alone);
@@ -71,7 +71,7 @@ void Paces::settle(const std::function<bool(int32_t launch)>& placed_whole) {
   for (const Held& held : held_) {
     if (!held.empty()) ++alike[held];
   }
-  std::vector<Alike> rows;
+  std::vector<EqualSms> rows;
   std::map<int32_t, std::map<int32_t, int32_t>> own;  // SMs by launch and by its blocks there
   for (const auto& [held, sms] : alike) {
     rows.push_back({held, sms});

@@ -78,7 +78,7 @@ void RunningBlocks::start(const Group& group) {
   if (triggers_first(started)) trigger(group, end_ns);
 }
 
-void RunningBlocks::go_on(const int32_t launch) {
+void RunningBlocks::end_memory_waits(const int32_t launch) {
   const auto waiting = waiting_.extract(launch);
   if (waiting.empty()) return;
   const LaunchState& state = launches_[launch];
@@ -135,7 +135,7 @@ std::optional<RunningBlocks::Left> RunningBlocks::leave_next() {
     const int32_t next = std::exchange(held_[held].next, free_held_);
     free_held_ = std::exchange(held, next);
   }
-  if (clock_.has_stood()) note_end(group, event->time_ns - spec_.exit_latency_ns);
+  if (clock_.has_stopped()) note_end(group, event->time_ns - spec_.exit_latency_ns);
   LaunchState& state = launches_[group.launch];
   state.unfinished -= group.blocks;
   return Left{group.launch, state.unfinished == 0};

@@ -45,7 +45,7 @@ class RunningBlocks {
   // Starts blocks that have been placed now.
   void place(const PlacedBlocks& placed);
   // Ends the memory waits of a launch's blocks: all work before it in its stream has left.
-  void go_on(int32_t launch);
+  void end_memory_waits(int32_t launch);
   struct Left {
     int32_t launch;
     bool is_last;  // whether all blocks of the launch have left

@@ -89,7 +89,7 @@ bool Simulation::step(const Sequence& sequence) {
 }
 
 void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
-  clock_.go_to(at_ns);
+  clock_.advance_to(at_ns);
   leave();
   wake_hosts(sequence);
   issue(sequence);
@@ -100,17 +100,18 @@ void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
   check_waits();
 }
 
-void Simulation::live(const Sequence& sequence, const int64_t at_ns, const int64_t gpu_ns) {
-  clock_.stand(at_ns, gpu_ns);
+void Simulation::step_without_gpu(const Sequence& sequence, const int64_t at_ns,
+                                  const int64_t gpu_ns) {
+  clock_.stop(at_ns, gpu_ns);
   work_.catch_up();
   wake_hosts(sequence);
   issue(sequence);
   wake_hosts(sequence);
 }
 
-void Simulation::go_on_at(const int64_t at_ns, const int64_t gpu_ns) {
-  clock_.go_on(at_ns, gpu_ns);
-  work_.look_at_all();
+void Simulation::resume_at(const int64_t at_ns, const int64_t gpu_ns) {
+  clock_.resume(at_ns, gpu_ns);
+  work_.end_back_off();
 }
 
 // Returns a lower bound on the makespan: the end of the blocks that have been placed, and of the
@@ -191,7 +192,7 @@ void Simulation::add(const GraphLaunch& launched) {
   if (launched.non_blocking) work_.make_non_blocking(launched.stream);
   std::vector<int32_t> numbers;
   for (const Node& node : launched.graph->nodes) numbers.push_back(add(node));
-  for (const int32_t node : work_.bring(launched).relays) {
+  for (const int32_t node : work_.upload(launched).relays) {
     hidden_.push_back({&relay_, numbers[node]});
   }
 }
@@ -247,24 +248,24 @@ void Simulation::leave() {
   while (const auto left = blocks_.leave_next()) {
     if (!left->is_last) continue;
     ++grids_left_;
-    for (const int32_t launch : work_.end(left->launch)) blocks_.go_on(launch);
+    for (const int32_t launch : work_.end(left->launch)) blocks_.end_memory_waits(launch);
   }
 }
 
 void Simulation::wake_hosts(const Sequence& sequence) {
   if (!hosts_.any_waits()) return;
-  for (const int32_t operation : work_.take_over()) {
-    hosts_.go_on(operation, sequence, clock_.gpu_now());
+  for (const int32_t operation : work_.take_ended_waits()) {
+    hosts_.resume(operation, sequence, clock_.gpu_now());
   }
 }
 
 void Simulation::issue(const Sequence& sequence) {
   while (const std::optional<Hosts::Call> call = hosts_.take()) {
     const Event& event = sequence[call->event];
-    if (hosts_.is_locked_out(*call, event)) {
-      hosts_.lock_out(*call);
-    } else if (hosts_.is_fresh(*call, event)) {
-      hosts_.take_longer(*call, event);
+    if (hosts_.is_blocked(*call, event)) {
+      hosts_.block_call(*call);
+    } else if (hosts_.needs_warmup(*call, event)) {
+      hosts_.warm_up(*call, event);
     } else if (hosts_.loads(*call, event)) {
       hosts_.load(*call, event);
     } else if (hosts_.waits(*call, event)) {
@@ -292,7 +293,7 @@ void Simulation::make(const Hosts::Call& call, const Event& event) {
   if (hosts_.waits_for_end(event)) {
     hosts_.wait(call, event, work_.wait_for_transfer(numbers.transfer), clock_.gpu_now());
   } else {
-    hosts_.made(call, event, clock_.to_gpu(ends_ns));
+    hosts_.finish_call(call, event, clock_.to_gpu(ends_ns));
   }
   if (!hosts_.after_gaps()) return;
   std::fill_n(issued_ns_.begin() + numbers.launch, count_launches(event), call.began_ns);

@@ -71,7 +71,7 @@ class Simulation : private Observer {
   // When the next event happens, by the process's own clock.
   int64_t next_instant() const { return events_.next_ns(); }
   // When the next event happens that needs no turn, by the GPU's clock.
-  int64_t next_live_ns() const { return events_.next_live_ns(); }
+  int64_t next_gpu_ns() const { return events_.next_gpu_ns(); }
   // How many groups of blocks have started.
   int64_t starts() const { return blocks_.starts(); }
   // Simulates the next instant. Returns false if there is none.
@@ -80,9 +80,9 @@ class Simulation : private Observer {
   // Makes the GPU defer what comes to empty hardware queues.
   void back_off() { work_.back_off(); }
   // Simulates what needs no turn. The own clock stands at `at_ns` while the GPU's is at `gpu_ns`.
-  void live(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
+  void step_without_gpu(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
   // Gives the process the GPU again, at these times of its own clock and the GPU's.
-  void go_on_at(int64_t at_ns, int64_t gpu_ns);
+  void resume_at(int64_t at_ns, int64_t gpu_ns);
   // Returns the timeline, with times by the GPU's clock.
   Timeline finish() &&;
 

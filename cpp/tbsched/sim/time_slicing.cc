@@ -34,9 +34,7 @@ class Process {
   // Whether it has work that the GPU sees.
   bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
   // Whether all its work is deferred.
-  bool goes_unnoticed() const {
-    return !busy() && simulation_.work().works_from_ns(true) != kNever;
-  }
+  bool is_deferred() const { return !busy() && simulation_.work().works_from_ns(true) != kNever; }
   bool waits_in_queue() const { return simulation_.work().waits(); }
   int64_t arrivals() const { return simulation_.work().arrivals(); }
   int64_t wakeups() const { return simulation_.work().wakeups(); }
@@ -44,45 +42,45 @@ class Process {
   bool started() const { return simulation_.starts() > starts_; }
   // Returns from when on it wants the GPU while it does not have it; kNever: not as far as is
   // known.
-  int64_t wants_ns() const { return stands_ ? stands_->wants_ns : kNever; }
+  int64_t wants_ns() const { return stopped_ ? stopped_->wants_ns : kNever; }
   // Returns its next instant if it has the GPU until then.
   int64_t next_ns() const { return on_the_gpu(simulation_.next_instant()); }
   // Returns its next instant while it does not have the GPU.
   int64_t next_without_gpu_ns() const {
-    return stands_ ? std::max(stands_->gpu_ns, simulation_.next_live_ns()) : next_ns();
+    return stopped_ ? std::max(stopped_->gpu_ns, simulation_.next_gpu_ns()) : next_ns();
   }
   void step() { simulation_.step(program_); }
   void back_off() { simulation_.back_off(); }
 
   // Simulates the next instant of its hosts and copies while it does not have the GPU.
-  void live() {
+  void step_without_gpu() {
     const int64_t gpu_ns = next_without_gpu_ns();
-    const int64_t own_ns = stands_ ? stands_->own_ns : simulation_.next_instant();
-    simulation_.live(program_, own_ns, gpu_ns);
+    const int64_t own_ns = stopped_ ? stopped_->own_ns : simulation_.next_instant();
+    simulation_.step_without_gpu(program_, own_ns, gpu_ns);
     const int64_t works_ns = simulation_.work().works_from_ns(true);
     if (works_ns == kNever) return;
-    if (!stands_) stands_ = {own_ns, gpu_ns, on_the_gpu(works_ns), works_ns - own_ns};
+    if (!stopped_) stopped_ = {own_ns, gpu_ns, on_the_gpu(works_ns), works_ns - own_ns};
     // A graph reaches the GPU sooner than a launch that was issued before it.
     const int64_t arrival_ns = simulation_.work().first_arrival_ns();
     if (arrival_ns != kNever) {
-      stands_->reaches_ns = std::min(stands_->reaches_ns, arrival_ns - own_ns);
+      stopped_->reaches_ns = std::min(stopped_->reaches_ns, arrival_ns - own_ns);
     }
   }
 
   // Returns until when work must have been issued to be on the GPU if the process gets it at
   // `gpu_ns`.
-  int64_t comes_until_ns(const int64_t gpu_ns) const { return gpu_ns - stands_->reaches_ns; }
-  void go_on(const int64_t gpu_ns) {
+  int64_t issued_by_ns(const int64_t gpu_ns) const { return gpu_ns - stopped_->reaches_ns; }
+  void resume(const int64_t gpu_ns) {
     starts_ = simulation_.starts();
-    simulation_.go_on_at(stands_->own_ns, comes_until_ns(gpu_ns));
-    simulation_.step_at(program_, stands_->own_ns);
-    stands_.reset();
+    simulation_.resume_at(stopped_->own_ns, issued_by_ns(gpu_ns));
+    simulation_.step_at(program_, stopped_->own_ns);
+    stopped_.reset();
   }
 
   void stop(const int64_t gpu_ns) {
     simulation_.back_off();
     if (simulation_.work().works_from_ns(true) == kNever) return;
-    stands_ = {simulation_.clock().to_own(gpu_ns), gpu_ns, gpu_ns, 0};
+    stopped_ = {simulation_.clock().to_own(gpu_ns), gpu_ns, gpu_ns, 0};
   }
 
   Timeline finish() && {
@@ -93,7 +91,7 @@ class Process {
 
  private:
   // The state of a stopped clock.
-  struct Stand {
+  struct StoppedClock {
     int64_t own_ns;
     int64_t gpu_ns;  // since when
     int64_t wants_ns;
@@ -105,13 +103,13 @@ class Process {
   const Sequence& program_;
   Simulation simulation_;
   int64_t starts_ = 0;
-  std::optional<Stand> stands_;
+  std::optional<StoppedClock> stopped_;
 };
 
-class Round {
+class RoundRobin {
  public:
-  Round(const Model& model, const std::span<const Sequence* const> programs,
-        const InitialState state, std::vector<HostCalls> calls)
+  RoundRobin(const Model& model, const std::span<const Sequence* const> programs,
+             const InitialState state, std::vector<HostCalls> calls)
       : spec_(model.device().spec), engines_{EngineTurns(spec_), EngineTurns(spec_)} {
     for (size_t k = 0; k < programs.size(); ++k) {
       processes_.emplace_back(model, *programs[k], state, std::move(calls[k]), engines_,
@@ -200,21 +198,22 @@ class Round {
     Process& process = processes_[current];
     int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
     const int64_t resumed_ns = now_ + preemption_ns(process);
-    live_until(nullptr, std::min(now_, process.comes_until_ns(resumed_ns)));
-    live_until(&process, now_);
+    run_without_gpu_until(nullptr, std::min(now_, process.issued_by_ns(resumed_ns)));
+    run_without_gpu_until(&process, now_);
     std::optional<size_t> chosen;
     if (resumed_ns >= slice_ends_ns) {
       refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
              " ns are over before the blocks of a process can go on");
     }
-    live_until(nullptr, process.comes_until_ns(resumed_ns));
-    process.go_on(resumed_ns);
+    run_without_gpu_until(nullptr, process.issued_by_ns(resumed_ns));
+    process.resume(resumed_ns);
     for (;;) {
       const int64_t next_ns = process.next_ns();
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
       if (waits) {
-        slice_ends_ns = renewed(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
+        slice_ends_ns =
+            extended_slice_end_ns(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
       }
       // Work issued from then on reaches the GPU after the other process's.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.back_off();
@@ -224,9 +223,9 @@ class Round {
       }
       const bool busy = process.busy();
       const int64_t until_ns = busy ? std::max(slice_ends_ns, other_ns) : other_ns;
-      live_until(&process, std::min(next_ns, until_ns));
+      run_without_gpu_until(&process, std::min(next_ns, until_ns));
       if (next_ns == kNever || next_ns > until_ns) {
-        if (busy || process.goes_unnoticed()) now_ = std::max(now_, until_ns);
+        if (busy || process.is_deferred()) now_ = std::max(now_, until_ns);
         break;
       }
       now_ = std::max(now_, next_ns);
@@ -252,24 +251,24 @@ class Round {
       for (const Process& each : processes_) {
         if (&each != but) wanted_ns = std::min(wanted_ns, each.wants_ns());
       }
-      Process* const next = next_to_live(but);
+      Process* const next = first_without_gpu(but);
       if (next == nullptr) return wanted_ns;
       const int64_t next_ns = next->next_without_gpu_ns();
       if (next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
-      next->live();
+      next->step_without_gpu();
     }
   }
 
   // Simulates the hosts and copies of all processes but one until then, in the order of time.
-  void live_until(const Process* const but, const int64_t until_ns) {
-    for (Process* next = next_to_live(but); next != nullptr; next = next_to_live(but)) {
+  void run_without_gpu_until(const Process* const but, const int64_t until_ns) {
+    for (Process* next = first_without_gpu(but); next != nullptr; next = first_without_gpu(but)) {
       if (next->next_without_gpu_ns() > until_ns) return;
-      next->live();
+      next->step_without_gpu();
     }
   }
 
   // Returns the process without the GPU whose next instant is the earliest.
-  Process* next_to_live(const Process* const but) {
+  Process* first_without_gpu(const Process* const but) {
     Process* next = nullptr;
     int64_t next_ns = kNever;
     for (Process& each : processes_) {
@@ -292,7 +291,7 @@ ProcessTimelines predict_processes(const Model& model,
                                    const std::span<const Sequence* const> programs,
                                    const InitialState state, std::vector<HostCalls> calls,
                                    const std::optional<size_t> last) {
-  return Round(model, programs, state, std::move(calls)).run(last);
+  return RoundRobin(model, programs, state, std::move(calls)).run(last);
 }
 
 }  // namespace tbsched

@@ -91,7 +91,7 @@ bool RoomProof::finds_room_while_some_wait(Held held) {
     if (any && !model_.order().on_own_sms) return false;
     held_ = std::move(held);
     Result result = finds_room_with(Gaps::counted);
-    if (result == Result::gaps_matter) result = finds_room_with(Gaps::looked_at);
+    if (result == Result::gaps_matter) result = finds_room_with(Gaps::located);
     return result == Result::proved;
   }
   const WaitingLaunch& own = query_.entering[held.size()];
@@ -100,7 +100,7 @@ bool RoomProof::finds_room_while_some_wait(Held held) {
   for (size_t stage = own.from; stage < stages; ++stage) {
     if (!blocking_order_.is_behind(own.launch, query_.launch_at(stage))) continue;
     held.back()[stage] = true;
-    if (come_later(own, held.back(), stage)) continue;
+    if (could_arrive_later(own, held.back(), stage)) continue;
     if (!finds_room_while_some_wait(held)) return false;
   }
   return true;
@@ -108,8 +108,8 @@ bool RoomProof::finds_room_while_some_wait(Held held) {
 
 // Returns whether the arrivals that are held up, up to this one, take nothing until then. They
 // could as well arrive later or never, which is checked, too.
-bool RoomProof::come_later(const WaitingLaunch& own, const std::vector<bool>& held,
-                           const size_t stage) const {
+bool RoomProof::could_arrive_later(const WaitingLaunch& own, const std::vector<bool>& held,
+                                   const size_t stage) const {
   if (query_.is_last(stage)) return false;
   for (size_t k = 0; k <= stage; ++k) {
     if (!held[k]) continue;

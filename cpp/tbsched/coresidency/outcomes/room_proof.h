@@ -56,7 +56,8 @@ class RoomProof {
   void ask(const std::vector<Arrival>& coming, int32_t last);
   void add_entering(int32_t launch, int32_t waiting, size_t from, size_t place);
   bool finds_room_while_some_wait(Held held);
-  bool come_later(const WaitingLaunch& own, const std::vector<bool>& held, size_t stage) const;
+  bool could_arrive_later(const WaitingLaunch& own, const std::vector<bool>& held,
+                          size_t stage) const;
   Result finds_room_with(Gaps gaps);
   OutcomeProgram::Stage stage_of(int32_t launch, bool waits) const;
   bool is_quiet(int32_t sm) const;

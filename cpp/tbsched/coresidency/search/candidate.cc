@@ -107,18 +107,18 @@ class Planner {
   // While blocks of background kernels wait, makes room for them on one SM after the other. They
   // leave again.
   void pass_through(ToDo& to_do) {
-    std::map<int32_t, size_t> came;  // blocks of each background kernel that have been placed
+    std::map<int32_t, size_t> arrived;  // blocks of each background kernel that have been placed
     for (const auto& [launch, number] : number_) {
-      if (!in_group_[launch]) came[launch] = sms_of(launch).size();
+      if (!in_group_[launch]) arrived[launch] = sms_of(launch).size();
     }
     const auto waits = [&](const auto& each) {
       return occupancy_.launches()[number_.at(each.first)].waiting > 0;
     };
-    while (!to_do.empty() && std::ranges::any_of(came, waits)) {
+    while (!to_do.empty() && std::ranges::any_of(arrived, waits)) {
       ToDo one;
       one.insert(to_do.extract(to_do.begin()));
       play(std::move(one));
-      for (auto& [launch, blocks] : came) {
+      for (auto& [launch, blocks] : arrived) {
         while (blocks < sms_of(launch).size()) {
           Blocks leaving;
           for (; blocks < sms_of(launch).size(); ++blocks) {

@@ -130,7 +130,7 @@ class Search {
       if (may_arrive(launch) && (rest > 1 || may_be_stranded(launch, some_have_just_left()))) {
         arrive(launch, length);
       }
-      if (may_leave_now && may_leave(launch) && leaving_matters()) leave(launch, length);
+      if (may_leave_now && may_leave(launch) && leaving_may_strand()) leave(launch, length);
     }
   }
 
@@ -183,14 +183,14 @@ class Search {
   bool may_arrive(const size_t launch) const {
     if (arrived_[launch]) return false;
     for (size_t other = 0; other < launch; ++other) {
-      if (!arrived_[other] && twins(other, launch)) return false;
+      if (!arrived_[other] && are_equal(other, launch)) return false;
     }
     return std::ranges::all_of(after_, [&](const auto& pair) {
       return std::cmp_not_equal(pair[1], launch) || arrived_[pair[0]];
     });
   }
 
-  bool twins(const size_t a, const size_t b) const {
+  bool are_equal(const size_t a, const size_t b) const {
     const auto tied = [&](const size_t launch) {
       return std::ranges::any_of(after_, [&](const auto& pair) {
         return std::cmp_equal(pair[0], launch) || std::cmp_equal(pair[1], launch);
@@ -228,7 +228,7 @@ class Search {
 
   // Returns whether blocks that leave now may strand a later launch. They cannot if too few SMs can
   // be full, whichever blocks stay.
-  bool leaving_matters() {
+  bool leaving_may_strand() {
     if (!std::ranges::all_of(steps_, [](const Step& step) { return step.leaving.empty(); })) {
       return true;
     }
@@ -293,7 +293,7 @@ class Search {
           return --steps_left_ >= 0 && !deadline_.is_over();
         },
         [&](const std::vector<Arrival>& coming, const int32_t launch) {
-          return !may_come(order, coming, launch) ||
+          return !is_allowed_order(order, coming, launch) ||
                  proved_.finds_room(state, arrived, coming, launch,
                                     [&] { return room_proof.finds_room(coming, launch); });
         });
@@ -310,8 +310,8 @@ class Search {
   }
 
   // Returns whether the program may launch them in this order.
-  bool may_come(const std::vector<int32_t>& order, const std::vector<Arrival>& coming,
-                const int32_t last) const {
+  bool is_allowed_order(const std::vector<int32_t>& order, const std::vector<Arrival>& coming,
+                        const int32_t last) const {
     std::vector<int32_t> all = order;
     std::ranges::transform(coming, std::back_inserter(all), &Arrival::launch);
     all.push_back(last);

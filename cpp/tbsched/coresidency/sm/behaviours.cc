@@ -41,14 +41,14 @@ Entrants entrants_of(const std::vector<const WaitingLaunch*>& entering) {
 }  // namespace
 
 Behaviours::Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
-                       const Query& asked, SmStates& states, Budget& budget)
+                       const Query& query, SmStates& states, Budget& budget)
     : demands_(demands),
       places_(places),
-      query_(asked),
+      query_(query),
       states_(states),
       budget_(budget),
-      falls_only_when_idle_(gains_by_leaving(device, demands[asked.last])),
-      room_when_idle_(room_when_idle(demands[asked.last], device)) {}
+      room_falls_only_when_idle_(gains_by_leaving(device, demands[query.last])),
+      room_when_idle_(room_when_idle(demands[query.last], device)) {}
 
 Behaviours::Key Behaviours::key(const int32_t state, const size_t stage, const int32_t role) {
   return static_cast<Key>(static_cast<uint32_t>(state)) << 32U | static_cast<Key>(stage) << 24U |
@@ -82,18 +82,18 @@ int32_t Behaviours::successors(int32_t state, const size_t stage, const int32_t 
   if (!may_be_taken(stage, roles_[role])) state = kNoState;
   const auto known = known_successors_.find(key(state, stage, role));
   if (known != known_successors_.end()) return known->second;
-  const int32_t found = all_successors_.of(look(state, stage, role));
+  const int32_t found = all_successors_.of(explore(state, stage, role));
   known_successors_.emplace(key(state, stage, role), found);
   return found;
 }
 
-Successors Behaviours::look(const int32_t state, const size_t stage, const int32_t role) {
+Successors Behaviours::explore(const int32_t state, const size_t stage, const int32_t role) {
   const SmRole& own = roles_[role];
   if (state == kNoState || !may_leave(stage, own)) return now(state, stage, role, 0);
   const Barred barred = barred_anyway(stage, own);
   const std::vector<const WaitingLaunch*> some = entering(stage, own);
-  if (!some.empty()) return look_where_some_enter(state, stage, role, some);
-  if (query_.is_last(stage) && falls_only_when_idle_) {
+  if (!some.empty()) return explore_entering(state, stage, role, some);
+  if (query_.is_last(stage) && room_falls_only_when_idle_) {
     const int32_t room = rooms(state, query_.last).least;
     const bool falls = room > room_when_idle_ && states_.may_become_idle(state);
     Ready ready;
@@ -109,10 +109,9 @@ Successors Behaviours::look(const int32_t state, const size_t stage, const int32
   return shortened(std::move(found));
 }
 
-Successors Behaviours::look_where_some_enter(const int32_t state, const size_t stage,
-                                             const int32_t role,
-                                             const std::vector<const WaitingLaunch*>& entering) {
-  if (query_.is_last(stage)) return look_at_the_end(state, stage, role, entering);
+Successors Behaviours::explore_entering(const int32_t state, const size_t stage, const int32_t role,
+                                        const std::vector<const WaitingLaunch*>& entering) {
+  if (query_.is_last(stage)) return explore_last_stage(state, stage, role, entering);
   Successors found;
   const Barred anyway = barred_anyway(stage, roles_[role]);
   const SmStates::AllReached all = states_.reached(state, entrants_of(entering));
@@ -130,14 +129,15 @@ Successors Behaviours::look_where_some_enter(const int32_t state, const size_t s
   return shortened(std::move(found));
 }
 
-// As look_where_some_enter() for the last stage: there are few ways to be ready, but many states
+// As explore_entering() for the last stage: there are few ways to be ready, but many states
 // lead to them.
-Successors Behaviours::look_at_the_end(const int32_t state, const size_t stage, const int32_t role,
-                                       const std::vector<const WaitingLaunch*>& entering) {
+Successors Behaviours::explore_last_stage(const int32_t state, const size_t stage,
+                                          const int32_t role,
+                                          const std::vector<const WaitingLaunch*>& entering) {
   const auto ready = [this, stage, role](const int32_t at) {
     return readies_of(at, stage, role).front();
   };
-  const auto at = at_the_end_.try_emplace(role, states_, budget_, entrants_of(entering), ready);
+  const auto at = last_stage_.try_emplace(role, states_, budget_, entrants_of(entering), ready);
   const Barred anyway = barred_anyway(stage, roles_[role]);
   Successors found;
   for (const FewestWay& way : at.first->second.of(state)) {

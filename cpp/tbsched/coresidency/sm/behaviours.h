@@ -80,7 +80,7 @@ class Behaviours {
  public:
   // The arguments outlive it.
   Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
-             const Query& asked, SmStates& states, Budget& budget);
+             const Query& query, SmStates& states, Budget& budget);
 
   int32_t role(SmRole role) { return roles_.of(std::move(role)); }
   // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
@@ -104,13 +104,13 @@ class Behaviours {
   bool may_be_taken(size_t stage, const SmRole& role) const;
   bool may_leave(size_t stage, const SmRole& role) const;
   std::vector<const WaitingLaunch*> entering(size_t stage, const SmRole& role) const;
-  Successors look(int32_t state, size_t stage, int32_t role);
+  Successors explore(int32_t state, size_t stage, int32_t role);
   Successors now(int32_t state, size_t stage, int32_t role, Barred barred);
   Barred barred_anyway(size_t stage, const SmRole& role) const;
-  Successors look_where_some_enter(int32_t state, size_t stage, int32_t role,
-                                   const std::vector<const WaitingLaunch*>& entering);
-  Successors look_at_the_end(int32_t state, size_t stage, int32_t role,
-                             const std::vector<const WaitingLaunch*>& entering);
+  Successors explore_entering(int32_t state, size_t stage, int32_t role,
+                              const std::vector<const WaitingLaunch*>& entering);
+  Successors explore_last_stage(int32_t state, size_t stage, int32_t role,
+                                const std::vector<const WaitingLaunch*>& entering);
   const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);
   RoomRange rooms(int32_t state, int32_t launch);
 
@@ -119,14 +119,14 @@ class Behaviours {
   const Query& query_;
   SmStates& states_;
   Budget& budget_;
-  bool falls_only_when_idle_;  // room for the last launch falls only when the SM becomes idle
-  int32_t room_when_idle_;     // for the last launch
+  bool room_falls_only_when_idle_;  // room for the last launch falls only when the SM becomes idle
+  int32_t room_when_idle_;          // for the last launch
   Numbered<SmRole> roles_;
   Numbered<Successors> all_successors_;
   Numbered<Ready> readies_;
   std::unordered_map<Key, int32_t> known_successors_;
   std::unordered_map<Key, std::vector<int32_t>> known_readies_;
-  std::map<int32_t, FewestEntered> at_the_end_;  // by role
+  std::map<int32_t, FewestEntered> last_stage_;  // by role
   bool gaps_matter_ = false;
 };
 

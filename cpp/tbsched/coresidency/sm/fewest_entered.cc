@@ -8,7 +8,7 @@ namespace tbsched {
 namespace {
 
 constexpr size_t kMostFresh = 200'000;
-constexpr int64_t kStepsOfLook = 4;
+constexpr int64_t kStatesPerStep = 4;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
 FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
                                             const size_t entrant) {
   Fewest found(fresh.states.size(), {kNever, kNever});
-  budget_.spend(1 + std::ssize(found) / kStepsOfLook);
+  budget_.spend(1 + std::ssize(found) / kStatesPerStep);
   std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by number of entered blocks
   const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
     int32_t& own = found[state][is_barred ? 1 : 0];
@@ -97,7 +97,7 @@ FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t re
   };
   const auto step_back = [&](const std::vector<Step>& steps, const bool is_barred,
                              const int32_t entered) {
-    budget_.spend(1 + std::ssize(steps) / kStepsOfLook);
+    budget_.spend(1 + std::ssize(steps) / kStatesPerStep);
     for (const Step& step : steps) {
       const bool is_own = std::cmp_equal(step.entrant, entrant);
       reach(step.from, is_barred && !is_own, entered + (is_own ? 1 : 0));

@@ -16,12 +16,12 @@ constexpr int64_t kMostReserved = 1 << 30;  // in bytes, for all launches
 void MemoryGaps::reserve(const int64_t bytes) {
   const auto more = static_cast<int32_t>(std::min(kMostReserved - reserved_, bytes));
   reserved_ += more;
-  came_ += more;
+  arrived_bytes_ += more;
 }
 
 void MemoryGaps::commit(const int32_t bytes, const int32_t configured) {
   enter(bytes, configured);
-  came_ += bytes;
+  arrived_bytes_ += bytes;
 }
 
 void MemoryGaps::enter(const int32_t bytes, const int32_t configured) {
@@ -39,7 +39,7 @@ void MemoryGaps::leave(const int32_t bytes, const int32_t configured) {
   if (blocks_ == 0) {
     const int32_t reserved = reserved_;
     *this = MemoryGaps{};
-    came_ = reserved;
+    arrived_bytes_ = reserved;
     reserved_ = reserved;
     return;
   }
@@ -56,7 +56,8 @@ int32_t MemoryGaps::sure(const int32_t bytes, const int32_t configured, const in
   const int32_t wasted =
       bytes - (size_ > 0 ? std::gcd(size_, bytes) : unit);  // upper bound, per gap
   const int64_t free = configured - taken_ - int64_t{gaps_ - 1} * wasted;
-  return std::max(sure_pieces(bytes, free, 1, unit), std::max(0, configured - came_) / bytes);
+  return std::max(sure_pieces(bytes, free, 1, unit),
+                  std::max(0, configured - arrived_bytes_) / bytes);
 }
 
 }  // namespace tbsched

@@ -29,7 +29,7 @@ class MemoryGaps {
   // Returns a key: objects with equal keys behave alike. Before the first block it has only the
   // reserved bytes.
   std::array<int32_t, 4> key(const int32_t configured) const {
-    return {gaps_, size_, std::min(came_, configured), reserved_};
+    return {gaps_, size_, std::min(arrived_bytes_, configured), reserved_};
   }
 
  private:
@@ -44,8 +44,8 @@ class MemoryGaps {
   int32_t size_ = kNone;  // size of the blocks that entered or left since the first one left
   // Upper bound in bytes of all blocks that arrived since the SM was idle, or may arrive. The first
   // gap has lost at most this.
-  int32_t came_ = 0;
-  int32_t reserved_ = 0;  // of came_
+  int32_t arrived_bytes_ = 0;
+  int32_t reserved_ = 0;  // of arrived_bytes_
 };
 
 }  // namespace tbsched

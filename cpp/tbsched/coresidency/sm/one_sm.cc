@@ -18,7 +18,7 @@ OneSm::OneSm(const Device& device, const std::vector<Demand>& demands, const Gap
       is_pooled_(device.spec.mechanisms.shared_memory == Layout::pooled),
       unit_(memory_unit(demands)),
       state_(device.empty_sm),
-      came_(demands.size()) {}
+      arrived_(demands.size()) {}
 
 bool OneSm::has_only(const std::vector<int32_t>& launches) const {
   return std::ranges::all_of(blocks_, [&](const Block& block) {
@@ -35,8 +35,8 @@ RoomRange OneSm::rooms(const int32_t launch) const {
   const Demand& demand = (*demands_)[launch];
   const std::optional<int32_t> configured = configured_for(demand);
   if (!configured) return {0, 0};
-  const int32_t room = state_.room(device_->spec, seen(demand), *configured).blocks;
-  if (gaps_ == Gaps::looked_at) return {room, room};
+  const int32_t room = state_.room(device_->spec, as_counted(demand), *configured).blocks;
+  if (gaps_ == Gaps::located) return {room, room};
   return rooms_in_memory(demand, *configured, room);
 }
 
@@ -48,7 +48,7 @@ std::vector<int32_t> OneSm::may_enter(const int32_t launch) const {
   std::vector<int32_t> found;
   std::ranges::copy_if(ways, std::back_inserter(found), [&](const int32_t configured) {
     return memory_.taken() + demand.shared_memory <= configured &&
-           state_.room(device_->spec, seen(demand), configured).blocks > 0;
+           state_.room(device_->spec, as_counted(demand), configured).blocks > 0;
   });
   return found;
 }
@@ -72,8 +72,8 @@ void OneSm::add(const int32_t launch, const int32_t configured) {
   const Demand& demand = (*demands_)[launch];
   configured_ = configured;
   Footprint footprint{.sm = 0, .owner = next_owner_++, .blocks = 1};
-  state_.commit(device_->spec, seen(demand), configured, footprint);
-  blocks_.push_back({launch, came_[launch]++, footprint});
+  state_.commit(device_->spec, as_counted(demand), configured, footprint);
+  blocks_.push_back({launch, arrived_[launch]++, footprint});
 }
 
 // Processing blocks are interchangeable apart from their turn.
@@ -111,7 +111,7 @@ std::vector<int32_t> OneSm::distinct(const int32_t launch) const {
 void OneSm::leave(const int32_t launch, const int32_t number) {
   const auto block = std::ranges::find_if(
       blocks_, [&](const Block& each) { return each.launch == launch && each.number == number; });
-  state_.release(seen((*demands_)[launch]), block->footprint);
+  state_.release(as_counted((*demands_)[launch]), block->footprint);
   blocks_.erase(block);
   memory_.leave((*demands_)[launch].shared_memory, *configured_);
 }
@@ -148,7 +148,7 @@ RoomRange OneSm::rooms_in_memory(const Demand& demand, const int32_t configured,
   return {std::min(most, memory_.sure(size, configured, std::gcd(unit_, configured))), most};
 }
 
-Demand OneSm::seen(const Demand& demand) const {
+Demand OneSm::as_counted(const Demand& demand) const {
   Demand found = demand;
   if (gaps_ == Gaps::counted) found.shared_memory = 0;
   return found;

@@ -16,7 +16,7 @@ namespace tbsched {
 
 // Where blocks have left, gaps in shared memory may have to be located: then it matters which of
 // two otherwise equal blocks leaves. That is rare, and takes long.
-enum class Gaps : uint8_t { counted, looked_at };
+enum class Gaps : uint8_t { counted, located };
 
 // Bounds on the number of blocks for which there is room. They differ only if gaps are counted and
 // matter.
@@ -62,7 +62,7 @@ class OneSm {
   std::optional<int32_t> configured_for(const Demand& demand) const;
   RoomRange rooms_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
   void add(int32_t launch, int32_t configured);
-  Demand seen(const Demand& demand) const;
+  Demand as_counted(const Demand& demand) const;
 
   const Device* device_;
   const std::vector<Demand>* demands_;
@@ -71,7 +71,7 @@ class OneSm {
   int32_t unit_;    // unit of shared memory
   SmState state_;   // without shared memory where gaps are counted
   std::vector<Block> blocks_;
-  std::vector<int32_t> came_;          // number of blocks of each launch that have arrived
+  std::vector<int32_t> arrived_;       // number of blocks of each launch that have arrived
   std::optional<int32_t> configured_;  // nullopt: it has always been idle
   MemoryGaps memory_;
   bool is_entered_ = false;

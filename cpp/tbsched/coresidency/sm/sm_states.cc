@@ -11,8 +11,8 @@ constexpr size_t kMostReached = 200'000;
 constexpr size_t kMostKept = 5'000;
 constexpr size_t kMostStates = 100'000;
 constexpr size_t kMostNodes = 400'000;  // of one question, of one or two KB each
-constexpr int64_t kLooksOfNew = 20;
-constexpr int64_t kLooksOfKnown = 10;
+constexpr int64_t kStepsOfNew = 20;
+constexpr int64_t kStepsOfKnown = 10;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void SmStates::forget_if_many() {
 int32_t SmStates::of(const OneSm& sm) {
   std::vector<int32_t> key = sm.key();
   const auto known = known_.find(key);
-  budget_.spend(known == known_.end() ? kLooksOfNew : kLooksOfKnown);
+  budget_.spend(known == known_.end() ? kStepsOfNew : kStepsOfKnown);
   if (known != known_.end()) return known->second;
   if (nodes_.size() == kMostNodes) throw BudgetExceeded{};
   const auto next = static_cast<int32_t>(nodes_.size());
@@ -102,11 +102,11 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
   const auto known = reached_.find(key);
   if (known != reached_.end()) return known->second;
   if (entrants.size() > kMostEntrants) throw BudgetExceeded{};
-  std::vector<Reached> found = look(state, entrants, 0);
+  std::vector<Reached> found = explore(state, entrants, 0);
   std::map<int32_t, size_t> number;
   for (size_t k = 0; k < found.size(); ++k) number.emplace(found[k].state, k);
   for (size_t counted = 1; counted < entrants.size(); ++counted) {
-    for (const Reached& way : look(state, entrants, counted)) {
+    for (const Reached& way : explore(state, entrants, counted)) {
       const auto at = number.find(way.state);
       if (at != number.end()) found[at->second].entered[counted] = way.entered[counted];
     }
@@ -118,8 +118,8 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
 }
 
 // Explores the states, minimising the number of entered blocks of one entrant.
-std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrants,
-                                    const size_t counted) {
+std::vector<Reached> SmStates::explore(const int32_t state, const Entrants& entrants,
+                                       const size_t counted) {
   std::vector<Reached> found;
   const bool is_apart = may_be_barred(entrants);
   std::set<std::pair<int32_t, bool>> known;
@@ -134,7 +134,7 @@ std::vector<Reached> SmStates::look(const int32_t state, const Entrants& entrant
     found.back().is_barred =
         is_apart && way.entered.front() == 0 && !admits(way.state, entrants.front().launch);
     const Node& node = left(way.state);
-    budget_.spend(kLooksOfKnown + std::ssize(node.after_leaving));
+    budget_.spend(kStepsOfKnown + std::ssize(node.after_leaving));
     for (size_t k = 0; k < node.after_leaving.size(); ++k) {
       open.push_front({.state = node.after_leaving[k],
                        .entered = way.entered,

@@ -92,7 +92,7 @@ class SmStates {
   };
   static constexpr int32_t kUnknown = -1;
   const Node& left(int32_t state);
-  std::vector<Reached> look(int32_t state, const Entrants& entrants, size_t counted);
+  std::vector<Reached> explore(int32_t state, const Entrants& entrants, size_t counted);
 
   const std::vector<int32_t>& leaving_;
   Budget& budget_;

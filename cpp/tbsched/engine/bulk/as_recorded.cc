@@ -40,7 +40,7 @@ std::vector<LaunchTrace> predict_as_recorded(const Model& model, const Sequence&
     Recorded race(final_smid, seed_of_sm);
     std::vector<LaunchTrace> launches = predict(model, sequence, state, race);
     const std::vector<int32_t> wrong = differing(launches, seen, sms);
-    if (wrong.empty() || !race.asked_chance()) return launches;
+    if (wrong.empty() || !race.used_seeds()) return launches;
     for (const int32_t sm : wrong) ++seed_of_sm[sm];
     if (attempt == 0) first = std::move(launches);
   }

@@ -10,7 +10,7 @@ namespace tbsched {
 
 // Returns a random number below the limit; 0 for seed 0.
 size_t Recorded::below(const size_t limit, const int32_t sm) {
-  asked_chance_ = asked_chance_ || limit > 1;
+  used_seeds_ = used_seeds_ || limit > 1;
   return seeds_[sm] == 0 ? 0 : random_of_sm_[sm]() / 64 % limit;
 }
 

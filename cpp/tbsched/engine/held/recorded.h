@@ -32,7 +32,7 @@ class Recorded final : public Race {
                                                 int32_t blocks) override;
   std::optional<Leaver> take(int32_t sm) override;
   // Whether the seeds have determined anything.
-  bool asked_chance() const { return asked_chance_; }
+  bool used_seeds() const { return used_seeds_; }
 
  private:
   size_t below(size_t limit, int32_t sm);
@@ -42,7 +42,7 @@ class Recorded final : public Race {
   std::vector<std::minstd_rand> random_of_sm_;
   std::vector<Leaver> leavers_;
   bool moved_ = false;  // since next()
-  bool asked_chance_ = false;
+  bool used_seeds_ = false;
   bool over_ = true;  // also if nothing more that was recorded can happen
 };
 

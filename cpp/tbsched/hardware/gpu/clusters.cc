@@ -42,7 +42,7 @@ void ClusterSearch::begin(const ClusterDomain& domain, const Demand& demand, con
   for (const std::vector<int32_t>& sms : domain.tpcs) {
     const Tpc tpc{candidates_.size(), candidates_.size() + sms.size()};
     for (const int32_t sm : sms) candidates_.push_back({sm, tpc.first, tpc.end});
-    look_at(tpc.first, tpc.end);
+    update_room(tpc.first, tpc.end);
     tpcs_.push_back(tpc);
   }
   sms_per_tpc_ = tpcs_.front().sms();
@@ -51,7 +51,8 @@ void ClusterSearch::begin(const ClusterDomain& domain, const Demand& demand, con
 }
 
 void ClusterSearch::next() {
-  for (const Candidate& candidate : chosen_) look_at(candidate.first_of_tpc, candidate.end_of_tpc);
+  for (const Candidate& candidate : chosen_)
+    update_room(candidate.first_of_tpc, candidate.end_of_tpc);
   find();
 }
 
@@ -100,7 +101,7 @@ void ClusterSearch::next_without_placing() {
 }
 
 // Examines a whole TPC, since its SMs may share a configuration.
-void ClusterSearch::look_at(const size_t first, const size_t end) {
+void ClusterSearch::update_room(const size_t first, const size_t end) {
   for (size_t k = first; k < end; ++k) {
     candidates_[k].room = room_on(candidates_[k].sm, *demand_, *gpu_);
   }
@@ -110,7 +111,7 @@ void ClusterSearch::look_at(const size_t first, const size_t end) {
 void ClusterSearch::compare_tpc(const size_t first, const size_t end) {
   const std::span tpc = std::span(candidates_).subspan(first, end - first);
   const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
-  for (Candidate& candidate : tpc) candidate.room_beside = least;
+  for (Candidate& candidate : tpc) candidate.least_room_of_tpc = least;
 }
 
 void ClusterSearch::choose_first_free(const size_t wanted) {
@@ -135,11 +136,11 @@ void ClusterSearch::choose_balanced(const size_t wanted) {
 }
 
 void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
-  const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].room_beside; };
+  const auto room = [&](const Tpc& tpc) { return candidates_[tpc.first].least_room_of_tpc; };
   // The order among equals is part of the key: a stable sort would allocate memory. The order of
   // the rest does not matter.
-  const auto looked_at = static_cast<ptrdiff_t>(std::min(tpcs_.size(), wanted / least_sms_ + 1));
-  std::ranges::partial_sort(tpcs_, tpcs_.begin() + looked_at, [&](const Tpc& a, const Tpc& b) {
+  const auto compared = static_cast<ptrdiff_t>(std::min(tpcs_.size(), wanted / least_sms_ + 1));
+  std::ranges::partial_sort(tpcs_, tpcs_.begin() + compared, [&](const Tpc& a, const Tpc& b) {
     return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);
   });
   size_t left = wanted;
@@ -160,8 +161,8 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   singles_.clear();
   std::for_each(single, tpcs_.end(), [&](const Tpc& tpc) { append(singles_, tpc); });
   std::ranges::sort(singles_, [](const Candidate& a, const Candidate& b) {
-    return std::tuple(b.room, b.room_beside < b.room, a.sm) <
-           std::tuple(a.room, a.room_beside < a.room, b.sm);
+    return std::tuple(b.room, b.least_room_of_tpc < b.room, a.sm) <
+           std::tuple(a.room, a.least_room_of_tpc < a.room, b.sm);
   });
   for (const Candidate& candidate : singles_) {
     if (candidate.room.blocks > 0 && chosen_.size() < wanted) chosen_.push_back(candidate);

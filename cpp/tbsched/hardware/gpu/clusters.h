@@ -60,8 +60,8 @@ class ClusterSearch {
     size_t first_of_tpc;  // among the candidates
     size_t end_of_tpc;
     ClusterRoom room = {};
-    ClusterRoom room_beside = {};  // the least room in its TPC
-    int32_t taken = 0;             // blocks of the cluster that is being chosen
+    ClusterRoom least_room_of_tpc = {};  // the least room in its TPC
+    int32_t taken = 0;                   // blocks of the cluster that is being chosen
   };
   struct Tpc {
     size_t first;  // index of its first candidate
@@ -72,7 +72,7 @@ class ClusterSearch {
 
   void next_without_placing();
   bool has_lost_evenly(std::span<const Candidate> before) const;
-  void look_at(size_t first, size_t end);
+  void update_room(size_t first, size_t end);
   void compare_tpc(size_t first, size_t end);
   void find();
   void choose_first_free(size_t wanted);

@@ -156,13 +156,14 @@ Split split_sms(const DeviceSpec& spec, const SplitRequest& request) {
 
 std::optional<std::vector<SmSet>> parts_of(const Partition& partition, const DeviceSpec& spec) {
   if (!partition.split) return std::nullopt;
-  const SplitRequest& asked = *partition.split;
-  const bool is_refused = asked.ignore_coscheduling && asked.max_cluster;
-  if (is_refused || asked.min_sms > spec.sms || spec.gpcs.empty() || spec.coscheduled_sms == 0) {
+  const SplitRequest& split_request = *partition.split;
+  const bool is_refused = split_request.ignore_coscheduling && split_request.max_cluster;
+  if (is_refused || split_request.min_sms > spec.sms || spec.gpcs.empty() ||
+      spec.coscheduled_sms == 0) {
     return std::nullopt;
   }
   if (!partition.group) return std::vector{set_of(partition.sms)};
-  Split split = split_sms(spec, asked);
+  Split split = split_sms(spec, split_request);
   if (std::cmp_greater_equal(*partition.group, split.groups.size())) return std::nullopt;
   SplitGroup& group = split.groups[*partition.group];
   if (group.sms != partition.sms) return std::nullopt;

@@ -21,7 +21,7 @@ void Rooms::ask(const GpuState& gpu, const Demand& demand) {
         const int32_t rank = rank_of_sm_[sm];
         --sms_with_[blocks_[rank]];
         --sms_limited_by_[static_cast<size_t>(limiters_[rank])];
-        look_at(gpu, sm);
+        update(gpu, sm);
       }
     }
     return;
@@ -29,16 +29,16 @@ void Rooms::ask(const GpuState& gpu, const Demand& demand) {
   demand_ = demand;
   held_ = gpu.held();
   changes_seen_ = gpu.changes();
-  look_at_all(gpu);
+  update_all(gpu);
 }
 
-void Rooms::look_at_all(const GpuState& gpu) {
+void Rooms::update_all(const GpuState& gpu) {
   untouched_.reset();
   sms_with_ = {};
   sms_limited_by_ = {};
   const auto sms = static_cast<int32_t>(rank_of_sm_.size());
   if (demand_->partition != nullptr || !gpu.untouched()) {
-    for (int32_t sm = 0; sm < sms; ++sm) look_at(gpu, sm);
+    for (int32_t sm = 0; sm < sms; ++sm) update(gpu, sm);
     return;
   }
   const Room room = gpu.room(0, *demand_);
@@ -49,7 +49,7 @@ void Rooms::look_at_all(const GpuState& gpu) {
   untouched_ = room;
 }
 
-void Rooms::look_at(const GpuState& gpu, const int32_t sm) {
+void Rooms::update(const GpuState& gpu, const int32_t sm) {
   const bool untouched = gpu.untouched(sm) && demand_->may_use(sm);
   const Room room = untouched && untouched_ ? *untouched_ : gpu.room(sm, *demand_);
   if (untouched) untouched_ = room;

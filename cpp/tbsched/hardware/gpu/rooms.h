@@ -39,8 +39,8 @@ class Rooms {
   Refusal commonest_limiter() const;
 
  private:
-  void look_at_all(const GpuState& gpu);
-  void look_at(const GpuState& gpu, int32_t sm);
+  void update_all(const GpuState& gpu);
+  void update(const GpuState& gpu, int32_t sm);
 
   const std::vector<int32_t>& rank_of_sm_;
   std::vector<uint8_t> blocks_;    // by rank

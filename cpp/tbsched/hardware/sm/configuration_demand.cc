@@ -36,13 +36,14 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   if (!launch.has_runtime) return {0, sizes.largest(), 0};
   if (!launch.carveout) {
     const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
-    int64_t asked = needed;
+    int64_t requested = needed;
     if (has_headroom && uses_none) {
-      asked = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+      requested = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
     } else if (has_headroom) {
-      asked = hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm);
+      requested = hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm);
     }
-    return {sizes.that_holds(needed), sizes.largest(), sizes.that_holds(std::max(needed, asked))};
+    return {sizes.that_holds(needed), sizes.largest(),
+            sizes.that_holds(std::max(needed, requested))};
   }
 
   // The carveout counts the memory that blocks use themselves; the reserve for as many blocks as
@@ -50,13 +51,13 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   // requested size.
   const int64_t carveout = int64_t{sizes.largest()} * *launch.carveout / 100;
   const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, carveout));
-  int64_t asked = plain;
+  int64_t requested = plain;
   if (has_headroom && uses_none) {
-    asked = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+    requested = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
   } else if (has_headroom) {
-    asked = hopper_headroom::with_carveout(carveout, own, shared_memory);
+    requested = hopper_headroom::with_carveout(carveout, own, shared_memory);
   }
-  const int32_t target = sizes.that_holds(std::max(int64_t{plain}, asked));
+  const int32_t target = sizes.that_holds(std::max(int64_t{plain}, requested));
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));
   const int32_t minimum =
       spec.mechanisms.carveout_counts_blocks ? sizes.that_holds(blocks * shared_memory) : plain;

@@ -110,7 +110,7 @@ class Hopper final : public Policy {
         search_turns_(tables.search_turns),
         levels_(tables.ranks),
         next_gpc_(state.components[kFirstGpc]),
-        singleton_turns_(groups_.singletons, first_asked(state.components[kFirstSingleton])),
+        singleton_turns_(groups_.singletons, first_polled(state.components[kFirstSingleton])),
         turns_of_clusters_alone_(singleton_turns_),
         shares_turns_(tables.shares_turns),
         chosen_(groups_.positions.size()),
@@ -179,13 +179,13 @@ class Hopper final : public Policy {
     set_turns_of_singletons(singles);
     const auto wants = [&](const int32_t tpc) { return turns_of_singleton_[tpc] > 0; };
     if (any_singleton_left()) {
-      singleton_turns_.ask_one(wants);  // the first turn is lost
+      singleton_turns_.poll_one(wants);  // the first turn is lost
     } else {
       next_gpc();
     }
     size_t done = 0;
     while (any_singleton_left()) {
-      const int32_t tpc = singleton_turns_.ask_one(wants);
+      const int32_t tpc = singleton_turns_.poll_one(wants);
       --turns_of_singleton_[tpc];
       for (size_t i = 0; i < singles.size(); ++i) {
         if (groups_.singleton_of_position[i] != tpc || singles[i] == 0) continue;
@@ -207,7 +207,7 @@ class Hopper final : public Policy {
       for (const Cluster& cluster : pass) cluster_of_domain_[cluster.domain] = &cluster;
       for (const Cluster& cluster : pass) {
         const bool single = std::cmp_less(cluster.domain, groups_.singletons);
-        const int32_t domain = single ? cluster_turns().ask_one(wants)
+        const int32_t domain = single ? cluster_turns().poll_one(wants)
                                       : groups_.singletons + next_gpc([&](const int32_t gpc) {
                                           return wants(groups_.singletons + gpc);
                                         });
@@ -224,7 +224,7 @@ class Hopper final : public Policy {
 
   // Returns the TPC that is polled first. The state names the TPC whose pair hands out first; the
   // turn of the other pair is lost.
-  int32_t first_asked(const int32_t first_to_hand_out) const {
+  int32_t first_polled(const int32_t first_to_hand_out) const {
     const int32_t tpcs = groups_.singletons;
     return tpcs == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % tpcs;
   }
@@ -266,7 +266,7 @@ class Hopper final : public Policy {
     const size_t blocks = choose_sms(k);
     set_turns_of_singletons(levels_.level(k).subspan(groups_.begins[gpcs_]));
     for (bool opening = k == 0; any_singleton_left(); opening = false) {
-      std::ranges::copy(singleton_turns_.ask_all(turns_of_singleton_, opening),
+      std::ranges::copy(singleton_turns_.poll_all(turns_of_singleton_, opening),
                         std::back_inserter(pair_turns_));
       for (int32_t& left : turns_of_singleton_) left = std::max(0, left - 1);
     }

@@ -38,8 +38,8 @@ std::vector<int32_t> search_turns(const Topology& topology,
     if (gpc < 0) {
       turns[sm] = kTurnsOutsideGpcs[std::min(singletons++, kTurnsOutsideGpcs.size() - 1)];
     } else {
-      const int32_t looked_at = (sm % 2 * rows + row[sm]) * gpcs + gpc;
-      turns[sm] = kTurnsToGpcs + (looked_at + kPerTurn - 1) / kPerTurn;
+      const int32_t searched = (sm % 2 * rows + row[sm]) * gpcs + gpc;
+      turns[sm] = kTurnsToGpcs + (searched + kPerTurn - 1) / kPerTurn;
     }
   }
   return turns;

@@ -4,8 +4,8 @@
 
 namespace tbsched {
 
-std::span<const int32_t> SingletonTurns::ask_all(const std::span<const int32_t> left,
-                                                 const bool opening) {
+std::span<const int32_t> SingletonTurns::poll_all(const std::span<const int32_t> left,
+                                                  const bool opening) {
   order_.clear();
   pair_wants_.assign(pairs(), 0);
   for (int32_t tpc = 0; tpc < tpcs_; ++tpc) {
@@ -15,7 +15,7 @@ std::span<const int32_t> SingletonTurns::ask_all(const std::span<const int32_t> 
   if (opening) {
     open(left, alone);
   } else {
-    go_on(left, alone);
+    resume(left, alone);
   }
   return order_;
 }
@@ -28,21 +28,21 @@ void SingletonTurns::open(const std::span<const int32_t> left, const bool alone)
   while (!wants_from(next_)) next_ = after(next_);
   if (!alone) next_ = std::min(next_ ^ 1, tpcs_ - 1);
 
-  unasked_.assign(pairs(), 0);
-  for (int32_t tpc = 0; tpc < tpcs_; ++tpc) ++unasked_[pair_of(tpc)];
-  last_asked_.assign(pairs(), 0);
-  for (int32_t asked = 0; asked < tpcs_; ++asked) {
-    const int32_t tpc = (next_ + asked) % tpcs_;
+  unpolled_.assign(pairs(), 0);
+  for (int32_t tpc = 0; tpc < tpcs_; ++tpc) ++unpolled_[pair_of(tpc)];
+  last_polled_.assign(pairs(), 0);
+  for (int32_t polled = 0; polled < tpcs_; ++polled) {
+    const int32_t tpc = (next_ + polled) % tpcs_;
     const int32_t pair = pair_of(tpc);
-    if (left[tpc] > 0) last_asked_[pair] = tpc;
-    if (--unasked_[pair] == 0 && pair_wants_[pair] != 0) order_.push_back(pair);
+    if (left[tpc] > 0) last_polled_[pair] = tpc;
+    if (--unpolled_[pair] == 0 && pair_wants_[pair] != 0) order_.push_back(pair);
   }
-  next_ = after(last_asked_[order_.back()]);
+  next_ = after(last_polled_[order_.back()]);
 }
 
 // The first TPC of a pair takes a turn for both. The second one does if the pointer is there and no
 // other pair wants a turn.
-void SingletonTurns::go_on(const std::span<const int32_t> left, const bool alone) {
+void SingletonTurns::resume(const std::span<const int32_t> left, const bool alone) {
   if (alone && is_second(next_) && left[next_] > 0) {
     order_.push_back(pair_of(next_));
     next_ = after(next_);

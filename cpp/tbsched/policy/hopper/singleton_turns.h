@@ -25,11 +25,11 @@ class SingletonTurns {
   // a pair has its turn when both of its TPCs have been polled. `left`: how many blocks each TPC
   // has; a TPC with blocks wants a turn. `opening`: whether the launch begins with these turns. The
   // result is valid until the next call.
-  std::span<const int32_t> ask_all(std::span<const int32_t> left, bool opening);
+  std::span<const int32_t> poll_all(std::span<const int32_t> left, bool opening);
 
   // Returns the next TPC that wants a cluster; one must.
   template <typename Wants>
-  int32_t ask_one(const Wants& wants) {
+  int32_t poll_one(const Wants& wants) {
     while (!wants(next_)) next_ = after(next_);
     return std::exchange(next_, after(next_));
   }
@@ -39,15 +39,15 @@ class SingletonTurns {
   static bool is_second(const int32_t tpc) { return tpc % kTpcsPerPair != 0; }
   int32_t after(const int32_t tpc) const { return (tpc + 1) % tpcs_; }
   void open(std::span<const int32_t> left, bool alone);
-  void go_on(std::span<const int32_t> left, bool alone);
+  void resume(std::span<const int32_t> left, bool alone);
 
   int32_t tpcs_;
   int32_t next_;
 
-  // Temporary values of ask_all(), by pair.
+  // Temporary values of poll_all(), by pair.
   std::vector<uint8_t> pair_wants_;
-  std::vector<int32_t> unasked_;
-  std::vector<int32_t> last_asked_;
+  std::vector<int32_t> unpolled_;
+  std::vector<int32_t> last_polled_;
   std::vector<int32_t> order_;
 };
 

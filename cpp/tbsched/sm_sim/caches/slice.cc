@@ -24,8 +24,8 @@ void Slice::arrive(const Event& request) {
 void Slice::serve(const int64_t tick) {
   while (!waiting_.empty()) {
     if (tick < free_) {
-      if (asked_ < free_) {
-        asked_ = free_;
+      if (next_serve_ < free_) {
+        next_serve_ = free_;
         memory_.events.push({.tick = free_, .to = number_, .what = Happening::serve});
       }
       return;

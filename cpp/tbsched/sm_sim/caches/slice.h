@@ -53,8 +53,8 @@ class Slice {
   Cache cache_;
   Mshrs<std::vector<Waiter>> missing_;
   std::deque<Waiting> waiting_;
-  int64_t free_ = 0;    // when the next line can be served
-  int64_t asked_ = -1;  // when it next serves its queue
+  int64_t free_ = 0;         // when the next line can be served
+  int64_t next_serve_ = -1;  // when it next serves its queue
   int64_t delay_;
   int32_t number_;
   bool perfect_;

@@ -120,7 +120,7 @@ void Core::issue(const int64_t tick) {
     }
     execute(tick, warp);
   }
-  look_again(tick);
+  schedule_next_issue(tick);
 }
 
 // Makes the warps ready that have left the pipeline since the last call.
@@ -373,7 +373,7 @@ void Core::retire(const int64_t tick, Warps warps) {
 }
 
 // Schedules the next slot in which something can happen.
-void Core::look_again(const int64_t tick) {
+void Core::schedule_next_issue(const int64_t tick) {
   const int64_t slot = tick / chip_.clocks.slot;
   last_slot_ = slot;
   next_slot_ = -1;

@@ -99,7 +99,7 @@ class Core {
   Warps to_replay(Warps stalled) const;
   void make_ready(int64_t tick, Warps warps);
   void retire(int64_t tick, Warps warps);
-  void look_again(int64_t tick);
+  void schedule_next_issue(int64_t tick);
   void ask_for(int64_t slot);
   void count_idle(int64_t tick);
 
