@@ -10,7 +10,7 @@ namespace tbsched::cuda {
 // What a block does besides waiting.
 enum class ProbeKind : uint8_t {
   plain,      // nothing
-  dependent,  // triggers, or waits for what comes before in its stream
+  dependent,  // triggers, or waits for the work before it in its stream
   meeting,    // waits for the blocks that it meets
 };
 

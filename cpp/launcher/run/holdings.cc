@@ -26,7 +26,7 @@ bool Holdings::drained() {
     const CurrentContext current(context);
     idle = all_done(context.driver(), resources->workers, resources->plan);
   } catch (const CudaFailure&) {
-    // It is not known.
+    // Whether blocks still run is not known.
   }
   return idle;
 }

@@ -1,5 +1,5 @@
 // What one SM can hold, and with which blocks it may be full, whichever launches arrived and left.
-// Where that depends on the order of arrival or on who has left, the worst case counts.
+// Where that depends on the order of arrival or on which launches have left, the worst case counts.
 #pragma once
 
 #include <cstdint>

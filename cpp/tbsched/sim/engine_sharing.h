@@ -6,7 +6,7 @@
 // The rules:
 //   1. A process has the engine from the begin of a copy until none of its copies follows, for a
 //      slice at most, if another process wants it.
-//   2. Turns go round in the order in which processes came.
+//   2. Processes take turns in the order in which they began to want the engine.
 //   3. A copy that is not stopped takes as long as without sharing.
 // Source: traces processes; docs/explanation/processes.md.
 #pragma once

@@ -277,7 +277,7 @@ std::vector<int32_t> GpuWork::take_ended_waits() {
   return std::exchange(ended_waits_, {});
 }
 
-// -- what goes on --------------------------------------------------------------------------------
+// -- progress of operations ----------------------------------------------------------------------
 
 void GpuWork::on_dependencies_met(const int32_t index) {
   const Operation& operation = operations_[index];

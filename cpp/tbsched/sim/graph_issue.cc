@@ -49,7 +49,7 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
     numbering.set(relay, operations_.size());
     add(relay, kRelayPriority, begin);
   }
-  // Launches that wait for the graph before come first.
+  // Launches that wait for the previous graph come first.
   const int64_t now = clock_.now();
   const int64_t from_ns = now < until_ns_ ? until_ns_ + 1 : now;
   const IssueTimes issued =

@@ -20,7 +20,7 @@ enum class OperationKind : uint8_t {
   load,
 };
 
-// How far an operation must have come before a dependent may start.
+// How far an operation must have advanced before a dependent may start.
 enum class Milestone : uint8_t { triggered, over, done };
 
 // Indices are into the operations of an OpGraph, -1 for none.

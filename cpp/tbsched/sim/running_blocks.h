@@ -1,8 +1,8 @@
-// The blocks that are on SMs: when each ends, and when it leaves.
+// The blocks on SMs: when each ends, and when it leaves.
 //
-// Each block that was placed and has not left is in one group of blocks that leave together. Such a
-// group leaves at one event of the queue, or waits for the memory of what comes before its launch.
-// Where blocks slow each other, their ends move whenever others come or leave.
+// Each block that was placed and has not left is in one group of blocks that leave together. A
+// group leaves at one event of the queue, or has a memory wait for the work before its launch. If
+// blocks slow each other, their ends change whenever blocks are placed or leave.
 #pragma once
 
 #include <cstddef>

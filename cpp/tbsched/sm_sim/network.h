@@ -19,14 +19,14 @@ inline int32_t flits_of(const Config& config, const uint8_t sectors) {
   return 1 + (sectors_in(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
 }
 
-// One direction: requests and replies have a network each, so that neither blocks the other.
-// A packet takes the links of its route one after the other, each for a cycle per flit. It waits
-// in the routers, whose buffers are large enough, behind packets that were sent before it.
+// A network in one direction: requests and replies have one each, so that neither blocks the other.
+// A packet takes the links of its route one after the other, each for a cycle per flit. In the
+// routers, whose buffers are large enough, it waits behind packets that were sent before it.
 class Network {
  public:
   Network(const Config& config, const Clocks& clocks, bool to_cores);
 
-  // When the last flit arrives. Calls come in the order of their ticks.
+  // Returns when the last flit of a packet arrives. Must be called in the order of ticks.
   int64_t send(const int64_t tick, const int32_t core, const int32_t slice, const int32_t flits) {
     const size_t route = static_cast<size_t>(core * slices_ + slice);
     int64_t head = next_multiple(tick, cycle_);
@@ -43,9 +43,9 @@ class Network {
   int32_t slices_;
   int64_t cycle_;
   int64_t hop_;
-  std::vector<int32_t> routes_;  // where the links of each core and slice begin
+  std::vector<int32_t> routes_;  // begin of the links of each core and slice
   std::vector<int32_t> links_;
-  std::vector<int64_t> free_;  // of each link, when
+  std::vector<int64_t> free_;  // by link: when it is free
 };
 
 }  // namespace tbsched::sm_sim

@@ -17,8 +17,9 @@
 namespace tbsched::sm_sim {
 namespace {
 
-constexpr int64_t kMaxCycle = int64_t{1} << 40;  // so that ticks, which are shorter, can be counted
-constexpr int64_t kEventsBetween = 1 << 16;      // from one call of now_and_then to the next
+constexpr int64_t kMaxCycle = int64_t{1}
+                              << 40;  // limit, so that ticks, which are shorter, do not overflow
+constexpr int64_t kEventsBetween = 1 << 16;  // between two calls of now_and_then
 
 int32_t places_of(const Workload& workload, const Config& config) {
   const int32_t by_warps = config.warps_per_core / workload.warps_per_block;

@@ -1,4 +1,4 @@
-// Warp schedulers, caches and memory of a GPU that runs one kernel, cycle by cycle. What idles is
+// Warp schedulers, caches and memory of a GPU that runs one kernel, cycle by cycle. Idle cycles are
 // skipped.
 #pragma once
 
@@ -21,30 +21,32 @@ struct Options {
   MakeScheduler make = scheduler.make;
   bool log_commands = false;
   bool log_warps = false;
-  bool checked = false;                    // every DRAM command is checked against every constraint
-  std::span<const int32_t> cores_of = {};  // the core of each block; empty: as the config says
-  std::function<void()> now_and_then = {};  // may throw, to end it early
+  bool checked = false;  // every DRAM command is checked against every constraint
+  std::span<const int32_t> cores_of =
+      {};  // the core of each block; empty: assigned as the config says
+  std::function<void()> now_and_then = {};  // may throw to end the simulation early
 };
 
 struct Simulation {
   Statistics statistics;
   std::vector<BlockTime> blocks;
-  std::vector<Command> commands;  // if they were to be logged
-  std::vector<WarpTime> warps;    // if they were to be logged
+  std::vector<Command> commands;  // only with log_commands
+  std::vector<WarpTime> warps;    // only with log_warps
 };
 
-// The same arguments give the same answer. Throws std::invalid_argument for a workload or a
-// config that cannot be, and for a scheduler that picks a warp which is not ready.
+// Simulates a kernel. Equal arguments give equal results. Throws std::invalid_argument for an
+// invalid workload or config, and for a scheduler that picks a warp which is not ready.
 Simulation simulate(const Workload& workload, const Config& config, const Options& options);
 
-// A line that a controller is to read or write, from a cycle of the DRAM clock on.
+// A line that a controller reads or writes, from a cycle of the DRAM clock on.
 struct MemoryRequest {
   int64_t cycle;
   uint64_t address;
   bool write;
 };
 
-// The commands for requests, in order of their cycles, that come straight from here.
+// Returns the commands for requests, which bypass cores and caches and must be in order of their
+// cycles.
 std::vector<Command> dram_commands(std::span<const MemoryRequest> requests, const Config& config,
                                    bool prefetch);
 

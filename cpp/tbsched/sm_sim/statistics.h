@@ -1,4 +1,4 @@
-// What a simulation counts.
+// The counters of a simulation.
 #pragma once
 
 #include <cstdint>
@@ -55,11 +55,11 @@ struct BlockTime {
   int64_t end = -1;
 };
 
-// From one core cycle to another a warp could issue. Before and after that it waits: for memory,
-// for room, or at a barrier.
+// A time in core cycles during which a warp could issue. Before and after it the warp waits: for
+// memory, for room, or at a barrier.
 struct WarpTime {
   int32_t core;
-  int32_t warp;  // of the core
+  int32_t warp;  // its number in the core
   int64_t begin;
   int64_t end;
 };

@@ -1,4 +1,4 @@
-// The warp that issued last; where it cannot, the first warp of the block that came first.
+// Picks the warp that issued last; if it cannot issue, the first warp of the oldest block that can.
 #include <bit>
 #include <vector>
 
@@ -27,7 +27,7 @@ class GreedyThenOldest final : public Scheduler {
 
  private:
   CoreShape shape_;
-  std::vector<int32_t> places_;  // by the age of their blocks
+  std::vector<int32_t> places_;  // from the oldest block to the newest
   int32_t last_ = -1;
 };
 

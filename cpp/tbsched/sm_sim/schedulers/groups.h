@@ -11,11 +11,11 @@
 
 namespace tbsched::sm_sim {
 
-// Whole blocks: the fewest that have `group_warps` warps, and what is left over is in the last
-// group.
+// Returns groups of whole blocks: the fewest that have `group_warps` warps. The last group has the
+// remaining blocks.
 std::vector<Warps> groups_of_blocks(const Config& config, const CoreShape& shape);
 
-// Warps in order, `group_warps` each, whatever block they are of.
+// Returns groups of `group_warps` warps in order, regardless of blocks.
 std::vector<Warps> groups_of_warps(const Config& config, const CoreShape& shape);
 
 class Groups {
@@ -25,12 +25,12 @@ class Groups {
   size_t size() const { return groups_.size(); }
   Warps operator[](const size_t group) const { return groups_[group]; }
 
-  // Whether no warp of the group can issue before memory answers.
+  // Returns whether no warp of the group can issue before memory answers.
   bool blocked(const size_t group, const Situation& now) const {
     return (groups_[group] & now.resident & ~now.waiting) == 0;
   }
 
-  // The next warp of the group in turn, or -1.
+  // Returns the next warp of the group in turn, or -1.
   int32_t pick(const size_t group, const Situation& now) {
     const Warps among = groups_[group] & now.ready;
     if (among == 0) return -1;
@@ -39,7 +39,7 @@ class Groups {
 
  private:
   std::vector<Warps> groups_;
-  std::vector<int32_t> last_;  // of each group, the warp that issued last
+  std::vector<int32_t> last_;  // by group: the warp that issued last
 };
 
 }  // namespace tbsched::sm_sim

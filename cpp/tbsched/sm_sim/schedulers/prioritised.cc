@@ -1,4 +1,4 @@
-// Groups of blocks in an order of priority: a group issues when those before it cannot.
+// Groups of blocks in an order of priority: a group issues when no group before it can.
 #include <algorithm>
 #include <numeric>
 
@@ -10,7 +10,8 @@ namespace {
 
 class Prioritised final : public Scheduler {
  public:
-  // `first` is the group with the highest priority; `turn` is 0, or for how many cycles it has it.
+  // `first`: the group with the highest priority; `turn`: for how many cycles a group has it, or 0:
+  // for ever.
   Prioritised(const Config& config, const CoreShape& shape, const size_t first, const int64_t turn)
       : groups_(groups_of_blocks(config, shape)),
         shape_(shape),
@@ -35,7 +36,7 @@ class Prioritised final : public Scheduler {
     return -1;
   }
 
-  // Once all blocks that a group had are replaced, the group comes last.
+  // Moves a group to the end once all of its blocks have been replaced.
   void block_started(const int32_t place) override {
     const Warps started = shape_.warps_at(place);
     const bool first = (filled_ & started) == 0;
@@ -54,8 +55,8 @@ class Prioritised final : public Scheduler {
   Groups groups_;
   CoreShape shape_;
   std::vector<size_t> order_;
-  Warps filled_ = 0;    // had a block once
-  Warps replaced_ = 0;  // have a block that came after their group had its priority
+  Warps filled_ = 0;    // places that have had a block
+  Warps replaced_ = 0;  // places with a block that started after their group got its priority
   int64_t turn_;
   int64_t turn_ends_;
   bool strict_;

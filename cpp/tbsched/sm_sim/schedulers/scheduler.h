@@ -1,4 +1,4 @@
-// The contract of a warp scheduler: in each slot it is asked which warp of a core issues.
+// The contract of a warp scheduler: in each slot it picks the warp of a core that issues.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace tbsched::sm_sim {
 
-// Warps of a core: bit w stands for warp w. The block in place b has the warps from
-// b * warps_per_block on.
+// Warps of a core: bit w stands for warp w. The warps of the block in place b begin at b *
+// warps_per_block.
 using Warps = uint64_t;
 
-// A run of `count` warps from `first` on.
+// Returns `count` warps from `first` on.
 constexpr Warps warps_from(const int32_t first, const int32_t count) {
   return count >= 64 ? ~Warps{0} : ((Warps{1} << count) - 1) << first;
 }
@@ -40,14 +40,14 @@ class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
-  // The warp that issues: one of those that are ready, or -1 to leave the slot empty.
+  // Returns the warp that issues, which must be ready, or -1 to leave the slot empty.
   virtual int32_t pick(const Situation& now) = 0;
 
-  // A block has come to a place, and all its warps are new.
+  // A block has started in a place, so all warps there are new.
   virtual void block_started(int32_t /*place*/) {}
 };
 
-// Makes the scheduler of each core. May be called from several threads at once.
+// Creates the scheduler of each core. May be called from several threads at once.
 using MakeScheduler =
     std::function<std::unique_ptr<Scheduler>(const Config& config, const CoreShape& shape)>;
 

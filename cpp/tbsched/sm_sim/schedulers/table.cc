@@ -1,4 +1,4 @@
-// One row per scheduler. To add one: its file, and here its factory and a row.
+// The schedulers. To add one: its file, and here its factory and a row.
 #include "tbsched/sm_sim/schedulers/table.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace tbsched::sm_sim {
 
-// Each in the scheduler's own file.
+// Factories, each defined in the scheduler's own file.
 std::unique_ptr<Scheduler> make_round_robin(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_greedy_oldest(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_two_level(const Config& config, const CoreShape& shape);

@@ -18,7 +18,7 @@ struct SchedulerRow {
 };
 
 std::span<const SchedulerRow> scheduler_table();
-// Throws std::invalid_argument where there is no such row.
+// Throws std::invalid_argument if there is no such row.
 const SchedulerRow& scheduler_named(std::string_view name);
 
 }  // namespace tbsched::sm_sim

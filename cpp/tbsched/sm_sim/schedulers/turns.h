@@ -7,7 +7,7 @@
 
 namespace tbsched::sm_sim {
 
-// The next one of `among`, which is not empty, behind `last`; behind the last one comes the first.
+// Returns the first of `among` after `last`, cyclically; `among` must not be empty.
 inline int32_t next_in_turn(const Warps among, const int32_t last) {
   const Warps behind = last >= 63 ? 0 : among & ~Warps{0} << (last + 1);
   return std::countr_zero(behind != 0 ? behind : among);

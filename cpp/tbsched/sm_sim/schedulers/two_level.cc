@@ -1,4 +1,4 @@
-// One group at a time; the next one in turn when all warps of a group wait for memory.
+// One group issues at a time; the next one takes over when all of its warps wait for memory.
 #include "tbsched/sm_sim/schedulers/groups.h"
 #include "tbsched/sm_sim/schedulers/scheduler.h"
 
