@@ -50,7 +50,7 @@ Identity identify(const int32_t index) {
   const Driver& driver = Driver::get();
   const CUdevice device = find_device(driver, index);
   const DeviceProperties properties = query_properties(driver, device);
-  return {properties, look_around(properties, is_active(driver, device))};
+  return {properties, query_surroundings(properties, is_active(driver, device))};
 }
 
 PrimaryContext::PrimaryContext(const Driver& driver, const CUdevice device)
@@ -65,7 +65,7 @@ Context::Context(const int32_t index)
       device_(find_device(driver_, index)),
       properties_(query_properties(driver_, device_)),
       // Queried before the context exists, which would count as a user of the GPU.
-      surroundings_(look_around(properties_, is_active(driver_, device_))),
+      surroundings_(query_surroundings(properties_, is_active(driver_, device_))),
       primary_(driver_, device_) {
   const CurrentContext current(*this);
   size_t local_memory = 0;

@@ -16,18 +16,18 @@ template <typename Function>
 class Entry;
 
 // Tag of an entry that older drivers lack: it converts to false there, and must not be called.
-struct MayBeMissing {};
+struct OptionalEntry {};
 
 template <typename... Arguments>
 class Entry<CUresult (*)(Arguments...)> {
  public:
   Entry(const SharedLibrary& library, const char* const name)
-      : Entry(library, name, MayBeMissing()) {
+      : Entry(library, name, OptionalEntry()) {
     if (library && function_ == nullptr) {
       throw NoGpu(std::string("the CUDA driver is too old: it has no ") + name);
     }
   }
-  Entry(const SharedLibrary& library, const char* const name, MayBeMissing)
+  Entry(const SharedLibrary& library, const char* const name, OptionalEntry)
       : name_(name), function_(library.find<CUresult (*)(Arguments...)>(name)) {}
 
   explicit operator bool() const { return function_ != nullptr; }
@@ -135,19 +135,19 @@ struct Driver {
   Entry<decltype(&::cuGraphExecDestroy)> graph_exec_destroy{library, "cuGraphExecDestroy"};
   // Green contexts, of CUDA 12.4; and their streams, of 12.5.
   Entry<decltype(&::cuDeviceGetDevResource)> device_get_resource{library, "cuDeviceGetDevResource",
-                                                                 MayBeMissing()};
+                                                                 OptionalEntry()};
   Entry<decltype(&::cuDevSmResourceSplitByCount)> split_sms{library, "cuDevSmResourceSplitByCount",
-                                                            MayBeMissing()};
+                                                            OptionalEntry()};
   Entry<decltype(&::cuDevResourceGenerateDesc)> describe_resource{
-      library, "cuDevResourceGenerateDesc", MayBeMissing()};
+      library, "cuDevResourceGenerateDesc", OptionalEntry()};
   Entry<decltype(&::cuGreenCtxCreate)> green_context_create{library, "cuGreenCtxCreate",
-                                                            MayBeMissing()};
+                                                            OptionalEntry()};
   Entry<decltype(&::cuGreenCtxDestroy)> green_context_destroy{library, "cuGreenCtxDestroy",
-                                                              MayBeMissing()};
+                                                              OptionalEntry()};
   Entry<decltype(&::cuCtxFromGreenCtx)> context_from_green{library, "cuCtxFromGreenCtx",
-                                                           MayBeMissing()};
+                                                           OptionalEntry()};
   Entry<decltype(&::cuGreenCtxStreamCreate)> green_stream_create{library, "cuGreenCtxStreamCreate",
-                                                                 MayBeMissing()};
+                                                                 OptionalEntry()};
 
  private:
   explicit Driver(const char* path);

@@ -99,7 +99,7 @@ bool mps_control_daemon() {
 
 }  // namespace
 
-Surroundings look_around(const DeviceProperties& properties, const bool ours) {
+Surroundings query_surroundings(const DeviceProperties& properties, const bool ours) {
   const Nvml nvml(properties.pci_bus_id);
   Surroundings found;
   found.driver_version = nvml.driver_version().value_or(

@@ -17,6 +17,6 @@ struct Surroundings {
 };
 
 // Never fails: unknown values are left out. `ours`: this process uses the GPU already.
-Surroundings look_around(const DeviceProperties& properties, bool ours);
+Surroundings query_surroundings(const DeviceProperties& properties, bool ours);
 
 }  // namespace tbsched::cuda

@@ -70,8 +70,9 @@ class StreamChoice {
 // kept.
 class TimedStreams {
  public:
-  TimedStreams(const Sequence& sequence, const Driver& driver, Supplies& supplies, Plan& plan)
-      : driver_(driver), supplies_(supplies), plan_(plan) {
+  TimedStreams(const Sequence& sequence, const Driver& driver, PlanResources& plan_resources,
+               Plan& plan)
+      : driver_(driver), supplies_(plan_resources), plan_(plan) {
     for (const Event& event : sequence) {
       std::visit(Overloaded{
                      [&](const Launch& launch) { note(launch); },
@@ -152,7 +153,7 @@ class TimedStreams {
   }
 
   const Driver& driver_;
-  Supplies& supplies_;
+  PlanResources& supplies_;
   Plan& plan_;
   std::map<int32_t, Kind> kinds_;
   std::map<int32_t, CUstream> numbered_;
@@ -211,13 +212,13 @@ Polling held_polling(const std::span<const PlannedLaunch> launches) {
 class Planner {
  public:
   Planner(const Sequence& sequence, const Groups& groups, const Context& context,
-          Supplies& supplies, const std::function<void()>& interrupted, Plan& plan)
+          PlanResources& plan_resources, const std::function<void()>& interrupted, Plan& plan)
       : meets_(in_groups(groups)),
         context_(context),
-        supplies_(supplies),
+        supplies_(plan_resources),
         interrupted_(interrupted),
         plan_(plan),
-        timed_(sequence, context.driver(), supplies, plan) {}
+        timed_(sequence, context.driver(), plan_resources, plan) {}
 
   void operator()(const Launch& launch) {
     interrupted_();
@@ -274,7 +275,7 @@ class Planner {
 
   const std::set<size_t> meets_;  // numbers of launches
   const Context& context_;
-  Supplies& supplies_;
+  PlanResources& supplies_;
   const std::function<void()>& interrupted_;
   Plan& plan_;
   StreamChoice choice_;
@@ -283,7 +284,7 @@ class Planner {
 
 }  // namespace
 
-void Supplies::trim() {
+void PlanResources::trim() {
   probe.trim();
   if (partitions.size() <= kMostPartitions) return;
   streams.leave_partitions();
@@ -302,11 +303,11 @@ bool waits_for_local_memory(const Plan& plan, const size_t local_memory) {
 }
 
 Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
-                   Supplies& supplies, const std::function<void()>& interrupted) {
+                   PlanResources& plan_resources, const std::function<void()>& interrupted) {
   check_limits(sequence, context);
   Plan plan{.timed = is_timed(sequence)};
   for (const std::vector<size_t>& group : groups) plan.meetings.push_back({.launches = group});
-  Planner planner(sequence, groups, context, supplies, interrupted, plan);
+  Planner planner(sequence, groups, context, plan_resources, interrupted, plan);
   for (const Event& event : sequence) std::visit(planner, event);
   plan.calls.resize(sequence.size());
   return plan;

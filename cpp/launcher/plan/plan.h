@@ -77,8 +77,9 @@ void for_each_stream(const Plan& plan, const Visit& visit) {
 bool waits_for_local_memory(const Plan& plan, size_t local_memory);
 
 // The kernels and streams of plans, created when first needed and kept.
-struct Supplies {
-  Supplies(const Context& context, bool from_ptx) : probe(context, from_ptx), partitions(context) {}
+struct PlanResources {
+  PlanResources(const Context& context, bool from_ptx)
+      : probe(context, from_ptx), partitions(context) {}
 
   // Returns a launch's lane. Throws std::invalid_argument for a partition that the driver does not
   // make.
@@ -123,6 +124,6 @@ class RunMemory {
 // throws, which is called before each launch, since kernels may have to be loaded. The context must
 // be current.
 Plan plan_sequence(const Sequence& sequence, const Groups& groups, const Context& context,
-                   Supplies& supplies, const std::function<void()>& interrupted);
+                   PlanResources& plan_resources, const std::function<void()>& interrupted);
 
 }  // namespace tbsched::cuda

@@ -79,14 +79,14 @@ CallsNs calls_of(const std::vector<PlannedCall>& calls) {
 }  // namespace
 
 Gpu::Gpu(const int32_t index, const bool from_ptx)
-    : shelf_(Shelf::of(index)), holdings_(std::make_unique<Holdings>(index, from_ptx)) {}
+    : shelf_(SharedGpu::of(index)), holdings_(std::make_unique<Holdings>(index, from_ptx)) {}
 
 Gpu::~Gpu() {
   if (!drained()) shelf_.leave(std::move(holdings_));
 }
 
 bool Gpu::drained() {
-  return comes_true(kUntilLeft, [this] { return holdings_->drained(); });
+  return poll_until(kUntilLeft, [this] { return holdings_->drained(); });
 }
 
 Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
@@ -116,8 +116,8 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   {
     const Stopwatch stopwatch(spent_.plan);
     resources.plan = {};  // its graphs have kernels that may be forgotten
-    resources.supplies.trim();
-    resources.plan = plan_sequence(sequence, options.groups, context(), resources.supplies,
+    resources.plan_resources.trim();
+    resources.plan = plan_sequence(sequence, options.groups, context(), resources.plan_resources,
                                    now_and_then(options.interrupted));
   }
   int doubtful = 0;
@@ -133,7 +133,7 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
                      " us in the last; stop the other one, or wait until it is done");
       }
       const auto pause = kPausesWhileShared[shared++];
-      comes_true(pause, [&] { return options.interrupted(), false; });
+      poll_until(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
       return {.launches = std::move(verdict.launches),
               .calls_ns = std::move(verdict.calls_ns),
@@ -147,7 +147,7 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
 
 // Waits until blocks of earlier runs have left: they would be measured, too.
 void Gpu::wait_for_blocks_of_before(const RunOptions& options) {
-  const bool gone = comes_true(options.deadline, [&] {
+  const bool gone = poll_until(options.deadline, [&] {
     if (holdings_->drained() && shelf_.clear()) return true;
     options.interrupted();
     return false;
@@ -198,17 +198,17 @@ TimeSpent Gpu::time_spent() {
 
 int32_t Gpu::resident(const Launch& launch) {
   const CurrentContext current(context());
-  Supplies& supplies = holdings_->resources->supplies;
-  const Lane lane = supplies.lane(launch);
-  return supplies.probe.function(launch, /*meets=*/false, lane.partition)
-      .resident(launch, supplies.streams.at(context().driver(), lane, 0));
+  PlanResources& plan_resources = holdings_->resources->plan_resources;
+  const Lane lane = plan_resources.lane(launch);
+  return plan_resources.probe.function(launch, /*meets=*/false, lane.partition)
+      .resident(launch, plan_resources.streams.at(context().driver(), lane, 0));
 }
 
 std::pair<int32_t, int32_t> Gpu::kernel_size(const Launch& launch) {
   const CurrentContext current(context());
-  Supplies& supplies = holdings_->resources->supplies;
+  PlanResources& plan_resources = holdings_->resources->plan_resources;
   const ProbeFunction& function =
-      supplies.probe.function(launch, /*meets=*/false, supplies.lane(launch).partition);
+      plan_resources.probe.function(launch, /*meets=*/false, plan_resources.lane(launch).partition);
   return {function.attribute(CU_FUNC_ATTRIBUTE_NUM_REGS),
           function.attribute(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)};
 }

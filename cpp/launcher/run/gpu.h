@@ -60,7 +60,7 @@ class Gpu {
   void wait_for_blocks_of_before(const RunOptions& options);
   Verdict run_once(const Sequence& sequence, const RunOptions& options);
 
-  Shelf& shelf_;
+  SharedGpu& shelf_;
   std::unique_ptr<Holdings> holdings_;
   bool drained_in_order_ = false;
   TimeSpent spent_;

@@ -31,20 +31,20 @@ bool Holdings::drained() {
   return idle;
 }
 
-Shelf& Shelf::of(const int32_t index) {
+SharedGpu& SharedGpu::of(const int32_t index) {
   // Never destroyed: at the end of a process blocks may still use these resources.
   static std::mutex mutex;
-  static auto& shelves = *std::make_unique<std::map<int32_t, Shelf>>().release();
+  static auto& shelves = *std::make_unique<std::map<int32_t, SharedGpu>>().release();
   const std::scoped_lock lock(mutex);
   return shelves[index];
 }
 
-void Shelf::leave(std::unique_ptr<Holdings> holdings) {
+void SharedGpu::leave(std::unique_ptr<Holdings> holdings) {
   const std::scoped_lock lock(mutex_);
   left_.push_back(std::move(holdings));
 }
 
-bool Shelf::clear() {
+bool SharedGpu::clear() {
   const std::scoped_lock lock(mutex_);
   std::erase_if(left_, [](const auto& holdings) { return holdings->drained(); });
   return left_.empty();

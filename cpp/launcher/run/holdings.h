@@ -27,9 +27,9 @@ struct Holdings {
 
   struct Resources {
     Resources(const Context& context, bool from_ptx)
-        : supplies(context, from_ptx), memory(context.driver()) {}
+        : plan_resources(context, from_ptx), memory(context.driver()) {}
 
-    Supplies supplies;
+    PlanResources plan_resources;
     Plan plan;  // the last one: its resources may be released when the GPU is idle
     RunMemory memory;
     Workers workers;
@@ -42,9 +42,9 @@ struct Holdings {
 };
 
 // State shared by all users of one GPU in this process.
-class Shelf {
+class SharedGpu {
  public:
-  static Shelf& of(int32_t index);
+  static SharedGpu& of(int32_t index);
 
   // Held by a sequence: two sequences at once would measure each other.
   std::timed_mutex turn;

@@ -62,7 +62,7 @@ std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
   return deadline + kHoldBeyondDeadline;
 }
 
-bool comes_true(const std::chrono::nanoseconds patience, const std::function<bool()>& done) {
+bool poll_until(const std::chrono::nanoseconds patience, const std::function<bool()>& done) {
   const auto limit = std::chrono::steady_clock::now() + patience;
   while (!done()) {
     if (std::chrono::steady_clock::now() >= limit) return false;
@@ -247,7 +247,7 @@ void Run::launch(const size_t number) {
 
 void Run::release(const size_t number) {
   const Stopwatch stopwatch(spent_.release);
-  let_go(number);
+  release_launch(number);
   wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
   room_free_ = Clock::now() + kExit;
 }
@@ -264,7 +264,7 @@ void Run::await_meetings() {
   for (const PlannedMeeting& meeting : plan_.meetings) met_.push_back(has_met(meeting));
   if (!timed_) return;
   pace_->given_up.store(true);
-  let_go(0);  // launches of a timed run are released together
+  release_launch(0);  // launches of a timed run are released together
 }
 
 // Returns the number of groups all of whose blocks have started.
@@ -285,7 +285,7 @@ void Run::clean_up() {
   left_at_once_ = options_.any_state || look().waiting != 0;
   for (size_t number = 0; number < launches_.size(); ++number) {
     if (progress_[number].released) continue;
-    let_go(number);
+    release_launch(number);
     if (left_at_once_) continue;
     const size_t blocks = launches_[number].records.size();
     wait([&](const Count&) { return progress_[number].ended == blocks; });
@@ -371,7 +371,7 @@ Run::Count Run::look() {
   return count;
 }
 
-void Run::let_go(const size_t number) {
+void Run::release_launch(const size_t number) {
   progress_[number].released = true;
   const PlannedLaunch& launch = launches_[number];
   std::atomic_ref(*launch.release).store(launch.arguments.run, std::memory_order_release);
@@ -407,8 +407,8 @@ void Run::abandon() noexcept {
   may_begin_->store(true);
   pace_->given_up.store(true);
   workers_.cancel();
-  for (size_t number = 0; number < launches_.size(); ++number) let_go(number);
-  idle_ = comes_true(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });
+  for (size_t number = 0; number < launches_.size(); ++number) release_launch(number);
+  idle_ = poll_until(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });
   workers_.cancel();  // also drops an error of the call in progress
 }
 

@@ -47,7 +47,7 @@ struct RunOptions {
 std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
 
 // Calls `done` repeatedly until it returns true. Returns false if it did not within `patience`.
-bool comes_true(std::chrono::nanoseconds patience, const std::function<bool()>& done);
+bool poll_until(std::chrono::nanoseconds patience, const std::function<bool()>& done);
 // How long to wait for released blocks to leave: a thousand times what they take.
 inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
 
@@ -117,7 +117,7 @@ class Run {
   // Returns how long to wait for calls that may be blocked.
   Clock::duration patience() const;
   Count look();
-  void let_go(size_t number);
+  void release_launch(size_t number);
   void synchronise();
   void abandon() noexcept;
   void ask();

@@ -225,8 +225,8 @@ class Examiner {
 };
 
 // Checks all records together.
-Verdict first_look(const std::span<const Evidence> evidence, const Waiting& waiting,
-                   const std::chrono::nanoseconds took) {
+Verdict check_evidence(const std::span<const Evidence> evidence, const Waiting& waiting,
+                       const std::chrono::nanoseconds took) {
   Verdict verdict{.still = stood_still(evidence, waiting)};
   if (!possible(evidence, took)) {
     verdict.doubt = "some block started before its launch call or ended after the run";
@@ -242,7 +242,7 @@ Verdict first_look(const std::span<const Evidence> evidence, const Waiting& wait
 Verdict judge(const Sequence& sequence, const std::span<const Evidence> evidence, const int32_t sms,
               const std::chrono::nanoseconds took) {
   const RoomMade made = room_made(sequence, evidence);
-  Verdict verdict = first_look(evidence, kHeld, took);
+  Verdict verdict = check_evidence(evidence, kHeld, took);
   verdict.launches.reserve(evidence.size());
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(
@@ -276,7 +276,7 @@ Verdict judge_timed(const std::span<const Evidence> evidence,
       first_start = std::min(first_start, record.start_ns);
     }
   }
-  Verdict verdict = first_look(evidence, kTimed, took);
+  Verdict verdict = check_evidence(evidence, kTimed, took);
   const uint64_t released_ns = stranded ? first_release_ns(evidence, *stranded) : kNever;
   for (size_t launch = 0; launch < evidence.size(); ++launch) {
     verdict.launches.push_back(Examiner(launch, evidence[launch], sms)

@@ -92,7 +92,7 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   if (options.every_refusal) unblock_all();
   unblock_if_any_sm_changed();
   const Cause cause = visit_waiting(pass);
-  gpu_.let_go();
+  gpu_.release_held();
   report_unvisited(cause, pass);
 }
 

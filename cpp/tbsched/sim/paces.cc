@@ -38,7 +38,7 @@ void Paces::expect(const int32_t launch, const int32_t blocks, const int32_t sms
 std::map<int32_t, double> Paces::times_alone(const int32_t launch,
                                              const std::map<int32_t, int32_t>& sms,
                                              const bool placed_whole) {
-  const Launched& own = launches_[launch];
+  const AloneSpread& own = launches_[launch];
   const int32_t most = (own.most + own.sms - 1) / own.sms;
   std::map<int32_t, int32_t> alike;
   for (const auto& [blocks, count] : sms) alike[std::min(blocks, most)] += count;

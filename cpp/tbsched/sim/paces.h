@@ -28,8 +28,8 @@ class Paces {
   // States that the launch, if it has the GPU for itself, spreads `blocks` blocks at a time evenly
   // over `sms` SMs. Call it before any blocks are placed.
   void expect(int32_t launch, int32_t blocks, int32_t sms);
-  void come(const int32_t launch, const int32_t sm) { change(launch, sm, 1); }
-  void leave(const int32_t launch, const int32_t sm) { change(launch, sm, -1); }
+  void add(const int32_t launch, const int32_t sm) { change(launch, sm, 1); }
+  void remove(const int32_t launch, const int32_t sm) { change(launch, sm, -1); }
 
   // Whether blocks were placed or left since settle().
   bool changed() const { return changed_; }
@@ -41,7 +41,7 @@ class Paces {
   double pace(int32_t launch, int32_t sm) const;
 
  private:
-  struct Launched {
+  struct AloneSpread {
     int32_t most = 0;  // blocks at a time when it is alone
     int32_t sms = 0;   // SMs over which they are spread
   };
@@ -52,7 +52,7 @@ class Paces {
                                         bool placed_whole);
 
   Contention contention_;
-  std::vector<Launched> launches_;
+  std::vector<AloneSpread> launches_;
   std::vector<Held> held_;                               // by SM
   std::vector<int32_t> rows_;                            // by SM
   std::map<std::pair<int32_t, int32_t>, double> paces_;  // by launch and row

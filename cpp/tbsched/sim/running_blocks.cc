@@ -110,7 +110,7 @@ void RunningBlocks::end(const Group& group, const int64_t end_ns) {
   if (!paces_) return;
   running_.resize(groups_.size());
   running_[number] = {static_cast<double>(end_ns - clock_.now()), 1, clock_.now()};
-  paces_->come(group.launch, held_[group.first_held].footprint.sm);
+  paces_->add(group.launch, held_[group.first_held].footprint.sm);
 }
 
 // `end_ns` is that of blocks that do not wait between their trigger and their end.
@@ -131,7 +131,7 @@ std::optional<RunningBlocks::Left> RunningBlocks::leave_next() {
   free_groups_.push_back(event->subject);
   for (int32_t held = group.first_held; held >= 0;) {
     scheduler_.leave(group.launch, held_[held].footprint);
-    if (paces_) paces_->leave(group.launch, held_[held].footprint.sm);
+    if (paces_) paces_->remove(group.launch, held_[held].footprint.sm);
     const int32_t next = std::exchange(held_[held].next, free_held_);
     free_held_ = std::exchange(held, next);
   }

@@ -10,7 +10,7 @@
 
 namespace tbsched::sm_sim {
 
-enum class Happening : uint8_t {
+enum class EventKind : uint8_t {
   issue,       // core `to` has a slot
   fill,        // core `to` receives a line
   written,     // a line that core `to` wrote has been taken
@@ -27,7 +27,7 @@ struct Event {
   uint64_t line = 0;
   int32_t to = 0;
   int32_t from = 0;
-  Happening what;
+  EventKind what;
   uint8_t sectors = 1;  // sectors of the line, a bit each
 };
 

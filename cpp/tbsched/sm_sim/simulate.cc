@@ -110,23 +110,23 @@ class Machine {
   void handle(const Event& event) {
     const auto to = static_cast<size_t>(event.to);
     switch (event.what) {
-      case Happening::issue:
+      case EventKind::issue:
         return cores_[to].issue(event.tick);
-      case Happening::fill:
+      case EventKind::fill:
         return cores_[to].fill(event.tick, {event.line, event.sectors});
-      case Happening::written:
+      case EventKind::written:
         return cores_[to].written(event.tick);
-      case Happening::request:
-      case Happening::write:
+      case EventKind::request:
+      case EventKind::write:
         return slices_[to].arrive(event);
-      case Happening::serve:
+      case EventKind::serve:
         return slices_[to].serve(event.tick);
-      case Happening::reply:
+      case EventKind::reply:
         return reply(event);
-      case Happening::controller:
+      case EventKind::controller:
         if (controllers_[to].wake(event.tick)) slices_[to].resume(event.tick);
         return;
-      case Happening::data:
+      case EventKind::data:
         return slices_[to].data(event);
     }
   }
@@ -136,7 +136,7 @@ class Machine {
     events_.push({.tick = replies_.send(event.tick, event.to, event.from, flits),
                   .line = event.line,
                   .to = event.to,
-                  .what = Happening::fill,
+                  .what = EventKind::fill,
                   .sectors = event.sectors});
   }
 
@@ -199,16 +199,16 @@ std::vector<Command> dram_commands(const std::span<const MemoryRequest> requests
     events.push({.tick = request.cycle * clocks.dram,
                  .line = request.address / static_cast<uint64_t>(config.access_bytes()),
                  .from = request.write ? 1 : 0,
-                 .what = Happening::request});
+                 .what = EventKind::request});
   }
   Event event;
   while (events.pop(event)) {
-    if (event.what == Happening::request) {
+    if (event.what == EventKind::request) {
       const uint64_t line = event.line / map.parts();
       const auto controller = static_cast<size_t>(map.controller_of(line));
       const uint64_t access = map.first_access(map.own_of(line)) + event.line % map.parts();
       controllers[controller].add(event.tick, access, event.from != 0);
-    } else if (event.what == Happening::controller) {
+    } else if (event.what == EventKind::controller) {
       controllers[static_cast<size_t>(event.to)].wake(event.tick);
     }
   }

@@ -15,7 +15,7 @@ constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // limit o
 
 RoomProof::RoomProof(const Model& model, const std::vector<Launch>& launches,
                      const Demands& demands, const std::vector<int32_t>& group,
-                     const Resident& resident, const Arrived& arrived,
+                     const Resident& resident, const ArrivedLaunches& arrived,
                      std::array<SmStates, 2>& known, Budget& budget, const Solver& solver)
     : model_(model),
       device_(model.device()),

@@ -27,7 +27,7 @@ namespace tbsched {
 
 // The resident launches in the order of arrival. No block has left. `waiting`: how many blocks of
 // each wait.
-struct Arrived {
+struct ArrivedLaunches {
   std::vector<int32_t> order;
   std::vector<int32_t> waiting;
 };
@@ -38,8 +38,9 @@ class RoomProof {
   // All arguments outlive it. `known`: for each of Gaps, states for these demands and background
   // kernels. Without steps left in the budget, or a solver, it proves nothing.
   RoomProof(const Model& model, const std::vector<Launch>& launches, const Demands& demands,
-            const std::vector<int32_t>& group, const Resident& resident, const Arrived& arrived,
-            std::array<SmStates, 2>& known, Budget& budget, const Solver& solver);
+            const std::vector<int32_t>& group, const Resident& resident,
+            const ArrivedLaunches& arrived, std::array<SmStates, 2>& known, Budget& budget,
+            const Solver& solver);
 
   // Returns whether the last launch is proved to find room after these arrivals, whichever blocks
   // of background kernels leave, and when.
@@ -70,7 +71,7 @@ class RoomProof {
   const std::vector<Launch>& launches_;
   const Demands& demands_;
   const Resident& resident_;
-  const Arrived& arrived_;
+  const ArrivedLaunches& arrived_;
   std::array<SmStates, 2>& all_states_;
   Budget& budget_;
   const Solver& solver_;

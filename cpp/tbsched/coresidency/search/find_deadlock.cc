@@ -13,7 +13,7 @@
 #include "tbsched/coresidency/outcomes/room_proof.h"
 #include "tbsched/coresidency/search/candidate.h"
 #include "tbsched/coresidency/search/occupancy_observer.h"
-#include "tbsched/coresidency/search/proved.h"
+#include "tbsched/coresidency/search/proof_cache.h"
 #include "tbsched/coresidency/sm/sm_states.h"
 #include "tbsched/engine/held/held_engine.h"
 
@@ -280,7 +280,7 @@ class Search {
     for (size_t k = 0; k < launches_.size(); ++k) {
       finds_room_next[k] = is_monotone_[k] && strands_[k];
     }
-    Arrived arrived{order, {}};
+    ArrivedLaunches arrived{order, {}};
     for (const OccupancyObserver::Launch& launch : occupancy.launches()) {
       arrived.waiting.push_back(launch.waiting);
     }
@@ -294,8 +294,8 @@ class Search {
         },
         [&](const std::vector<Arrival>& coming, const int32_t launch) {
           return !is_allowed_order(order, coming, launch) ||
-                 proved_.finds_room(state, arrived, coming, launch,
-                                    [&] { return room_proof.finds_room(coming, launch); });
+                 proof_cache_.finds_room(state, arrived, coming, launch,
+                                         [&] { return room_proof.finds_room(coming, launch); });
         });
     if (holds) return true;
     for (const std::vector<HistoryStep>& history : room_proof.candidates()) {
@@ -436,7 +436,7 @@ class Search {
   int32_t chosen_sets_ = 0;  // steps in which only some sets of blocks leave
   bool all_sets_ = true;     // all sets of blocks were played
   int64_t plays_ = 0;
-  Proved proved_;
+  ProofCache proof_cache_;
   std::vector<Candidate> candidates_;
   int32_t steps_left_ = kMostSearches;
   Budget budget_;

@@ -115,7 +115,7 @@ Successors Behaviours::explore_entering(const int32_t state, const size_t stage,
   Successors found;
   const Barred anyway = barred_anyway(stage, roles_[role]);
   const SmStates::AllReached all = states_.reached(state, entrants_of(entering));
-  for (const Reached& way : *all) {
+  for (const ReachedState& way : *all) {
     budget_.spend(1);
     Transition transition{.barred = with_first(anyway, way.is_barred, entering)};
     for (size_t k = 0; k < entering.size(); ++k) {
@@ -217,13 +217,13 @@ Behaviours::Moved Behaviours::moves(const int32_t state, const size_t stage, con
   const std::vector<const WaitingLaunch*> some = entering(stage, own);
   if (!some.empty()) {
     const SmStates::AllReached kept = states_.reached(state, entrants_of(some));
-    const std::vector<Reached>& all = *kept;
+    const std::vector<ReachedState>& all = *kept;
     const Barred anyway = barred_anyway(stage, own);
-    auto way = std::ranges::find_if(all, [&](const Reached& each) {
+    auto way = std::ranges::find_if(all, [&](const ReachedState& each) {
       return is_it(each.state) && with_first(anyway, each.is_barred, some) == transition.barred;
     });
     if (way == all.end()) {
-      way = std::ranges::find_if(all, [&](const Reached& each) { return is_it(each.state); });
+      way = std::ranges::find_if(all, [&](const ReachedState& each) { return is_it(each.state); });
     }
     found.state = way->state;
     for (int32_t at = static_cast<int32_t>(way - all.begin()); all[at].before >= 0;

@@ -7,7 +7,7 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostFresh = 200'000;
+constexpr size_t kMostNewStates = 200'000;
 constexpr int64_t kStatesPerStep = 4;
 
 }  // namespace
@@ -16,17 +16,17 @@ const std::vector<FewestWay>& FewestEntered::of(const int32_t state) {
   if (entrants_.size() > kMostEntrants) throw BudgetExceeded{};
   const auto found = known_.find(state);
   if (found != known_.end()) return found->second;
-  const Fresh fresh = explore(state);
+  const Explored explored = explore(state);
   std::set<int32_t> readies;
-  for (const int32_t each : fresh.states) readies.insert(ready_(each));
-  for (const int32_t each : fresh.known) {
+  for (const int32_t each : explored.states) readies.insert(ready_(each));
+  for (const int32_t each : explored.known) {
     for (const FewestWay& way : known_.at(each)) readies.insert(way.ready);
   }
-  std::vector<std::vector<FewestWay>> ways(fresh.states.size());
+  std::vector<std::vector<FewestWay>> ways(explored.states.size());
   for (const int32_t ready : readies) {
     std::vector<Fewest> of_each;
     for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
-      of_each.push_back(fewest(fresh, ready, entrant));
+      of_each.push_back(fewest(explored, ready, entrant));
     }
     for (size_t k = 0; k < ways.size(); ++k) {
       for (const bool is_barred : {false, true}) {
@@ -42,49 +42,49 @@ const std::vector<FewestWay>& FewestEntered::of(const int32_t state) {
       }
     }
   }
-  for (size_t k = 0; k < ways.size(); ++k) known_.emplace(fresh.states[k], std::move(ways[k]));
+  for (size_t k = 0; k < ways.size(); ++k) known_.emplace(explored.states[k], std::move(ways[k]));
   return known_.at(state);
 }
 
 // Explores the new states that can be reached from a state. States that are known lead to no new
 // ones.
-FewestEntered::Fresh FewestEntered::explore(const int32_t state) {
-  Fresh fresh;
+FewestEntered::Explored FewestEntered::explore(const int32_t state) {
+  Explored explored;
   std::unordered_map<int32_t, size_t> number;
   std::unordered_map<int32_t, size_t> number_of_known;
   const auto steps_to = [&](const int32_t to) -> std::vector<Step>& {
     const bool is_known = known_.contains(to);
-    auto& all = is_known ? fresh.into_known : fresh.steps_to;
+    auto& all = is_known ? explored.into_known : explored.steps_to;
     const auto [at, is_new] = (is_known ? number_of_known : number).try_emplace(to, all.size());
     if (is_new) {
-      (is_known ? fresh.known : fresh.states).push_back(to);
+      (is_known ? explored.known : explored.states).push_back(to);
       all.emplace_back();
     }
     return all[at->second];
   };
   steps_to(state);
-  for (size_t k = 0; k < fresh.states.size(); ++k) {
-    if (k == kMostFresh) throw BudgetExceeded{};
+  for (size_t k = 0; k < explored.states.size(); ++k) {
+    if (k == kMostNewStates) throw BudgetExceeded{};
     int64_t steps = 0;
     const auto add = [&](const std::vector<int32_t>& next, const int32_t entrant) {
       for (const int32_t to : next) steps_to(to).push_back({k, entrant});
       steps += std::ssize(next);
     };
-    add(states_.after_leaving(fresh.states[k]), kLeaves);
+    add(states_.after_leaving(explored.states[k]), kLeaves);
     for (size_t entrant = 0; entrant < entrants_.size(); ++entrant) {
-      add(states_.after_entering(fresh.states[k], entrants_[entrant].launch),
+      add(states_.after_entering(explored.states[k], entrants_[entrant].launch),
           static_cast<int32_t>(entrant));
     }
     budget_.spend(1 + steps);
   }
-  return fresh;
+  return explored;
 }
 
 // Returns, for each new state, the fewest blocks of one entrant that enter until it is ready.
 // Searches backwards from the ready states.
-FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t ready,
+FewestEntered::Fewest FewestEntered::fewest(const Explored& explored, const int32_t ready,
                                             const size_t entrant) {
-  Fewest found(fresh.states.size(), {kNever, kNever});
+  Fewest found(explored.states.size(), {kNever, kNever});
   budget_.spend(1 + std::ssize(found) / kStatesPerStep);
   std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by number of entered blocks
   const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
@@ -103,21 +103,23 @@ FewestEntered::Fewest FewestEntered::fewest(const Fresh& fresh, const int32_t re
       reach(step.from, is_barred && !is_own, entered + (is_own ? 1 : 0));
     }
   };
-  for (size_t k = 0; k < fresh.states.size(); ++k) {
-    if (ready_(fresh.states[k]) != ready) continue;
-    reach(k, may_be_barred(entrants_) && !states_.admits(fresh.states[k], entrants_.front().launch),
+  for (size_t k = 0; k < explored.states.size(); ++k) {
+    if (ready_(explored.states[k]) != ready) continue;
+    reach(k,
+          may_be_barred(entrants_) && !states_.admits(explored.states[k], entrants_.front().launch),
           0);
   }
-  for (size_t k = 0; k < fresh.known.size(); ++k) {
-    for (const FewestWay& way : known_.at(fresh.known[k])) {
-      if (way.ready == ready) step_back(fresh.into_known[k], way.is_barred, way.entered[entrant]);
+  for (size_t k = 0; k < explored.known.size(); ++k) {
+    for (const FewestWay& way : known_.at(explored.known[k])) {
+      if (way.ready == ready)
+        step_back(explored.into_known[k], way.is_barred, way.entered[entrant]);
     }
   }
   for (size_t entered = 0; entered < open.size(); ++entered) {
     for (size_t k = 0; k < open[entered].size(); ++k) {
       const auto [state, is_barred] = open[entered][k];
       if (!std::cmp_equal(found[state][is_barred ? 1 : 0], entered)) continue;
-      step_back(fresh.steps_to[state], is_barred, static_cast<int32_t>(entered));
+      step_back(explored.steps_to[state], is_barred, static_cast<int32_t>(entered));
     }
   }
   return found;

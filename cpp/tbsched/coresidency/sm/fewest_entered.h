@@ -20,7 +20,7 @@ namespace tbsched {
 struct FewestWay {
   int32_t ready;
   std::array<int16_t, kMostEntrants> entered = {};
-  bool is_barred = false;  // as in Reached
+  bool is_barred = false;  // as in ReachedState
 };
 
 class FewestEntered {
@@ -48,7 +48,7 @@ class FewestEntered {
     int32_t entrant;
   };
   // New states, and the steps into each state.
-  struct Fresh {
+  struct Explored {
     std::vector<int32_t> states = {};
     std::vector<std::vector<Step>> steps_to = {};
     std::vector<std::vector<Step>> into_known = {};  // by state in `known`
@@ -58,8 +58,8 @@ class FewestEntered {
   // By state: the fewest entered blocks, not barred and barred.
   using Fewest = std::vector<std::array<int32_t, 2>>;
 
-  Fresh explore(int32_t state);
-  Fewest fewest(const Fresh& fresh, int32_t ready, size_t entrant);
+  Explored explore(int32_t state);
+  Fewest fewest(const Explored& explored, int32_t ready, size_t entrant);
 
   SmStates& states_;
   Budget& budget_;

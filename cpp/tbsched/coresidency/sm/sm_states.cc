@@ -102,30 +102,30 @@ SmStates::AllReached SmStates::reached(const int32_t state, const Entrants& entr
   const auto known = reached_.find(key);
   if (known != reached_.end()) return known->second;
   if (entrants.size() > kMostEntrants) throw BudgetExceeded{};
-  std::vector<Reached> found = explore(state, entrants, 0);
+  std::vector<ReachedState> found = explore(state, entrants, 0);
   std::map<int32_t, size_t> number;
   for (size_t k = 0; k < found.size(); ++k) number.emplace(found[k].state, k);
   for (size_t counted = 1; counted < entrants.size(); ++counted) {
-    for (const Reached& way : explore(state, entrants, counted)) {
+    for (const ReachedState& way : explore(state, entrants, counted)) {
       const auto at = number.find(way.state);
       if (at != number.end()) found[at->second].entered[counted] = way.entered[counted];
     }
   }
   const bool is_kept = found.size() <= kMostKept;
-  auto all = std::make_shared<const std::vector<Reached>>(std::move(found));
+  auto all = std::make_shared<const std::vector<ReachedState>>(std::move(found));
   if (is_kept) reached_.emplace(key, all);
   return all;
 }
 
 // Explores the states, minimising the number of entered blocks of one entrant.
-std::vector<Reached> SmStates::explore(const int32_t state, const Entrants& entrants,
-                                       const size_t counted) {
-  std::vector<Reached> found;
+std::vector<ReachedState> SmStates::explore(const int32_t state, const Entrants& entrants,
+                                            const size_t counted) {
+  std::vector<ReachedState> found;
   const bool is_apart = may_be_barred(entrants);
   std::set<std::pair<int32_t, bool>> known;
-  std::deque<Reached> open = {{state}};
+  std::deque<ReachedState> open = {{state}};
   while (!open.empty()) {
-    const Reached way = open.front();
+    const ReachedState way = open.front();
     open.pop_front();
     if (!known.emplace(way.state, is_apart && way.entered.front() > 0).second) continue;
     if (found.size() == kMostReached) throw BudgetExceeded{};
@@ -146,10 +146,10 @@ std::vector<Reached> SmStates::explore(const int32_t state, const Entrants& entr
       if (entrant == counted && way.entered[counted] == entrants[entrant].most) continue;
       const std::vector<int32_t>& next = after_entering(way.state, launch);
       for (size_t kind = 0; kind < next.size(); ++kind) {
-        Reached then{.state = next[kind],
-                     .entered = way.entered,
-                     .before = number,
-                     .move = {launch, static_cast<int32_t>(kind), true}};
+        ReachedState then{.state = next[kind],
+                          .entered = way.entered,
+                          .before = number,
+                          .move = {launch, static_cast<int32_t>(kind), true}};
         if (entrant != counted) {
           open.push_front(then);
           continue;

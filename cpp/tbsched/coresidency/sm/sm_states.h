@@ -42,7 +42,7 @@ inline bool may_be_barred(const Entrants& entrants) {
 
 // A state after some moves, with the fewest entered blocks of each entrant; the minima may belong
 // to different histories. With an Entrant::in_tpcs a state may occur twice: also with none entered.
-struct Reached {
+struct ReachedState {
   int32_t state;
   bool is_barred = false;  // none has entered, and none finds room at the end: see may_be_barred
   std::array<int16_t, kMostEntrants> entered = {};
@@ -77,7 +77,7 @@ class SmStates {
   bool may_become_idle(int32_t state) const;
   // Returns every state that is reached if blocks leave and enter, sorted by the number of entered
   // blocks of the first entrant. Throws for more than kMostEntrants entrants.
-  using AllReached = std::shared_ptr<const std::vector<Reached>>;
+  using AllReached = std::shared_ptr<const std::vector<ReachedState>>;
   AllReached reached(int32_t state, const Entrants& entrants);
 
  private:
@@ -92,7 +92,7 @@ class SmStates {
   };
   static constexpr int32_t kUnknown = -1;
   const Node& left(int32_t state);
-  std::vector<Reached> explore(int32_t state, const Entrants& entrants, size_t counted);
+  std::vector<ReachedState> explore(int32_t state, const Entrants& entrants, size_t counted);
 
   const std::vector<int32_t>& leaving_;
   Budget& budget_;

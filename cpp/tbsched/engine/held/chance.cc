@@ -58,7 +58,7 @@ double Chance::below(const double limit) {
   return limit * static_cast<double>(random_() >> 11) * 0x1p-53;
 }
 
-void Chance::wait(const double leaves_ns, const Leaver& leaver) {
+void Chance::wait(const double leaves_ns, const LeavingBlock& leaver) {
   waiting_.push_back({leaves_ns, leaver});
   std::ranges::push_heap(waiting_, later<Timed, Timed>);
 }
@@ -72,10 +72,10 @@ double Chance::learns_ns(const int32_t sm) {
   return ns + (side.farther ? far_ns_ : 0) + (side.first_half == first_half_is_late_ ? kLateNs : 0);
 }
 
-void Chance::tell(const std::span<const Leaver> leavers, const bool have_started) {
+void Chance::release_blocks(const std::span<const LeavingBlock> leavers, const bool have_started) {
   if (have_started) now_ns_ = std::max(now_ns_, turn_ns_);  // the host takes its time
   const double phase_ns = below(kStepNs);
-  for (const Leaver& leaver : leavers) {
+  for (const LeavingBlock& leaver : leavers) {
     double leaves_ns = now_ns_;
     if (!have_started) {
       leaves_ns += kStartNs;
@@ -87,8 +87,8 @@ void Chance::tell(const std::span<const Leaver> leavers, const bool have_started
   }
 }
 
-std::vector<Leaver> Chance::next() {
-  std::vector<Leaver> leaving;
+std::vector<LeavingBlock> Chance::next() {
+  std::vector<LeavingBlock> leaving;
   if (over()) return leaving;
   const double leaves_ns = waiting_.empty() ? turn_ns_ : waiting_.front().leaves_ns;
   now_ns_ = std::max(now_ns_, wants_to_turn_ ? std::min(leaves_ns, turn_ns_) : leaves_ns);

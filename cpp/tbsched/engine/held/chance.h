@@ -18,9 +18,9 @@ class Chance final : public Race {
   // Equal seeds give equal orders. The device outlives it.
   Chance(const Device& device, uint64_t seed);
 
-  void tell(std::span<const Leaver> leavers, bool have_started) override;
+  void release_blocks(std::span<const LeavingBlock> leavers, bool have_started) override;
   // Returns the blocks that left while the scheduler was busy.
-  std::vector<Leaver> next() override;
+  std::vector<LeavingBlock> next() override;
   bool over() const override { return waiting_.empty() && !wants_to_turn_; }
   void placed(std::span<const int32_t> sms, int32_t cluster) override;
   bool may_turn() override;
@@ -31,11 +31,11 @@ class Chance final : public Race {
  private:
   struct Timed {
     double leaves_ns;
-    Leaver leaver;
+    LeavingBlock leaver;
   };
 
   double below(double limit);
-  void wait(double leaves_ns, const Leaver& leaver);
+  void wait(double leaves_ns, const LeavingBlock& leaver);
   double learns_ns(int32_t sm);
   double levels(std::span<const int32_t> sms);
 

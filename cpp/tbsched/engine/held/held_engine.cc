@@ -82,7 +82,7 @@ void HeldEngine::launch(const Launch& launch) {
     predecessor = std::exchange(last, index);
   }
   launches_.push_back({.resident = {}});
-  tell([&](Observer& observer) {
+  notify([&](Observer& observer) {
     observer.on_launch(index, launch.blocks, scheduler_.demand(index), scheduler_.gpu());
   });
 
@@ -94,9 +94,9 @@ void HeldEngine::launch(const Launch& launch) {
   }
   place_waiting();
   if (waits_for_stream && !finished(predecessor)) {
-    tell([&](Observer& observer) { observer.on_refuse(index, Refusal::stream, predecessor); });
+    notify([&](Observer& observer) { observer.on_refuse(index, Refusal::stream, predecessor); });
   }
-  tell([&](Observer& observer) { observer.on_settled(index); });
+  notify([&](Observer& observer) { observer.on_settled(index); });
 }
 
 void HeldEngine::release(const int32_t index) {
@@ -106,7 +106,7 @@ void HeldEngine::release(const int32_t index) {
   }
   launches_[index].released = true;
   leave(index, true);
-  tell([&](Observer& observer) { observer.on_release(index); });
+  notify([&](Observer& observer) { observer.on_release(index); });
   let_successor(index);
   place_waiting();
 }
@@ -148,7 +148,7 @@ void HeldEngine::place_waiting() {
 }
 
 void HeldEngine::on_place(const PlacedBlocks& placed) {
-  tell([&](Observer& observer) { observer.on_place(placed); });
+  notify([&](Observer& observer) { observer.on_place(placed); });
   LaunchState& state = launches_[placed.launch];
   if (state.resident.empty()) state.resident.swap(placed.footprints);
   state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
@@ -160,7 +160,7 @@ void HeldEngine::on_place(const PlacedBlocks& placed) {
 }
 
 void HeldEngine::on_refuse(const int32_t launch, const Refusal refusal, const int32_t behind) {
-  tell([&](Observer& observer) { observer.on_refuse(launch, refusal, behind); });
+  notify([&](Observer& observer) { observer.on_refuse(launch, refusal, behind); });
 }
 
 bool HeldEngine::finished(const int32_t index) const {
@@ -176,16 +176,16 @@ void HeldEngine::leave(const int32_t index, const bool have_started) {
     return;
   }
   launches_[index].leaving += static_cast<int32_t>(leaving.size());
-  std::vector<Leaver> leavers;
+  std::vector<LeavingBlock> leavers;
   for (const Footprint& footprint : leaving) leavers.push_back({index, footprint});
-  race_->tell(leavers, have_started);
+  race_->release_blocks(leavers, have_started);
 }
 
 void HeldEngine::leave_next() {
-  for (const Leaver& leaver : race_->next()) leave(leaver);
+  for (const LeavingBlock& leaver : race_->next()) leave(leaver);
 }
 
-void HeldEngine::leave(const Leaver& leaver) {
+void HeldEngine::leave(const LeavingBlock& leaver) {
   scheduler_.leave(leaver.launch, leaver.footprint);
   --launches_[leaver.launch].leaving;
   let_successor(leaver.launch);
@@ -200,7 +200,7 @@ std::optional<std::span<const int32_t>> HeldEngine::where(const int32_t launch,
   for (const int32_t sm : *sms) {
     const auto blocks = std::ranges::count(*sms, sm);
     while (scheduler_.gpu().room(sm, demand).blocks < blocks) {
-      const std::optional<Leaver> leaver = race_->take(sm);
+      const std::optional<LeavingBlock> leaver = race_->take(sm);
       if (!leaver) return sms->first(0);
       leave(*leaver);
     }
@@ -209,7 +209,7 @@ std::optional<std::span<const int32_t>> HeldEngine::where(const int32_t launch,
 }
 
 template <typename Call>
-void HeldEngine::tell(Call call) const {
+void HeldEngine::notify(Call call) const {
   for (Observer* const observer : observers_) call(*observer);
 }
 

@@ -65,10 +65,10 @@ class HeldEngine : private Observer {
   bool finished(int32_t index) const;
   void leave(int32_t index, bool have_started);
   void leave_next();
-  void leave(const Leaver& leaver);
+  void leave(const LeavingBlock& leaver);
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block);
   template <typename Call>
-  void tell(Call call) const;
+  void notify(Call call) const;
 
   BlockScheduler scheduler_;
   BlockScheduler::Leaving leaving_;

@@ -11,7 +11,7 @@
 
 namespace tbsched {
 
-struct Leaver {
+struct LeavingBlock {
   int32_t launch;
   Footprint footprint;  // of one block
 };
@@ -22,9 +22,9 @@ class Race {
 
   // States that blocks of a launch may leave, in order. `have_started`: whether they had started
   // before.
-  virtual void tell(std::span<const Leaver> leavers, bool have_started) = 0;
+  virtual void release_blocks(std::span<const LeavingBlock> leavers, bool have_started) = 0;
   // Returns the blocks that leave before the scheduler visits launches again.
-  virtual std::vector<Leaver> next() = 0;
+  virtual std::vector<LeavingBlock> next() = 0;
   // Whether all blocks that may leave have left.
   virtual bool over() const = 0;
   // States that blocks of a launch were placed on these SMs, in clusters of this size.
@@ -39,7 +39,7 @@ class Race {
     return std::nullopt;
   }
   // Removes a block from this SM that may leave, and returns it; nothing: there is none.
-  virtual std::optional<Leaver> take(int32_t /*sm*/) { return std::nullopt; }
+  virtual std::optional<LeavingBlock> take(int32_t /*sm*/) { return std::nullopt; }
 };
 
 }  // namespace tbsched

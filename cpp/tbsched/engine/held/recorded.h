@@ -24,13 +24,13 @@ class Recorded final : public Race {
         seeds_(seed_of_sm),
         random_of_sm_(seed_of_sm.begin(), seed_of_sm.end()) {}
 
-  void tell(std::span<const Leaver> leavers, bool have_started) override;
-  std::vector<Leaver> next() override;
+  void release_blocks(std::span<const LeavingBlock> leavers, bool have_started) override;
+  std::vector<LeavingBlock> next() override;
   bool over() const override { return over_; }
   void placed(std::span<const int32_t>, int32_t) override { moved_ = true; }
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block,
                                                 int32_t blocks) override;
-  std::optional<Leaver> take(int32_t sm) override;
+  std::optional<LeavingBlock> take(int32_t sm) override;
   // Whether the seeds have determined anything.
   bool used_seeds() const { return used_seeds_; }
 
@@ -40,7 +40,7 @@ class Recorded final : public Race {
   std::vector<std::span<const int32_t>> final_smid_;
   std::span<const uint32_t> seeds_;
   std::vector<std::minstd_rand> random_of_sm_;
-  std::vector<Leaver> leavers_;
+  std::vector<LeavingBlock> leavers_;
   bool moved_ = false;  // since next()
   bool used_seeds_ = false;
   bool over_ = true;  // also if nothing more that was recorded can happen

@@ -57,9 +57,9 @@ class GpuState {
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
   // Holds SMs for a launch that waits for them: they have no room for other launches until
-  // let_go().
+  // release_held().
   void hold(const SmSet& sms) { held_.add(sms); }
-  void let_go() { held_.clear(); }
+  void release_held() { held_.clear(); }
   const SmSet& held() const { return held_; }
 
   // Returns how many blocks of this demand the SM has room for, and what limits that number.

@@ -17,7 +17,7 @@ Slice::Slice(const int32_t number, const Memory& memory, Controller& controller,
 
 void Slice::arrive(const Event& request) {
   const Part part{memory_.map.own_of(request.line), request.sectors};
-  waiting_.push_back({part, request.from, request.what == Happening::write});
+  waiting_.push_back({part, request.from, request.what == EventKind::write});
   if (waiting_.size() == 1) serve(request.tick);
 }
 
@@ -26,7 +26,7 @@ void Slice::serve(const int64_t tick) {
     if (tick < free_) {
       if (next_serve_ < free_) {
         next_serve_ = free_;
-        memory_.events.push({.tick = free_, .to = number_, .what = Happening::serve});
+        memory_.events.push({.tick = free_, .to = number_, .what = EventKind::serve});
       }
       return;
     }
@@ -98,7 +98,7 @@ bool Slice::write(const int64_t tick, const Waiting& request) {
   }
   memory_.statistics.l2_writes += sectors_in(part.sectors);
   memory_.statistics.l2_write_hits += sectors_in(has);
-  memory_.events.push({.tick = tick, .to = request.core, .what = Happening::written});
+  memory_.events.push({.tick = tick, .to = request.core, .what = EventKind::written});
   return true;
 }
 
@@ -130,7 +130,7 @@ void Slice::reply(const int64_t tick, const Part part, const int32_t core) {
                        .line = memory_.map.line_of(number_, part.line),
                        .to = core,
                        .from = number_,
-                       .what = Happening::reply,
+                       .what = EventKind::reply,
                        .sectors = part.sectors});
 }
 

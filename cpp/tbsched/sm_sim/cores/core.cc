@@ -100,7 +100,7 @@ void Core::ask_for(int64_t slot) {
   if (next_slot_ >= 0 && next_slot_ <= slot) return;
   next_slot_ = slot;
   chip_.events.push(
-      {.tick = slot * chip_.clocks.slot, .to = shape_.core, .what = Happening::issue});
+      {.tick = slot * chip_.clocks.slot, .to = shape_.core, .what = EventKind::issue});
 }
 
 void Core::issue(const int64_t tick) {
@@ -289,7 +289,7 @@ bool Core::load(const int64_t tick, const int32_t number, const Part part) {
                        .line = part.line,
                        .to = slice,
                        .from = shape_.core,
-                       .what = Happening::request,
+                       .what = EventKind::request,
                        .sectors = asked});
   }
   chip_.statistics.l1_misses += sectors_in(missing);
@@ -324,7 +324,7 @@ void Core::send_write(const int64_t tick, const Part part) {
                      .line = part.line,
                      .to = slice,
                      .from = shape_.core,
-                     .what = Happening::write,
+                     .what = EventKind::write,
                      .sectors = part.sectors});
 }
 

@@ -56,7 +56,7 @@ void Controller::look_at(const int64_t cycle) {
   if (cycle >= wake_) return;
   wake_ = cycle;
   memory_.events.push(
-      {.tick = cycle * memory_.clocks.dram, .to = number_, .what = Happening::controller});
+      {.tick = cycle * memory_.clocks.dram, .to = number_, .what = EventKind::controller});
 }
 
 std::optional<Controller::Choice> Controller::choice_of(const int32_t number) const {
@@ -160,7 +160,7 @@ void Controller::data(const int64_t cycle, const uint64_t access, const bool pre
                        .line = access,
                        .to = number_,
                        .from = prefetched ? 1 : 0,
-                       .what = Happening::data});
+                       .what = EventKind::data});
 }
 
 }  // namespace tbsched::sm_sim

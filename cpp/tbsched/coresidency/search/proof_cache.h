@@ -16,11 +16,11 @@ namespace tbsched {
 
 // A proof in which blocks may leave between some arrivals also holds if none leave between the
 // first ones.
-class Proved {
+class ProofCache {
  public:
   // Returns whether the last launch is proved to find room. `otherwise` decides if that is not
   // known.
-  bool finds_room(const InitialState& state, const Arrived& arrived,
+  bool finds_room(const InitialState& state, const ArrivedLaunches& arrived,
                   const std::vector<Arrival>& coming, const int32_t last,
                   const std::function<bool()>& otherwise) {
     std::vector<Arrival> all;
