@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import tbsched as tb
 from calibration.hidden import Hidden, drawn, effective
-from tbsched.calibration.asking.lab import NotTold
+from tbsched.calibration.asking.lab import Inconclusive
 from tbsched.calibration.boards.map import measured
 
 MOST_SMS = 132
@@ -22,7 +22,7 @@ def outcome(spec: tb.DeviceSpec) -> str:
     unknown = replace(spec, gpcs=(), sm_preference=tuple(range(spec.sms)))
     try:
         found = measured(Hidden(spec), unknown)
-    except NotTold:
+    except Inconclusive:
         return "not told"
     right = found.values["sm_preference"] == spec.sm_preference and (
         spec.max_cluster == 1 or found.values["gpcs"] == effective(spec, "topology.gpcs")

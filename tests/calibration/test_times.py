@@ -7,7 +7,7 @@ import pytest
 import tbsched as tb
 from calibration.hidden import same
 from helpers import ROOT
-from tbsched.calibration.asking.lab import NotTold
+from tbsched.calibration.asking.lab import Inconclusive
 from tbsched.calibration.asking.times import at_once, measured, median
 from tbsched.calibration.finding import TOLD
 from tbsched.calibration.probes.streams import calls, grids, latencies, queues
@@ -51,5 +51,5 @@ def test_launches_that_a_slow_host_calls_say_nothing() -> None:
     seen = tb.predict(together, "h200", host=0.0)
     assert at_once(seen) == [2.0]
     late = tb.predict(together, "h200", host=(0.0, 7e-4))
-    with pytest.raises(NotTold, match="the host was too slow"):
+    with pytest.raises(Inconclusive, match="the host was too slow"):
         measured([late], at_once)

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 from tbsched.calibration import table
 from tbsched.calibration.asking.evidence import observed
 from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
-from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.calibration.campaign import Campaign, elsewhere
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.draft import documented, draft, guesses
@@ -24,7 +24,7 @@ from tbsched.progress import bar
 from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle
 
-# Of the time; the campaign has the rest.
+# Share of the time for probes; the campaign has the rest.
 _FOR_PROBES = 0.7
 _MOST_COUNT = 2**63 - 1
 
@@ -44,14 +44,14 @@ def calibrate(
 
     Probes find the sizes of an SM, the map of the SMs, the rules and the policy. Each reads what
     those before it found. A rule is found by elimination: all rules that the model knows predict
-    sequences on which they differ, and those that are wrong are struck out. A campaign then
+    sequences on which they differ, and those that are wrong are eliminated. A campaign then
     compares the whole with the oracle.
 
     Args:
         oracle: what is measured, as for :func:`tbsched.fuzz`: ``"gpu"``, or a device whose model
-            plays an unknown GPU. Of a model no more is used than what it observes, its title and
-            its number of SMs.
-        seconds: for how long. Probes that come too late tell nothing.
+            plays an unknown GPU. Calibration uses only a model's observations, its title and its
+            number of SMs.
+        seconds: time limit. Values of probes that do not run in time are not determined.
         sequences: how many the campaign compares at most.
         seed: of the campaign.
         name: of the device.
@@ -107,7 +107,7 @@ def calibrate(
         campaign = Campaign(where, left, sequences, seed, executor, progress)
         score = scored(found, seen, name, campaign, journal, again)
     states = tuple(sorted(found.notes.get("states", ()), key=repr))
-    certificate = certified(score, lab.struck + score.struck, states, LEFT_OUT)
+    certificate = certified(score, lab.eliminated + score.eliminated, states, LEFT_OUT)
     took = time.monotonic() - start
     return Calibration(
         score.spec, found.findings, score.others, certificate, score.report, tuple(steps), took
@@ -130,7 +130,7 @@ def _probed(
             failure = None
             try:
                 table.run(probe, lab, found)
-            except (NotTold, ValueError) as error:
+            except (Inconclusive, ValueError) as error:
                 failure = str(error)
             took = lab.sequences - before[0], lab.launches - before[1], lab.spent - before[2]
             steps.append(Step(probe.name, *took, failure))

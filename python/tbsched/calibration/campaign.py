@@ -1,4 +1,4 @@
-"""The campaign that scores a device: in parts, each of which is written down once it is over."""
+"""The campaign that scores a device, in parts whose results are stored as they finish."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.journal import Journal
-from tbsched.calibration.asking.lab import Lab, NotTold, Runs
+from tbsched.calibration.asking.lab import Inconclusive, Lab, Runs
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.campaigns.campaign import fuzz
 from tbsched.campaigns.oracles import OracleLike, open_oracle
@@ -30,21 +30,21 @@ from tbsched.progress import bar
 from tbsched.traces.annotations import Origin
 
 LEVEL = "exact"
-# Sequences: a kill costs those of one part.
+# Sequences per part; a kill loses the results of one part.
 _PART = 2048
-_PART_OF_MANY = 65_536  # who has an executor may have many GPUs
+_PART_OF_MANY = 65_536  # with an executor, which may have many GPUs
 
 
 @dataclass(frozen=True, slots=True)
 class Campaign:
-    """What a device is compared with, and for how long.
+    """Comparison of a device with an oracle, within limits of time and sequences.
 
     Attributes:
-        oracle: what observes; with an executor, what stands for it in other processes.
-        seconds: for how long.
-        sequences: how many at most.
-        seed: of the draws.
-        executor: who runs it; None: this process.
+        oracle: the oracle; with an executor, its picklable description.
+        seconds: time limit.
+        sequences: most sequences.
+        seed: seed of the draws.
+        executor: runs the parts; None: this process does.
         progress: shows a bar.
     """
 
@@ -56,9 +56,9 @@ class Campaign:
     progress: bool
 
     def run(self, spec: DeviceSpec, journal: Journal) -> Report | None:
-        """Compares every block, until one is wrong; None: there is no time, and nothing is kept.
+        """Compares every block until one is wrong; None if nothing could be compared in time.
 
-        What a journal holds of an earlier campaign with the same device and seed counts.
+        Results that the journal holds of the same device and seed are included.
 
         Raises:
             ValueError: the oracle refuses what the device allows.
@@ -81,11 +81,11 @@ class Campaign:
                     advance(int(1000 * (self.seconds - left)))
                 size = self._size(self.sequences - tally.examples)
                 found = self._part(spec, begin, size, left)
-                # Whoever did not draw all of it may have left out any.
+                # A part that ended early may have skipped any of its draws: none is drawn again.
                 begin += size
                 ended = found.ended
                 _add(found, tally, coverage)
-                if found.counterexamples:  # to be found again
+                if found.counterexamples:  # not stored: a resumed campaign has to find it again
                     break
                 journal.keep_part(
                     {"device": key, "seed": self.seed, "end": begin, **_written(found)}
@@ -118,14 +118,14 @@ class Campaign:
 
 
 def elsewhere(oracle: OracleLike) -> OracleLike:
-    """What stands for the oracle in another process, which opens a GPU of its own."""
+    """Returns the oracle as another process must open it: ``"gpu"`` for an open GPU."""
     return "gpu" if isinstance(oracle, Gpu) else oracle
 
 
 def disagreeing(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> list[Runs]:
-    """Of the counterexamples, runs that agree with each other and contradict the device.
+    """Returns runs of the counterexamples that agree with each other and contradict the device.
 
-    A campaign looks twice, and noise may be the same twice.
+    More than two runs must agree: a campaign's two can show the same noise.
     """
     if not campaign.counterexamples:
         return []
@@ -134,16 +134,16 @@ def disagreeing(oracle: OracleLike, spec: DeviceSpec, campaign: Report) -> list[
         lab = Lab(opened, math.inf, lambda _: None)
         lab.disagreed = 1  # so that more runs must agree
         for example in campaign.counterexamples:
-            with contextlib.suppress(NotTold):
+            with contextlib.suppress(Inconclusive):
                 runs = lab.runs([example.sequence])
                 contradicting += [] if explains(spec, runs) else runs
     return contradicting
 
 
 def _key(spec: DeviceSpec) -> str:
-    """The same for devices that predict the same.
+    """Returns a hash that is equal for devices that predict the same.
 
-    Defaults do not count: a field that is new keeps the key of what was compared before.
+    Fields with default values are left out, so a new field does not change the keys of old files.
     """
     usual = {x.name: x.default for part in (spec, spec.mechanisms) for x in fields(part)}
     every = {field.path: field for field in FIELDS if field.section}
@@ -154,7 +154,7 @@ def _key(spec: DeviceSpec) -> str:
 
 
 def _written(found: Report) -> dict[str, Any]:
-    """What counts of a part that is over."""
+    """Returns the result of a finished part as JSON data."""
     return {
         **{name: getattr(found, name) for name in NUMBERS},
         "unstable": [[events_to_data(each.sequence), each.reason] for each in found.unstable],

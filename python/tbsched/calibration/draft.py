@@ -1,4 +1,4 @@
-"""A device of what has been found so far; what has not been asked yet is a guess."""
+"""Draft of a device: what was found so far, and guesses for all other fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.documented import documented as documented_for
 from tbsched.hardware.spec import DeviceSpec, Provenance
 
-# Of fields without a default. A finding takes the place of each.
+# Values of fields without a default, until a finding replaces them.
 _GUESSES: dict[str, Any] = {
     "sms_per_tpc": 2,
     "processing_blocks": 4,
@@ -38,7 +38,7 @@ _BY_NAME = {field.name: field for field in FIELDS}
 
 
 def guesses(found: Found) -> list[Finding]:
-    """Of fields that every device file names, those that no probe has found."""
+    """Returns assumptions for the required fields of a device file that no probe has found."""
     because = "not measured"
     return [
         assumed(_BY_NAME[name].path, value, because)
@@ -48,7 +48,7 @@ def guesses(found: Found) -> list[Finding]:
 
 
 def _guessed(found: Found) -> dict[str, Any]:
-    """A value for each field without a default; together they make a device."""
+    """Returns a value for each field without a default; together they make a valid device."""
     values = {**_GUESSES, "sm_preference": tuple(range(found["sms"])), **found}
     needed = values["shared_memory_per_block"] + values["shared_memory_reserve"]
     if "shared_memory_configurations" not in found:
@@ -57,19 +57,19 @@ def _guessed(found: Found) -> dict[str, Any]:
 
 
 def documented(found: Found) -> list[Finding]:
-    """Of fields that are not told, those that NVIDIA documents for the compute capability."""
+    """Returns values that NVIDIA documents, for the fields that are not determined."""
     capability = str(found.notes.get("details", {}).get("compute_capability", ""))
     known = documented_for(capability)
     because = f"NVIDIA documents it for compute capability {capability}; it was not told"
     return [
         Finding(_BY_NAME[name].path, value, DOCUMENTED, because)
         for name, value in ({} if known is None else known.limits).items()
-        if not found.is_told(name)
+        if not found.is_determined(name)
     ]
 
 
 def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
-    """The device; with the compute capability that the driver names."""
+    """Returns the device, with the compute capability that the driver names."""
     values = {**_guessed(found), **found}
     values.setdefault("title", str(found.notes.get("title", name)))
     details = found.notes.get("details", {})
@@ -91,14 +91,14 @@ def draft(found: Found, name: str = "calibrated") -> DeviceSpec:
 
 
 def source(finding: Finding) -> str:
-    """What a device file says of where a value comes from."""
+    """Returns the source of a value, as a device file names it."""
     asked = f"calibration, {finding.probe}: " if finding.probe else "calibration: "
     others = ", ".join(map(str, finding.rivals))
     return f"{asked}{finding.because}" + (f"; not told apart from {others}" if others else "")
 
 
 def with_values(spec: DeviceSpec, **values: Any) -> DeviceSpec:
-    """The device with other values, of mechanisms too."""
+    """Returns the device with other values, also of mechanisms."""
     switches = {item.name for item in fields(Mechanisms)}
     own = {key: value for key, value in values.items() if key not in switches}
     mechanisms = {key: value for key, value in values.items() if key in switches}

@@ -10,9 +10,9 @@ from math import prod
 from typing import Any, TypeAlias
 
 TOLD, DOCUMENTED, ASSUMED = "told", "documented", "assumed"
-# Of several fields, by their names.
+# Values of several fields, by name.
 Values: TypeAlias = Mapping[str, Any]
-NO_RULE = "no rule fits"  # of a finding: no device is left
+NO_RULE = "no rule fits"  # in ``Finding.because``: all candidates are eliminated
 _MOST_AT_ONCE = 64
 
 
@@ -48,59 +48,60 @@ class Finding:
         return self.path.rpartition(".")[2]
 
 
-def told(path: str, value: Any, because: str) -> Finding:
-    """A value that the observations leave no other one for."""
+def determined(path: str, value: Any, because: str) -> Finding:
+    """Returns the finding of a value to which the observations leave no alternative."""
     return Finding(path, value, TOLD, because)
 
 
 def assumed(path: str, value: Any, because: str, rivals: tuple[Any, ...] = ()) -> Finding:
-    """A value that may be another one."""
+    """Returns the finding of a value that may be wrong; ``rivals`` are known alternatives."""
     return Finding(path, value, ASSUMED, because, rivals)
 
 
 class Found(Mapping[str, Any]):
-    """The values found so far, by the name of the field; what later probes read.
+    """The values found so far, by field name, as later probes read them.
 
     Attributes:
-        notes: what a probe observed and a later one needs, which is no value of a device.
-        idle: values that are not told, and change nothing on this device.
-        eliminated: values that are told as all others were struck out.
-        partial: values of which elimination knows a part, and which it tells nothing about.
-        resting: what the probe that asks takes for granted.
-        most_at_once: so many combinations of what is left of values a probe tries at most.
+        notes: observations that later probes need and that are no values of a device.
+        irrelevant: fields that are not determined, and change nothing on this device.
+        by_elimination: fields that are determined because all other values were eliminated.
+        partial: fields whose possible values are known in part only; elimination never
+            determines them.
+        premises: fields whose values the current probe takes for granted.
+        most_at_once: most combinations of possible values that a probe tries.
     """
 
     def __init__(self) -> None:
         self._findings: dict[str, Finding] = {}
         self._left: list[tuple[Values, ...]] = []
         self.notes: dict[str, Any] = {}
-        self.idle: set[str] = set()
-        self.eliminated: set[str] = set()
+        self.irrelevant: set[str] = set()
+        self.by_elimination: set[str] = set()
         self.partial: set[str] = set()
-        self.resting: tuple[str, ...] = ()
+        self.premises: tuple[str, ...] = ()
         self.most_at_once = _MOST_AT_ONCE
 
     def add(self, finding: Finding) -> None:
-        """Takes the place of what was found for the same value."""
+        """Adds a finding, or replaces the one of the same field."""
         self._findings[finding.name] = finding
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """In the order of finding."""
+        """All findings, in the order in which their fields were first found."""
         return tuple(self._findings.values())
 
     def finding(self, name: str) -> Finding:
-        """What was found of a value."""
+        """Returns the finding of a field."""
         return self._findings[name]
 
-    def is_told(self, name: str) -> bool:
-        """Whether no other value is left."""
+    def is_determined(self, name: str) -> bool:
+        """Returns whether the observations leave no other value."""
         return name in self._findings and self._findings[name].kind == TOLD
 
-    def leave(self, left: Iterable[Values]) -> None:
-        """Notes all that is left of some values, which belong together.
+    def set_remaining(self, left: Iterable[Values]) -> None:
+        """Sets the possible combinations of values of some fields.
 
-        It takes the place of what was left of any of them.
+        Replaces all earlier combinations that contain any of these fields.
         """
         values = tuple(left)
         self._left = [
@@ -108,20 +109,20 @@ class Found(Mapping[str, Any]):
         ] + [values]
 
     def forget(self, names: Iterable[str]) -> None:
-        """What else these values may be is not known after all."""
+        """Discards the possible combinations of these fields: other values may be possible."""
         unknown = set(names)
         self._left = [group for group in self._left if group[0].keys().isdisjoint(unknown)]
 
-    def doubt(self) -> None:
-        """What is told by elimination is not, as something that it takes for granted is wrong."""
-        for name in self.eliminated & self._findings.keys():
+    def demote_eliminated(self) -> None:
+        """Marks all values determined by elimination as assumed, since a premise is wrong."""
+        for name in self.by_elimination & self._findings.keys():
             finding = self._findings[name]
             if finding.kind == TOLD:
                 because = f"{finding.because}; but no device explains all that was observed"
                 self._findings[name] = replace(finding, kind=ASSUMED, because=because)
 
     def unknown(self, names: Iterable[str]) -> list[str]:
-        """Those of which nobody knows what else they may be, or of which too much is left."""
+        """Returns the open fields without known combinations; all of them if there are too many."""
         open_ones = self._open(names)
         groups = self._groups(open_ones)
         if prod(map(len, groups)) > self.most_at_once:
@@ -129,23 +130,23 @@ class Found(Mapping[str, Any]):
         return [name for name in open_ones if all(name not in group[0] for group in groups)]
 
     def bases(self) -> list[Values]:
-        """All that is left of what the probe takes for granted; the assumed values first."""
-        if self.unknown(self.resting):
+        """Returns all possible combinations of the premises' values, the assumed ones first."""
+        if self.unknown(self.premises):
             return [{}]
         found: list[Values] = [{}]
-        for group in self._groups(self._open(self.resting)):
+        for group in self._groups(self._open(self.premises)):
             found = [{**one, **other} for one in found for other in group]
         return found
 
-    def open_together(self) -> tuple[str, ...]:
-        """All values of which it is known what is left; none if that is too much at once."""
+    def undetermined(self) -> tuple[str, ...]:
+        """Returns the fields with several known combinations; none if these are too many."""
         groups = [group for group in self._left if len(group) > 1]
         if prod(map(len, groups)) > self.most_at_once:
             return ()
         return tuple(name for group in groups for name in group[0])
 
     def prefer(self, values: Values, because: str) -> None:
-        """Assumes these values, none of which is told, in the place of others that are wrong."""
+        """Assumes these values instead of contradicted ones; none of the fields is determined."""
         for name, value in values.items():
             finding = self._findings[name]
             if finding.value == value:
@@ -153,17 +154,19 @@ class Found(Mapping[str, Any]):
             left = [each[name] for group in self._groups([name]) for each in group]
             rivals = tuple(dict.fromkeys(rival for rival in left if rival != value))
             self._findings[name] = replace(finding, value=value, rivals=rivals, because=because)
-        self._left = [_first(group, values) for group in self._left]
+        self._left = [_preferred_first(group, values) for group in self._left]
 
     def _open(self, names: Iterable[str]) -> list[str]:
-        return [name for name in names if not self.is_told(name) and name not in self.idle]
+        return [
+            name for name in names if not self.is_determined(name) and name not in self.irrelevant
+        ]
 
     def _groups(self, names: Iterable[str]) -> list[tuple[Values, ...]]:
         return [group for group in self._left if not group[0].keys().isdisjoint(names)]
 
     @property
-    def left_together(self) -> tuple[tuple[Values, ...], ...]:
-        """All that is left of values that are not told, in groups that belong together."""
+    def remaining_groups(self) -> tuple[tuple[Values, ...], ...]:
+        """Possible combinations, one group per set of fields that depend on each other."""
         return tuple(self._left)
 
     def __getitem__(self, name: str) -> Any:
@@ -176,8 +179,8 @@ class Found(Mapping[str, Any]):
         return len(self._findings)
 
 
-def _first(group: tuple[Values, ...], values: Values) -> tuple[Values, ...]:
-    """What is left of some values, that which is preferred first."""
+def _preferred_first(group: tuple[Values, ...], values: Values) -> tuple[Values, ...]:
+    """Returns the group, with the combinations that agree with ``values`` first."""
     return tuple(
         sorted(
             group,
@@ -187,7 +190,7 @@ def _first(group: tuple[Values, ...], values: Values) -> tuple[Values, ...]:
 
 
 def choices(groups: ListOf[tuple[Values, ...]]) -> Iterator[Values]:
-    """One of each group but for what is assumed, which most groups have: fewest changes first."""
+    """Yields changes from the assumed values (the first of each group), fewest groups first."""
     open_ones = [group[1:] for group in groups if len(group) > 1]
     for count in range(len(open_ones) + 1):
         for some in combinations(open_ones, count):

@@ -20,14 +20,14 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one probe took.
+    """Cost of one probe.
 
     Attributes:
         probe: its name.
-        sequences: how many it asked.
+        sequences: how many it ran.
         launches: how many these have.
         seconds: how long it took.
-        failure: why it told nothing; None: it told something.
+        failure: why it found nothing; None: it found something.
     """
 
     probe: str
@@ -51,7 +51,7 @@ class Certificate:
         miss_rate: at most this share of such sequences is predicted wrong, with that confidence:
             the upper end of the interval of Clopper and Pearson for no disagreement. 1.0 if there
             was one, or if nothing was compared.
-        struck: so many other devices were struck out, as they predicted something wrong: each a
+        struck: number of other devices that predicted something wrong and were eliminated: each a
             combination of rules, sizes and a policy.
         decided: of each mechanism that can be left out of the device, how many of the sequences
             would then be placed otherwise, counted up to five. Where it is 0, the campaign could
@@ -98,7 +98,7 @@ class Calibration(Shown):
     Attributes:
         spec: the device, for :func:`tbsched.predict`.
         report: a :class:`Finding` for each value that a device file names or a probe asked for.
-        witnesses: of values that are not told, another device that agrees with ``spec`` on every
+        witnesses: for values that are not told, another device that agrees with ``spec`` on every
             sequence that the probes asked: a :class:`Witness` each, where one is known.
         certificate: how sure the whole is.
         campaign: the campaign that the certificate is from; None if no time was left for one, or
@@ -181,13 +181,13 @@ class Calibration(Shown):
 def certified(
     score: Score, struck: int, states: tuple[InitialState, ...], left_out: tuple[str, ...]
 ) -> Certificate:
-    """From what a campaign compared, or why the oracle ended it."""
+    """Returns the certificate of a campaign, or of the refusal that ended it."""
     campaign, possible = score.report, len(score.spec.initial_states())
     if campaign is None:
         return Certificate(
             0, 0, 0, 0, 0, CONFIDENCE, 1.0, struck, (), states, possible, left_out, score.refusal
         )
-    # A disagreement that did not show again is none: the oracle did not agree with itself.
+    # A disagreement that did not occur again is counted as unstable.
     wrong = campaign.disagreements if score.is_wrong else 0
     unstable = max(len(campaign.unstable), campaign.disagreements - wrong)
     compared = max(campaign.examples - unstable, 0)

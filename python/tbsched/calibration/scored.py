@@ -1,4 +1,4 @@
-"""Compares what was found with the oracle, and mends what is assumed as long as that is wrong."""
+"""Scores the findings by campaigns, and repairs assumptions that these contradict."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from itertools import count
 from tbsched.calibration.asking.evidence import Evidence
 from tbsched.calibration.asking.journal import Journal
 from tbsched.calibration.campaign import Campaign, disagreeing
-from tbsched.calibration.doubt.struck import mended, strike_out
+from tbsched.calibration.doubt.contradictions import eliminate_contradicted, repair
 from tbsched.calibration.doubt.witnesses import Witness, witnesses
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Found
@@ -19,23 +19,23 @@ from tbsched.campaigns.oracles import OracleLike
 from tbsched.campaigns.results import Report
 from tbsched.hardware.spec import DeviceSpec
 
-_MOST_MENDED = 16
-_LOOKS = 16  # by whatever processes the executor takes: nobody says how many GPUs there are
+_MOST_REPAIRS = 16
+_TRIES = 16  # repetitions, as the number of the executor's GPUs is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How a device did.
+    """Result of the campaigns that score a device.
 
     Attributes:
         spec: the device.
-        others: of values that are not told, devices that explain the same.
-        report: the last campaign; None: there was no time for one.
+        others: devices with other values of undetermined fields that explain all observations.
+        report: report of the last campaign; None: there was no time for one.
         refusal: what the oracle said when it refused a sequence that the device allows.
-        is_wrong: what the last campaign found contradicts the device, and shows again.
-        boards_differ: it shows again on some GPU of the executor, and not on the one that was
-            probed.
-        struck: how many devices earlier campaigns struck out.
+        is_wrong: whether a counterexample of the last campaign was reproduced.
+        boards_differ: whether it was reproduced on a GPU of the executor, but not on the probed
+            one.
+        eliminated: number of devices that earlier campaigns eliminated.
     """
 
     spec: DeviceSpec
@@ -44,7 +44,7 @@ class Score:
     refusal: str | None
     is_wrong: bool
     boards_differ: bool
-    struck: int
+    eliminated: int
 
 
 def scored(
@@ -55,27 +55,27 @@ def scored(
     journal: Journal,
     again: OracleLike,
 ) -> Score:
-    """Runs a campaign; if it shows that something assumed is wrong, mends that, and runs another.
+    """Runs campaigns until none contradicts the device, with repaired assumptions after each.
 
     Args:
-        found: what the probes found; what is told and assumed may change.
-        seen: all that was observed.
-        name: of the device.
-        campaign: what compares, and for how long.
-        journal: what earlier calibrations counted.
-        again: what runs a disagreement once more.
+        found: the findings of the probes, which may be changed.
+        seen: all observations; counterexamples are added.
+        name: name of the device.
+        campaign: settings of the campaigns; its time is for all of them together.
+        journal: stores results, and has those of earlier calibrations.
+        again: oracle that repeats disagreements.
     """
     end = time.monotonic() + campaign.seconds
-    mended(found, seen)
-    for struck in count():
-        strike_out(draft(found, name), found, seen)
+    repair(found, seen)
+    for eliminated in count():
+        eliminate_contradicted(draft(found, name), found, seen)
         spec = draft(found, name)
         others = witnesses(spec, found, seen)
         report, refusal, wrong = None, None, []
         left = end - time.monotonic()
         try:
-            # What a device was mended with says nothing about it: others are drawn.
-            fresh = replace(campaign, seconds=left, seed=campaign.seed + struck)
+            # New draws: those that led to the repair are no test of the repaired device.
+            fresh = replace(campaign, seconds=left, seed=campaign.seed + eliminated)
             report = fresh.run(spec, journal)
         except ValueError as error:
             # The oracle refuses what the device allows: some value that was assumed is wrong.
@@ -83,28 +83,28 @@ def scored(
         else:
             wrong = [] if report is None else disagreeing(again, spec, report)
         is_over = time.monotonic() > end or (report is not None and report.ended == "interrupted")
-        if not wrong or is_over or struck == _MOST_MENDED:
+        if not wrong or is_over or eliminated == _MOST_REPAIRS:
             break
         seen.add(wrong)
-        if not mended(found, seen):
+        if not repair(found, seen):
             break
     if wrong or refusal is not None or not seen.explained_by(spec):
-        found.doubt()
+        found.demote_eliminated()
         spec = draft(found, name)
     differ = not wrong and report is not None and _boards_differ(campaign, spec, report)
-    return Score(spec, others, report, refusal, bool(wrong), differ, struck)
+    return Score(spec, others, report, refusal, bool(wrong), differ, eliminated)
 
 
 def _boards_differ(campaign: Campaign, spec: DeviceSpec, report: Report) -> bool:
-    """Whether a counterexample that the probed GPU does not show is shown by another one."""
+    """Returns whether another GPU reproduces a counterexample that the probed one does not."""
     if campaign.executor is None or not report.counterexamples:
         return False
     asked = [
-        campaign.executor.submit(disagreeing, campaign.oracle, spec, report) for _ in range(_LOOKS)
+        campaign.executor.submit(disagreeing, campaign.oracle, spec, report) for _ in range(_TRIES)
     ]
     shown = False
     for answer in asked:
-        # Whoever cannot answer shows nothing.
+        # A worker that fails reproduces nothing.
         with contextlib.suppress(Exception, CancelledError):
             shown = shown or bool(answer.result())
     return shown

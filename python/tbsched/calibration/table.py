@@ -1,4 +1,4 @@
-"""The table of probes, in the order in which they ask: each reads what those before it found."""
+"""Table of probes, in the order in which they run: each reads the findings of those before it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.calibration.doubt import last_look, states
 from tbsched.calibration.finding import ASSUMED, NO_RULE, Finding, Found
 from tbsched.calibration.probes import (
@@ -27,14 +27,14 @@ from tbsched.calibration.probes.streams import calls, grids, latencies, prioriti
 
 
 class Probe(NamedTuple):
-    """A row of the table.
+    """A row of the table of probes.
 
     Attributes:
-        name: what reports call it.
-        ask: runs its sequences and reads them.
+        name: name in reports.
+        ask: runs the probe's sequences and returns its findings.
         needs: fields that must have been found before.
-        rests_on: fields that its rules take for granted: if nobody knows what else one of them may
-            be, what the probe finds is not told.
+        rests_on: premises: fields that its rules take for granted. If one is open and its possible
+            values are unknown, the probe's findings are only assumed.
     """
 
     name: str
@@ -80,19 +80,19 @@ PROBES = (
 
 
 def run(probe: Probe, lab: Lab, found: Found) -> list[Finding]:
-    """Lets a probe ask, and notes what it found.
+    """Runs a probe, and adds its findings to ``found``.
 
     Raises:
-        NotTold: what it needs has not been found, or it cannot tell.
+        Inconclusive: a field that it needs is not known, or its runs determine nothing.
     """
     missing = [name for name in probe.needs if name not in found]
     if missing:
-        raise NotTold(f"{', '.join(missing)} is not known")
-    found.resting = probe.rests_on
+        raise Inconclusive(f"{', '.join(missing)} is not known")
+    found.premises = probe.rests_on
     open_ones = found.unknown(probe.rests_on)
     findings = probe.ask(lab, found)
     if any(NO_RULE in finding.because for finding in findings):
-        # Noise may have struck out the right one: once more, and more runs must agree.
+        # Noise may have eliminated the right rule: repeat the probe with more runs that must agree.
         lab.disagreed += 1
         findings = probe.ask(lab, found)
     findings = [replace(finding, probe=probe.name) for finding in findings]

@@ -14,7 +14,7 @@ from pathlib import Path
 import tbsched as tb
 from tbsched import views
 from tbsched.calibration import Calibration, table
-from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.calibration.finding import Found
 from tbsched.calibration.probes.streams.latencies import SLACK_NS, SLACK_SHARE
 from tbsched.campaigns.oracles import open_oracle
@@ -50,7 +50,7 @@ def one_by_one(oracle: str, seconds: float) -> None:
             try:
                 for finding in table.run(probe, lab, found):
                     print(f"  {finding.kind} {finding.path} = {finding.value} ({finding.because})")
-            except NotTold as error:
+            except Inconclusive as error:
                 print(f"{probe.name}: {error}")
             except Exception:
                 traceback.print_exc()

@@ -1,1 +1,1 @@
-"""How probes ask: sequences that run, devices that are struck out, and what was tried."""
+"""Experiments of probes: runs of sequences, elimination of candidate devices, and the evidence."""

@@ -1,4 +1,4 @@
-"""Fields of which each can have a few values: all combinations, and what is left of them."""
+"""Elimination among all combinations of values of a few fields."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
-from tbsched.calibration.asking.elimination import Draw, Left, View, by_every_block, eliminate
+from tbsched.calibration.asking.elimination import Draw, Remaining, View, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.draft import with_values
-from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed, told
+from tbsched.calibration.finding import NO_RULE, Finding, Found, assumed, determined
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 
-# By the name of the field; the first one is taken where nothing tells.
+# Possible values by field name; the first one is assumed where no observation decides.
 Choices = Mapping[str, tuple[Any, ...]]
 _BY_NAME = {field.name: field for field in FIELDS}
 
@@ -29,9 +29,9 @@ def by_elimination(
     *,
     every_block: bool = False,
 ) -> list[Finding]:
-    """Strikes out combinations of values, each with all that is left of what they rest on.
+    """Eliminates combinations of values, each together with every possible value of its premises.
 
-    What is left of all these values is noted.
+    Records the combinations that remain in ``found``.
     """
     left = eliminate(lab, with_bases(found, spec, choices), draw, view, seed=seed)
     if every_block:
@@ -40,7 +40,7 @@ def by_elimination(
 
 
 def with_bases(found: Found, spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
-    """The combinations, with each of all that is left of what the probe takes for granted."""
+    """Returns devices for all combinations, each with all possible values of the premises."""
     return [
         device
         for number, base in enumerate(found.bases())
@@ -51,10 +51,10 @@ def with_bases(found: Found, spec: DeviceSpec, choices: Choices) -> list[DeviceS
 
 
 def combinations(spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
-    """The device with each combination of values that a device can have."""
+    """Returns the device with each combination of values that makes a valid device."""
     devices = []
     for number, values in enumerate(product(*choices.values())):
-        # Each has a name of its own: what is kept by device is found by it.
+        # Names are unique, as caches are keyed by device.
         named = {**dict(zip(choices, values, strict=True)), "name": f"{spec.name}-{number}"}
         try:
             devices.append(with_values(spec, **named))
@@ -63,10 +63,10 @@ def combinations(spec: DeviceSpec, choices: Choices) -> list[DeviceSpec]:
     return devices
 
 
-def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
-    """From the devices that no sequence contradicted; notes what is left.
+def read(found: Found, left: Remaining, choices: Choices) -> list[Finding]:
+    """Returns findings from the devices that no sequence contradicted, and records what remains.
 
-    What the probe takes for granted may be told, too, if it was not.
+    Premises of the probe may be determined, too, if they were not before.
     """
     bases = found.bases()
     taken = {name: tuple({base[name]: None for base in bases}) for name in bases[0]}
@@ -76,9 +76,11 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
         return [
             assumed(_BY_NAME[name].path, values[0], because) for name, values in choices.items()
         ]
-    # Of those that agree on all sequences the first; its values belong together.
+    # The first of the devices that agree on all sequences, so that its values fit each other.
     best = left.devices[0]
-    found.leave({name: _BY_NAME[name].of(device) for name in asked} for device in left.devices)
+    found.set_remaining(
+        {name: _BY_NAME[name].of(device) for name in asked} for device in left.devices
+    )
     findings = []
     for name, values in asked.items():
         field = _BY_NAME[name]
@@ -93,6 +95,6 @@ def read(found: Found, left: Left, choices: Choices) -> list[Finding]:
             findings.append(assumed(field.path, value, "others have not been asked for"))
         elif len(values) > 1:
             because = f"every other value was wrong about at least one of {left.asked} sequences"
-            findings.append(told(field.path, value, because))
-            found.eliminated.add(name)
+            findings.append(determined(field.path, value, because))
+            found.by_elimination.add(name)
     return findings

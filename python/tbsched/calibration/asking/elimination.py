@@ -1,4 +1,4 @@
-"""What is left of several devices once sequences have been asked on which they differ."""
+"""Elimination of candidate devices by sequences on which their predictions differ."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import matching_state
 from tbsched.program.sequence import Launch, Sequence
 
-# What a sequence shows, to be compared.
+# Result of one launch, compared between candidates and the oracle.
 Shown: TypeAlias = Hashable
-# Of each sequence, what each of its launches shows.
+# For each sequence, the results of its launches.
 Answers: TypeAlias = list[tuple[Shown, ...]]
 Draw: TypeAlias = Callable[[np.random.Generator], Sequence]
 
@@ -28,8 +28,8 @@ class View:
     """How sequences are predicted and observed.
 
     Attributes:
-        predict: of each device, what it shows from the latent state with a number.
-        observe: what the oracle shows.
+        predict: returns the answers of each device, from the latent state with a given number.
+        observe: returns the answers of the oracle.
     """
 
     predict: Callable[[ListOf[DeviceSpec], ListOf[Sequence], int], list[Answers]]
@@ -37,13 +37,13 @@ class View:
 
 
 @dataclass(slots=True)
-class Left:
-    """What remained.
+class Remaining:
+    """Candidates that remain after elimination.
 
     Attributes:
         devices: those that agree with every observation.
-        asked: how many sequences were asked.
-        misfit: if none is left, the shortest sequence that the last ones were wrong about.
+        asked: how many sequences the oracle ran.
+        misfit: if none is left, the shortest sequence that contradicted the last candidates.
     """
 
     devices: list[DeviceSpec]
@@ -51,9 +51,10 @@ class Left:
     misfit: Sequence | None = None
 
 
-# Of so many drawn sequences those that tell most are asked; several draws that tell nothing end it.
+# Sequences drawn per round (most, least), those of them that the oracle runs, and the number of
+# rounds without an elimination that end the search.
 _DRAWN, _LEAST_DRAWN, _ASKED, _PATIENCE = 128, 24, 6, 3
-_PREDICTED = 1024  # in each round, as far as that leaves enough draws
+_PREDICTED = 1024  # predictions (devices x draws) in a round, if that leaves enough draws
 _ASKED_EXACTLY, _EXACT_PATIENCE = 12, 2
 
 
@@ -64,10 +65,10 @@ def eliminate(
     view: View,
     seed: int,
     patience: int = _PATIENCE,
-) -> Left:
-    """Asks sequences that split the devices most, until none is drawn that splits them."""
+) -> Remaining:
+    """Runs the sequences that split the devices most, until no drawn sequence splits them."""
     rng = np.random.default_rng(seed)
-    left = Left(list(devices))
+    left = Remaining(list(devices))
     idle = 0
     while idle < patience and len(left.devices) > 0:
         drawn = [draw(rng) for _ in range(_draws(left.devices, _ASKED))]
@@ -78,7 +79,7 @@ def eliminate(
         if len(left.devices) > 1 and _largest_class(predicted, telling[0]) == len(left.devices):
             idle += 1
             continue
-        # Behind the first launch that one of them does not place whole, others would differ.
+        # Predictions are comparable only up to the first launch that a device does not place whole.
         asked = [_cut(drawn[number], predicted, number) for number in telling]
         shown = view.observe(lab, asked)
         left.asked += len(asked)
@@ -92,7 +93,7 @@ def eliminate(
             )
             or _agrees(device, asked, shown, view)
         ]
-        lab.struck += len(before) - len(left.devices)
+        lab.eliminated += len(before) - len(left.devices)
         idle += len(left.devices) == len(before)
         if not left.devices:
             left.misfit = _shortest(asked, telling, predicted, shown)
@@ -100,9 +101,10 @@ def eliminate(
 
 
 def _draws(devices: ListOf[DeviceSpec], asked: int) -> int:
-    """The fewer, the more devices predict them: most are struck out at once.
+    """Returns how many sequences to draw: fewer if many devices must predict them.
 
-    One device alone is only checked: no draw says more than another.
+    The first round eliminates most devices. One device alone is only checked, so it gets exactly
+    as many draws as are run.
     """
     if len(devices) == 1:
         return asked
@@ -110,7 +112,7 @@ def _draws(devices: ListOf[DeviceSpec], asked: int) -> int:
 
 
 def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: View) -> bool:
-    """Whether each sequence shows this from some latent state of the device."""
+    """Returns whether the device gives these answers, each from some latent state."""
     open_ones = list(range(len(asked)))
     for state in range(len(device.initial_states())):
         (seen,) = view.predict([device], [asked[number] for number in open_ones], state)
@@ -124,11 +126,11 @@ def _agrees(device: DeviceSpec, asked: ListOf[Sequence], shown: Answers, view: V
     return False
 
 
-def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
-    """Goes on with sequences that split the devices by which block is where.
+def by_every_block(lab: Lab, left: Remaining, draw: Draw, seed: int) -> Remaining:
+    """Eliminates further devices by the SM of every single block.
 
-    A device stays if some latent state of it has every block where it was observed. Of draws that
-    split none, some are asked, too.
+    A device stays if some latent state of it puts every block on the SM where it was observed.
+    Draws that split no devices are run as well, since all of them may be wrong.
     """
     rng = np.random.default_rng(seed)
     devices, asked, idle, misfit = left.devices, left.asked, 0, left.misfit
@@ -143,16 +145,16 @@ def by_every_block(lab: Lab, left: Left, draw: Draw, seed: int) -> Left:
         runs = lab.runs(chosen)
         asked += len(runs)
         before, devices = devices, [each for each in devices if explains(each, runs)]
-        lab.struck += len(before) - len(devices)
+        lab.eliminated += len(before) - len(devices)
         idle += len(devices) == len(before) and idle == 0
         if not devices:
             misfit = min(_not_explained(before, runs), key=len)
-    return Left(devices, asked, misfit)
+    return Remaining(devices, asked, misfit)
 
 
 def explains(device: DeviceSpec, observed: ListOf[Runs]) -> bool:
-    """Whether, of each sequence, latent states of the device have every block of one of its runs
-    where it was observed."""
+    """Returns whether the device explains one run of each sequence, block by block, from some
+    latent state."""
     states = list(device.initial_states())
     return all(
         any(matching_state(trace, device, None, states) is not None for trace in runs)
@@ -161,7 +163,7 @@ def explains(device: DeviceSpec, observed: ListOf[Runs]) -> bool:
 
 
 def _not_explained(devices: ListOf[DeviceSpec], observed: ListOf[Runs]) -> list[Sequence]:
-    """What the most devices are wrong about."""
+    """Returns the sequences that contradict the most devices."""
     wrong = [sum(not explains(device, [runs]) for device in devices) for runs in observed]
     most = max(wrong)
     return [runs[0].sequence for runs, count in zip(observed, wrong, strict=True) if count == most]
@@ -174,7 +176,7 @@ def _largest_class(predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) ->
 
 
 def _cut(sequence: Sequence, predicted: ListOf[ListOf[tuple[Shown, ...]]], number: int) -> Sequence:
-    """The sequence up to the last launch that all of them predict."""
+    """Returns the sequence up to the last launch that all devices predict."""
     launches = min(len(of_device[number]) for of_device in predicted)
     seen = 0
     for position, event in enumerate(sequence.events):
@@ -190,7 +192,7 @@ def _shortest(
     predicted: ListOf[ListOf[tuple[Shown, ...]]],
     shown: ListOf[tuple[Shown, ...]],
 ) -> Sequence:
-    """The shortest sequence on which the most devices disagreed, up to where they did."""
+    """Returns the shortest sequence that no device predicts right, cut behind the wrong launch."""
     wrong = []
     for sequence, number, observed in zip(asked, telling, shown, strict=True):
         agree = max(_common(of_device[number], observed) for of_device in predicted)
@@ -202,7 +204,7 @@ def _shortest(
             if seen == agree + 1:
                 wrong.append(sequence[: position + 1])
                 break
-    # Where each sequence has some device that is right, none of them has all: the shortest one.
+    # If every sequence is right on some device, but no device on all: the shortest sequence.
     return min(wrong or asked, key=len)
 
 

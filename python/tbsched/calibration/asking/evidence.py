@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Explained, Lab, NotTold, Runs
+from tbsched.calibration.asking.lab import Explained, Inconclusive, Lab, Runs
 from tbsched.calibration.asking.one_sm import one_sm
 from tbsched.calibration.asking.predicted import table_of
 from tbsched.campaigns.oracles import THREADS
@@ -24,13 +24,13 @@ _MOST_AGAIN = 64  # sequences
 
 
 class Evidence:
-    """What was tried: what was observed of it, block by block, and what was refused.
+    """All runs of a calibration: observed placements, and the sequences that were refused.
 
     Args:
         observed: the runs of each sequence.
-        filled: how many blocks one SM held of each launch of a sequence.
-        taken, refused: sequences of which only that is known.
-        quantities: what timed sequences showed.
+        filled: for each sequence, the blocks of each launch that one SM held.
+        taken, refused: sequences of which only acceptance or refusal is known.
+        quantities: measurements of timed sequences.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Evidence:
         refused: ListOf[Sequence] = (),
         quantities: ListOf[Explained] = (),
     ) -> None:
-        # The cheap ones first: most devices that are wrong are wrong about one of them.
+        # Cheap sequences come first: they contradict most wrong devices.
         ordered = self._observed = sorted(observed, key=_blocks)
         self._filled = filled
         self._taken, self._refused = taken, refused
@@ -51,37 +51,37 @@ class Evidence:
             _Part(ordered[at : at + _AT_ONCE]) for at in range(0, len(ordered), _AT_ONCE)
         ]
         self._known: dict[DeviceSpec, bool] = {}
-        self._filling: dict[DeviceSpec, bool] = {}  # of devices of one SM
+        self._filling: dict[DeviceSpec, bool] = {}  # by device of one SM
         self._last = 0  # the part that contradicted a device last
 
     def add(self, observed: ListOf[Runs]) -> None:
-        """What was observed since."""
+        """Adds later observations."""
         self._sequences += len(observed)
         self._observed += observed
         self._parts.append(_Part(observed))
         self._known = {spec: False for spec, known in self._known.items() if not known}
 
     def __len__(self) -> int:
-        """How many sequences were tried."""
+        """Returns the number of sequences that were run."""
         return self._sequences
 
     def explained_by(self, spec: DeviceSpec) -> bool:
-        """Whether the device has every block where it was observed, from some latent state."""
+        """Returns whether the device explains every observation, from some latent state each."""
         key = replace(spec, name="explains", provenance={})
         if key not in self._known:
             self._known[key] = self._explained(key)
         return self._known[key]
 
     def contradicting(self, spec: DeviceSpec) -> list[Sequence]:
-        """Of which the device has a block elsewhere, whatever its latent state; the short first."""
+        """Returns the sequences that no latent state of the device explains."""
         return [runs[0].sequence for runs in self._observed if not _Part([runs]).explained_by(spec)]
 
     def times_explained_by(self, spec: DeviceSpec) -> bool:
-        """Whether the device shows what timed sequences showed."""
+        """Returns whether the device reproduces all measurements of timed sequences."""
         return all(each.explained_by(spec) for each in self._quantities)
 
     def _explained(self, spec: DeviceSpec) -> bool:
-        # What contradicted the device before this one is likely to contradict it, too.
+        # Start with the part that contradicted the previous device: it is likely to do so again.
         parts = self._parts[self._last :] + self._parts[: self._last]
         if parts and not parts[0].explained_by(spec):
             return False
@@ -96,11 +96,11 @@ class Evidence:
         return True
 
     def _all_taken(self, spec: DeviceSpec) -> bool:
-        """Whether the device refuses none of what the oracle took."""
+        """Returns whether the device accepts every sequence that the oracle accepted."""
         try:
             for sequence in self._taken:
                 spec.check(sequence)
-            # Whether a GPC holds a cluster is for the policy to say.
+            # Only a prediction shows whether a GPC holds a cluster.
             predict_many(
                 [s for s in self._taken if s.launches[0].cluster > 1], spec, threads=THREADS
             )
@@ -109,7 +109,7 @@ class Evidence:
         return True
 
     def _fills(self, spec: DeviceSpec) -> bool:
-        """Whether one SM of the device holds so many blocks."""
+        """Returns whether one SM of the device holds as many blocks as were observed."""
         policy = "ampere" if spec.policy == "hopper" else spec.policy
         alone = replace(one_sm(spec), policy=policy)
         if alone not in self._filling:
@@ -128,7 +128,7 @@ class Evidence:
 
 
 class _Part:
-    """Some sequences at once."""
+    """A batch of sequences that are checked in one call."""
 
     def __init__(self, observed: ListOf[Runs]) -> None:
         self._tables = [table_of([runs[0].sequence]) for runs in observed]
@@ -139,7 +139,7 @@ class _Part:
         ]
 
     def explained_by(self, spec: DeviceSpec) -> bool:
-        """Whether of each sequence one run is as on the device."""
+        """Returns whether the device explains one run of each sequence."""
         states = spec.initial_states()
         first = [seen[0] for seen in self._seen]
         try:
@@ -171,14 +171,15 @@ def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:
 
 
 def observed(lab: Lab, spec: DeviceSpec) -> Evidence:
-    """All that a laboratory observed; what contradicts the device, after another look.
+    """Returns all observations of a laboratory.
 
-    Noise may be the same twice.
+    Sequences that contradict the device are run again first, as noise can occur twice in the same
+    way.
     """
     seen = _evidence(lab)
     if not seen.explained_by(spec) and (wrong := seen.contradicting(spec)):
         lab.disagreed += 1  # so that more runs must agree
-        with contextlib.suppress(NotTold, ValueError):
+        with contextlib.suppress(Inconclusive, ValueError):
             lab.runs(wrong[:_MOST_AGAIN])
         seen = _evidence(lab)
     return seen

@@ -1,4 +1,4 @@
-"""What an oracle showed, written down as it comes: a killed calibration goes on from it."""
+"""Journal of an oracle's results: a killed calibration resumes from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Outcome: TypeAlias = Trace | Refused | None
 
 
 class Journal:
-    """Gives back what is in a file, in its order for each sequence, and appends what is new.
+    """Replays the runs of a file, in the order of each sequence, and appends new ones.
 
     Args:
         file: a trace file; None keeps nothing.
@@ -70,15 +70,15 @@ class Journal:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be given back."""
+        """Whether there are no runs to replay."""
         return not self._held
 
     def holds(self, sequence: Sequence, runs: int = 1) -> bool:
-        """Whether so many runs of it are left to be given back."""
+        """Returns whether at least ``runs`` runs of the sequence are left to replay."""
         return len(self._held.get(sequence, ())) >= runs
 
     def taken(self, sequence: Sequence) -> Outcome:
-        """The next run of it that is held."""
+        """Removes and returns the next held run of a sequence."""
         trace = self._held[sequence].popleft()
         reason = refusal_reason(trace.extra)
         if reason is not None:
@@ -87,16 +87,16 @@ class Journal:
 
     @property
     def parts(self) -> tuple[Mapping[str, Any], ...]:
-        """What parts of a campaign have counted, in their order."""
+        """Results of the finished parts of a campaign, in order."""
         return tuple(self._parts)
 
     def keep_part(self, part: Mapping[str, Any]) -> None:
-        """Writes down what a part of a campaign counted."""
+        """Appends the result of a finished part of a campaign."""
         if self._file is not None and self._devices:
             self._file.append(Trace(Sequence([]), self._devices[0], (), extra=of_part(part)))
 
     def keep(self, sequence: Sequence, outcome: Outcome) -> None:
-        """Writes down what the oracle showed."""
+        """Appends a result of the oracle."""
         if self._file is None:
             return
         if isinstance(outcome, Trace):
@@ -115,12 +115,12 @@ class Journal:
 
 
 def _places(trace: Trace) -> Trace:
-    """Where the blocks were, which is all that a held sequence is asked for."""
+    """Returns the trace with placements only; calibration reads nothing else of held sequences."""
     return Trace(trace.sequence, trace.device, tuple(Placement(p.smid) for p in trace))
 
 
 def _difference(held: DeviceInfo, device: DeviceInfo) -> str:
-    """The first of what a trace file's header says of the two that is not the same."""
+    """Returns, in words, the first header field in which two devices differ."""
     ours, theirs = ({"name": info.name, "sms": info.sms, **info.details} for info in (held, device))
     key = next(key for key in {**ours, **theirs} if ours.get(key) != theirs.get(key))
     return (

@@ -1,4 +1,4 @@
-"""Where probes run their sequences."""
+"""Laboratory in which probes run their sequences."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.trace import Trace
 
-# Of so many runs, two must agree; three once some have not.
+# Most runs of a sequence; two of them must agree, or three once any runs disagreed.
 _TRIES, _AGREE, _AGREE_IF_NOISY = 8, 2, 3
 MOST_PER_SM = 64  # thread block slots that a model of an SM has
-LEAST_REGISTERS = 16  # that every kernel of the launcher can have
-# Those that agree.
+LEAST_REGISTERS = 16  # per thread; the launcher's kernels can have no fewer
+# Runs of one sequence that agree.
 Runs: TypeAlias = tuple[Trace, ...]
-# One such launch cannot fill an SM: as many waves are in one sequence at most.
+# Most launches that fill the SMs in turn, in one sequence.
 _LAUNCHES = 24
 
 
 class Explained(Protocol):
-    """Something observed, which a device explains or not."""
+    """A measurement that a device explains or contradicts."""
 
     def explained_by(self, spec: DeviceSpec) -> bool:
-        """Whether the device shows the same."""
+        """Returns whether the device reproduces the measurement."""
 
 
-class NotTold(Exception):
-    """The observations of a probe say nothing; the message says why."""
+class Inconclusive(Exception):
+    """The observations of a probe determine nothing; the message says why."""
 
 
 class Lab:
@@ -45,20 +45,20 @@ class Lab:
 
     Args:
         oracle: what is measured.
-        seconds: for how long probes may ask.
+        seconds: time that probes may take.
         progress: is called with the seconds so far.
-        journal: keeps what is observed, and has what an earlier calibration observed.
+        journal: stores observations, and replays those of an earlier calibration.
 
     Attributes:
         sms: number of SMs, once a probe has found it.
         most_per_sm: an SM holds no more blocks of any kind.
-        sequences, launches, unstable: how many there have been.
-        struck: how many devices were struck out, as they predict something wrong.
-        disagreed: how many runs were unlike those of the same sequence before them.
+        sequences, launches, unstable: how many ran so far.
+        eliminated: number of candidate devices that predicted something wrong.
+        disagreed: how many runs differed from earlier runs of the same sequence.
         tried: the runs of each sequence that agreed.
-        filled: for sequences of launches that each fill one SM, how many blocks it held of each.
-        taken, refused: those of which only that was asked.
-        quantities: what timed sequences showed.
+        filled: for sequences of launches that each fill one SM, the blocks of each that it held.
+        taken, refused: sequences that were only tried for acceptance.
+        quantities: measurements of timed sequences.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Lab:
         self.sequences = 0
         self.launches = 0
         self.unstable = 0
-        self.struck = 0
+        self.eliminated = 0
         self.disagreed = 0
         self.tried: dict[Sequence, Runs] = {}
         self.filled: dict[Sequence, tuple[int, ...]] = {}
@@ -94,21 +94,21 @@ class Lab:
         return time.monotonic() - self._start
 
     def run(self, sequences: ListOf[Sequence]) -> list[Trace]:
-        """What the oracle shows; one of the runs that agree.
+        """Returns one trace per sequence, out of the runs that agree.
 
         Raises:
-            NotTold: the time is over, or one of the sequences never repeats itself.
+            Inconclusive: the time is over, or one of the sequences never repeats itself.
             ValueError: the oracle refuses one.
         """
         return [runs[0] for runs in self.runs(sequences)]
 
     def runs(self, sequences: ListOf[Sequence]) -> list[Runs]:
-        """Of each sequence runs with the same number of blocks on each SM.
+        """Returns, for each sequence, runs with the same number of blocks on each SM.
 
-        Which blocks they are may differ: the runs may begin in other latent states.
+        The blocks themselves may differ, as runs can begin in different latent states.
 
         Raises:
-            NotTold, ValueError: as :meth:`run`.
+            Inconclusive, ValueError: as :meth:`run`.
         """
         seen: list[dict[bytes, list[Trace]]] = [{} for _ in sequences]
         found: list[Runs | None] = [None] * len(sequences)
@@ -126,25 +126,25 @@ class Lab:
                 if len(alike) >= (_AGREE_IF_NOISY if self.disagreed else _AGREE):
                     found[number] = tuple(alike)
         if any(runs is None for runs in found):
-            raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
+            raise Inconclusive(f"the oracle did not agree with itself in {_TRIES} runs")
         agreed = [runs for runs in found if runs is not None]
         self.tried.update(zip(sequences, agreed, strict=True))
         return agreed
 
     def timed(self, sequences: ListOf[Sequence]) -> list[Trace]:
-        """What the oracle shows of timed sequences, but for runs that say nothing.
+        """Returns the traces of timed sequences, without unstable runs.
 
         Raises:
-            NotTold: the time is over, or the oracle refuses one.
+            Inconclusive: the time is over, or the oracle refuses one.
         """
         try:
             return [trace for trace in self._tried(sequences) if trace is not None]
         except ValueError as error:
-            raise NotTold(f"the oracle refuses timed sequences: {error}") from None
+            raise Inconclusive(f"the oracle refuses timed sequences: {error}") from None
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
         if self.spent > self._seconds:
-            raise NotTold("the time was over")
+            raise Inconclusive("the time was over")
         self.sequences += len(sequences)
         self.launches += sum(len(sequence.launches) for sequence in sequences)
         self._progress(self.spent)
@@ -171,7 +171,7 @@ class Lab:
         return traces
 
     def _device(self) -> DeviceInfo:
-        """Which one the oracle is."""
+        """Identifies the oracle's device by a small launch."""
         for _ in range(_TRIES):
             seen = self._once(Sequence([small()]))
             if isinstance(seen, Trace):
@@ -182,7 +182,7 @@ class Lab:
         )
 
     def _observed(self, sequences: ListOf[Sequence]) -> Iterator[object]:
-        """In their order; each as soon as it is there."""
+        """Yields results in the order of the sequences, each as soon as it is available."""
         if not isinstance(self._oracle, ManyOracle):
             return map(self._once, sequences)
         return iter(self._oracle.observe_many(sequences)) if sequences else iter(())
@@ -194,11 +194,11 @@ class Lab:
             return error
 
     def accepts(self, launch: Launch, *, models_know: bool = True) -> bool:
-        """Whether the oracle takes such a launch at all.
+        """Returns whether the oracle accepts a launch.
 
         Args:
-            launch: it is asked alone.
-            models_know: whether a device says so, too: only then it is evidence for or against one.
+            launch: it runs alone.
+            models_know: whether device models can refuse it, too, so that the result is evidence.
         """
         self.sequences += 1
         self.launches += 1
@@ -221,13 +221,13 @@ class Lab:
             return Refused(str(error))
 
     def fills(self, launches: ListOf[Launch]) -> list[int]:
-        """How many blocks of each launch an idle SM holds; their own ``blocks`` do not matter.
+        """Returns how many blocks of each launch an idle SM holds; their ``blocks`` are ignored.
 
         Every launch has more blocks than the GPU holds, so that it does not matter in which order
         the SMs get them.
 
         Raises:
-            NotTold: the SMs do not hold the same number, time and again.
+            Inconclusive: the SMs repeatedly do not hold the same number.
         """
         groups = [launches[at : at + _LAUNCHES] for at in range(0, len(launches), _LAUNCHES)]
         sequences = [self._waves(group, self.sms) for group in groups]
@@ -235,21 +235,21 @@ class Lab:
         for group, sequence, trace in zip(groups, sequences, self.run(sequences), strict=True):
             held = self._even(trace) or self._even(self._once_more(sequence))
             if held is None:
-                raise NotTold("the SMs do not hold the same number of blocks")
+                raise Inconclusive("the SMs do not hold the same number of blocks")
             counts += held
             del self.tried[sequence]
             self.filled[self._waves(group, 1)] = tuple(held)
         return counts
 
     def _even(self, trace: Trace) -> list[int] | None:
-        """How many blocks of each launch every SM holds; None: not all hold the same."""
+        """Returns the blocks of each launch on every SM; None if the SMs differ."""
         try:
             return [even(p.occupancy(trace.device.sms)[: self.sms]) for p in trace.placements]
-        except NotTold:
+        except Inconclusive:
             return None
 
     def _once_more(self, sequence: Sequence) -> Trace:
-        """Asks so that more runs must agree: noise may be the same twice."""
+        """Runs a sequence again and requires more runs to agree, as noise can occur twice alike."""
         self.disagreed += 1
         return self.run([sequence])[0]
 
@@ -260,7 +260,7 @@ class Lab:
         return Sequence(events)
 
     def largest(self, fits: Callable[[int], bool], low: int, high: int) -> int:
-        """The largest number from ``low`` to ``high`` that fits, where ``low`` does."""
+        """Bisects for the largest number in ``low`` to ``high`` that fits; ``low`` must fit."""
         while low < high:
             middle = (low + high + 1) // 2
             if fits(middle):
@@ -271,7 +271,7 @@ class Lab:
 
 
 def _occupancies(trace: Trace) -> bytes:
-    """The blocks of each SM, of each launch."""
+    """Returns the number of blocks of each launch on each SM, as bytes."""
     sms = trace.device.sms
     return b"".join(placement.occupancy(sms).tobytes() for placement in trace.placements)
 
@@ -285,7 +285,7 @@ def small(
     carveout: int | None = 100,
     local_memory: int = 0,
 ) -> Launch:
-    """A launch in the terms of the probes: with all shared memory, unless it says otherwise."""
+    """Returns a launch with the smallest resources; by default with the largest carveout."""
     return Launch(
         blocks,
         32 * warps,
@@ -298,14 +298,14 @@ def small(
 
 
 def even(blocks: np.ndarray) -> int:
-    """The number that all SMs have.
+    """Returns the number of blocks that all SMs have in common.
 
     Raises:
-        NotTold: they have not the same.
+        Inconclusive: the SMs have different numbers.
     """
     least, most = int(blocks.min()), int(blocks.max())
     if least != most:
-        raise NotTold(f"the SMs do not hold the same: {least} to {most} blocks")
+        raise Inconclusive(f"the SMs do not hold the same: {least} to {most} blocks")
     return least
 
 

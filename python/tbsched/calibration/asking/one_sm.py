@@ -1,6 +1,6 @@
-"""Sequences that put the same on every SM: what one SM of a device does with its share of them.
+"""Sequences that put the same blocks on every SM, predicted by a device of one SM.
 
-So it does not matter which SM gets a block, as long as equal SMs get equal numbers.
+Thus the SM of a block does not matter, as long as equal SMs get equal numbers.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.calibration.asking.elimination import Answers, Shown, View
-from tbsched.calibration.asking.lab import MOST_PER_SM, Lab, NotTold, even, small
+from tbsched.calibration.asking.lab import MOST_PER_SM, Inconclusive, Lab, even, small
 from tbsched.calibration.asking.predicted import table_of, until_refused
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch, Release, Sequence
@@ -20,16 +20,16 @@ from tbsched.traces.trace import Trace
 
 
 def one_sm(spec: DeviceSpec) -> DeviceSpec:
-    """A device of one such SM."""
+    """Returns a device with one SM like those of ``spec``."""
     return replace(
         spec, sms=1, sms_per_tpc=1, gpcs=(), sm_preference=(0,), coscheduled_sms=0, policy="ampere"
     )
 
 
 def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Sequence:
-    """Launches of these (warps, registers, bytes), one or a few blocks each, and releases.
+    """Draws launches of these (warps, registers, bytes), one or a few blocks each, and releases.
 
-    Half of them fill the SMs with many equal pieces first, and leave gaps.
+    Half of the sequences first fill the SMs with equal blocks and release some, which leaves gaps.
     """
     drawn: list[Event] = []
     held: list[int] = []
@@ -54,7 +54,7 @@ def draw(rng: np.random.Generator, sizes: ListOf[tuple[int, int, int]]) -> Seque
 
 
 def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int) -> list[Answers]:
-    """Blocks placed of each launch, up to the first of which some were not."""
+    """Returns the placed blocks of each launch, up to the first that is not placed whole."""
     events = table_of(sequences)
     return [
         [
@@ -71,12 +71,12 @@ def _observe(lab: Lab, sequences: ListOf[Sequence]) -> list[tuple[Shown, ...]]:
 
 
 def _until_uneven(trace: Trace, sms: int) -> tuple[Shown, ...]:
-    """Blocks per SM of each launch, up to the first of which the SMs got different numbers.
+    """Returns blocks per SM of each launch, up to the first that the SMs share unevenly.
 
-    Where a block leaves the room of its SM as it is, the next one follows it there.
+    Unevenness occurs where a block does not change its SM's room, so the next one goes there, too.
     """
     found: list[Shown] = []
-    with contextlib.suppress(NotTold):
+    with contextlib.suppress(Inconclusive):
         for placement in trace.placements:
             found.append(even(placement.occupancy(sms)))
     return tuple(found)

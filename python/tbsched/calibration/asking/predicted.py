@@ -1,4 +1,4 @@
-"""Where devices put the blocks of many sequences, as fast as the core says it."""
+"""Predictions of many sequences in one call of the core."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tbsched.program.sequence import Launch, Sequence
 
 
 def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[list[Int32Array]]:
-    """Of each sequence the SMs of each launch, up to the first that is not placed whole.
+    """Returns, for each sequence, the SMs of each launch up to the first not placed whole.
 
     Args:
         spec: the device.
         events: the sequences.
-        state: the number of the latent state that it starts from.
+        state: index of the initial latent state.
 
     Raises:
         ValueError: the device refuses a launch.
@@ -44,7 +44,7 @@ def until_refused(spec: DeviceSpec, events: EventTable, state: int = 0) -> list[
 
 
 def table_of(sequences: ListOf[Sequence]) -> EventTable:
-    """The rows of held sequences, which name no partitions."""
+    """Returns the event table of held sequences without partitions."""
     rows = [_row(event) for sequence in sequences for event in sequence.events]
     bounds = np.cumsum([0, *(len(sequence) for sequence in sequences)])
     return EventTable(np.array(rows, np.int32).reshape(len(rows), -1), bounds)

@@ -1,4 +1,4 @@
-"""What a timed sequence shows as one number, and how sure that is."""
+"""Measurements of timed sequences: one number each, with its confidence interval."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from typing import TypeAlias
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Lab, NotTold
+from tbsched.calibration.asking.lab import Inconclusive, Lab
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
-# Nanoseconds, or a count: one for each time that the sequence shows it.
+# Samples that one run gives: nanoseconds, or counts.
 Numbers: TypeAlias = list[float]
 _RUNS, _TRIES = 3, 8
-_CALLED_S = 1e-5  # between two calls, of a device that does not say how long they take
-_SOON_NS = 50_000.0  # what starts so shortly before an end may have waited for it
-_CONFIDENT = 1.96  # of a normal distribution, 95 %
+_CALLED_S = 1e-5  # assumed time between two calls where a device names none
+_SOON_NS = 50_000.0  # a start this short before an end may have waited for that end
+_CONFIDENT = 1.96  # standard deviations: 95 % of a normal distribution
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What was measured, and with which sequence.
+    """A measured number, with the timed sequence that shows it.
 
     Attributes:
         sequence: a timed one.
-        of: reads the number from what was observed, once or several times.
-        value: the median.
-        within: the median is that exact, with 95 % confidence, and runs are no further apart.
-        slack: numbers that differ by no more count as the same.
+        of: reads the samples from a trace.
+        value: the median of all samples.
+        within: half the width of its 95 % confidence interval, or of the range of the runs'
+            medians if that is larger.
+        slack: numbers that differ by no more count as equal.
     """
 
     sequence: Sequence
@@ -42,7 +43,7 @@ class Quantity:
     slack: float
 
     def explained_by(self, spec: DeviceSpec) -> bool:
-        """Whether the device shows the same number."""
+        """Returns whether the device reproduces the number, within ``slack``."""
         try:
             seen = predict(self.sequence, spec, host=_CALLED_S)
         except ValueError:
@@ -55,7 +56,7 @@ def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
     """Runs a timed sequence a few times.
 
     Raises:
-        NotTold: the oracle refuses the sequence, or never says anything.
+        Inconclusive: the oracle refuses the sequence, or never says anything.
     """
     traces: list[Trace] = []
     for _ in range(_TRIES):
@@ -63,19 +64,19 @@ def observed(lab: Lab, sequence: Sequence) -> list[Trace]:
         if len(traces) == _RUNS:
             return traces
     if not traces:
-        raise NotTold(f"the oracle did not agree with itself in {_TRIES} runs")
+        raise Inconclusive(f"the oracle did not agree with itself in {_TRIES} runs")
     return traces
 
 
 def measured(traces: ListOf[Trace], of: Callable[[Trace], Numbers], slack: float = 0.5) -> Quantity:
-    """What runs of one sequence show. It is not known better than the runs agree.
+    """Returns the quantity that runs of one sequence show, no more exact than the runs agree.
 
     Raises:
-        NotTold: the oracle gives no times, or they say nothing.
+        Inconclusive: the oracle gives no times, or they say nothing.
     """
     runs = [numbers for trace in traces if (numbers := of(trace))]
     if not runs:
-        raise NotTold("the host was too slow for launches that are to run at once")
+        raise Inconclusive("the host was too slow for launches that are to run at once")
     value, within = median([number for numbers in runs for number in numbers])
     medians = [float(np.median(numbers)) for numbers in runs]
     apart = (max(medians) - min(medians)) / 2
@@ -83,7 +84,7 @@ def measured(traces: ListOf[Trace], of: Callable[[Trace], Numbers], slack: float
 
 
 def median(numbers: Numbers) -> tuple[float, float]:
-    """The median, and half of its confidence interval: that of the ranks around it."""
+    """Returns the median and half of its confidence interval, from the ranks around it."""
     ordered = np.sort(np.asarray(numbers, float))
     middle, off = len(ordered) / 2, _CONFIDENT * np.sqrt(len(ordered)) / 2
     low = ordered[max(int(middle - off), 0)]
@@ -92,14 +93,14 @@ def median(numbers: Numbers) -> tuple[float, float]:
 
 
 def at_once(trace: Trace) -> Numbers:
-    """How many launches started while the first one ran."""
+    """Returns how many launches started while the first one ran."""
     return while_first(trace, range(len(trace)))
 
 
 def while_first(trace: Trace, launches: range) -> Numbers:
-    """How many of these launches started while the first of them ran: long before its end.
+    """Returns how many of these launches started in the first half of the first one's run.
 
-    None is to be started between: else the host was too slow, and it says nothing.
+    Returns no sample if others started later in the run: then the host was too slow.
     """
     starts = [started(trace, launch) for launch in launches]
     begin, end = min((started(trace, launch), ended(trace, launch)) for launch in launches)
@@ -109,17 +110,17 @@ def while_first(trace: Trace, launches: range) -> Numbers:
 
 
 def started(trace: Trace, launch: int) -> float:
-    """When the first block of a launch started, in nanoseconds."""
+    """Returns the start of a launch's first block, in nanoseconds."""
     return float(_times(trace, launch)[0].min())
 
 
 def ended(trace: Trace, launch: int) -> float:
-    """When the last block of a launch ended, in nanoseconds."""
+    """Returns the end of a launch's last block, in nanoseconds."""
     return float(_times(trace, launch)[1].max())
 
 
 def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
-    """Of each SM with one block of the launch, when that started and ended."""
+    """Returns start and end of the block on each SM that had exactly one block of the launch."""
     start, end = _times(trace, launch)
     sms = trace[launch].smid.tolist()
     rows = zip(sms, start.tolist(), end.tolist(), strict=True)
@@ -127,15 +128,15 @@ def of_sms(trace: Trace, launch: int) -> dict[int, tuple[float, float]]:
 
 
 def calls(trace: Trace) -> list[tuple[float, float]]:
-    """When each call began and returned, in nanoseconds."""
+    """Returns begin and return time of each call, in nanoseconds."""
     times = trace.call_times
     if times is None:
-        raise NotTold("the oracle does not say when the host made its calls")
+        raise Inconclusive("the oracle does not say when the host made its calls")
     return [(1e9 * began, 1e9 * returned) for began, returned in times]
 
 
 def _times(trace: Trace, launch: int) -> tuple[np.ndarray, np.ndarray]:
     placement = trace[launch]
     if placement.start_ns is None or placement.end_ns is None:
-        raise NotTold("the oracle does not say when blocks started and ended")
+        raise Inconclusive("the oracle does not say when blocks started and ended")
     return placement.start_ns, placement.end_ns

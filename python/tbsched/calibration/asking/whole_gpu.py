@@ -1,4 +1,4 @@
-"""Sequences whose launches have blocks on some SMs only: how many each SM of a device gets."""
+"""Sequences that load SMs unevenly, compared by the number of blocks that each SM gets."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tbsched.traces.trace import Trace
 
 
 def draw(rng: np.random.Generator, launches: ListOf[Launch], sms: int, most: int = 9) -> Sequence:
-    """Some of these launches, with a few blocks or with several on each SM, and releases."""
+    """Draws some of these launches, with few blocks or with several per SM, and releases."""
     drawn: list[Event] = []
     held: list[int] = []
     count = 0
@@ -38,12 +38,12 @@ def draw(rng: np.random.Generator, launches: ListOf[Launch], sms: int, most: int
 
 
 def replace_blocks(launch: Launch, blocks: int) -> Launch:
-    """The same launch with other blocks."""
+    """Returns the launch with another number of blocks."""
     return replace(launch, blocks=blocks)
 
 
 def _shown(trace: Trace) -> tuple[Shown, ...]:
-    """Blocks of each SM, of each launch up to the first that waits."""
+    """Returns the blocks of each launch on each SM, up to the first launch that waits."""
     found: list[Shown] = []
     for placement in trace.placements:
         found.append(placement.occupancy(trace.device.sms).astype(np.int64).tobytes())
@@ -58,7 +58,7 @@ def _predict(devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: in
 
 
 def _blocks(placed: ListOf[ListOf[Int32Array]], sms: int) -> Answers:
-    """Blocks of each SM, of each launch of each sequence."""
+    """Returns the blocks on each SM, for each launch of each sequence."""
     smids = [smid for launches in placed for smid in launches]
     sm = np.concatenate(smids) if smids else np.empty(0, np.int32)
     launch = np.repeat(np.arange(len(smids)), [len(smid) for smid in smids])
@@ -97,7 +97,7 @@ def _predict_waits(
     ]
 
 
-# For sequences without releases: where launches wait, those behind them show something, too.
+# For sequences without releases: launches behind a waiting one are compared as well.
 VIEW_OF_WAITS = View(
     _predict_waits,
     lambda lab, sequences: [_all_shown(trace) for trace in lab.run(sequences)],

@@ -1,4 +1,4 @@
-"""The GPU here as a device: shipped rules, and the map of this board."""
+"""The attached GPU as a device: shipped rules, and the measured map of this board."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tbsched.calibration.asking.lab import NotTold
+from tbsched.calibration.asking.lab import Inconclusive
 from tbsched.calibration.boards.describe import described, largest_cluster
 from tbsched.calibration.boards.map import BoardMap, measured
 from tbsched.hardware.catalogue import ATTACHED, nearest
@@ -26,13 +26,13 @@ from tbsched.storage import replacing
 _BY_NAME = {field.name: field for field in FIELDS if field.section}
 _MAP = ("gpcs", "sm_preference", "max_cluster")
 
-# By the name of a field: its value, and where that is from.
+# Value and provenance by field.
 _Values = Mapping[Field, tuple[Any, Provenance]]
 
 
 @functools.cache
 def device_here() -> DeviceSpec:
-    """See :func:`tbsched.device`; asked once a process.
+    """Returns the attached GPU as :func:`tbsched.device` does; it is measured once per process.
 
     Raises:
         NoGpuError: no usable GPU; the message says what was looked for.
@@ -53,7 +53,7 @@ def device_here() -> DeviceSpec:
 
 
 def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
-    """The board with shipped rules; its map is that of the shipped device, if it has one."""
+    """Returns the board with shipped rules, and with the shipped device's map if there is one."""
     if base.compute_capability != found.info.details["compute_capability"]:
         return described(found, ATTACHED, largest_cluster(0) if found.clusters else 1)
     inherited = Provenance(INHERITED, base.name)
@@ -77,11 +77,11 @@ def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
 
 
 def _measured(board: DeviceSpec) -> tuple[_Values, bool] | None:
-    """The map, and whether the rules predict what showed it; None: nothing shows a map."""
+    """Returns the map and whether the rules predict its launches; None: no map was found."""
     try:
         with Gpu(0) as gpu:
             found = measured(gpu, board)
-    except (NotTold, ValueError) as error:
+    except (Inconclusive, ValueError) as error:
         _warn(
             f"the map of this board could not be measured: {error}. It is assumed to be the "
             "shipped one, if there is one"
@@ -108,7 +108,7 @@ def _overlaid(board: DeviceSpec, values: _Values) -> DeviceSpec:
 
 
 def _compared(spec: DeviceSpec, base: DeviceSpec) -> None:
-    """Says so if the board is not as the shipped one."""
+    """Warns if the board differs from the shipped device."""
     if spec.compute_capability != base.compute_capability:
         _warn(
             f"no shipped device has compute capability {spec.compute_capability}. The rules are "
@@ -129,7 +129,7 @@ def _warn(text: str) -> None:
 
 
 def _place(found: Queried) -> Path:
-    """Where the map of a board is kept; another driver may number its SMs otherwise.
+    """Returns the cache file of a board's map, per driver, as drivers number SMs differently.
 
     Raises:
         RuntimeError: the user has no home.
@@ -141,7 +141,7 @@ def _place(found: Queried) -> Path:
 
 
 def _kept(found: Queried, board: DeviceSpec) -> _Values | None:
-    """The map that was kept; None: there is none that fits this board."""
+    """Returns the cached map; None if there is none that fits this board."""
     try:
         spec = read(_place(found), lambda _: board)
     except (OSError, ValueError, RuntimeError):

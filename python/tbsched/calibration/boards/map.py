@@ -1,4 +1,4 @@
-"""Which SMs are together: the map of a board whose rules are known, from launches there."""
+"""Measures the map of a board (which SMs form TPCs and GPCs) whose rules are known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tbsched.calibration.asking.lab import Lab, NotTold, small
+from tbsched.calibration.asking.lab import Inconclusive, Lab, small
 from tbsched.calibration.finding import TOLD
 from tbsched.calibration.probes import preference
 from tbsched.calibration.probes.topology import joined, together
@@ -21,19 +21,19 @@ from tbsched.traces.trace import Trace
 
 SECONDS = 10.0
 _WAVES = 3
-_BESIDE = (0, 1, 5)  # single blocks that are there before the clusters
-_AT_ONCE, _IDLE = 16, 8  # sequences; and so many times in turn that they show nothing new: the end
+_BLOCKS_BEFORE = (0, 1, 5)  # single blocks that are resident before the clusters
+_AT_ONCE, _IDLE = 16, 8  # sequences per round; rounds without news that end the measurement
 
 
 @dataclass(frozen=True, slots=True)
 class BoardMap:
-    """What was seen of a board.
+    """The measured map of a board.
 
     Attributes:
         values: by the names of a device's fields.
-        sources: the launches that show each of them, in words.
-        wrong: how many of the sequences went otherwise than the rules and this map predict.
-        sequences: how many there were.
+        sources: the launches that show each value, in words.
+        wrong: number of sequences that the rules with this map predict wrong.
+        sequences: number of sequences.
     """
 
     values: dict[str, Any]
@@ -43,22 +43,22 @@ class BoardMap:
 
 
 def measured(oracle: Oracle, base: DeviceSpec) -> BoardMap:
-    """Launches what shows the map, and checks that the rules predict all of it.
+    """Measures the map, and counts the launches that the rules with this map predict wrong.
 
     Args:
         oracle: the GPU, or a model that plays it.
-        base: its rules and sizes; of its map, the number of SMs and how many a TPC has.
+        base: its rules and sizes; only two values of its map are used: SMs, and SMs per TPC.
 
     Raises:
-        NotTold: the launches do not show a map, or the time was over.
-        ValueError: what they show makes no device, or the oracle refuses one of them.
+        Inconclusive: the launches do not show a map, or the time was over.
+        ValueError: the values make no valid device, or the oracle refuses a launch.
     """
     lab = Lab(oracle, SECONDS, lambda _: None)
     lab.sms = base.sms
     traces = lab.run([Sequence([_whole_sms(base, blocks)]) for blocks in range(1, base.sms + 1)])
     order = preference.read([frozenset(trace[0].smid.tolist()) for trace in traces])
     if order.kind != TOLD:
-        raise NotTold(order.because)
+        raise Inconclusive(order.because)
     values: dict[str, Any] = {"sm_preference": order.value}
     sources = {"sm_preference": order.because}
     if base.max_cluster > 1:
@@ -73,30 +73,32 @@ def measured(oracle: Oracle, base: DeviceSpec) -> BoardMap:
 
 
 def _whole_sms(base: DeviceSpec, blocks: int) -> Launch:
-    """Blocks of which an SM holds one, for want of registers."""
+    """Returns a launch of which an SM holds one block, for want of registers."""
     threads = min(base.threads_per_block, 32 * base.warps_per_sm)
     registers = base.registers_per_sm // (2 * threads) + 8
     return small(threads // 32, min(registers, base.registers_per_thread), blocks=blocks)
 
 
 def _sizes(lab: Lab, base: DeviceSpec) -> list[int]:
-    """Of clusters that this board takes."""
+    """Returns the cluster sizes that this board accepts."""
     every = range(2, base.max_cluster + 1)
     return [size for size in every if lab.accepts(small(blocks=size, cluster=size))]
 
 
 def _clusters(lab: Lab, base: DeviceSpec, sizes: ListOf[int]) -> list[Trace]:
-    """Clusters of all sizes; and others on a GPU that is partly full, until these show no more.
+    """Runs clusters of all sizes, then clusters on a partly full GPU until these add nothing.
 
-    They do if they show nothing new, and the rules predict them with the map that is known by then.
+    The end is a number of rounds that change no GPC, with the rules predicting all runs.
     """
     one, whole = small(), _whole_sms(base, 1)
-    traces = lab.run([_beside(n, one, size, one, base) for n in _BESIDE for size in sizes])
+    traces = lab.run(
+        [_clusters_after_blocks(n, one, size, one, base) for n in _BLOCKS_BEFORE for size in sizes]
+    )
     rng = np.random.default_rng(0)
     known, idle = _gpcs(traces, base), 0
     while idle < _IDLE and (not idle or _wrong(replace(base, gpcs=known), traces)):
         drawn = [
-            _beside(
+            _clusters_after_blocks(
                 int(rng.integers(base.sms)),
                 whole,
                 int(rng.choice(sizes)),
@@ -112,27 +114,29 @@ def _clusters(lab: Lab, base: DeviceSpec, sizes: ListOf[int]) -> list[Trace]:
 
 
 def _wrong(spec: DeviceSpec, traces: Iterable[Trace]) -> int:
-    """How many of the sequences went otherwise than the device predicts."""
+    """Returns the number of runs that the device predicts wrong."""
     return sum(not _agrees(spec, trace) for trace in traces)
 
 
 def _agrees(spec: DeviceSpec, trace: Trace) -> bool:
-    """From one of its latent states: nobody knows in which one the board was."""
+    """Returns whether the device explains the run, from whichever latent state."""
     try:
         return matching_state(trace, spec, None, list(spec.initial_states())) is not None
     except ValueError:
-        return False  # a cluster that the device takes nowhere
+        return False  # the device has no place for a cluster
 
 
-def _beside(blocks: int, first: Launch, size: int, then: Launch, base: DeviceSpec) -> Sequence:
-    """More clusters than there is room for, beside so many blocks of another launch."""
+def _clusters_after_blocks(
+    blocks: int, first: Launch, size: int, then: Launch, base: DeviceSpec
+) -> Sequence:
+    """Returns blocks of one launch, followed by more clusters than there is room for."""
     clusters = replace(then, blocks=_WAVES * base.sms // size * size, cluster=size)
     events: list[Event] = [replace(first, blocks=blocks)] if blocks else []
     return Sequence([*events, clusters])
 
 
 def _gpcs(traces: ListOf[Trace], base: DeviceSpec) -> tuple[tuple[int, ...], ...]:
-    """The TPCs of each GPC: those whose SMs one cluster of 3 or more had, also through others.
+    """Returns the TPCs of each GPC: those linked, also through others, by clusters that span TPCs.
 
     The GPC of the first TPC comes first, which is a convention.
     """

@@ -1,4 +1,4 @@
-"""What all other probes left open, by elimination with sequences of a campaign."""
+"""Elimination, with sequences of a campaign, among all values that other probes left open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.calibration.asking.choices import read, with_bases
-from tbsched.calibration.asking.elimination import Draw, Left, by_every_block
+from tbsched.calibration.asking.elimination import Draw, Remaining, by_every_block
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
 from tbsched.calibration.draft import draft
 from tbsched.calibration.finding import Finding, Found
@@ -16,25 +16,25 @@ from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
 
-# Mechanisms that no probe asks for yet.
+# Mechanisms that no probe measures yet.
 LEFT_OUT = ("partitions", "cooperative", "priorities")
-_MOST_AT_ONCE = 128  # devices, each of which predicts every draw
+_MOST_AT_ONCE = 128  # candidate devices, each of which predicts every draw
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Draws that a campaign would compare, on which the devices that are left differ."""
+    """Eliminates remaining devices by draws of a campaign on which they differ."""
     found.most_at_once = _MOST_AT_ONCE
-    names = found.open_together()
+    names = found.undetermined()
     if not names:
         return []
-    found.resting = names
+    found.premises = names
     spec = draft(found)
-    left = Left(with_bases(found, spec, {}))
+    left = Remaining(with_bases(found, spec, {}))
     return read(found, by_every_block(lab, left, campaign_draws(spec), seed=9), {})
 
 
 def campaign_draws(spec: DeviceSpec) -> Draw:
-    """Draws the sequences of a campaign within the limits of a device, one after the other."""
+    """Returns a function that draws a campaign's sequences within the limits of a device."""
     options = SequenceOptions.everything(spec).without(LEFT_OUT)
     largest = max((size for size in options.clusters if size <= spec.max_cluster), default=1)
     limited = replace(spec, max_cluster=largest)
@@ -42,11 +42,11 @@ def campaign_draws(spec: DeviceSpec) -> Draw:
 
     def drawn(_: np.random.Generator) -> Sequence:
         return next(
-            draw.sequence for draw in endless if all(map(_is_asked, draw.sequence.launches))
+            draw.sequence for draw in endless if all(map(_can_be_launched, draw.sequence.launches))
         )
 
     return drawn
 
 
-def _is_asked(launch: Launch) -> bool:
+def _can_be_launched(launch: Launch) -> bool:
     return launch.registers >= LEAST_REGISTERS

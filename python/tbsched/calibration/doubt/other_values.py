@@ -16,10 +16,7 @@ _BY_PATH = {field.path: field for field in FIELDS}
 
 
 def other_values(spec: DeviceSpec, path: str) -> Iterator[Any]:
-    """Of one field, those nearest to that of the device first.
-
-    A device need not be able to have them.
-    """
+    """Yields other values of a field, nearest first; some may be invalid for the device."""
     field = _BY_PATH[path]
     value = field.of(spec)
     if field.type == "bool":

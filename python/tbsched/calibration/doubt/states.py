@@ -1,4 +1,4 @@
-"""In which latent states sequences began: those of which only one explains a run."""
+"""Latent states in which runs certainly began: no other state explains the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEQUENCES = 96
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Clusters and single blocks that all fit: in which order they come shows whose turn it was."""
+    """Runs small sequences of clusters and single blocks, whose order shows the latent state."""
     device = draft(found)
     if len(device.initial_states()) == 1:
         found.notes["states"] = set(device.initial_states())
@@ -32,7 +32,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def only(trace: Trace, device: DeviceSpec) -> InitialState | None:
-    """The only latent state that explains a run; None: there are several, or none."""
+    """Returns the only latent state that explains a run; None if there are several, or none."""
     states = list(device.initial_states())
     state = matching_state(trace, device, None, states)
     if state is None:

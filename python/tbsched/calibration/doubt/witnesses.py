@@ -1,4 +1,4 @@
-"""Of values that are not told, another device that explains every sequence tried."""
+"""Witnesses: devices with another value of an undetermined field that explain all runs."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tbsched.traces.trace import Trace
 
 _BY_PATH = {field.path: field for field in FIELDS}
 _DRAWN = 128
-_MOST = 256  # devices that are tried for a value
-_MOST_LEFT = 1024  # combinations of what is left of values, of which those are taken
+_MOST = 256  # candidates per field
+_MOST_LEFT = 1024  # combinations from which candidates are taken
 # Where nothing sets another size, there is none, or sizes do not matter.
 _TOGETHER = ("mechanisms.shared_memory_configuration", "allocation.shared_memory_configurations")
 
@@ -37,7 +37,7 @@ class Witness:
         path: the value that it differs in, such as ``mechanisms.warp_skip``.
         device: the other device, for :func:`tbsched.predict`.
         changes: all values that it differs in, and what they are there.
-        sequences: so many were tried. Of each, both devices have every block where it was observed,
+        sequences: how many were run. For each, both devices have every block where it was observed,
             and both refuse what was refused.
         telling: a sequence on which the two differ, if one is known; probes do not draw such ones.
 
@@ -56,12 +56,12 @@ class Witness:
 
 
 def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witness, ...]:
-    """For each value that is not told, where one is known.
+    """Returns a witness for each undetermined value for which one is known.
 
     Args:
         spec: the calibrated device.
-        found: what was found out about it.
-        evidence: all that was tried.
+        found: the findings of the probes.
+        evidence: all observations.
     """
     witnessed: list[Witness] = []
     if not evidence.explained_by(spec):
@@ -86,12 +86,12 @@ def witnesses(spec: DeviceSpec, found: Found, evidence: Evidence) -> tuple[Witne
 
 
 def _everything(spec: DeviceSpec) -> Draws:
-    """All kinds of held sequences, also those that neither probes nor the campaign draw."""
+    """Returns draws of all kinds of held sequences, also of those that calibration leaves out."""
     return Draws(spec, SequenceOptions.everything(spec), seed=10)
 
 
 def _predicted(sequences: ListOf[Sequence], spec: DeviceSpec) -> list[Trace]:
-    """The short ones first, without those that the device refuses."""
+    """Returns predictions of the sequences that the device accepts, shortest first."""
     traces = []
     for sequence in sorted(sequences, key=len):
         with contextlib.suppress(ValueError):
@@ -100,7 +100,7 @@ def _predicted(sequences: ListOf[Sequence], spec: DeviceSpec) -> list[Trace]:
 
 
 def _telling(other: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
-    """The shortest of the sequences that no latent state of the other device explains."""
+    """Returns the shortest sequence that no latent state of the other device explains."""
     states = list(other.initial_states())
     for trace in traces:
         with contextlib.suppress(ValueError):  # it refuses the sequence
@@ -110,11 +110,11 @@ def _telling(other: DeviceSpec, traces: ListOf[Trace]) -> Sequence | None:
 
 
 def _others(spec: DeviceSpec, finding: Finding, found: Found) -> Iterator[DeviceSpec]:
-    """Devices with another value: those left by elimination, rivals, and near values."""
+    """Yields devices with another value: remaining candidates, rivals, and near values."""
     field = _BY_PATH[finding.path]
     changes: list[dict[str, Any]] = [
         dict(values)
-        for values in islice(choices(found.left_together), _MOST_LEFT)
+        for values in islice(choices(found.remaining_groups), _MOST_LEFT)
         if values.get(field.name, field.of(spec)) != field.of(spec)
     ]
     changes += [

@@ -22,7 +22,7 @@ CHOICES: Choices = {
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Clusters of all sizes beside single blocks."""
+    """Eliminates placement rules by clusters of all sizes among single blocks."""
     spec = draft(found)
     if spec.max_cluster < 2:
         return []
@@ -36,7 +36,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         min(half, spec.shared_memory_per_block),
         min(8192, spec.shared_memory_per_block),
     }
-    # An SM that is set to less has less room, so other SMs may have the most.
+    # Carveouts vary the shared memory of SMs, and so which SM has most room.
     carveouts = (100, 100, 0) if len(spec.shared_memory_configurations) > 1 else (100,)
     launches = [small(w, 32) for w in warps_of] * len(sizes) + [
         small(warps, 32, shared, size, size, carveout)
@@ -54,7 +54,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         lab, found, spec, CHOICES, drawn, whole_gpu.VIEW, seed=4, every_block=True
     )
     if any(NO_RULE in finding.because for finding in findings):
-        # The map may be why.
+        # The reason may be a wrong map.
         because = "clusters are not placed as on any device with this map"
         findings += [
             assumed("topology.gpcs", spec.gpcs, because),

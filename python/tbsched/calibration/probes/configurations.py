@@ -17,9 +17,9 @@ import numpy as np
 
 from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, by_elimination
-from tbsched.calibration.asking.lab import Lab, NotTold, small
+from tbsched.calibration.asking.lab import Inconclusive, Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.calibration.probes.shared_memory import CONFIGURATIONS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Sequence
@@ -27,7 +27,7 @@ from tbsched.program.sequence import Launch, Sequence
 _PATH = "allocation.shared_memory_configurations"
 _KILOBYTE = 1024
 _MOST_WAYS = 8
-_VAGUE = 8 * _KILOBYTE  # the blocks that measure the largest size leave less
+_VAGUE = 8 * _KILOBYTE  # more than the blocks that measure the largest size leave unused
 _CHOICES: Choices = {
     "shared_memory_configuration": (True, False),
     "configuration_per_tpc": (True, False),
@@ -38,11 +38,11 @@ _CHOICES: Choices = {
 
 
 def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
-    """Every size that a block with shared memory sets, and those that carveouts set beyond."""
+    """Measures the sizes that blocks with shared memory set, and the larger ones by carveouts."""
     spec = draft(found)
     largest = spec.shared_memory_configurations[-1]
     if found.notes["sizes"] != [largest]:
-        raise NotTold("the largest size is not known")
+        raise Inconclusive("the largest size is not known")
     ruler = _Ruler(lab, spec)
     unit, reserve, most = (
         spec.shared_memory_unit,
@@ -53,7 +53,7 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
     bounds = [(0, 0)]
     while shared <= most and bounds[-1][0] < largest:
         bounds.append(ruler.measured(small(shared_memory=shared, carveout=0)))
-        # The least that does not fit that size.
+        # The smallest block that does not fit that size.
         shared = max(shared + unit, -(-(bounds[-1][1] + 1 - reserve) // unit) * unit)
     if bounds[-1][0] < largest:
         bounds += _of_carveouts(ruler, 100 * (most + reserve) // largest)
@@ -62,14 +62,14 @@ def ask_sizes(lab: Lab, found: Found) -> list[Finding]:
     finding = read_sizes(set(bounds), largest)
     if finding.rivals:
         every = (finding.value, *finding.rivals)
-        found.leave({"shared_memory_configurations": sizes} for sizes in every)
+        found.set_remaining({"shared_memory_configurations": sizes} for sizes in every)
     if finding.value == (largest,) and not finding.rivals:
-        found.idle |= {*_CHOICES, "shared_memory_configurations"}
+        found.irrelevant |= {*_CHOICES, "shared_memory_configurations"}
     return [finding]
 
 
 def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
-    """The sizes that carveouts from ``least`` per cent on set."""
+    """Returns the sizes that carveouts of ``least`` to 100 per cent set."""
     bounds: dict[int, tuple[int, int]] = {}
 
     def size(carveout: int) -> tuple[int, int]:
@@ -78,7 +78,7 @@ def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
         return bounds[carveout]
 
     def between(low: int, high: int) -> None:
-        """Sizes grow with the carveout: where both ends are alike, so is all between them."""
+        """Bisects a range: sizes grow with the carveout, so equal ends mean equal sizes between."""
         if size(low) == size(high) or high - low < 2:
             return
         middle = (low + high) // 2
@@ -90,7 +90,7 @@ def _of_carveouts(ruler: _Ruler, least: int) -> list[tuple[int, int]]:
 
 
 class _Ruler:
-    """Measures the size that a launch sets, with others of which an SM holds 2, 3, ... blocks."""
+    """Measures the size that a launch sets, by launches of which an SM holds 2, 3, ... blocks."""
 
     def __init__(self, lab: Lab, spec: DeviceSpec) -> None:
         self._lab = lab
@@ -102,10 +102,10 @@ class _Ruler:
         }
         self._warps = {blocks: warps[0] for blocks, warps in fit.items() if warps}
         if not self._warps:
-            raise NotTold("no number of warps lets a few blocks fill an SM")
+            raise Inconclusive("no number of warps lets a few blocks fill an SM")
 
     def measured(self, first: Launch) -> tuple[int, int]:
-        """The least and the most that the SMs may be configured to, as whole kilobytes if known."""
+        """Returns bounds of the size that ``first`` sets; equal whole kilobytes if it is known."""
         low, high = 0, self._spec.shared_memory_configurations[-1]
         for blocks in self._warps:
             least, most = self._bounds(first, blocks)
@@ -116,7 +116,7 @@ class _Ruler:
         return low, high
 
     def _bounds(self, first: Launch, blocks: int) -> tuple[int, int]:
-        """From the largest block that enters beside the first, of which an SM holds so many."""
+        """Returns bounds by the largest block that enters beside ``first``, ``blocks`` per SM."""
         spec = self._spec
         unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
         largest = spec.shared_memory_configurations[-1]
@@ -126,11 +126,11 @@ class _Ruler:
             other = small(self._warps[blocks], shared_memory=units * unit, carveout=None)
             (trace,) = self._lab.run([Sequence([replace(first, blocks=self._lab.sms), other])])
             if trace[0].placed < self._lab.sms:
-                raise NotTold("the first launch did not find room on every SM")
+                raise Inconclusive("the first launch did not find room on every SM")
             return trace[1].placed == 1
 
         def needed(units: int) -> int:
-            """The size that lets it enter."""
+            """Returns the smallest size with which a block of so many units enters."""
             return max(blocks * (units * unit + reserve), own + units * unit + reserve)
 
         most = min(largest // blocks - reserve, spec.shared_memory_per_block) // unit
@@ -141,9 +141,9 @@ class _Ruler:
 
 
 def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
-    """From the bounds of each size; a size is whole kilobytes, which is taken for granted."""
+    """Returns the finding from the bounds of each size; sizes are assumed to be whole kilobytes."""
     sizes = {largest} | {low for low, high in bounds if low == high}
-    # What leaves less may be the largest.
+    # Narrower bounds that include the largest size may be that size.
     vague = sorted(
         (low, high)
         for low, high in bounds
@@ -157,28 +157,28 @@ def read_sizes(bounds: set[tuple[int, int]], largest: int) -> Finding:
         if not distinct:
             return assumed(_PATH, tuple(sorted(sizes)), because)
         if len(distinct) == 1:
-            return told(_PATH, distinct[0], f"{because}, in whole kilobytes")
+            return determined(_PATH, distinct[0], f"{because}, in whole kilobytes")
         return assumed(_PATH, distinct[0], because, distinct[1:])
     ascending = tuple(sorted(sizes))
     if len(sizes) == 1:
         return assumed(_PATH, ascending, "no launch sets another size than the largest")
-    return told(_PATH, ascending, "the sizes that launches set, in whole kilobytes")
+    return determined(_PATH, ascending, "the sizes that launches set, in whole kilobytes")
 
 
 def _completions(vague: list[tuple[int, int]]) -> Iterator[tuple[int, ...]]:
-    """One whole kilobyte within each pair of bounds, in all ways; none if they are many."""
+    """Yields all choices of a whole kilobyte within each pair of bounds; none if too many."""
     within = [range(-(-low // _KILOBYTE) * _KILOBYTE, high + 1, _KILOBYTE) for low, high in vague]
     return product(*within) if prod(map(len, within)) <= _MOST_WAYS else iter(())
 
 
 def ask_rules(lab: Lab, found: Found) -> list[Finding]:
-    """Launches with carveouts of all kinds beside others, by elimination."""
+    """Eliminates configuration rules by launches with carveouts of all kinds."""
     spec = draft(found)
     if len(spec.shared_memory_configurations) < 2:
-        raise NotTold("only one size is known")
+        raise Inconclusive("only one size is known")
     choices = dict(_CHOICES)
     if not found.unknown(["sms_per_tpc"]):
-        found.resting += ("sms_per_tpc",)
+        found.premises += ("sms_per_tpc",)
     else:
         choices["sms_per_tpc"] = tuple(n for n in (2, 1, 3, 4) if n <= lab.sms)
     launches = _launches(spec)
@@ -190,14 +190,14 @@ def ask_rules(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _launches(spec: DeviceSpec) -> list[Launch]:
-    """Of a few warps and sizes, with none, small and large carveouts."""
+    """Returns launches of several sizes, without, with small, and with large carveouts."""
     sizes = spec.shared_memory_configurations
     most = spec.shared_memory_per_block
     shared = {0, 1, 1024, min(3072, most), min(8192, most)}
     shared |= {min(max(size // 2 - spec.shared_memory_reserve, 0), most) for size in sizes}
     shared |= {min(max(size // 3 - spec.shared_memory_reserve, 0), most) for size in sizes}
     warps = [w for w in (1, 2, 4, 8, 16) if 32 * w <= spec.threads_per_block]
-    # The share of each size, in per cent: around it the rules differ.
+    # Carveouts (per cent) that match a size exactly: there the rules differ.
     shares = {100 * size // sizes[-1] for size in sizes}
     carveouts = [None, None, 0, 25, 50, 60, 75, 100, *sorted(shares)]
     return [

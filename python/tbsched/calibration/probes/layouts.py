@@ -1,7 +1,7 @@
 """How an SM gives out warps, registers and shared memory, by elimination.
 
-Sequences leave gaps on every SM alike. Each rule predicts how many blocks then fit; those that
-predict wrong are struck out.
+Sequences leave equal gaps on every SM. Each rule predicts how many blocks then fit; rules that
+predict wrong are eliminated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _GAPS: Choices = {
 
 
 def ask_turns(lab: Lab, found: Found) -> list[Finding]:
-    """Blocks of odd numbers of warps, with so many registers that few warps fit."""
+    """Eliminates rules for warps and registers by blocks of which few fill the registers."""
     spec = draft(found)
     each = spec.registers_per_sm // spec.processing_blocks
     most = min(32, spec.threads_per_block // 32)
@@ -48,17 +48,17 @@ def ask_turns(lab: Lab, found: Found) -> list[Finding]:
     ]
     choices = dict(_TURNS)
     findings = []
-    if spec.processing_blocks == 1 and found.is_told("processing_blocks"):
+    if spec.processing_blocks == 1 and found.is_determined("processing_blocks"):
         for name in ("strict_round_robin", "warp_skip"):
             because = "an SM has one processing block, so there are no turns"
             findings.append(assumed(f"mechanisms.{name}", True, because, (False,)))
-            found.idle.add(name)
+            found.irrelevant.add(name)
             del choices[name]
     return findings + _ask(lab, found, choices, sizes)
 
 
 def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
-    """Blocks of which few fill the shared memory; they may show how much there is."""
+    """Eliminates rules for shared memory by blocks of which few fill it, and narrows its size."""
     spec = draft(found)
     size, reserve = spec.shared_memory_configurations[-1], spec.shared_memory_reserve
     shared = {
@@ -71,13 +71,13 @@ def ask_gaps(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _note_largest(found: Found) -> None:
-    """Whether one size is left; smaller ones have not been asked for."""
-    groups = [group for group in found.left_together if CONFIGURATIONS in group[0]]
-    if found.unknown(found.resting) or not groups:
+    """Notes which sizes can still be the largest configuration."""
+    groups = [group for group in found.remaining_groups if CONFIGURATIONS in group[0]]
+    if found.unknown(found.premises) or not groups:
         return
     sizes = found.notes["sizes"] = sorted({each[CONFIGURATIONS][-1] for each in groups[0]})
     if len(sizes) == 1:
-        found.leave(
+        found.set_remaining(
             {name: value for name, value in each.items() if name != CONFIGURATIONS}
             for each in groups[0]
         )
@@ -94,7 +94,7 @@ def _ask(
 
 
 def _fits(spec: DeviceSpec, warps: int, registers: int) -> bool:
-    """Whether a device does not refuse such a block."""
+    """Returns whether the device accepts such a block."""
     try:
         spec.check(Sequence([small(warps, registers)]))
     except ValueError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Launch
 
 MOST_THREADS, MOST_REGISTERS, MOST_CLUSTER, MOST_SHARED = 1024, 255, 16, 2**24
@@ -31,13 +31,13 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def read(threads: int, registers: int, shared: int, cluster: int) -> list[Finding]:
-    """From the largest of each that was not refused."""
+    """Returns findings from the largest accepted value of each limit."""
     because = "the largest that was not refused"
     return [
-        told("limits.threads_per_block", threads, because),
+        determined("limits.threads_per_block", threads, because),
         assumed("limits.registers_per_thread", registers, f"{because}; an SM may hold no more"),
-        told("allocation.shared_memory_per_block", shared, because),
-        told("limits.max_cluster", cluster, because)
+        determined("allocation.shared_memory_per_block", shared, because),
+        determined("limits.max_cluster", cluster, because)
         if cluster == MOST_CLUSTER
         else assumed("limits.max_cluster", cluster, f"{because}; a GPC may hold no more"),
     ]

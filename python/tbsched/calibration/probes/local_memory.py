@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Launch, Release, Sequence
 
 _WAITS = "mechanisms.local_memory_configuration"
@@ -15,7 +15,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     """One block holds the GPU; the largest local memory that does not wait is bisected."""
 
     def enters(first: int, second: int) -> bool:
-        """Whether more local memory finds room beside a block, once the GPU grew for the first."""
+        """Returns whether ``second`` bytes do not wait, after an earlier launch had ``first``."""
         events: list[Launch | Release] = [small(local_memory=first), Release(0)] if first else []
         (trace,) = lab.run([Sequence([*events, small(), small(local_memory=second)])])
         return trace[-1].placed == 1
@@ -29,12 +29,12 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def read(initial: int | None, grown: int, again: int) -> list[Finding]:
-    """From what entered at first, after it grew for one byte more, and after it grew so again."""
+    """Returns findings from the most bytes that entered at first and after each of two growths."""
     if initial is None:
         because = f"{_MOST} bytes per thread did not wait for an idle GPU"
         unknown = "local memory makes nothing wait"
         return [
-            told(_WAITS, False, because),
+            determined(_WAITS, False, because),
             assumed(_INITIAL, 1024, unknown),
             assumed(_UNIT, 16, unknown),
         ]
@@ -43,7 +43,7 @@ def read(initial: int | None, grown: int, again: int) -> list[Finding]:
     steps = f"one byte more than {initial} and than {grown} made room for {grown} and {again}"
     plain = unit > 0 and grown % unit == 0 and -(-(initial + 1) // unit) * unit == grown
     return [
-        told(_WAITS, True, because),
-        told(_INITIAL, initial, because),
-        told(_UNIT, unit, steps) if plain else assumed(_UNIT, max(unit, 1), steps),
+        determined(_WAITS, True, because),
+        determined(_INITIAL, initial, because),
+        determined(_UNIT, unit, steps) if plain else assumed(_UNIT, max(unit, 1), steps),
     ]

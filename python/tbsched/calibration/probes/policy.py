@@ -8,7 +8,7 @@ import numpy as np
 
 from tbsched.calibration.asking import whole_gpu
 from tbsched.calibration.asking.choices import Choices, read, with_bases
-from tbsched.calibration.asking.elimination import Left, by_every_block, eliminate
+from tbsched.calibration.asking.elimination import Remaining, by_every_block, eliminate
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
 from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed
@@ -20,11 +20,11 @@ from tbsched.program.sequence import Launch, Sequence
 _PATH = "scheduler.policy"
 _IN_TURNS = "hopper"  # hands single blocks to GPCs in turns, also to those of one SM
 _MAP = ("sms_per_tpc", "gpcs")
-_SAME = {"algorithm1": "ampere"}  # its slow reference, with the same answers
+_SAME = {"algorithm1": "ampere"}  # a slow reference with the same answers
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """First how many blocks each SM gets, then which ones."""
+    """Eliminates policies by the blocks per SM, then by the SM of every single block."""
     spec = draft(found)
     launches = launches_of(spec)
     rows = [row.name for row in policies() if row.name not in _SAME]
@@ -41,7 +41,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         maps = maps_in_turns(lab, found, [])
         bases = with_bases(found, spec, {"policy": (_IN_TURNS,)})
         others = [each for each in exact.devices if each.policy != _IN_TURNS]
-        in_turns = by_every_block(lab, Left(others + _turned(bases, maps)), drawn, seed=2)
+        in_turns = by_every_block(lab, Remaining(others + _turned(bases, maps)), drawn, seed=2)
         if in_turns.devices:
             asked = {name: (found[name], *(each[name] for each in maps)) for name in _MAP}
             return read(found, in_turns, {**choices, **asked})
@@ -49,7 +49,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _turned(bases: ListOf[DeviceSpec], maps: ListOf[Values]) -> list[DeviceSpec]:
-    """With GPCs that take no clusters, as each has one SM, and that have turns."""
+    """Returns the devices with each map, for devices without clusters whose GPCs take turns."""
     return [
         with_values(base, **{**values, "name": f"{base.name}-turns-{number}"})
         for base in bases
@@ -58,14 +58,14 @@ def _turned(bases: ListOf[DeviceSpec], maps: ListOf[Values]) -> list[DeviceSpec]
 
 
 def launches_of(spec: DeviceSpec) -> list[Launch]:
-    """Of several sizes, without shared memory: whether its gaps are understood does not matter."""
+    """Returns launches of several sizes without shared memory, whose rules are thus no premise."""
     warps = [w for w in (1, 2, 3, 4, 6, 8, 11, 16, 32) if 32 * w <= spec.threads_per_block]
     return [small(w) for w in warps] + [small(w, 64) for w in warps[:6]]
 
 
-def read_exact(found: Found, left: Left, exact: Left, choices: Choices) -> list[Finding]:
-    """From the rows that have the right number of blocks on each SM, and from those of them that
-    have the right ones."""
+def read_exact(found: Found, left: Remaining, exact: Remaining, choices: Choices) -> list[Finding]:
+    """Returns findings from ``exact``, the policies right about every block, or else from ``left``,
+    those right about the number of blocks per SM."""
     if left.devices and not exact.devices:
         names = list(dict.fromkeys(device.policy for device in left.devices))
         because = (

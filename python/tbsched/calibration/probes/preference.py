@@ -1,25 +1,25 @@
-"""In which order equal SMs are taken: launches of 1, 2, 3, ... blocks, each of a whole SM."""
+"""The order in which equal SMs are chosen: launches of 1, 2, 3, ... blocks, a whole SM each."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence as ListOf
 
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "topology.sm_preference"
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Each launch comes to an idle GPU."""
+    """Runs launches of 1, 2, 3, ... blocks, each on an idle GPU."""
     launches = [whole_sm(found, blocks) for blocks in range(1, lab.sms + 1)]
     traces = lab.run([Sequence([launch]) for launch in launches])
     return [read([frozenset(trace[0].smid.tolist()) for trace in traces])]
 
 
 def whole_sm(found: Found, blocks: int = 1) -> Launch:
-    """Of blocks that have an SM to themselves, for want of shared memory, warps or registers."""
+    """Returns a launch of which an SM holds one block, by shared memory, warps or registers."""
     fits_two = found.notes.get("shared", {}).get(2, found["shared_memory_per_block"])
     if fits_two < found["shared_memory_per_block"]:
         return small(shared_memory=fits_two + 1, blocks=blocks)
@@ -31,7 +31,7 @@ def whole_sm(found: Found, blocks: int = 1) -> Launch:
 
 
 def read(taken: ListOf[frozenset[int]]) -> Finding:
-    """From the SMs of 1, 2, 3, ... blocks."""
+    """Returns the finding from the SMs of launches of 1, 2, 3, ... blocks."""
     order: list[int] = []
     for sms in taken:
         more = sms - set(order)
@@ -41,4 +41,6 @@ def read(taken: ListOf[frozenset[int]]) -> Finding:
                 _PATH, whole, f"{len(sms)} blocks were not on one SM more than one fewer"
             )
         order += more
-    return told(_PATH, tuple(order), f"launches of 1 to {len(taken)} blocks, each of a whole SM")
+    return determined(
+        _PATH, tuple(order), f"launches of 1 to {len(taken)} blocks, each of a whole SM"
+    )

@@ -2,7 +2,7 @@
 
 An idle SM holds n blocks of s bytes if n * (s in whole units + the reserve) is no more than its
 memory. The largest s for each n is bisected; every (unit, reserve, memory), in whole units, that
-contradicts one of them is struck out.
+contradicts one of them is eliminated.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
-from tbsched.calibration.asking.lab import Lab, NotTold, small
-from tbsched.calibration.finding import Finding, Found, Values, assumed, told
+from tbsched.calibration.asking.lab import Inconclusive, Lab, small
+from tbsched.calibration.finding import Finding, Found, Values, assumed, determined
 from tbsched.program.sequence import Sequence
 
 _MOST_RESERVE = 65536
@@ -21,7 +21,7 @@ _SMALLEST_UNIT = 16
 _MOST_UNITS = 4
 _KILOBYTE = 1024
 CONFIGURATIONS = "shared_memory_configurations"
-_PARTS = 12  # of what is left of a range, in each round
+_PARTS = 12  # into which each round divides the remaining ranges
 
 
 class Memory(NamedTuple):
@@ -32,12 +32,12 @@ class Memory(NamedTuple):
     size: int
 
     def holds(self, bytes_: int) -> int:
-        """Blocks of so many bytes."""
+        """Returns how many blocks of a size the SM holds."""
         each = self.takes(bytes_)
         return self.size // each if each else 2**31
 
     def takes(self, bytes_: int) -> int:
-        """Of the SM's memory."""
+        """Returns the bytes that a block takes of the SM's memory, reserve included."""
         return -(-bytes_ // self.unit) * self.unit + self.reserve
 
 
@@ -46,7 +46,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     limit = found["shared_memory_per_block"]
     single = found.notes["single"]
     if not limit:
-        raise NotTold("blocks may have no shared memory")
+        raise Inconclusive("blocks may have no shared memory")
     counts = {0: single}
     steps = [limit * part // (4 * _PARTS) for part in range(1, 4 * _PARTS + 1)]
     while steps:
@@ -55,30 +55,30 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         steps = _between(counts)
     largest = thresholds(counts)
     if not largest:
-        raise NotTold("blocks of all sizes fit an SM equally often")
+        raise Inconclusive("blocks of all sizes fit an SM equally often")
     found.notes["shared"] = largest
     left = remaining(largest, limit, single)
     count = min(largest)
     units = sorted({memory.unit for memory in left}, reverse=True)
-    # With one smaller unit less, blocks take less only if that is the unit.
+    # Blocks that are smaller by a candidate unit take less only if the unit is no larger.
     for less in [0, *units[:_MOST_UNITS]]:
         if len(left) > 1 and less < largest[count]:
-            beside = _beside(lab, count, largest[count] - less, limit)
-            left = [memory for memory in left if beside is None or beside.agrees(memory)]
+            last_fit = _fill_to_last_unit(lab, count, largest[count] - less, limit)
+            left = [memory for memory in left if last_fit is None or last_fit.agrees(memory)]
     return read(_whole(left), single, found)
 
 
 def _whole(left: list[Memory]) -> list[Memory]:
-    """Those of whole kilobytes, which is taken for granted, if there are any."""
+    """Returns the candidates whose size is whole kilobytes, or all if there are none."""
     return [memory for memory in left if memory.size % _KILOBYTE == 0] or left
 
 
-class Beside(NamedTuple):
+class LastFit(NamedTuple):
     """The largest block that enters beside some others.
 
     Attributes:
-        others, bytes_: how many others, and of what size.
-        entered, refused: the largest that entered, and the smallest that did not, if one is known.
+        others, bytes_: number and size of the other blocks.
+        entered, refused: largest size that entered, and smallest that did not, if one is known.
     """
 
     others: int
@@ -87,16 +87,16 @@ class Beside(NamedTuple):
     refused: int | None
 
     def agrees(self, memory: Memory) -> bool:
-        """Whether so much and no more would enter."""
+        """Returns whether this layout lets ``entered`` enter, and not ``refused``."""
         free = memory.size - self.others * memory.takes(self.bytes_)
         enters = memory.takes(self.entered) <= free
         return enters and (self.refused is None or memory.takes(self.refused) > free)
 
 
-def _beside(lab: Lab, count: int, size: int, limit: int) -> Beside | None:
-    """Fills up SMs to the last unit: the largest blocks all alike leave more than one.
+def _fill_to_last_unit(lab: Lab, count: int, size: int, limit: int) -> LastFit | None:
+    """Measures the largest block that enters beside ``count - 1`` others of a size on each SM.
 
-    None: the SMs do not hold so many others each.
+    Returns None if the SMs do not hold exactly that many others each.
     """
     others = small(shared_memory=size, blocks=(count - 1) * lab.sms)
     known = True
@@ -110,14 +110,14 @@ def _beside(lab: Lab, count: int, size: int, limit: int) -> Beside | None:
 
     entered = lab.largest(enters, size, limit)
     return (
-        Beside(count - 1, size, entered, entered + 1 if entered < limit else None)
+        LastFit(count - 1, size, entered, entered + 1 if entered < limit else None)
         if known
         else None
     )
 
 
 def _between(counts: Mapping[int, int]) -> list[int]:
-    """Sizes between those that differ in how many blocks fit."""
+    """Returns sizes to try next, between neighbours of which different numbers fit."""
     sizes = sorted(counts)
     steps: list[int] = []
     for low, high in pairwise(sizes):
@@ -129,7 +129,7 @@ def _between(counts: Mapping[int, int]) -> list[int]:
 
 
 def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
-    """For each number of blocks the most bytes of which so many fit, where that is known."""
+    """Returns, by number of blocks, the largest size of which exactly that many fit, if known."""
     sizes = sorted(counts)
     return {
         counts[low]: low
@@ -139,7 +139,7 @@ def thresholds(counts: Mapping[int, int]) -> dict[int, int]:
 
 
 def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memory]:
-    """All ways to give out shared memory that agree with the largest blocks."""
+    """Returns all layouts of shared memory that agree with the largest blocks."""
     whole = gcd(*largest.values())
     units = [unit for unit in range(_SMALLEST_UNIT, whole + 1) if whole % unit == 0]
     left = []
@@ -156,7 +156,7 @@ def remaining(largest: Mapping[int, int], limit: int, single: int) -> list[Memor
 
 
 def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
-    """From the ways that are left; with them, how many slots there are."""
+    """Returns findings from the remaining layouts, and from these the number of block slots."""
     slots = "limits.blocks_per_sm"
     paths = (
         "allocation.shared_memory_unit",
@@ -180,16 +180,16 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
         findings.append(
             assumed(path, value, f"{because} leave others", rivals[:16])
             if rivals
-            else told(path, value, because)
+            else determined(path, value, because)
         )
     sizes = found.notes["sizes"] = sorted({memory.size for memory in left})
     if len(sizes) == 1:
-        found.leave(map(_values, left))
+        found.set_remaining(map(_values, left))
     else:
-        found.partial.add(CONFIGURATIONS)  # of several, the largest
+        found.partial.add(CONFIGURATIONS)  # only the largest one is known in part
         if len(left) <= found.most_at_once:
-            found.leave({**_values(m), CONFIGURATIONS: (m.size,)} for m in left)
-        # What is placed rests on all three.
+            found.set_remaining({**_values(m), CONFIGURATIONS: (m.size,)} for m in left)
+        # Predictions depend on all three values together.
         because = f"with it, an SM has {sizes[0]} to {sizes[-1]} bytes"
         findings = [assumed(f.path, f.value, because, f.rivals) for f in findings]
     findings.append(
@@ -205,12 +205,15 @@ def read(left: list[Memory], single: int, found: Found) -> list[Finding]:
     by_memory = any(memory.reserve and memory.size // memory.reserve <= single for memory in left)
     if by_warps or by_memory:
         what = "warps" if by_warps else "shared memory"
-        found.idle.add("blocks_per_sm")  # more than those would change nothing
+        found.irrelevant.add("blocks_per_sm")  # more than those would change nothing
         return [
             *findings,
             assumed(slots, single, f"an SM holds {single} small blocks; {what} may allow no more"),
         ]
-    return [*findings, told(slots, single, f"an SM holds {single} small blocks, and room is left")]
+    return [
+        *findings,
+        determined(slots, single, f"an SM holds {single} small blocks, and room is left"),
+    ]
 
 
 def _values(memory: Memory) -> Values:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tbsched.calibration.asking.lab import MOST_PER_SM, Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Sequence
 
 _FIRST_GUESS = 256  # doubled until some blocks find no room
@@ -28,10 +28,12 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def read(seen: np.ndarray, queried: int) -> Finding:
-    """From the SMs that had blocks while others waited."""
+    """Returns the finding from the SMs that had blocks while other blocks waited."""
     path, sms = "topology.sms", len(seen)
     if sms == queried and int(seen[-1]) == sms - 1:
-        return told(path, sms, f"a launch larger than the GPU had blocks on each of 0..{sms - 1}")
+        return determined(
+            path, sms, f"a launch larger than the GPU had blocks on each of 0..{sms - 1}"
+        )
     return assumed(
         path,
         int(seen[-1]) + 1,

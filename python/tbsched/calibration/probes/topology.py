@@ -13,7 +13,7 @@ import numpy as np
 from tbsched.calibration.asking.elimination import explains
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed, told
+from tbsched.calibration.finding import NO_RULE, Finding, Found, Values, assumed, determined
 from tbsched.calibration.probes.limits import MOST_CLUSTER
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.program.sequence import Event, Launch, Sequence
@@ -23,19 +23,19 @@ _TPC, _GPCS = "topology.sms_per_tpc", "topology.gpcs"
 _SLOTS = "limits.cluster_blocks_per_sm"
 _WAVES = 3
 _SIZES_OF_TPCS = (2, 1, 3, 4)
-_MOST_LONE = 10  # TPCs of which each is alone in a GPC, or in none
-# Random fillings, several at once, until so many show no two SMs together that were apart before.
+_MOST_LONE = 10  # TPCs that are each alone in a GPC or in none; more are not all combined
+# Random sequences per round, rounds without newly joined SMs that end the search, most rounds.
 _AT_ONCE, _IDLE, _MOST_ROUNDS = 8, 2, 12
-_ORDERS = 12  # launches that show in which order SMs have their turns
+_ORDERS = 12  # sequences that show the order in which GPCs take turns
 _Rows = tuple[tuple[int, ...], ...]
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Clusters of each size, more than the GPU holds, on an idle GPU and beside others."""
+    """Runs clusters of each size on idle and partly full GPUs, and reads the map from their SMs."""
     largest = found["max_cluster"]
     if largest < 2:
         because = "this device has no clusters, which would show it"
-        found.idle.add("gpcs")
+        found.irrelevant.add("gpcs")
         return [
             assumed(_TPC, 2, because),
             assumed(_GPCS, (), because),
@@ -44,46 +44,55 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     clusters = _seen(lab, found)
     possible = maps(clusters, lab.sms)
     right = maps_in_turns(lab, found, clusters)
-    findings = read(clusters, right) if right else _doubted(read(clusters, possible))
+    findings = read(clusters, right) if right else _as_assumed(read(clusters, possible))
     if right:
-        found.leave(right)
+        found.set_remaining(right)
     if right and largest < MOST_CLUSTER and min(largest_gpc(v, lab.sms) for v in right) > largest:
         because = "one more is refused, and a GPC has more SMs"
-        findings.append(told("limits.max_cluster", largest, because))
+        findings.append(determined("limits.max_cluster", largest, because))
     (full,) = lab.run([Sequence([small(blocks=2 * 64 * lab.sms, cluster=2)])])
     return [*findings, _slots(full, found)]
 
 
 def largest_gpc(values: Values, sms: int) -> int:
-    """How many SMs the largest GPC of a map has; the last TPC may have fewer than the others."""
+    """Returns the SMs of the largest GPC of a map; the last TPC may have fewer than the others."""
     size = values["sms_per_tpc"]
     return max((sum(sm // size in row for sm in range(sms)) for row in values["gpcs"]), default=0)
 
 
 def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
-    """The SMs of clusters on an idle GPU, and on one of which some SMs are full."""
+    """Returns the sets of SMs that clusters had, on idle and partly full GPUs."""
     sizes = found.notes["clusters"]
     single, whole = small(), whole_sm(found)
     count: Counter[tuple[int, ...]] = Counter()
 
-    def look(sequences: list[Sequence]) -> list[tuple[int, ...]]:
-        """All clusters that were seen twice: in one run, a block may not be where it seems."""
+    def seen_twice(sequences: list[Sequence]) -> list[tuple[int, ...]]:
+        """Runs sequences, and returns all clusters seen twice so far; one run may be noise."""
         for runs in lab.runs(sequences):
             count.update(cluster for trace in runs for cluster in together(trace))
         return [cluster for cluster, times in count.items() if times > 1]
 
-    clusters = look(
-        [_filled(single, size, lab.sms, single, beside) for beside in (0, 1, 5) for size in sizes]
+    clusters = seen_twice(
+        [
+            _clusters_after_blocks(single, size, lab.sms, single, blocks_before)
+            for blocks_before in (0, 1, 5)
+            for size in sizes
+        ]
     )
-    # With ever fewer SMs free, each SM is once among the last two of its GPC.
-    clusters = look([_filled(whole, 2, lab.sms, whole, beside) for beside in range(lab.sms - 1)])
+    # As fewer and fewer SMs are free, each SM is once among the last two of its GPC.
+    clusters = seen_twice(
+        [
+            _clusters_after_blocks(whole, 2, lab.sms, whole, blocks_before)
+            for blocks_before in range(lab.sms - 1)
+        ]
+    )
     rng = np.random.default_rng(6)
     groups, idle = len(joined(clusters)), 0
     for _ in range(_MOST_ROUNDS):
         if idle == _IDLE:
             break
         drawn = [
-            _filled(
+            _clusters_after_blocks(
                 whole if rng.random() < 0.5 else single,
                 int(rng.choice(sizes)),
                 lab.sms,
@@ -92,28 +101,30 @@ def _seen(lab: Lab, found: Found) -> list[tuple[int, ...]]:
             )
             for _ in range(_AT_ONCE)
         ]
-        clusters = look(drawn)
+        clusters = seen_twice(drawn)
         before, groups = groups, len(joined(clusters))
         idle = idle + 1 if groups == before else 0
     return clusters
 
 
-def _filled(launch: Launch, size: int, sms: int, other: Launch, beside: int) -> Sequence:
-    """Clusters of a size, more than the GPU holds, beside so many single blocks."""
-    events: list[Event] = [replace(other, blocks=beside)] if beside else []
+def _clusters_after_blocks(
+    launch: Launch, size: int, sms: int, other: Launch, blocks_before: int
+) -> Sequence:
+    """Returns single blocks, followed by more clusters of a size than the GPU holds."""
+    events: list[Event] = [replace(other, blocks=blocks_before)] if blocks_before else []
     blocks = max(_WAVES * sms // size, 1) * size
     return Sequence([*events, replace(launch, blocks=blocks, cluster=size)])
 
 
 def together(trace: Trace) -> list[tuple[int, ...]]:
-    """The SMs of each cluster that was placed."""
+    """Returns the SMs of each placed cluster."""
     size = trace.sequence.launches[-1].cluster
     rows = trace[-1].smid.reshape(-1, size)
     return [tuple(sorted(set(row.tolist()))) for row in rows if (row >= 0).all()]
 
 
 def maps_in_turns(lab: Lab, found: Found, clusters: ListOf[tuple[int, ...]]) -> list[Values]:
-    """Those maps that agree with the clusters and with the order of single blocks.
+    """Returns the maps that agree with the clusters and with the order of single blocks.
 
     Each block has an SM of its own. The only policy that places clusters is taken for granted.
     GPCs are then in the order of their turns.
@@ -135,7 +146,7 @@ def maps_in_turns(lab: Lab, found: Found, clusters: ListOf[tuple[int, ...]]) -> 
 def in_turn(
     gpcs: tuple[tuple[int, ...], ...], size: int, order: Trace
 ) -> tuple[tuple[int, ...], ...]:
-    """The GPCs in the order in which they took the blocks of one launch, from that of TPC 0 on."""
+    """Returns the GPCs in the order in which they took the blocks of a launch, from TPC 0's on."""
     gpc_of = {tpc: number for number, row in enumerate(gpcs) for tpc in row}
     seen = list(dict.fromkeys(gpc_of.get(sm // size, -1) for sm in order[0].smid.tolist()))
     turns = [number for number in seen if number >= 0]
@@ -146,7 +157,7 @@ def in_turn(
 
 
 def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
-    """The maps that agree with the clusters, the most likely first.
+    """Returns the maps that agree with the clusters, the most likely first.
 
     Those of 3 and more are never outside a GPC; those of 2 are in one, or on one TPC. A TPC that
     was with no other is in no GPC, or alone in one.
@@ -162,7 +173,7 @@ def maps(clusters: ListOf[tuple[int, ...]], sms: int) -> list[Values]:
 
 
 def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Rows]:
-    """The rows of GPCs for TPCs of a size; none if some are in two GPCs."""
+    """Returns all possible GPC rows for TPCs of a size; none if a TPC would be in two GPCs."""
     rows = [tuple(sorted({sm // size for sm in gpc})) for gpc in joined(clusters)]
     inside = [tpc for row in rows for tpc in row]
     if len(inside) != len(set(inside)):
@@ -177,7 +188,7 @@ def _maps(clusters: Iterable[tuple[int, ...]], size: int, sms: int) -> list[_Row
 
 
 def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Finding]:
-    """From the SMs of clusters, and the maps that agree with them."""
+    """Returns findings from the SMs of clusters, and the maps that agree with them."""
     if not possible:
         because = "clusters were on SMs as on no device with TPCs of 1 to 4 SMs"
         return [assumed(_TPC, 1, because), assumed(_GPCS, (), because)]
@@ -189,18 +200,18 @@ def read(clusters: ListOf[tuple[int, ...]], possible: ListOf[Values]) -> list[Fi
         findings.append(
             assumed(path, seen[0], because, tuple(seen[1:]))
             if len(seen) > 1
-            else told(path, seen[0], because)
+            else determined(path, seen[0], because)
         )
     return findings
 
 
-def _doubted(findings: list[Finding]) -> list[Finding]:
+def _as_assumed(findings: list[Finding]) -> list[Finding]:
     because = f"; {NO_RULE}: with this map, single blocks would be handed out in other turns"
     return [assumed(f.path, f.value, f.because + because, f.rivals) for f in findings]
 
 
 def joined(groups: Iterable[Iterable[int]]) -> list[set[int]]:
-    """Groups that share a member, directly or through others, as one."""
+    """Merges groups that share a member, directly or through others."""
     found: list[set[int]] = []
     for group in {frozenset(group) for group in groups}:
         apart = [other for other in found if other.isdisjoint(group)]
@@ -210,9 +221,9 @@ def joined(groups: Iterable[Iterable[int]]) -> list[set[int]]:
 
 
 def _slots(full: Trace, found: Found) -> Finding:
-    """From clusters of 2 that fill the GPU."""
+    """Returns the finding for cluster slots, from clusters of 2 that fill the GPU."""
     held = full[0].occupancy(full.device.sms)
     most = int(held.max())
     if most < found["blocks_per_sm"] and most < found.notes["single"]:
-        return told(_SLOTS, most, f"SMs held {most} small blocks in clusters, more waited")
+        return determined(_SLOTS, most, f"SMs held {most} small blocks in clusters, more waited")
     return assumed(_SLOTS, max(most, 32), f"SMs held {most} small blocks in clusters, as alone")

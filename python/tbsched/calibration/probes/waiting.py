@@ -16,12 +16,12 @@ from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
 
-_MOST_LEVELS, _DRAWN_LEVELS = 64, 6  # of priority
+_MOST_LEVELS, _DRAWN_LEVELS = 64, 6  # levels of priority
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Launches of several priorities come to a GPU on which only a few SMs are free."""
-    # A model takes all priorities: what is refused is for the runtime to say.
+    """Eliminates launch orders by launches of several priorities on a nearly full GPU."""
+    # Only a runtime refuses priorities; models accept all.
     levels = lab.largest(
         lambda level: lab.accepts(replace(small(), priority=1 - level), models_know=False),
         1,
@@ -34,11 +34,11 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         "launch_order": tuple(row.name for row in launch_orders()),
     }
 
-    # Clusters that wait leave the TPCs of no GPC to others.
+    # Clusters that wait do not let others have the TPCs that are in no GPC.
     whole = whole_sm(found)
     waiting = [whole, small(2)]
     if spec.policy == "hopper" and not found.unknown(CHOICES):
-        found.resting += tuple(CHOICES)
+        found.premises += tuple(CHOICES)
         waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
 
     def drawn(rng: np.random.Generator) -> Sequence:

@@ -2,7 +2,7 @@
 
 An SM with P processing blocks holds min(W, P * (Q // d)) warps. W are its warp slots, Q the
 registers of a processing block and d those of a warp: whole units. Every (P, unit, Q, W) that
-contradicts what was counted is struck out.
+contradicts what was counted is eliminated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from math import lcm
 from typing import NamedTuple
 
 from tbsched.calibration.asking.lab import LEAST_REGISTERS, Lab, small
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Launch, Sequence
 
 PROCESSING_BLOCKS = (1, 2, 3, 4)
@@ -30,19 +30,19 @@ Counts = Mapping[tuple[int, int], int]
 
 
 class Files(NamedTuple):
-    """One way in which an SM may be built."""
+    """A candidate for the sizes of an SM's register files and warp slots."""
 
     processing_blocks: int
     unit: int
-    units: int  # of a processing block
+    units: int  # register units per processing block
     warps: int
 
     def holds(self, registers: int) -> int:
-        """Warps with so many registers per thread."""
+        """Returns how many warps with so many registers per thread an SM holds."""
         return min(self.warps, self.processing_blocks * (self.units // self.takes(registers)))
 
     def takes(self, registers: int) -> int:
-        """Units of a warp with so many registers per thread."""
+        """Returns the register units of a warp with so many registers per thread."""
         return -(-32 * registers // self.unit)
 
 
@@ -61,16 +61,16 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         asked = list(range(LEAST_REGISTERS + 1, fits + 1))
         held = lab.fills([small(warps, registers) for registers in asked])
         counts.update({(warps, r): count for r, count in zip(asked, held, strict=True)})
-    left = _filled(lab, remaining(counts), limit)
+    left = _narrowed_by_full_registers(lab, remaining(counts), limit)
     found.notes["files"] = left
     if left:
         best = _best(left)
-        found.leave(map(_values, [best, *(files for files in left if files != best)]))
+        found.set_remaining(map(_values, [best, *(files for files in left if files != best)]))
     return read(left, limit)
 
 
-def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
-    """Fills up the registers to the last unit, as long as that may strike out some."""
+def _narrowed_by_full_registers(lab: Lab, left: list[Files], limit: int) -> list[Files]:
+    """Eliminates candidates by filling the registers to the last unit, while several remain."""
     width = lcm(*(files.processing_blocks for files in left))
     if len(left) < 2:
         return left
@@ -79,7 +79,7 @@ def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
         held, slots = lab.fills([small(warps, most), small()])
         if held < slots:
             break  # there is a slot for one more
-    # The first ones may leave less than the smallest warp takes.
+    # Some sizes leave too little for the smallest warp; others are tried then.
     for registers in sorted({most * part // 16 for part in range(8, 17)}, reverse=True):
         (held,) = lab.fills([small(warps, registers)])
         entered = _entered(lab, small(warps, registers, blocks=held * lab.sms), most)
@@ -91,12 +91,12 @@ def _filled(lab: Lab, left: list[Files], limit: int) -> list[Files]:
 
 
 def _most_registers(lab: Lab, warps: int, limit: int) -> int:
-    """With which a block of so many warps is not refused."""
+    """Returns the most registers per thread with which a block of so many warps is accepted."""
     return lab.largest(lambda r: lab.accepts(small(warps, r)), LEAST_REGISTERS, limit)
 
 
 def _entered(lab: Lab, others: Launch, most: int) -> int | None:
-    """With how many registers such a block enters beside others; None: slots may be too few."""
+    """Returns the most registers with which a block enters beside others; None: none enters."""
 
     def enters(registers: int) -> bool:
         (trace,) = lab.run([Sequence([others, replace(others, blocks=1, registers=registers)])])
@@ -108,15 +108,15 @@ def _entered(lab: Lab, others: Launch, most: int) -> int | None:
 
 
 def _leaves(files: Files, warps: int, registers: int, held: int, entered: int) -> bool:
-    """Whether so many registers, and no more, are left beside the others."""
+    """Returns whether the candidate leaves room for ``entered`` registers per thread, no more."""
     each = warps // files.processing_blocks
     free = files.units - held * each * files.takes(registers)
     return each * files.takes(entered) <= free < each * files.takes(entered + 1)
 
 
 def remaining(counts: Counts) -> list[Files]:
-    """All ways to build an SM that agree with the counts."""
-    slots = max(counts.values())  # at least so many
+    """Returns all candidates that agree with the counts."""
+    slots = max(counts.values())  # a lower bound of the block slots
     low, high = 1, 64
     for (warps, registers), count in counts.items():
         if registers != LEAST_REGISTERS:
@@ -135,11 +135,11 @@ def remaining(counts: Counts) -> list[Files]:
 
 
 def _built(processing_blocks: int, unit: int, held: int, slots: int, counts: Counts) -> list[Files]:
-    """Those that hold so many warps of few registers: by slots, or else by registers."""
+    """Returns candidates that hold ``held`` warps of few registers, by slots or by registers."""
     least, most = 0, _MOST_REGISTERS // unit
     for (warps, registers), count in counts.items():
         each = -(-32 * registers // unit)
-        # The least number of warps that holds so many blocks, in each processing block.
+        # Each processing block holds at least its share of these warps.
         least = max(least, -(-count * warps // processing_blocks) * each)
         if count == slots or count == held // warps:
             continue
@@ -160,7 +160,7 @@ def _built(processing_blocks: int, unit: int, held: int, slots: int, counts: Cou
 
 
 def _end(least: int, most: int) -> int:
-    """Of so many only the first few are looked at: that they are many is enough."""
+    """Limits a range to its first 64 values: several candidates are enough to be undecided."""
     return min(most + 1, least + 64)
 
 
@@ -172,7 +172,7 @@ def _agrees(files: Files, slots: int, counts: Counts) -> bool:
 
 
 def _best(left: list[Files]) -> Files:
-    """Of those that no sequence told apart: four processing blocks, a round number of registers."""
+    """Prefers four processing blocks and a round number of registers among the candidates."""
     return max(
         left,
         key=lambda files: (
@@ -194,7 +194,7 @@ def _values(files: Files) -> dict[str, int]:
 
 
 def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
-    """From the ways that are left to build an SM."""
+    """Returns findings from the remaining candidates."""
     if not left:
         nothing = "no sizes of warp slots and register files agree with how many blocks filled SMs"
         return [
@@ -212,10 +212,10 @@ def read(left: list[Files], registers_per_thread: int) -> list[Finding]:
         findings.append(
             assumed(path, best[name], f"{because} leave others", rivals[:16])
             if rivals
-            else told(path, best[name], because)
+            else determined(path, best[name], because)
         )
     if all(32 * (registers_per_thread + 1) <= files.units * files.unit for files in left):
         findings.append(
-            told("limits.registers_per_thread", registers_per_thread, "one more is refused")
+            determined("limits.registers_per_thread", registers_per_thread, "one more is refused")
         )
     return findings

@@ -1,4 +1,4 @@
-"""How long calls of the host take until the GPU has them, and until the host knows of an end.
+"""Latencies between host and GPU: from a call to its launch, and from an end to the host.
 
 The clocks of the host and of the GPU have nothing in common. So what is measured is the way from
 the GPU to the host and back: a launch ends, the host sees it, and calls the next launch.
@@ -29,11 +29,11 @@ from tbsched.calibration.probes.streams.latencies import (
 from tbsched.program.sequence import Sequence, Synchronize
 from tbsched.traces.trace import Trace
 
-_CALLS = 64  # the first half of them, which take longer, is not looked at
+_CALLS = 64  # the first half is a warm-up and not measured
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """A chain of launches, after each of which the host waits twice."""
+    """Runs a chain of launches, after each of which the host waits twice."""
     wait = Synchronize(stream=0)
     chain = Sequence([lasting(LONG), wait, wait] * _CALLS)
     traces = observed(lab, chain)
@@ -47,13 +47,13 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def _idle(trace: Trace) -> Numbers:
-    """How long a call takes that waits for nothing."""
+    """Returns the durations of synchronizations that wait for nothing."""
     times = calls(trace)
     return [returned - began for began, returned in times[2::3][_CALLS // 2 :]]
 
 
 def _from_call(trace: Trace) -> Numbers:
-    """From the end of a launch to the start of the next, without what the host took between."""
+    """Returns times from a launch's end to the next start, less the host's time between calls."""
     times = calls(trace)
     return [
         started(trace, at + 1) - ended(trace, at) - (times[3 * at + 3][0] - times[3 * at + 1][1])
@@ -62,13 +62,13 @@ def _from_call(trace: Trace) -> Numbers:
 
 
 def read(ends: Quantity, idle: Quantity, back: Quantity, completion: int) -> list[Finding]:
-    """From calls that wait for nothing, and from launches that are called after the last ended.
+    """Returns findings from calls that wait for nothing, and from launches called after an end.
 
     Args:
         ends: from the end of a launch to the next one of its stream.
         idle: how long a call takes that waits for nothing.
         back: from the end of a launch to the next one, which the host calls after it.
-        completion: of ``ends``, what the host may be a part of, in nanoseconds.
+        completion: the part of ``ends``, in nanoseconds, that may include the host.
     """
     return [
         finding_of("synchronize_ns", [idle], [], "of a call that waits for nothing"),

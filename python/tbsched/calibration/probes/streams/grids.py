@@ -7,7 +7,7 @@ from dataclasses import replace
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.asking.times import Quantity, at_once, measured, observed
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.program.sequence import Launch, Sequence
 
 _PATH = "scheduler.resident_grids"
@@ -16,7 +16,7 @@ _ISSUED = 1e-4  # seconds, in which a launch is surely called
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """More and more launches, until some start only after the first has ended."""
+    """Runs more and more launches, until some start only after the first has ended."""
     room = lab.sms * found.notes["single"]
     launches = min(_FIRST, room + 1)
     while True:
@@ -31,13 +31,13 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
 
 
 def lasting(seconds: float, blocks: int = 1) -> Launch:
-    """A launch of small blocks that run so long, in stream 0."""
+    """Returns a launch of small blocks of a given duration, in stream 0."""
     return replace(small(blocks=blocks), stream=0, duration=seconds)
 
 
 def read(seen: Quantity, room: int, default: int) -> Finding:
-    """From how many ran at once, and how many blocks the SMs have room for."""
+    """Returns the finding from how many launches ran at once, and how many blocks the SMs hold."""
     count = round(seen.value)
     if count < room and seen.within == 0:
-        return told(_PATH, count, f"so many of {len(seen.sequence)} launches ran at once")
+        return determined(_PATH, count, f"so many of {len(seen.sequence)} launches ran at once")
     return assumed(_PATH, max(default, count), f"{count} ran at once; the SMs hold {room} blocks")

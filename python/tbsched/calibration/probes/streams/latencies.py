@@ -1,10 +1,10 @@
 """Latencies: from the end of one launch to the start of the next, by what the next one waits for.
 
-After each pair the host waits until all has ended: so only one launch waits at a time, and nothing
-has to be looked at but the one hardware queue.
+After each pair the host waits until all has ended. So only one launch waits at a time, and only one
+hardware queue matters.
 
-A kernel that observes has written to the memory of the host when it ends. What waits for it goes on
-later for that reason, and the host decides how much. So only the sum of both is known.
+The observing kernel writes to host memory when it ends, which delays whatever waits for it by a
+time that depends on the host. So only the sum of the latency and that delay is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tbsched.calibration.asking.times import (
     started,
 )
 from tbsched.calibration.draft import draft, with_values
-from tbsched.calibration.finding import ASSUMED, Finding, Found, Values, assumed, told
+from tbsched.calibration.finding import ASSUMED, Finding, Found, Values, assumed, determined
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.program.sequence import Event, RecordEvent, Sequence, Synchronize, WaitEvent
@@ -32,13 +32,13 @@ from tbsched.traces.trace import Trace
 
 _PAIRS = 24
 LONG = 8e-5  # seconds, in which what follows is surely called
-# A latency counts as told if its median is known to so many nanoseconds, or such a share of it.
+# A latency is determined if its median is known to this many nanoseconds, or to this share.
 SLACK_NS, SLACK_SHARE = 100.0, 0.1
 _WRITES, _SLOW_NS = "scheduler.host_write_ns", 500.0
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Pairs of launches of which the second waits for room, for its stream, or for an event."""
+    """Runs pairs of launches whose second one waits for room, for its stream, or for an event."""
     one = lasting(LONG)
     full = replace(whole_sm(found, lab.sms), stream=0, duration=LONG)
     exits = _measured(lab, _pairs([full, replace(full, stream=1)]), _between_blocks)
@@ -59,12 +59,12 @@ def _measured(lab: Lab, sequence: Sequence, of: Callable[[Trace], Numbers]) -> Q
 
 
 def _between(trace: Trace) -> Numbers:
-    """From the end of each first launch to the start of the second."""
+    """Returns the times from the end of each first launch to the start of the second."""
     return [started(trace, at + 1) - ended(trace, at) for at in range(0, len(trace), 2)]
 
 
 def _between_blocks(trace: Trace) -> Numbers:
-    """From the end of a block to the start of the next one on its SM."""
+    """Returns the times from the end of a block to the start of the next one on its SM."""
     gaps: Numbers = []
     for at in range(0, len(trace), 2):
         before, after = of_sms(trace, at), of_sms(trace, at + 1)
@@ -73,7 +73,7 @@ def _between_blocks(trace: Trace) -> Numbers:
 
 
 def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
-    """From a block to the next one on its SM, in one stream, and to another one by an event."""
+    """Returns findings from gaps between blocks of an SM, in a stream, and behind an event."""
     return [
         finding_of("exit_latency_ns", [exits], [], "to the next block on its SM"),
         unsure(
@@ -87,18 +87,18 @@ def read(exits: Quantity, ends: Quantity, events: Quantity) -> list[Finding]:
 
 
 def finding_of(name: str, plus: ListOf[Quantity], less: ListOf[Quantity], words: str) -> Finding:
-    """The sum of some medians less that of others; told if it is known well enough."""
+    """Returns sum of medians ``plus`` minus that of ``less``; determined if known well enough."""
     value = sum(each.value for each in plus) - sum(each.value for each in less)
     within = sum(each.within**2 for each in (*plus, *less)) ** 0.5
     because = f"the median time {words}, to {max(within, 1):.0f} ns"
     path, rounded = f"scheduler.{name}", max(round(value), 0)
     if within <= max(SLACK_NS, SLACK_SHARE * value) and value > -SLACK_NS:
-        return told(path, rounded, because)
+        return determined(path, rounded, because)
     return assumed(path, rounded, f"{because}, which is not well known")
 
 
 def unsure(finding: Finding, sum_ns: float) -> Finding:
-    """A value that would be another one if so much were the host's, or a part of it."""
+    """Makes a finding an assumption if the part that may be the host's (``sum_ns``) matters."""
     if sum_ns <= max(SLACK_NS, SLACK_SHARE * finding.value):
         return finding
     because = f"{finding.because}; a part may be {_WRITES}, which depends on the host"
@@ -106,7 +106,7 @@ def unsure(finding: Finding, sum_ns: float) -> Finding:
 
 
 def otherwise(sum_ns: float, **launch_latency_ns: int) -> Values:
-    """The latencies of a device that shows the same, as its host writes more slowly."""
+    """Returns latencies of a device with slower host writes that shows the same times."""
     part = round(min(_SLOW_NS, sum_ns))
     return {
         "completion_latency_ns": round(sum_ns) - part,
@@ -118,7 +118,7 @@ def otherwise(sum_ns: float, **launch_latency_ns: int) -> Values:
 def checked(
     findings: list[Finding], found: Found, quantities: ListOf[Quantity], lab: Lab
 ) -> list[Finding]:
-    """Told only if a device with these latencies shows the times that were measured."""
+    """Makes findings assumptions unless a device with these values shows the measured times."""
     lab.quantities += quantities
     values = {finding.name: finding.value for finding in findings}
     spec = with_values(draft(found), **values)

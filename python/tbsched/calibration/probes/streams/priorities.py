@@ -1,4 +1,4 @@
-"""Priorities: how many levels there are, and whether each is told from the next."""
+"""Priorities: how many levels there are, and whether each differs from the next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab, small
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import Finding, Found, assumed, told
+from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import predict_many
 from tbsched.program.sequence import Sequence
@@ -17,7 +17,7 @@ _PATH = "scheduler.priority_levels"
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """A small launch comes while one that needs a whole SM waits, of this level or the one above.
+    """Issues a small launch, as urgent or more so, behind one that waits for a whole SM.
 
     It enters if it is more urgent than the launch that waits.
     """
@@ -41,9 +41,11 @@ def _entered(trace: Trace) -> bool:
 
 
 def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Finding:
-    """From which of the small launches entered, and which do if all levels are told apart."""
+    """Returns the finding from which small launches entered, observed and predicted."""
     if list(observed) == list(predicted):
-        return told(_PATH, levels, f"{-levels} is refused; each level showed, as far as any does")
+        return determined(
+            _PATH, levels, f"{-levels} is refused; each level showed, as far as any does"
+        )
     wrong = sum(a != b for a, b in zip(observed, predicted, strict=True))
     because = f"{-levels} is refused; {wrong} of {len(observed)} launches entered otherwise"
     return assumed(_PATH, levels, because, tuple(range(levels - 1, 0, -1)))

@@ -1,4 +1,4 @@
-"""Hardware queues: in how many streams a first launch runs, while a second one waits behind it.
+"""Hardware queues: number of streams whose first launches run while second ones wait behind.
 
 A launch that waits holds up those behind it in its hardware queue. A stream whose launches find no
 queue of their own starts only after another one's first launch has ended. Where fewer launches may
@@ -12,19 +12,19 @@ from dataclasses import replace
 from tbsched.calibration.asking.lab import Lab
 from tbsched.calibration.asking.times import Numbers, Quantity, measured, observed, while_first
 from tbsched.calibration.draft import draft
-from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, told
+from tbsched.calibration.finding import DOCUMENTED, Finding, Found, assumed, determined
 from tbsched.calibration.probes.streams.grids import lasting
 from tbsched.program.sequence import Event, RecordEvent, Sequence, WaitEvent
 from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.hardware_queues"
 _FIRST, _MOST = 64, 1024
-_ISSUED = 2e-4  # seconds, in which two launches are surely called
+_ISSUED = 2e-4  # seconds that two calls surely do not exceed
 _SHORT = 1e-5
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Two launches in each of more and more streams."""
+    """Runs two launches in each of more and more streams."""
     room = min(lab.sms * found.notes["single"], found["resident_grids"])
     streams = min(_FIRST, room + 1)
     while True:
@@ -38,7 +38,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         streams = min(4 * streams, room + 1)
     default = draft(found).hardware_queues
     if round(seen.value) >= room > 1:
-        return [_filled(lab, default)]
+        return [_count_by_waiting_launches(lab, default)]
     finding = read(seen, room, default, found.notes["details"].get("max_connections"))
     if finding.kind != DOCUMENTED:
         lab.quantities.append(seen)
@@ -50,13 +50,13 @@ def _first_ones(trace: Trace) -> Numbers:
 
 
 def read(seen: Quantity, room: int, default: int, asked: object) -> Finding:
-    """From how many streams ran at once, and how many launches may.
+    """Returns the finding from how many streams ran at once.
 
     Args:
         seen: how many streams ran at once.
-        room: how many launches may run at once, for want of room or of resident grids.
-        default: how many queues there are where no process asks for another number.
-        asked: CUDA_DEVICE_MAX_CONNECTIONS of the process; None: nobody says.
+        room: most launches that can run at once, by room and by resident grids.
+        default: number of queues if a process sets no other.
+        asked: CUDA_DEVICE_MAX_CONNECTIONS of the process; None if unknown.
     """
     count = round(seen.value)
     streams = len(seen.sequence) // 2
@@ -71,11 +71,11 @@ def _counted(count: int, because: str, default: int, asked: object) -> Finding:
     if count == asked:
         because += ", as CUDA_DEVICE_MAX_CONNECTIONS says there; this is its default"
         return Finding(_PATH, default, DOCUMENTED, because)
-    return told(_PATH, count, because)
+    return determined(_PATH, count, because)
 
 
-def _filled(lab: Lab, default: int) -> Finding:
-    """How many launches that wait for an event leave no queue for one that waits for nothing."""
+def _count_by_waiting_launches(lab: Lab, default: int) -> Finding:
+    """Counts the launches waiting for an event that leave no queue for one that is ready."""
 
     def behind(waiting: int) -> Quantity:
         first = lasting(_ISSUED * (waiting + 2))
@@ -83,7 +83,7 @@ def _filled(lab: Lab, default: int) -> Finding:
         for stream in range(1, waiting + 1):
             events += [WaitEvent(0, stream), replace(lasting(_SHORT), stream=stream)]
         events.append(replace(lasting(_SHORT), stream=waiting + 1))
-        return measured(observed(lab, Sequence(events)), _last_beside_first)
+        return measured(observed(lab, Sequence(events)), _last_during_first)
 
     def finds_one(waiting: int) -> bool:
         return behind(waiting).value > 1
@@ -96,9 +96,11 @@ def _filled(lab: Lab, default: int) -> Finding:
     if last.within or none.within or (last.value, none.value) != (2, 1):
         return assumed(_PATH, max(default, count), f"some {count} launches that wait fill them")
     lab.quantities += [last, none]
-    return told(_PATH, count, f"so many launches that wait for an event leave none, {count - 1} do")
+    return determined(
+        _PATH, count, f"so many launches that wait for an event leave none, {count - 1} do"
+    )
 
 
-def _last_beside_first(trace: Trace) -> Numbers:
-    """Of the first launch and the last, how many started while the first one ran."""
+def _last_during_first(trace: Trace) -> Numbers:
+    """Returns how many of the first and last launch started while the first one ran."""
     return while_first(trace, range(0, len(trace), len(trace) - 1))

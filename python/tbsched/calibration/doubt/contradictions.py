@@ -1,4 +1,4 @@
-"""What is left of values after all probes: some of it contradicts what another probe observed."""
+"""Checks values against the observations of all probes, repairs them, and eliminates more."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 
 _BY_NAME = {field.name: field for field in FIELDS}
-_MOST_LEFT = 512  # of a group, each of which is tried beside the others
-_MOST = 1024  # combinations of what is left
-_MOST_BESIDE = 16  # of them, beside another value of which nobody knows what is left
+_MOST_LEFT = 512  # combinations of a group that are checked
+_MOST = 1024  # combinations of all groups that are tried
+_MOST_WITH_OTHER_VALUE = 16  # of those, each with a near value of a field in no group
 _NAME = "all probes together"
 
 
-def mended(found: Found, evidence: Evidence) -> bool:
-    """Whether what is assumed explains all that was observed, if need be after a change of it.
+def repair(found: Found, evidence: Evidence) -> bool:
+    """Returns whether the assumptions explain all observations, if need be after one repair.
 
-    A change is another choice among all that is left of values, or one near value beside it.
+    A repair chooses other combinations of the groups, or these and one near value of another field.
     """
     spec = draft(found)
     if evidence.explained_by(spec):
@@ -36,43 +36,43 @@ def mended(found: Found, evidence: Evidence) -> bool:
     return False
 
 
-def strike_out(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
-    """Strikes out, of each group of values, those that contradict something that was tried.
+def eliminate_contradicted(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
+    """Eliminates the combinations of each group that contradict an observation.
 
-    One is struck out only if it does so whatever is left of the other groups. What was told by
-    elimination is only assumed if another value explains everything, too.
+    A combination is eliminated only if it does so with every choice of the other groups. A value
+    determined by elimination becomes an assumption if another value explains everything as well.
     """
     if not evidence.explained_by(spec):
         return
-    _doubt(spec, found, evidence)
-    for group in found.left_together:
+    _recheck_eliminated(spec, found, evidence)
+    for group in found.remaining_groups:
         if len(group) > _MOST_LEFT:
             continue
-        others = [other for other in found.left_together if other is not group]
-        left = [values for values in group if _fits(spec, values, others, evidence)]
-        found.leave(left)
-        for finding in _told(left, len(evidence)):
-            if not found.is_told(finding.name) and finding.name not in found.partial:
+        others = [other for other in found.remaining_groups if other is not group]
+        left = [values for values in group if _is_consistent(spec, values, others, evidence)]
+        found.set_remaining(left)
+        for finding in _determined(left, len(evidence)):
+            if not found.is_determined(finding.name) and finding.name not in found.partial:
                 found.add(finding)
-                found.eliminated.add(finding.name)
+                found.by_elimination.add(finding.name)
 
 
-def _fits(
+def _is_consistent(
     spec: DeviceSpec, values: Values, others: ListOf[tuple[Values, ...]], evidence: Evidence
 ) -> bool:
-    """Whether some choice among what is left of all others explains everything with it."""
+    """Returns whether ``values`` and some choice of the other groups explain everything."""
     some = islice(choices(others), _MOST)
     return any(_explains(spec, {**other, **values}, evidence) for other in some)
 
 
 def _changes(spec: DeviceSpec, found: Found) -> Iterator[Values]:
-    yield from islice(choices(found.left_together), 1, _MOST)
-    grouped = {name for group in found.left_together for name in group[0]}
+    yield from islice(choices(found.remaining_groups), 1, _MOST)
+    grouped = {name for group in found.remaining_groups for name in group[0]}
     for finding in found.findings:
         if finding.kind == TOLD or finding.name in grouped:
             continue
         for value in islice(other_values(spec, finding.path), _MOST_LEFT):
-            for values in islice(choices(found.left_together), _MOST_BESIDE):
+            for values in islice(choices(found.remaining_groups), _MOST_WITH_OTHER_VALUE):
                 yield {**values, finding.name: value}
 
 
@@ -83,13 +83,13 @@ def _explains(spec: DeviceSpec, values: Values, evidence: Evidence) -> bool:
         return False
 
 
-def _doubt(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
-    """Looks again at what was told by elimination.
+def _recheck_eliminated(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
+    """Checks values again that were determined by elimination.
 
-    What that took for granted may be assumed otherwise since, and a run that struck out the other
-    values may have been noise.
+    Their premises may have been repaired since, and a run that eliminated rivals may have been
+    noise.
     """
-    for name in found.eliminated:
+    for name in found.by_elimination:
         finding = found.finding(name)
         if finding.kind != TOLD:
             continue
@@ -104,7 +104,7 @@ def _doubt(spec: DeviceSpec, found: Found, evidence: Evidence) -> None:
             found.forget([name])
 
 
-def _told(left: list[Values], sequences: int) -> list[Finding]:
+def _determined(left: list[Values], sequences: int) -> list[Finding]:
     findings = []
     because = (
         f"every other value that was left was wrong about at least one of {sequences} sequences"
