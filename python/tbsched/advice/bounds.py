@@ -283,7 +283,7 @@ class _Program:
 
     @functools.cached_property
     def _rows(self) -> Int64Array:
-        """Of each launch the number of a row, in which launches never run at the same time."""
+        """Row of each launch; launches of one row never run at the same time."""
         rows: list[list[int]] = []
         found = np.zeros(len(self._may_meet), np.int64)
         for launch, may_meet in enumerate(self._may_meet):

@@ -1,4 +1,4 @@
-"""How long launches can wait for room, and how long they must: arguments that hold for any order.
+"""Bounds on the time that launches wait for room, valid for any order.
 
 They count blocks and add up durations. So they hold whichever block ends first, and whichever SM a
 block goes to. ``docs/explanation/bounds.md`` has the reasons.
@@ -31,7 +31,7 @@ class Durations:
 
     @classmethod
     def of(cls, durations_ns: Int64Array, blocks: int, exit_ns: int) -> Durations:
-        """Of one duration for all blocks, or one per block."""
+        """Returns the durations from one for all blocks, or from one per block."""
         if len(durations_ns) == 1:
             return cls(durations_ns + exit_ns, np.array([blocks]))
         values, counts = np.unique(durations_ns, return_counts=True)
@@ -51,7 +51,7 @@ class Durations:
 
 
 def least_span_ns(kept: Durations, at_once: int) -> int:
-    """How long a launch needs at least, its rooms included, if so many blocks can run at once.
+    """Returns a lower bound of a launch's time if ``at_once`` blocks can run at the same time.
 
     A place that several blocks have one after the other is kept by each of them. Of the k * n + 1
     longest blocks k + 1 must share one of n places.
@@ -136,7 +136,7 @@ class Crowd:
         ]
         fits = np.array([h // np.maximum(t, 1) for t, h in zip(taken, has, strict=True)]).min(0)
         self.at_once = [int(f) * len(own) for f, own in zip(fits, self.sms, strict=True)]
-        # Of the processing block that has the most of its warps.
+        # Warps of a block on the processing block that has most of them.
         fullest = -(-warps // parts)
         self._whole = np.array([one.cluster > 1 or one.cooperative for one in launches])
         self._largest = np.array([one.carveout == 100 for one in launches])
@@ -148,7 +148,7 @@ class Crowd:
     def weights(
         self, near: list[int], everyone: list[int], sms: frozenset[int]
     ) -> tuple[list[int], Float64Array, float]:
-        """How full these SMs are where no block of some launch finds room on any of them.
+        """Returns weights of blocks, and their least sum while some launch finds no room.
 
         Args:
             near: the launch, and all others that can run on these SMs meanwhile.
@@ -156,7 +156,8 @@ class Crowd:
             sms: all that the launch may use.
 
         Returns:
-            launches, the weight of a block of each, and what their running blocks weigh at least.
+            launches, the weight of a block of each, and the least sum of the weights of running
+            blocks while no block of some launch of ``near`` finds room on these SMs.
         """
         mechanisms = self._spec.mechanisms
         if self._whole[near].any():

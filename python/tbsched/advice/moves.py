@@ -50,7 +50,7 @@ class Units:
         return len(self.events)
 
     def keeps(self, order: tuple[int, ...]) -> bool:
-        """Whether all units are behind those that they stay behind."""
+        """Returns whether all units are behind those that they must follow."""
         place = np.empty(len(order), np.int64)
         place[list(order)] = np.arange(len(order))
         return bool((place[self._before] < place[self._after]).all())
@@ -109,7 +109,7 @@ class _Order:
     def __init__(self) -> None:
         self.pairs: set[tuple[int, int]] = set()
         self._of_stream: dict[object, int] = {}
-        self._wait: dict[int, int] = {}  # of each host thread its last wait for the GPU
+        self._wait: dict[int, int] = {}  # last wait for the GPU, by host thread
         self._since: dict[int, list[int]] = defaultdict(list)  # and what it called since
         self._record: dict[int, int] = {}
         self._waits: dict[int, list[int]] = defaultdict(list)  # for the last record of each event

@@ -35,7 +35,7 @@ class Findings:
     @property
     def shared(self) -> bool:
         """Whether another process was noticed on the GPU: from then on nothing counts."""
-        return self.tally.shared or self.judge.company.came
+        return self.tally.shared or self.judge.company.was_noticed
 
     @property
     def enough(self) -> bool:

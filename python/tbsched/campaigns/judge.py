@@ -21,10 +21,10 @@ from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import Room
 from tbsched.traces.trace import Trace
 
-# Seconds. What a look this short says counts where it agrees with a prediction, and else the
-# patient one does: of 2.4 million launches on an H200 none needed that.
+# Settling time of hasty observations, in seconds. One that disagrees with the prediction is
+# repeated with the full time; no one of 2.4 million launches on an H200 needed that.
 HASTY_SETTLE = 0.0001
-# One sequence in so many goes on behind a launch that does not fit, unless it is said of all.
+# One sequence in this many goes on behind a launch that does not fit; options can ask for all.
 WHOLE_EVERY = 64
 
 
@@ -164,7 +164,7 @@ class Judge:
             return Comparison(diff, diff.occupancy, state)
         diff = compare(prediction, observation)
         clusters = any(launch.cluster > 1 for launch in prediction.sequence.launches)
-        # Of clusters a policy's state may show in the blocks per SM; Hopper's does not.
+        # With clusters, some policies' state shows in the blocks per SM (not that of Hopper).
         one_state = len(self.states) == 1 or not (clusters or self.level == "exact")
         if diff.agrees(self.level) or one_state:
             return Comparison(diff, diff.agrees(self.level), state)
@@ -199,7 +199,7 @@ class Judge:
 
 
 def _until_released(prediction: Trace) -> int:
-    """So many launches come before a release that may let in one that waits."""
+    """Returns how many launches precede the first release that may let a waiting launch enter."""
     waiting: list[int] = []
     seen = 0
     for event in prediction.sequence.events:
@@ -215,7 +215,7 @@ def _until_released(prediction: Trace) -> int:
 
 
 def _may_enter(prediction: Trace, launch: int, sms: set[int]) -> bool:
-    """Whether a launch that waits may get room on SMs; elsewhere what leaves changes nothing."""
+    """Returns whether a waiting launch may enter when blocks leave these SMs."""
     partition = prediction.sequence.launches[launch].partition
     if partition is None or prediction[launch].limiter == "local_memory":
         return True
@@ -223,7 +223,7 @@ def _may_enter(prediction: Trace, launch: int, sms: set[int]) -> bool:
 
 
 def _cut(prediction: Trace, launches: int) -> Trace:
-    """The prediction for the first launches, of which those that wait do so to the end."""
+    """Returns the prediction for the first launches; those that wait do so to the end."""
     capacities = prediction.capacities
     assert capacities is not None
     sequence = prefix(prediction.sequence, launches)

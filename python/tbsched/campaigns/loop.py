@@ -74,7 +74,7 @@ def run(asked: CampaignOptions) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Where a campaign leaves and shows what it finds."""
+    """Corpus, recording and progress bar to which a campaign writes."""
 
     corpus: Corpus
     recording: Growing | None
@@ -82,7 +82,7 @@ class Outputs:
 
 
 def outputs(asked: CampaignOptions, opened: contextlib.ExitStack) -> Outputs:
-    """The files and the bar that a user asked for."""
+    """Opens the files and the progress bar that a user asked for."""
 
     def file(path: Path_ | None, sync_every: int) -> TraceFile | None:
         if path is None:
@@ -124,7 +124,7 @@ class Campaign:
             try:
                 comparison = self.shrinker.again(entry.sequence)
             except ValueError:
-                continue  # of another device, or nothing that this oracle knows
+                continue  # recorded on another device, or unknown to this oracle
             self.trials.tally.replayed += 1
             if comparison is None or comparison.agrees:
                 continue
@@ -146,12 +146,12 @@ class Campaign:
 
 
 def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outputs]) -> Campaign:
-    """Puts the parts together.
+    """Assembles a campaign from its options.
 
     Args:
-        asked: what the campaign is asked.
-        oracle: what its oracle stands for, open.
-        opening: what it writes to, once it is known to be sound.
+        asked: options of the campaign.
+        oracle: the opened oracle.
+        opening: opens the outputs; called once the options are known to be valid.
     """
     spec = find_device(asked.predictor)
     native = _is_native(asked, oracle)
@@ -165,7 +165,7 @@ def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outp
         oracle = Repeated(oracle, asked.repeats)
     out = opening()
     progress = out.progress
-    # What is recorded was looked at with patience.
+    # Recorded observations always have the full settling time.
     judge = Judge(
         oracle, spec, asked.policy, initial_state, asked.level, asked.past_refusal,
         hasty=out.recording is None, company=company,

@@ -1,4 +1,4 @@
-"""What a campaign is asked."""
+"""Options of a campaign."""
 
 from __future__ import annotations
 

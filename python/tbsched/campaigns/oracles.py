@@ -86,11 +86,11 @@ class Company:
         self._before = self._interruptions
 
     @property
-    def came(self) -> bool:
+    def was_noticed(self) -> bool:
         return self._interruptions > self._before
 
     def refuse(self) -> None:
-        """Looks for several turns of another process, had it work to do.
+        """Runs long enough to notice another process that has work to do.
 
         Raises:
             SharedGpu: one has come, now or before, or nobody would notice.
@@ -100,9 +100,9 @@ class Company:
                 "another process may use this GPU at the same time, unnoticed: an MPS daemon runs; "
                 "and under MPS the SM numbers are not physical ones"
             )
-        if self._oracle is not None and not self.came:
+        if self._oracle is not None and not self.was_noticed:
             self._oracle.observe(_LOOK)
-        if self.came:
+        if self.was_noticed:
             raise SharedGpu("another process uses this GPU: its turns interrupted a run")
 
     @property
@@ -279,7 +279,7 @@ class Repeated:
 
 
 def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
-    """Whether an oracle takes tables; not a model whose heir observes otherwise."""
+    """Whether an oracle takes tables; not a subclass of a model that overrides ``observe``."""
     if isinstance(oracle, ModelGpu):
         return type(oracle).observe is ModelGpu.observe
     return isinstance(oracle, TableOracle)

@@ -169,13 +169,13 @@ class Steered:
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """The latent states of a device by number, and how launches lead from one to another.
+    """Latent states of a device by number, and transitions between them by launches.
 
     Attributes:
-        probe: a launch whose blocks tell all states apart.
-        states: the state in which the probe shows this.
-        after_probe: where the probe leads from each state.
-        moves: steps, and where each leads from each state; None: to none of the states.
+        probe: a launch whose placement differs between all states.
+        states: state by placement of the probe.
+        after_probe: successor of each state by the probe.
+        moves: successor of each state by each step; None: it is none of the states.
     """
 
     probe: Launch
@@ -184,7 +184,7 @@ class _Chart:
     moves: dict[Step, tuple[int | None, ...]]
 
     def way(self, begin: int | None, goal: int) -> tuple[Step, ...] | None:
-        """The fewest steps after which the probe leads to the goal, if any do."""
+        """Returns the fewest steps after which the probe leads to the goal, if any do."""
         ways: dict[int | None, tuple[Step, ...]] = {begin: ()}
         ahead = deque(ways)
         while ahead:
@@ -203,11 +203,11 @@ class _Chart:
 @functools.lru_cache(maxsize=16)
 def _chart(spec: DeviceSpec) -> _Chart:
     launches = _short_launches(spec)
-    # A launch takes what is preferred; for the rest to be taken alone, that must be held.
+    # Preferred SMs must be held for a launch to take the others alone.
     steps: list[Step] = [(one,) for one in launches]
     steps += itertools.product(launches, launches[:1])
     for probe in launches:
-        states = _told_apart(spec, probe)
+        states = _states_by_placement(spec, probe)
         if states is None:
             continue
         after_probe = _leads_to(spec, (probe,), probe, states)
@@ -219,7 +219,7 @@ def _chart(spec: DeviceSpec) -> _Chart:
 
 
 def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
-    """Few blocks first. Of clusters, where there are any, each has a turn of its own."""
+    """Returns short launches, fewest blocks first; of clusters if the device has them."""
     sizes = [size for size in (2, 4, 8) if size <= spec.max_cluster]
     if not sizes:
         return tuple(Launch(blocks, 32, 16, carveout=100) for blocks in range(1, spec.sms + 1))
@@ -231,7 +231,7 @@ def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
     )
 
 
-def _told_apart(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
+def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
     states: dict[bytes, int] = {}
     for number, state in enumerate(spec.initial_states()):
         shown = _shown(predict(_in_steps((probe,)), spec, initial_state=state))
@@ -261,7 +261,7 @@ def _in_steps(*steps: Step) -> Sequence:
 
 
 def _shown(trace: Trace) -> bytes:
-    """Where the blocks of the last launch, the probe, were."""
+    """Returns the placement of the last launch, the probe."""
     return trace[-1].smid.tobytes()
 
 

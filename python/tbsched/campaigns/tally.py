@@ -48,7 +48,7 @@ class Tally:
     counterexamples: dict[Sequence, Counterexample] = field(default_factory=dict)
     unstable: list[Unstable] = field(default_factory=list)
     lost: list[Lost] = field(default_factory=list)
-    shared: bool = False  # the oracle gave up beside another process
+    shared: bool = False  # the oracle gave up because of another process
     started: float = field(default_factory=time.monotonic)
 
     @property

@@ -12,7 +12,7 @@ from tbsched import shown
 from tbsched.views.tables import Table, written
 
 AGREEMENT, DISAGREEMENT, BAD_INPUT, NO_GPU = 0, 1, 2, 3
-# Of tables. What does not fit a window continues in its next line; rich would cut it.
+# Width of tables. Longer lines wrap in a narrow window, while rich would cut them.
 _WIDTH = 160
 
 

@@ -171,7 +171,7 @@ BeginOption = Annotated[
 
 
 class Draw(StrEnum):
-    """Who draws a campaign's sequences."""
+    """Drawer of a campaign's sequences."""
 
     auto = "auto"
     native = "native"

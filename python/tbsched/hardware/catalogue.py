@@ -69,7 +69,7 @@ def devices() -> tuple[str, ...]:
 
 
 def device_titled(title: str, sms: int) -> DeviceSpec | None:
-    """The shipped device of the vendor's name and of so many SMs, if there is one."""
+    """Returns the shipped device with the vendor's name and number of SMs, if there is one."""
     known = map(_shipped, devices())
     return next((spec for spec in known if (spec.title, spec.sms) == (title, sms)), None)
 
@@ -113,7 +113,7 @@ def shows_in(ablation: str) -> frozenset[str]:
 
 
 def _names() -> list[str]:
-    """Of the devices, and of their ablations."""
+    """Returns the names of all devices and of their ablations."""
     bases = [*devices(), ATTACHED]
     return [*bases, *(f"{base}-{name}" for base in bases for name in _ablation_rows())]
 

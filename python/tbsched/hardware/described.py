@@ -63,9 +63,9 @@ def said_values(said: Mapping[str, Any], known: Documented | None, source: str) 
 
 
 def known_engines(engines: int) -> int:
-    """The ``copy_engine_count`` of a GPU that names so many, as ``asyncEngineCount`` does.
+    """Returns the ``copy_engine_count`` of a GPU whose ``asyncEngineCount`` is ``engines``.
 
-    With two or more each direction has its own. A GPU that names none copies all the same.
+    With two or more, each direction has its own. A GPU that names none still copies.
     """
     return min(max(engines, 1), 2)
 

@@ -96,7 +96,7 @@ class DeviceSpec(Shown, DeviceFields):
         return tuple(model(self, policy)[1])
 
     def __hash__(self) -> int:
-        # Of all fields it takes longer than what is kept by spec takes to find.
+        # A hash of all fields would take longer than the lookups in caches that it is for.
         return hash((self.name, self.policy, self.launch_order))
 
     def check(self, sequence: Sequence) -> None:
@@ -115,7 +115,7 @@ class DeviceSpec(Shown, DeviceFields):
             raise TypeError(f"sequence: a Sequence is needed, got {shown(sequence)}")
         most_threads = min(self.threads_per_block, 32 * self.warps_per_sm)
         most_registers = self.registers_per_thread
-        # Of these alone a block always fits.
+        # With no more registers than these, a block of any size fits.
         few_registers = min(most_registers, self._registers_for(most_threads))
         for number, launch in enumerate(sequence.launches):
             if (
@@ -130,7 +130,7 @@ class DeviceSpec(Shown, DeviceFields):
                 self._refuse(number, launch, most_threads)
 
     def _registers_for(self, threads: int) -> int:
-        """Per thread at most, for a block of so many threads to fit an SM."""
+        """Returns the most registers per thread with which a block of this size fits an SM."""
         warps_each = -(-threads // (32 * self.processing_blocks))
         per_warp = self.registers_per_sm // self.processing_blocks // warps_each
         return per_warp // self.register_unit * self.register_unit // 32

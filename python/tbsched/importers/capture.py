@@ -119,10 +119,10 @@ class _Captured:
     null_streams: set[_Stream] = field(default_factory=set)
     streams: dict[_Stream, tuple[str, int]] = field(default_factory=dict)
     loading: set[int] = field(default_factory=set)
-    own_work: list[tuple[int, int]] = field(default_factory=list)  # of the capture
+    own_work: list[tuple[int, int]] = field(default_factory=list)  # by the capture itself
     attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
     graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
-    graph_captures: list[tuple[int, int]] = field(default_factory=list)  # of streams
+    graph_captures: list[tuple[int, int]] = field(default_factory=list)  # captures of streams
     edges: list[tuple[int, int]] = field(default_factory=list)
     originals: dict[int, int] = field(default_factory=dict)
     connections: int | None = None

@@ -1,4 +1,4 @@
-"""Where captures are written: only a capture is ever replaced, and only by one with a launch."""
+"""Files of captures: only a capture is ever replaced, and only by one with a launch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def place_for(path: Path) -> Path:
-    """Where to write what belongs at a path: there, or beside it if something is there."""
+    """Returns the path to write to: the given one, or one next to it if it exists."""
     if not os.path.lexists(path):
         return path
     return path.with_name(f"{path.stem}.part-{secrets.token_hex(4)}{path.suffix}")

@@ -228,7 +228,7 @@ def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:
 
 
 def _copy_kind(name: str) -> tuple[str, bool | None]:
-    """Of a name like "Memcpy HtoD (Pinned -> Device)" the kind, and whether memory is pinned."""
+    """Reads a name like "Memcpy HtoD (Pinned -> Device)": the kind, and whether it is pinned."""
     words = name.split()
     if words[:1] == ["Memset"]:
         return "memset", None

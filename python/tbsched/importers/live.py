@@ -81,7 +81,7 @@ class capture:  # noqa: N801 - used as a function
         return self._program
 
     def _settled(self, written: Path, target: Path) -> Path:
-        """Where the capture is, once it has taken the place of the one before."""
+        """Replaces the earlier capture if that is allowed; returns where the new one is."""
         if not captured_files.launches_of(written):
             return Path(shutil.move(written, self._folder()))
         if not captured_files.is_free(target):

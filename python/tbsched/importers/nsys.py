@@ -49,8 +49,8 @@ _KERNEL_COLUMNS = (
     "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread",
     "sharedMemoryRequestedPercentage", "sharedMemoryExecuted", "launchType", "greenContextId",
 )  # fmt: skip
-_OWN = len(_RAN)  # where the columns begin that not all work has
-_SHAPED = _OWN + 4  # where those begin that tell of a kernel's shape
+_OWN = len(_RAN)  # index of the first column that only some kinds of work have
+_SHAPED = _OWN + 4  # index of the first column of a kernel's shape
 _COPY_COLUMNS = (*_RAN, "bytes", "copyKind", "srcKind", "dstKind", "migrationCause")
 _MEMSET_COLUMNS = (*_RAN, "bytes")
 _GRAPH_COLUMNS = (*_RAN[:-2], "graphExecId", "graphId")
@@ -77,7 +77,7 @@ _CAUSES = {
 }  # fmt: skip
 _NOBODY = 2**32 - 1  # in the place of a stream or an event
 _MOST_DEVICES = 2**31 - 1
-_PLACE_BITS = 38  # how far the place of a process stands above CUPTI's numbers, of 32 bits
+_PLACE_BITS = 38  # shift of a process's index, above CUPTI's numbers of 32 bits
 _UNKNOWN_WAITS = (
     "The file does not say for which work streams wait in {count} calls; Nsight Systems writes it "
     "with --cuda-event-trace=true."
@@ -149,7 +149,7 @@ def read(place: Path, selection: Selection) -> Recording:
 
 
 def _opened(place: Path) -> sqlite3.Connection:
-    """The database, to which nothing is written, not even beside it."""
+    """Opens the database read-only, without writing files next to it."""
     database = sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     database.execute("PRAGMA trusted_schema = OFF")
     database.text_factory = lambda text: text.decode("utf-8", "replace")
@@ -215,7 +215,7 @@ class _Export:
             self._missing.append(sentence.format(count=count))
 
     def _sources(self) -> dict[str, str]:
-        """Where fields stand, of those for which this version has a column."""
+        """Returns the sources of the fields for which this version has a column."""
         has_carveout = self._tables.has(KERNELS, "sharedMemoryRequestedPercentage")
         return {k: v for k, v in _SOURCES.items() if k != "carveout" or has_carveout}
 
@@ -399,5 +399,5 @@ def _three(name: str, values: Row) -> tuple[int, int, int] | None:
 
 
 def _clustered(cluster: tuple[int, int, int] | None) -> int | None:
-    """Of how many blocks a cluster is; 0 in a direction is 1."""
+    """Returns the blocks of a cluster; a dimension of 0 counts as 1."""
     return None if cluster is None else math.prod(max(1, size) for size in cluster)

@@ -112,7 +112,7 @@ def _measured(trace: Trace) -> StructuredArray:
 
 
 def _streams_of(event: Event) -> list[int]:
-    """Of each launch of an event its stream; -1: the legacy one, or one of its own."""
+    """Returns the stream of each launch of an event; -1: the legacy one, or one of its own."""
     stream = getattr(event, "stream", None)
     return [stream if isinstance(stream, int) else -1] * len(event.launches)
 

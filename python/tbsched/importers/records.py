@@ -75,7 +75,7 @@ class Kernel(Ran):
     programmatic: bool | None = None
     first_use: bool | None = None
     green_context: int | None = None
-    block_seconds: tuple[float, ...] | None = None  # how long each block ran
+    block_seconds: tuple[float, ...] | None = None  # duration of each block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

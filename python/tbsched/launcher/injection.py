@@ -16,7 +16,7 @@ _MOST_TEXT = 4096
 
 
 def library() -> Path:
-    """Where the library is.
+    """Returns the path of the library.
 
     Raises:
         ImportError: the package was built without it.

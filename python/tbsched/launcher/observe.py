@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 SHORTEST_DEADLINE = 10.0  # seconds
 LONGEST_DEADLINE = 3600.0
 SETTLE = 0.003  # seconds
-# Sequences given to the GPU before the first of them is looked at: it never waits for Python.
+# Sequences in flight on the GPU before results are read, so that it never waits for Python.
 AHEAD = 32
 TABLES_AHEAD = 2
 Outcome: TypeAlias = Trace | UnstableMeasurement | DeadlineExceeded
-Groups: TypeAlias = tuple[tuple[int, ...], ...]  # of launches whose blocks meet
+Groups: TypeAlias = tuple[tuple[int, ...], ...]  # launches whose blocks wait for each other
 Smids: TypeAlias = Int32Array | UnstableMeasurement | DeadlineExceeded
 # Two sequences at once on one GPU would measure each other.
 _locks: defaultdict[int, threading.RLock] = defaultdict(threading.RLock)

@@ -1,1 +1,1 @@
-"""Where the model says that the blocks of a sequence go."""
+"""Predictions of the SM of every block of a sequence."""

@@ -49,7 +49,7 @@ def launch_times(seq: Sequence, calls: Calls) -> list[int]:
 
 
 class CallLengths:
-    """How long the calls of host threads take that wait for nothing, as the core has it.
+    """Durations of host calls that wait for nothing, the same as in the core.
 
     A call for a copy from pageable memory also moves the bytes; that time is left out.
     """
@@ -61,7 +61,7 @@ class CallLengths:
         self._streams: set[tuple[object, str]] = set()  # with what was called for them
 
     def next_ns(self, event: Event, host: int) -> int:
-        """The length of the next call of a thread."""
+        """Returns the duration of the next call of a thread."""
         spec = self._spec
         match event:
             case Launch() | GraphLaunch():
@@ -95,7 +95,7 @@ class CallLengths:
 
 
 def waits_for_gpu(event: Event) -> bool:
-    """Whether the call returns only when work is over: to synchronise, or for a copy that blocks.
+    """Returns whether a call blocks until work has ended: a synchronization or a blocking copy.
 
     A copy blocks if it says so, or if its bytes go to pageable memory.
     """

@@ -131,7 +131,7 @@ def _by_kind(found: Iterable[tuple[Trace, int]]) -> list[Outcome]:
 
 
 def _kind(trace: Trace) -> bytes:
-    """Of each SM its blocks of each launch, in an order that is not that of the SMs."""
+    """Returns a key of the blocks per launch on each SM that is equal for permuted SMs."""
     if not len(trace):
         return b""
     blocks = np.stack([placement.occupancy(trace.device.sms) for placement in trace])

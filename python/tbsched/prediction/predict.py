@@ -300,7 +300,7 @@ def _predict_called(
 
 
 def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
-    """Of each launch, the SMs before the next event and after all."""
+    """Returns the SMs of each launch before the next event, and in the end."""
     found = []
     for placement in observation:
         if placement.final_smid is None:

@@ -28,7 +28,7 @@ _LONGEST_CALL_NS, _LONGEST_ROOT_NS = 32_000, 6_000
 
 
 def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
-    """Of each launch, how long its blocks ran and did not wait for memory.
+    """Yields how long the blocks of each launch ran, without waits for memory.
 
     Blocks of a recording run from when they were placed. Some make their first step 0.1 us later.
     """
@@ -49,7 +49,7 @@ def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
 
 
 def _late_ns(start_ns: Int64Array) -> Int64Array:
-    """How much later each block started than the first of those placed with it."""
+    """Returns how much later each block started than the first one placed at the same time."""
     order = np.argsort(start_ns, kind="stable")
     sorted_ns = start_ns[order]
     is_first = np.diff(sorted_ns, prepend=sorted_ns[0] - _AT_ONCE_NS - 1) > _AT_ONCE_NS
@@ -164,10 +164,10 @@ def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
 
 
 def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int:
-    """How much later what waits for a launch went on than it could have, at the median.
+    """Returns the median delay, beyond the device's latencies, of launches behind another one.
 
-    The blocks of a recording write to the memory of the host, and the GPU waits for that. How long,
-    depends on the host. Of a GPU of one kind it took 0.3 us in one machine, and 1.0 us in another.
+    The GPU waits until the blocks of a recording have written to the memory of the host. That time
+    depends on the host: for one kind of GPU it was 0.3 us in one machine, and 1.0 us in another.
     """
     if predicted.waits is None:
         return 0

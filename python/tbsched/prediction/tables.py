@@ -41,7 +41,7 @@ def predict_until_refused(
 
 
 def allowed_at_once(table: EventTable, spec: DeviceSpec) -> list[int]:
-    """Of launches, one in each sequence: how many blocks of each could be a cooperative launch.
+    """Returns how many blocks each launch, one per sequence, could have as a cooperative launch.
 
     Raises:
         ValueError: the device refuses a launch.

@@ -117,8 +117,8 @@ class ActivityBuilder:
         self._work = {name: array("q") for name in WORK.names or ()}
         self._host = {name: array("q") for name in HOST.names or ()}
         self._correlation, self._node = array("q"), array("q")  # of work
-        self._calls: dict[_Key, int] = {}  # of a correlation the outermost call
-        self._kernels: dict[str, int] = {}  # of a kernel's name its kind
+        self._calls: dict[_Key, int] = {}  # outermost call by correlation
+        self._kernels: dict[str, int] = {}  # kind by kernel name
 
     def add_work(
         self, gpu: int, kind: int, name: str, stream: int, start_ns: int, end_ns: int,

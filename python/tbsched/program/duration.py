@@ -1,4 +1,4 @@
-"""How long the blocks of a launch run: durations drawn from a distribution."""
+"""Durations of blocks that are drawn from a distribution."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from tbsched.program.arrays import Int32Array, Int64Array
 from tbsched.program.partition import Partition
 
-# Of a row: its kind, and of a launch these fields; carveout is -1 for None, and partition is the
-# number of one of the table's partitions, or -1. A release has the number of the launch in the
+# Columns behind a row's kind, for a launch; carveout is -1 for None, and partition is the number
+# of one of the table's partitions, or -1. A release has the number of the launch in the
 # second column. As in cpp/tbsched/program/event_table.h.
 FIELDS = (
     "blocks", "threads", "registers", "shared_memory", "local_memory", "carveout", "cluster",
@@ -40,24 +40,24 @@ class EventTable:
 
     @property
     def launch_blocks(self) -> Int32Array:
-        """Of every launch, int32 (launches,)."""
+        """Blocks of every launch, int32 (launches,)."""
         blocks: Int32Array = self.cells[self.cells[:, 0] == LAUNCH, 1]
         return blocks
 
     @property
     def launches(self) -> Int64Array:
-        """Of every sequence, int64 (sequences,)."""
+        """Number of launches of every sequence, int64 (sequences,)."""
         before = np.concatenate([[0], np.cumsum(self.cells[:, 0] == LAUNCH)])
         return np.diff(before[self.bounds])
 
     @property
     def sequence_blocks(self) -> Int64Array:
-        """Of every sequence, all launches together, int64 (sequences,)."""
+        """Blocks of all launches of every sequence, int64 (sequences,)."""
         blocks = np.where(self.cells[:, 0] == LAUNCH, self.cells[:, 1], 0)
         return np.diff(np.concatenate([[0], np.cumsum(blocks, dtype=np.int64)])[self.bounds])
 
     def first_events(self, counts: Int64Array) -> EventTable:
-        """The first so many events of each sequence."""
+        """Returns a table of the first ``counts`` events of each sequence."""
         sizes = np.diff(self.bounds)
         position = np.arange(len(self.cells)) - np.repeat(self.bounds[:-1], sizes)
         return EventTable(

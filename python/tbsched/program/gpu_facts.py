@@ -41,7 +41,7 @@ class GpuFacts:
 
     @classmethod
     def of(cls, said: Mapping[str, object]) -> GpuFacts:
-        """Of what a file has by these names, without what cannot be."""
+        """Returns the facts that a file has by these names, without invalid values."""
         given: dict[str, object] = {}
         for field in fields(cls):
             value = said.get(field.name)
@@ -52,7 +52,7 @@ class GpuFacts:
 
     @property
     def other_vendor(self) -> str | None:
-        """Who made it, if that is not NVIDIA."""
+        """The vendor, if it is not NVIDIA."""
         name = (self.name or "").lower()
         if "nvidia" in name:
             return None

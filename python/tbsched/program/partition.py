@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any
 
 from tbsched.program.checks import flag, instance, integer, items, known_fields
-from tbsched.program.written import source, told
+from tbsched.program.written import given_fields, source
 from tbsched.shown import Shown
 
 MAX_SM = 65535
@@ -106,9 +106,9 @@ class Partition(Shown):
 
 def partition_to_data(partition: Partition) -> dict[str, Any]:
     """Its fields as plain values; those at their default are left out."""
-    data = told(partition)
+    data = given_fields(partition)
     if partition.split is not None:
-        data["split"] = told(partition.split)
+        data["split"] = given_fields(partition.split)
     return data
 
 

@@ -19,7 +19,7 @@ from tbsched.program.events.transfers import Copy, Memset, Transfer
 from tbsched.program.partition import Partition
 from tbsched.shown import Shown
 
-_REPR_EVENTS = 50  # of a longer one nobody reads the source
+_REPR_EVENTS = 50  # longer sequences are abbreviated
 
 __all__ = [
     "LEGACY_STREAM",
@@ -254,7 +254,7 @@ _InStream: TypeAlias = Launch | GraphLaunch | Copy | Memset
 
 
 class _KindsOfStreams:
-    """Of each stream what work there must have alike, by the event that said it first."""
+    """Properties that all work of a stream must share, with the event that set them first."""
 
     def __init__(self) -> None:
         self._first: dict[Stream, _InStream] = {}

@@ -8,8 +8,8 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 
-def told(value: Any, always: Container[str] = ()) -> dict[str, Any]:
-    """The fields that must be given to make it, and those in ``always``."""
+def given_fields(value: Any, always: Container[str] = ()) -> dict[str, Any]:
+    """Returns the fields whose values differ from their defaults, and those in ``always``."""
     kind: Any = type(value)
     return {
         name: getattr(value, name)
@@ -19,8 +19,8 @@ def told(value: Any, always: Container[str] = ()) -> dict[str, Any]:
 
 
 def source(value: object) -> str:
-    """The Python expression that makes it."""
-    fields = ", ".join(f"{name}={field!r}" for name, field in told(value).items())
+    """Returns the Python expression that makes a value."""
+    fields = ", ".join(f"{name}={field!r}" for name, field in given_fields(value).items())
     return f"{type(value).__name__}({fields})"
 
 

@@ -17,7 +17,7 @@ from tbsched.sm.workloads import ALSO, LOAD, STORE, Workload
 
 _LINE = 64  # bytes; a config may have longer lines
 _SEED = 2013
-_REUSED = 1 << 40  # where the bytes that blocks reuse begin, behind those of the matrix
+_REUSED = 1 << 40  # address of the bytes that blocks reuse, behind those of the matrix
 # Issue slots that the 28 cores of owl-table1 have while its memory moves the two lines of a load:
 # 28 * 1300 / 4 million instructions and 8 * 800 / 4 million lines a second.
 _SLOTS_PER_LOAD = 2 * (28 * 1300 / 4) / (8 * 800 / 4)

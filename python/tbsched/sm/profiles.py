@@ -20,7 +20,7 @@ _CLOCKS = "gpc__cycles_elapsed.max"
 _REQUESTS = "l1tex__m_l1tex2xbar_req_cycles_active" + _PERCENT
 _FILLED = "lts__d_sectors_fill_device" + _PERCENT
 _SECTORS = "lts__t_sectors" + _PERCENT
-# Of each resource the metrics of which the largest counts, and how much of its peak it can give.
+# For each resource: metrics of which the largest counts, and the reachable share of its peak.
 _OF_RESOURCE: Mapping[str, tuple[tuple[str, ...], float]] = {
     "issue": (("sm__inst_issued",), 1.0),
     "logic": (("sm__pipe_alu_cycles_active",), 1.0),
@@ -37,8 +37,8 @@ NCU_METRICS: tuple[str, ...] = (
     *(name + _PERCENT for names, _ in _OF_RESOURCE.values() for name in names),
 )  # fmt: skip
 
-# Of Hopper, in clocks: what a request takes to L2, and how much longer to DRAM; and how many
-# requests of an SM can be on their way.
+# Hopper: clocks of a request to L2, additional clocks to DRAM, and most requests in flight of an
+# SM.
 _L2_CLOCKS, _DRAM_CLOCKS = 270.0, 430.0
 _ON_THEIR_WAY = 256.0
 # What a warp waits for a request, and how many it has on their way then.
@@ -145,7 +145,7 @@ class _Row:
             raise ValueError(f"{name}: a number is needed, got {shown(text)}") from None
 
     def _count(self, name: str) -> int:
-        """Of the blocks of a grid, or the threads of a block: ``(132, 1, 1)``."""
+        """Returns the number of blocks or threads of a size like ``(132, 1, 1)``."""
         text = self._cells[name]
         sides = text.strip("()").replace(" ", "").split(",")
         if not all(side.isdecimal() and int(side) for side in sides):

@@ -23,7 +23,7 @@ _MOST = 2**31 - 1
 Access: TypeAlias = npt.NDArray[np.uint8]
 Addresses: TypeAlias = npt.NDArray[np.uint64]
 Sectors: TypeAlias = npt.NDArray[np.uint8]
-# Of a workload that has sectors, whatever the simulated GPU has.
+# Sizes that the sectors of a workload refer to, independent of the simulated GPU.
 LINE_BYTES, SECTOR_BYTES = 128, 32
 
 
@@ -160,7 +160,7 @@ class Rows(NamedTuple):
     compute: Int32Array
     access: Access
     address: Addresses
-    sectors: Sectors  # of a line, a bit each; none at all: whole lines
+    sectors: Sectors  # bit mask of a line's sectors; an empty array: whole lines
 
 
 def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 Extra: TypeAlias = Mapping[str, Any]
 
-MAX_NS = 2**62  # of times in files, so that differences of them fit 64 bits, too
+MAX_NS = 2**62  # limit of times in files, so that differences fit 64 bits as well
 _UNSTABLE = "unstable"
 _REFUSED = "refused"
 _ISSUED_NS = "issued_ns"
@@ -177,7 +177,7 @@ def issued_ns(extra: Extra) -> list[int] | None:
 
 
 def called(calls_ns: list[list[int]]) -> dict[str, Any]:
-    """Of each event when the call began and when it returned, nanoseconds from the first."""
+    """Returns the annotation of each event's call: begin and return, ns from the first."""
     return {_CALLED_NS: calls_ns}
 
 

@@ -19,8 +19,8 @@ from tbsched.traces.records import Header, header_line, read_header, read_record
 from tbsched.traces.trace import Trace
 
 MAX_LINE_BYTES = storage.MAX_BYTES
-# Of a compressed file that is larger, no more than so many times its size: recordings unpack to 300
-# times it at most, and have a line for ten bytes. What a file costs is in proportion to its size.
+# Limits of what a compressed file unpacks to: a minimum, and beyond that a multiple of its size, so
+# that costs are proportional to it. Recordings unpack to 300 times at most, a line per ten bytes.
 MAX_UNPACKED_BYTES, BYTES_PER_BYTE = 2**26, 1000
 MAX_UNPACKED_LINES, LINES_PER_BYTE = 100_000, 1
 _OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}

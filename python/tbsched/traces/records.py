@@ -25,7 +25,7 @@ from tbsched.program.sequence import (
     events_from_data,
     events_to_data,
 )
-from tbsched.program.written import told
+from tbsched.program.written import given_fields
 from tbsched.traces.annotations import MAX_NS, called, check_known
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -48,7 +48,7 @@ class _Kind(NamedTuple):
 
 _INT32 = _Kind("i", np.int32, 2**31 - 1)
 _TIME = _Kind("q", np.int64, MAX_NS)
-_ARRAYS = {  # of placements
+_ARRAYS = {  # arrays of placements
     "smid": _INT32,
     "final_smid": _INT32,
     "start_ns": _TIME,
@@ -85,7 +85,7 @@ def _version(sequence: Sequence) -> int:
     for event in sequence:
         if isinstance(event, GraphLaunch | Copy | Memset | Synchronize):
             return 2
-        if not isinstance(event, Release) and not _OF_VERSION_2.isdisjoint(told(event)):
+        if not isinstance(event, Release) and not _OF_VERSION_2.isdisjoint(given_fields(event)):
             return 2
     return 1
 

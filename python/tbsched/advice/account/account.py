@@ -26,7 +26,7 @@ from tbsched.advice.account.steps import Steps, steps_of
 from tbsched.program.activity import COLLECTIVE, COPY, GRAPH, KERNEL, MEMSET, MIGRATION, Activity
 from tbsched.program.arrays import Int64Array, read_only
 
-# What runs, the first that does counts: beside a kernel nobody waits for a copy.
+# Kinds of running work; the first one counts, as nothing waits for a copy during a kernel.
 _LAYERS = (
     ("kernel", (KERNEL, GRAPH)),
     ("collective", (COLLECTIVE,)),

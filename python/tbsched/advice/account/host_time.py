@@ -10,7 +10,7 @@ from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, 
 from tbsched.program.activity import CALL, OPERATOR, STEP, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
-_OTHERS = 8  # threads of a process that are asked what they did, those with the most calls
+_OTHERS = 8  # other threads of a process to which time is attributed: those with most calls
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class HostTime:
 
     @classmethod
     def of(cls, activity: Activity) -> HostTime:
-        """Of everything that a profile has of the host."""
+        """Reads all that a profile has of the host."""
         host = activity.host
         inside = np.full(len(host), UNKNOWN, np.int64)
         is_outermost = np.zeros(len(host), np.bool_)

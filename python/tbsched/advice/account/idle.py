@@ -32,8 +32,8 @@ UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
 # another reason, which the file does not say.
 _ON_ITS_WAY_NS = 100_000
 _NEXT_NS = 10_000  # work of an unknown call, so soon after that before it, had been called before
-_AHEAD_NS = 1_000  # by which clocks of the host and the GPU may differ
-_DISAGREE = 0.02  # of the work of known calls, from which on the clocks are wrong
+_AHEAD_NS = 1_000  # tolerated difference of the clocks of host and GPU
+_DISAGREE = 0.02  # share of work that starts before its call, from which clocks are wrong
 _WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx)Synchronize")
 _LOADS = re.compile(
     r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|"
@@ -108,7 +108,7 @@ def ended_by(
 
 
 def _ended_before(activity: Activity, order: Int64Array, nothing: Intervals) -> Int64Array:
-    """Of work by start, what ended last before each interval; ``UNKNOWN``: none did."""
+    """Returns the work that ended last before each interval; ``UNKNOWN``: none did."""
     ends = activity.work["end_ns"]
     by_end = order[np.argsort(ends[order], kind="stable")]
     last = np.searchsorted(ends[by_end], nothing.begin, side="right") - 1
@@ -237,7 +237,7 @@ class Late:
             own = rows[host["thread"][rows] == thread]
             if not len(own):
                 continue
-            # Of nested ones that return at once the outermost one is last.
+            # Of nested calls that return at the same time, the outermost one is sorted last.
             own = own[np.lexsort([-own, -host["begin_ns"][own], host["end_ns"][own]])]
             mine = self._thread[place] == thread
             last = np.searchsorted(host["end_ns"][own], self._called[place[mine]], side="right") - 1
@@ -312,7 +312,7 @@ class _OnGpu:
         return found
 
     def _waits_for_event(self, rows: Int64Array) -> BoolArray:
-        """Whether a thread made a stream wait, between its launch before and that of each work."""
+        """Returns whether a thread made a stream wait since its launch before each of these."""
         host, work = self._activity.host, self._activity.work
         waits = np.flatnonzero(_matching(self._activity, _STREAM_WAITS))
         found = np.zeros(len(rows), np.bool_)

@@ -10,7 +10,7 @@ from tbsched.program.arrays import Int64Array
 
 
 class Labels:
-    """Numbers pairs of a cause and a name in the order in which they are first asked for."""
+    """Numbers pairs of a cause and a name in the order of their first use."""
 
     def __init__(self, names: Sequence[str], known: Iterable[tuple[str, str]] = ()) -> None:
         self._names = names
@@ -30,7 +30,7 @@ class Labels:
         return self.of_keys(lambda name: (cause, self._names[name]), names)
 
     def of_keys(self, pair: Callable[..., tuple[str, str]], *keys: Int64Array) -> Int64Array:
-        """Of any keys, int64 (keys,): each combination of keys is made a pair once."""
+        """Returns the numbers for arrays of keys; ``pair`` is called once per combination."""
         if not len(keys[0]):
             return np.zeros(0, np.int64)
         distinct, place = np.unique(np.stack(keys), axis=1, return_inverse=True)

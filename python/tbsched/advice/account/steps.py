@@ -13,10 +13,10 @@ from tbsched.program.arrays import Int64Array
 
 _DIGITS = re.compile(r"\d+")
 _LEAST = 3  # times that something repeats, to be a step
-_ROUNDED_NS = 1000  # by which steps that follow each other may overlap, as times are rounded
-_COVERED = 0.5  # of the time from first to last work; of the work, where nothing is marked
-_ALIKE = 0.8  # of what repeats, that is the same work
-_FEWEST = 4  # kernels, copies and memsets of what repeats
+_ROUNDED_NS = 1000  # tolerated overlap of consecutive steps, as times are rounded
+_COVERED = 0.5  # least share of time that steps cover; of work, if nothing is marked
+_ALIKE = 0.8  # least share of repetitions with the same work
+_FEWEST = 4  # least kernels, copies and memsets of a step
 
 
 class Steps(NamedTuple):
@@ -92,12 +92,12 @@ def _repeated(activity: Activity) -> Steps:
     own = own[np.argsort(own["start_ns"], kind="stable")]
     of, count = np.unique(own["name"], return_inverse=True, return_counts=True)[1:]
     weights = np.random.default_rng(0).integers(0, 2**63, len(count), dtype=np.uint64)
-    sums = np.append(np.uint64(0), weights[of].cumsum(dtype=np.uint64))  # of the work before each
+    sums = np.append(np.uint64(0), weights[of].cumsum(dtype=np.uint64))  # sum over all earlier work
     for number in np.argsort(count, kind="stable").tolist():
         if count[number] <= _LEAST or len(own) < _FEWEST * count[number]:
             continue
         first = np.flatnonzero(of == number)
-        first = first[np.append(True, np.diff(first) > 1)]  # of those that follow each other
+        first = first[np.append(True, np.diff(first) > 1)]  # first of consecutive ones
         contents = np.diff(sums[first])
         usual, times = np.unique(contents, return_counts=True)
         begin = own["start_ns"][first].astype(np.int64)

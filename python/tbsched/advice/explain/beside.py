@@ -15,13 +15,13 @@ from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence
 
-_MOST = 8  # kernels beside a gap that are looked at, those that ran longest in it
+_MOST = 8  # kernels that are examined per gap: those that ran longest in it
 
 
 def kept_out(
     facts: Facts, launch: int, begin_ns: float, end_ns: float
 ) -> Iterator[tuple[str, int, float]]:
-    """Of a gap the parts in which a measured kernel left the launch no room.
+    """Yields the parts of a gap in which a measured kernel left the launch no room.
 
     The model has several launches that become ready together start in one order, and the GPU in
     another one. So each kernel that was measured to run in the gap is asked by itself: would the

@@ -15,7 +15,7 @@ from tbsched.advice.explain.facts import NOTHING, Facts
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # What a launch waits for before it waits for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
-_AFTER_NS = 5000  # in which what waits for the end of another launch starts
+_AFTER_NS = 5000  # a launch waited for another one's end if it starts within this time
 
 
 def causes_of(facts: Facts, launch: int, begin_ns: float, end_ns: float) -> tuple[Cause, ...]:

@@ -28,10 +28,10 @@ from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 
-_SHARE = 0.01  # of the makespan, that a gap costs at least
+_SHARE = 0.01  # share of the makespan that a gap costs at least
 _MOST_EXPLAINED = 20_000  # launches whose changes are predicted
-_OFF = 0.1  # of the makespan, by which a prediction may be off whose changes are told
-_APART_NS = 1000  # by which kernels that follow each other may seem to overlap
+_LARGEST_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
+_APART_NS = 1000  # tolerated overlap of consecutive kernels
 
 
 def explain(
@@ -123,7 +123,7 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     every = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
     gaps = _costly(every, least, is_asked=given is not None)
     off = prediction.makespan / makespan - 1 if makespan else 0.0
-    if abs(off) > _OFF:
+    if abs(off) > _LARGEST_ERROR:
         note = (
             f"No change is told: the program as it is is predicted to take {100 * abs(off):.0f} % "
             f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
@@ -166,7 +166,7 @@ def _accounted(program: Program, threshold: float | None, why: str) -> Explanati
 
 
 def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:
-    """The gaps that cost so much, the most costly first.
+    """Returns the gaps that cost ``least`` or more, the most costly first.
 
     Unless somebody asked for those by themselves, gaps before launches of one kernel for one cause
     count together: many small ones cost as much as a large one. Not those that may be needed: a
@@ -206,7 +206,7 @@ def _not_predicted(
 
 
 def _overlap(program: Program) -> bool:
-    """Whether kernels ran at the same time; else how long each ran says all of its blocks."""
+    """Returns whether kernels overlapped; otherwise their times determine those of blocks."""
     rows = program.measured[np.argsort(program.measured["start_ns"], kind="stable")]
     until = np.maximum.accumulate(rows["end_ns"])[:-1]
     return bool((rows["start_ns"][1:] < until - _APART_NS).any())
@@ -214,7 +214,7 @@ def _overlap(program: Program) -> bool:
 
 def _measured(program: Program, spec: DeviceSpec) -> Program:
     """The program with blocks that run as long as its kernels did, in waves."""
-    # It is called where no kernel has another beside it.
+    # Called only if no kernels overlap.
     sequence, fewer = coarser(program.sequence, spec, MOST_BLOCKS_QUICKLY)
     launches = sequence.launches
     took_ns = program.measured["end_ns"] - program.measured["start_ns"]

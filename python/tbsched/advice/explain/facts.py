@@ -27,7 +27,7 @@ _NAME = 40  # letters
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Of each launch, (launches,) each; times in ns on the clock of the profile.
+    """Facts of each launch, (launches,) each; times in ns on the clock of the profile.
 
     Attributes:
         program, spec, prediction: what is explained.
@@ -63,7 +63,7 @@ class Facts:
     def of(
         cls, program: Program, spec: DeviceSpec, prediction: Trace, account: Account, labels: Labels
     ) -> Facts:
-        """Of a program whose durations were fitted."""
+        """Returns the facts of a program whose durations were fitted."""
         rows = program.measured
         start, end = rows["start_ns"], rows["end_ns"]
         arrived = _arrived(program, spec, prediction)
@@ -81,7 +81,7 @@ class Facts:
         )  # fmt: skip
 
     def idle_share(self, launch: int) -> float:
-        """Of the GPU's room, what a launch leaves to others."""
+        """Returns the share of the GPU's room that a launch leaves to others."""
         own = self.program.sequence.launches[launch]
         return max(0.0, 1 - own.blocks / blocks_at_once(self.spec, own))
 
@@ -170,7 +170,7 @@ class _Order:
         self._end[NOTHING] = int(rows["start_ns"].min()) if len(rows) else 0
         self._launches = self._transfers = 0
         self._last: dict[Stream | None, int] = {}
-        self._blocking: dict[Stream | None, int] = {}  # of those that the legacy stream waits for
+        self._blocking: dict[Stream | None, int] = {}  # streams that the legacy stream waits for
         self.event: list[int] = []
         self.before: list[int] = []
         self.free_ns: list[int] = []

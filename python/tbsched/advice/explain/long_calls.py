@@ -28,7 +28,7 @@ class LongCalls:
 
     @classmethod
     def of(cls, program: Program, call_ns: Int64Array) -> LongCalls:
-        """Of a program, and how long the call of each launch took."""
+        """Finds the long calls of a program, given the duration of each launch's call."""
         usual = float(np.median(call_ns)) if len(call_ns) else 0.0
         rows: list[tuple[int, bool, bool]] = []
         names: set[str] = set()

@@ -13,8 +13,8 @@ from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.traces.trace import Trace
 
-_UNEXPLAINED = 0.05  # of the makespan, from which on something is missing
-_BETTER = 0.5  # what is left of that with a supposition that is worth it
+_UNEXPLAINED = 0.05  # error, as a share of the makespan, from which suppositions are tried
+_BETTER = 0.5  # largest share of that error that may remain with a supposition
 
 
 def supposed(program: Program, spec: DeviceSpec) -> tuple[Program, DeviceSpec, Trace]:
@@ -64,7 +64,7 @@ def _suppositions(program: Program, spec: DeviceSpec) -> Iterator[tuple[str, Pro
             launch if launch.name is None else replace(launch, first_use=True)
             for launch in launches
         ]
-        # Of launches with the same name only the first loads. Nodes of graphs were loaded before.
+        # Only the first launch of a name loads its kernel. Nodes of graphs were loaded before.
         if all(launch.stream is not None for launch in launches):
             sequence = with_launches(program.sequence, loading)
             what = "Supposed that each kernel was loaded at its first use"

@@ -14,7 +14,7 @@ from tbsched.sm.code.walking import TURNS
 A_BLOCK = 1.25  # clocks of the GPU until the next block can be launched
 _BLOCK = 700.0  # clocks that a block costs its SM besides its work
 _WARP = 10.0  # the same, for each warp of it
-_SHARPNESS = 3.0  # how hard the bound is between waiting and working
+_SHARPNESS = 3.0  # exponent of the transition between bounds by latency and by throughput
 
 
 def estimate(case: Case) -> float:
@@ -30,7 +30,7 @@ def estimate(case: Case) -> float:
 
 
 def _wave(case: Case, blocks: int) -> float:
-    """Of so many blocks on an SM at once."""
+    """Returns the clocks of one wave with ``blocks`` blocks on an SM."""
     turns = float(TURNS)
     if case.items:
         threads = case.launch.blocks * case.launch.threads

@@ -17,7 +17,7 @@ from tbsched.sm.code.summary import MEMORY_LATENCY
 
 _FARTHEST = 16  # the largest distance that is measured
 SKEW = 300  # clocks, as in the thesis
-_BYTES_A_CLOCK = 14.5  # of DRAM, for each SM: 3.35 TB/s, 132 SMs, 1.755 GHz
+_BYTES_A_CLOCK = 14.5  # DRAM bandwidth per SM: 3.35 TB/s, 132 SMs, 1.755 GHz
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from tbsched.prediction.together.search import FOREVER, STEP
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.traces.trace import Trace
 
-# What launches wait for there.
+# Causes of waits above the scheduler.
 ABOVE = ("first_use", "legacy_stream", "hardware_queue", "grids")
 MOST_IN_ALL_ORDERS = 6  # launches
 
@@ -44,8 +44,8 @@ class Above:
     """What was found above the scheduler.
 
     Attributes:
-        hang: the first that was found.
-        complete: whether there is none if none was found.
+        hang: the first hang that was found.
+        complete: whether all orders were tried, so that no hang was missed.
         plays: how many predictions it took.
     """
 
@@ -62,9 +62,9 @@ def hang_above(
     after: Pairs,
     deadline: float = math.inf,
 ) -> Above:
-    """Looks for an order of calls in which a launch of a group never gets to the scheduler.
+    """Searches for an order of calls in which a launch of a group never reaches the scheduler.
 
-    All orders of up to six launches are tried, and of more the given one and those in which one
+    All orders of up to six launches are tried; for more, the given order and those in which one
     launch comes first or last.
     """
     if not _can_hang(spec, launches):
@@ -108,13 +108,13 @@ def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
 
 
 def issue_times(launches: int) -> tuple[float, ...]:
-    """When they are called: each arrives when the one before is placed, and before any has left."""
+    """Returns call times: each launch arrives after the one before, and before any block leaves."""
     step = min(STEP, FOREVER / (2 * launches))
     return tuple([number * step for number in range(launches)])
 
 
 def late_blocks(trace: Trace, launch: int) -> int:
-    """How many blocks of a launch start only when others have ended, or never."""
+    """Returns how many blocks of a launch start only when others have ended, or never."""
     start_ns = trace[launch].start_ns
     assert start_ns is not None
     return int(np.count_nonzero((trace[launch].smid < 0) | (start_ns >= FOREVER * 1e9)))
@@ -138,7 +138,7 @@ def _played(
 
 
 def _why(trace: Trace, launch: int) -> tuple[str, int]:
-    """What the launch waited for longest, and behind which."""
+    """Returns the cause of the launch's longest wait, and the launch that it waited behind."""
     assert trace.waits is not None
     own = trace.waits[trace.waits["launch"] == launch]
     longest = own[np.argmax(own["end_ns"] - own["begin_ns"])]
@@ -153,7 +153,7 @@ def _without_others(
     members: tuple[int, ...],
     after: Pairs,
 ) -> Hang:
-    """The same hang with as few launches as still show it."""
+    """Returns the same hang without launches that it does not need."""
     shortest = hang
     for number in hang.order:
         left = tuple(k for k in shortest.order if k != number)

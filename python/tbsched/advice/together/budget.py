@@ -65,18 +65,18 @@ def budget(
     with pulse("looking for the largest grid"):
         found = largest(problem, len(others), most, _all_start)
         if not found:
-            _all_start(problem)  # refuses what no grid is taken of
+            _all_start(problem)  # raises if the device refuses a launch whatever its grid
     return found
 
 
 def _all_start(problem: Problem) -> bool:
-    """Whether each launch is proved to start whole, whatever the others do."""
+    """Returns whether each launch is proved to start whole, whatever the others do."""
     alone = (replace(problem, groups=((k,),)) for k in reversed(range(len(problem.launches))))
     return all(proved(one) for one in alone)
 
 
 def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:
-    """How many blocks, at most so many, one launch may have for the problem to be safe; or 0."""
+    """Returns the most blocks, up to ``most``, with which the problem is safe; 0: none."""
     launch = problem.launches[number]
 
     def safe(clusters: int) -> bool:
@@ -86,7 +86,7 @@ def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem]
         except ValueError:  # more than the driver lets a cooperative launch have
             return False
 
-    low, high = 0, most // launch.cluster  # safe, or nothing; the most that may be
+    low, high = 0, most // launch.cluster  # safe or 0, and the upper bound
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if safe(middle) else (low, middle - 1)

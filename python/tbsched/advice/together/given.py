@@ -1,4 +1,4 @@
-"""What users say about launches that are to be resident together, checked."""
+"""Checks of the arguments about launches that must be resident together."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pairs = tuple[tuple[int, int], ...]
 
 
 def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> tuple[Launch, ...]:
-    """The launches of a list or of a sequence.
+    """Returns the launches of a list or of a sequence.
 
     Raises:
         TypeError: something else is among them.
@@ -35,7 +35,7 @@ def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> t
 def only_launches_of(
     owner: str, field: str, given: Iterable[Launch] | Sequence
 ) -> tuple[Launch, ...]:
-    """The same, where nothing else is looked at.
+    """Returns the launches like :func:`launches_of`, if no other event can make them wait.
 
     Raises:
         TypeError: something else is among them.
@@ -51,9 +51,9 @@ def only_launches_of(
 
 
 def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
-    """The launches as the thread block scheduler sees them: their blocks stay.
+    """Returns the launches as the thread block scheduler sees them: their blocks stay.
 
-    The legacy stream is one among the others here. What else it does is the subject of `above`. A
+    The legacy stream is an ordinary stream here; `above` covers its other effects. A
     programmatic launch whose primary triggers does not wait for the primary's end: it has a stream
     of its own, and arrives when the primary is resident whole.
 
@@ -95,7 +95,7 @@ def with_blocks(launch: Launch, blocks: int) -> Launch:
 
 
 def checked_groups(given: Iterable[Iterable[int]] | None, launches: int) -> Groups:
-    """Of each group the numbers of its launches; None is one of all.
+    """Returns the numbers of the launches of each group; None is one group of all.
 
     Raises:
         TypeError, ValueError: no launch of that number, one that is in two groups, or none in one.
@@ -123,7 +123,7 @@ def checked_groups(given: Iterable[Iterable[int]] | None, launches: int) -> Grou
 
 
 def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
-    """Pairs of launches of which the second arrives when the first is resident whole.
+    """Returns pairs of launches whose second one arrives when the first is resident whole.
 
     Raises:
         TypeError, ValueError: no such launches, or they wait for each other in a circle.
@@ -142,12 +142,12 @@ def checked_after(given: Iterable[tuple[int, int]], launches: int) -> Pairs:
 
 
 def keeps(order: tuple[int, ...], pairs: Iterable[tuple[int, int]]) -> bool:
-    """Whether the first launch of each pair comes before the second."""
+    """Returns whether the first launch of each pair comes before the second."""
     return all(order.index(first) < order.index(second) for first, second in pairs)
 
 
 def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
-    """Whether the launches can arrive so: no circle."""
+    """Returns whether the pairs have no cycle, so that the launches can arrive in some order."""
     ahead = {k: {a for a, b in pairs if b == k} for k in range(launches)}
     while free := [k for k, first in ahead.items() if not first]:
         for k in free:
@@ -158,7 +158,7 @@ def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
 
 
 def called(launches: tuple[Launch, ...], number: int) -> str:
-    """A launch in words: its name, with its number where others have the same."""
+    """Returns the name of a launch, with its number if others have the same name."""
     name = launches[number].name
     if not name:
         return f"launch {number}"

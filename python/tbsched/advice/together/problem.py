@@ -1,7 +1,7 @@
-"""Launches that are to be resident together, and whether they are: the search, and what is above.
+"""Decides whether launches are resident together: by the search, and above the scheduler.
 
-The search knows the thread block scheduler alone. What comes between the host and the scheduler can
-hang a program, too; `above` looks for that.
+The search covers the thread block scheduler alone. The stages between the host and the scheduler
+can hang a program, too; `above` checks these.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NO_PROOF = "none"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is asked, as `coresident` takes it; the launches as they were given."""
+    """Launches that must become resident together: the checked arguments of `coresident`."""
 
     spec: DeviceSpec
     policy: str
@@ -40,21 +40,21 @@ class Problem:
         return tuple(sorted(member for group in self.groups for member in group))
 
     def with_launch(self, number: int, launch: Launch) -> Problem:
-        """The same with another launch in the place of one."""
+        """Returns the problem with one launch replaced."""
         launches = (*self.launches[:number], launch, *self.launches[number + 1 :])
         return replace(self, launches=launches)
 
 
 @dataclass(frozen=True, slots=True)
 class Stranding:
-    """How a block is stranded: a sequence that does it, from a state, and what holds it up.
+    """A witness: a sequence, with its initial state, in which a block never becomes resident.
 
     Attributes:
         sequence: the witness.
-        issue_times: when its launches are called, if it has durations.
-        order: of each of its launches, the number among those that were given.
+        issue_times: times of its launch calls, if it has durations.
+        order: for each of its launches, the number among the given ones.
         state: the latent state from which it strands the block.
-        stranded: the number of the launch.
+        stranded: the number of the launch of that block.
         cause, behind: what refuses its blocks, and which launch holds them up, or None.
     """
 
@@ -72,12 +72,12 @@ class Decision:
     """Whether the launches of a problem are resident together.
 
     Attributes:
-        safe: None if nobody knows.
-        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
-        full_sms: of the first proof.
-        stranding: of an unsafe one.
+        safe: None if it is not known.
+        proof: if safe, ``full_sms`` or ``played``; else ``none``.
+        full_sms: numbers of the proof by full SMs.
+        stranding: the witness, if unsafe.
         plays: how many predictions it took.
-        wanted: if nobody knows, what may decide it; as of `Found`.
+        wanted: if not known, what may decide it; as in `Found`.
     """
 
     safe: bool | None
@@ -89,7 +89,7 @@ class Decision:
 
 
 def deadline_in(owner: str, seconds: float | None) -> float:
-    """When so many seconds are over, by time.monotonic(); None is never.
+    """Returns the deadline after ``seconds``, by time.monotonic(); None is never.
 
     Raises:
         ValueError: not a number of seconds.
@@ -102,7 +102,7 @@ def deadline_in(owner: str, seconds: float | None) -> float:
 
 
 def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
-    """Whether all groups become resident, whatever happens; if asked, no witness is looked for.
+    """Decides whether all groups become resident in every case; optionally without a witness.
 
     Raises:
         ValueError: a launch that the device refuses.
@@ -146,21 +146,20 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
 
 
 def proved(problem: Problem, known: Stranding | None = None) -> bool:
-    """Whether all groups are proved to become resident.
+    """Returns whether all groups are proved to become resident.
 
-    What strands a block of a problem that is much the same is tried first: a search takes far
-    longer.
+    The witness of a similar problem is tried first, as a search takes far longer.
 
     Raises:
         ValueError: a launch that the device refuses.
     """
-    if known is not None and _strands(problem, known):
+    if known is not None and _is_witness_for(problem, known):
         return False
     return decided(problem, only_to_prove=True).safe is True
 
 
-def _strands(problem: Problem, known: Stranding) -> bool:
-    """Whether the witness of a problem strands a block of another one that differs in little."""
+def _is_witness_for(problem: Problem, known: Stranding) -> bool:
+    """Returns whether the witness of a similar problem strands a block of this one as well."""
     if known.issue_times is not None:
         return False
     launches, pairs = held(problem.launches)

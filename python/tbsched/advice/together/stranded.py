@@ -1,4 +1,4 @@
-"""What a witness leaves waiting, and what each class of SMs says to it."""
+"""Blocks that a witness leaves waiting, and the reason for each class of SMs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _OF_SMS = ("slots", "warps", "registers", "shared_memory", "configuration")
 def left_waiting(
     spec: DeviceSpec, policy: str, stranding: Stranding
 ) -> tuple[int, tuple[Limit, ...]]:
-    """How many blocks of the launch never start, and what refuses one more on each class of SMs.
+    """Returns how many blocks never start, and what refuses one more on each class of SMs.
 
-    There are no classes where no SM is to blame.
+    The classes are empty if the cause is not the room of an SM.
     """
     sequence, place = stranding.sequence, stranding.order.index(stranding.stranded)
     if sequence.timed:
         trace = predict(sequence, spec, policy, stranding.state, issue_times=stranding.issue_times)
         return late_blocks(trace, place), ()
     launch = sequence.launches[place]
-    # What each SM says to a launch is known of one that finds no room: so one more comes.
+    # A prediction has each SM's limit only for a launch without room, so one more is added.
     more = replace(launch, blocks=launch.cluster, stream=None, cooperative=False)
     trace = predict(Sequence([*sequence, more]), spec, policy, stranding.state)
     gone = {event.launch for event in sequence if isinstance(event, Release)}

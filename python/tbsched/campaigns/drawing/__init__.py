@@ -1,1 +1,1 @@
-"""Who draws the sequences of a campaign: one interface, a file for each way."""
+"""Drawers of a campaign's sequences: one interface, a file for each kind."""

@@ -1,4 +1,4 @@
-"""Who draws the sequences of a campaign."""
+"""Interface of drawers, which draw the sequences of a campaign."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tbsched.campaigns.judge import Comparison
 from tbsched.campaigns.shrinking.shrinker import Shrinker
 from tbsched.campaigns.space.draws import Draw
 
-# Where a campaign ends: one of ``Report.ended``.
+# Reason why a campaign ended: a value of ``Report.ended``.
 Ended: TypeAlias = str
 News: TypeAlias = tuple[Draw, Comparison]
 

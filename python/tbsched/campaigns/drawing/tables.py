@@ -147,7 +147,7 @@ class Tables:
     def _alike(
         self, table: EventTable, a: list[Int32Array], b: list[Int32Array]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """How many launches of each sequence are alike in blocks per SM, and in every block."""
+        """Returns how many launches of each sequence agree in blocks per SM, and in every block."""
         blocks = table.launch_blocks
         launch = np.repeat(np.arange(len(blocks)), blocks)
         sm_a, sm_b = np.concatenate(a), np.concatenate(b)

@@ -27,9 +27,9 @@ from tbsched.comparison.compare import check_level
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.traces.annotations import Origin
 
-TRIES = 3  # of a unit
-# Units with the executor at first, and one more for each that comes back, up to so many: nobody
-# says how many workers there are.
+TRIES = 3  # runs of a unit before it is lost
+# Units in flight: at first, and at most. Each unit that returns allows one more, since the number
+# of workers is unknown.
 FEW, MOST = 64, 32_768
 _Arrived: TypeAlias = "queue.SimpleQueue[Future[Done]]"
 
@@ -99,10 +99,10 @@ class _Work:
         self._late = False
         self._running: dict[Future[Done], tuple[int, Unit]] = {}
         self._arrived: _Arrived = queue.SimpleQueue()
-        self._back: dict[int, Done | Lost] = {}  # but one before it is not
+        self._back: dict[int, Done | Lost] = {}  # results that wait for an earlier unit
         self._window = FEW
         self._next = 0
-        self._seen = Tally()  # of all that came back, for the bar
+        self._seen = Tally()  # sum of all returned units, for the bar
 
     def run(self) -> str:
         """Until the campaign ends, and says why.
@@ -191,7 +191,7 @@ class _Work:
         return None
 
     def _stop(self, seconds: float) -> None:
-        """Merges what came back, and what comes in so many seconds from what is interrupted."""
+        """Interrupts running units, and merges all results that arrive within ``seconds``."""
         self._cancel()
         until = time.monotonic() + (seconds if isinstance(self._executor, Workers) else 0.0)
         with contextlib.suppress(KeyboardInterrupt, queue.Empty):
@@ -215,11 +215,11 @@ def _is_death(error: BaseException | None) -> bool:
 
 
 def _is_of_chance(error: BaseException | None) -> bool:
-    """Whether another try may go well; None: another process was there."""
+    """Returns whether another try may succeed; an error of None is another process on the GPU."""
     return error is None or isinstance(error, (BrokenExecutor, *GPU_ERRORS))
 
 
 def _is_killed(error: BaseException | None) -> bool:
-    """Whether Dask has tried often enough."""
+    """Returns whether Dask gave up a task whose workers kept dying."""
     dask = sys.modules.get("distributed")
     return dask is not None and isinstance(error, dask.KilledWorker)

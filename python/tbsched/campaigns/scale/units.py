@@ -26,7 +26,7 @@ from tbsched.launcher.observe import close_opened, opened
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.trace import Trace
 
-# A campaign is cut into so many units, but none is larger than a process runs in some seconds.
+# Least number of units of a campaign; none is larger than a process runs in some seconds.
 UNITS = 64
 LARGEST_OF_TABLES, LARGEST = 16_384, 1024
 # A GPU that fails at once must not take the units from those that work.
@@ -91,7 +91,7 @@ def units(
 
 
 def run_unit(unit: Unit) -> Done:
-    """Runs it here. A GPU stays open for the next one.
+    """Runs a unit in this process. A GPU stays open for the next unit.
 
     Raises:
         whatever opening the oracle raises.

@@ -1,1 +1,1 @@
-"""How a disagreement becomes a small counterexample."""
+"""Shrinks disagreements to small counterexamples."""

@@ -154,12 +154,12 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         fewer = without_launch(sequence, number)
         for other, rest in enumerate(fewer.launches):
             for one in (_with_blocks_of(rest, launch), _with_blocks_of(launch, rest)):
-                with contextlib.suppress(ValueError):  # of a node, or of another stream
+                with contextlib.suppress(ValueError):  # invalid for a node, or for its stream
                     yield _with_launch(fewer, other, one)
 
 
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
-    """What is less than a graph: its nodes as launches, or a copy, bytes or an edge less."""
+    """Yields smaller events: a graph's nodes as launches, or it less a copy, bytes or an edge."""
     graph, stream = event.graph, event.stream
     yield [
         replace(node, stream=stream, non_blocking=event.non_blocking, host=event.host)
@@ -197,7 +197,7 @@ def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
 
 
 def _blocks(launch: Launch, blocks: int) -> dict[str, Any]:
-    """The fields with which the launch has so many blocks."""
+    """Returns the fields of the launch for a number of blocks."""
     if not isinstance(launch.duration, tuple):
         return {"blocks": blocks}
     durations = itertools.islice(itertools.cycle(launch.duration), blocks)

@@ -21,8 +21,8 @@ from tbsched.errors import UnstableMeasurement
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import Origin
 
-# Disagreements with fewer launches that are looked for, to leave a local minimum when shrinking,
-# and how many of them are shrunk.
+# Disagreements with fewer launches that are collected to leave a local minimum when shrinking, and
+# how many of them are shrunk.
 NARROWER, NARROWER_SHRUNK = 32, 4
 # Attempts at seeing a shrunk disagreement twice in a row: one disturbed run must not discard it.
 CONFIRMATIONS = 3
@@ -55,7 +55,7 @@ class Shrinker:
     until: float = 0.0
 
     def begin(self, comparison: Comparison) -> bool:
-        """Whether the disagreement shows again; if so, it is written down, and to be shrunk."""
+        """Stores a disagreement for shrinking if it can be reproduced; returns whether it can."""
         confirmed = None
         with self.tally.counting_unstable(comparison.sequence):
             confirmed = self._confirmed(comparison)
@@ -67,7 +67,7 @@ class Shrinker:
         return True
 
     def resume(self, confirmed: Comparison) -> None:
-        """From now on it is being shrunk."""
+        """Begins to shrink a confirmed disagreement."""
         self.found = self.best = confirmed
         # A disagreement that shows behind a launch that does not fit is only seen in whole.
         self.whole = any((each.smid < 0).any() for each in confirmed.prediction.placements[:-1])
@@ -90,7 +90,7 @@ class Shrinker:
         )
 
     def fails(self, candidate: Sequence) -> bool:
-        """Whether a smaller sequence still fails; the smallest that does is kept."""
+        """Returns whether a smaller sequence still fails, and keeps the smallest that does."""
         if time.monotonic() > self.until or self.findings.shared:
             return False
         self.tally.shrinking += 1
@@ -145,7 +145,7 @@ class Shrinker:
         return None
 
     def _still_fails(self) -> Fails:
-        """As :meth:`fails`, and asked about each sequence once."""
+        """Returns :meth:`fails` with a cache, so that each sequence runs once."""
         verdicts: dict[Sequence, bool] = {}
 
         def still_fails(candidate: Sequence) -> bool:

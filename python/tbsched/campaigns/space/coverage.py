@@ -18,17 +18,17 @@ from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
 from tbsched.program.events.transfers import transfer_key
 from tbsched.program.sequence import Copy, GraphLaunch, Memset
-from tbsched.program.written import told
+from tbsched.program.written import given_fields
 from tbsched.traces.trace import Trace
 
-# A mechanism that has decided so often is not looked for any more.
+# Sequences that a mechanism decided, after which it is not checked any more.
 ENOUGH = 5
-# Every table is asked about them at first, then one of so many: else a mechanism that nothing can
-# show would cost a prediction of every sequence, to the end.
+# Mechanisms are checked on the first tables, then on one table in a few: otherwise one that never
+# decides would cost a second prediction of every sequence.
 TABLES_AT_FIRST, LATER_EVERY = 64, 4
-# A table is looked at in parts, each so many times the one before: a few sequences decide most.
+# Size of a table's first checked part, and growth of the next: few sequences decide most.
 FIRST_PART, LARGER = 8, 4
-# The fields that make a launch more than blocks on a GPU, of which few launches have one.
+# Features of launches, each of which few launches have.
 _WAYS = (
     "partition", "cooperative", "cluster", "priority", "non_blocking", "programmatic", "trigger",
     "memory_wait", "completion_event", "first_use", "host",
@@ -68,12 +68,12 @@ class Coverage:
 
 
 class Covering:
-    """Counts the coverage of what a predictor is asked.
+    """Counts the coverage of the sequences that a predictor predicts.
 
     Args:
         spec, policy, state: the predictor.
-        threads: that work on tables.
-        tables: how many of the campaign came before.
+        threads: number of threads that work on tables.
+        tables: number of earlier tables of the campaign.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Covering:
     def _decided(
         self, table: EventTable, smids: list[Int32Array], other: DeviceSpec, most: int
     ) -> int:
-        """How many sequences of a table another device places otherwise, up to ``most``."""
+        """Counts sequences of a table that another device places differently, up to ``most``."""
         found, begin, end = 0, 0, FIRST_PART
         while begin < len(table) and found < most:
             part = table.part(begin, end)
@@ -124,7 +124,7 @@ class Covering:
         return found
 
     def look_at(self, prediction: Trace, state: InitialState) -> None:
-        """Counts one prediction, with all that comes behind a launch that was not placed whole.
+        """Counts one prediction, including events behind a launch that was not placed whole.
 
         Args:
             prediction: of the model.
@@ -134,7 +134,7 @@ class Covering:
         ways = {"duration"} if prediction.sequence.timed else set()
         for event in prediction.sequence:
             for launch in event.launches:
-                own = told(launch).keys() & _WAYS
+                own = given_fields(launch).keys() & _WAYS
                 self.found.ways.update(own)
                 ways |= own
             if isinstance(event, GraphLaunch):
@@ -151,7 +151,7 @@ class Covering:
             self._count(name, any(not np.array_equal(a.smid, b.smid) for a, b in pairs))
 
     def _undecided(self, ways: Set[str]) -> list[tuple[str, DeviceSpec]]:
-        """The ablations that are still looked for, where they may show."""
+        """Returns the ablations still to be checked that may show with these features."""
         decided = self.found.decided
         return [
             (name, other)

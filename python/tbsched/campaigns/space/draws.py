@@ -108,6 +108,6 @@ class Draws:
 
 
 def _random(seed: int, table: int) -> np.random.Generator:
-    """Of each table its own, so that nobody needs to draw those before it."""
+    """Returns a table's own generator, so that tables can be drawn independently."""
     key = (table,) if table else ()
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))

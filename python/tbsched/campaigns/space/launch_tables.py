@@ -26,8 +26,8 @@ from tbsched.program.partition import Partition
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
 Bytes: TypeAlias = npt.NDArray[np.uint8]
-# Whether launches fill every SM alike, and which of _VARYING vary: where everything varies in every
-# launch, the GPU is full before a rule about one of them shows.
+# Whether launches fill all SMs equally, and which of _VARYING vary. If everything varied in every
+# launch, the GPU would be full before a rule about one field shows.
 Theme: TypeAlias = tuple[bool, ...]
 WARP = 32
 # Fields that the options name the values of, in the order of their bytes.
@@ -138,8 +138,8 @@ class LaunchTables:
     threads: tuple[Int32Array, Int32Array]
     registers: Int32Array
     shared_memory: Int32Array
-    rest: tuple[Int32Array, ...]  # of the fields of _REST
-    bytes_of_rest: tuple[int | None, ...]  # where in the row; None: there is one value
+    rest: tuple[Int32Array, ...]  # values of the fields of _REST
+    bytes_of_rest: tuple[int | None, ...]  # their place in a drawn row; None: only one value
     most_registers: Int32Array  # by warps per block
     partitions: tuple[Partition, ...]  # that launches have by number; -1: none
     clusters: Int32Array  # (partitions and none, sizes): in its place, the largest that fits
@@ -170,7 +170,7 @@ class LaunchTables:
         # A field with one value takes no byte.
         several = [len(values) > 1 for values in rest]
         holders = tuple(dict.fromkeys((spec, *also)))
-        # Who asks for clusters gets them, also where a model among the others places none.
+        # Without a partition, clusters fit the device, even if other models place none.
         largest = [
             *largest_clusters(holders, partitions, clusters),
             *largest_clusters((spec,), (None,), clusters),
@@ -288,7 +288,7 @@ def _array(values: Iterable[int]) -> Int32Array:
 
 
 def _clusters_that_fit(sizes: SequenceOf[int], largest: SequenceOf[int]) -> Int32Array:
-    """Of each largest, for each size up to the largest size: the largest of the sizes that fits."""
+    """Returns, by limit and wanted size, the largest of the sizes within both."""
     return np.array(
         [
             [max((one for one in sizes if one <= min(size, most)), default=1)
@@ -300,7 +300,7 @@ def _clusters_that_fit(sizes: SequenceOf[int], largest: SequenceOf[int]) -> Int3
 
 
 def _most_registers(spec: DeviceSpec, warps: int) -> int:
-    """Registers per thread that a block of so many warps may have; 0: it cannot run at all."""
+    """Returns the most registers per thread of a block of so many warps; 0: it cannot run."""
     deepest = max(1, -(-warps // spec.processing_blocks))
     per_warp = spec.registers_per_sm // spec.processing_blocks // deepest
     return min(
@@ -309,7 +309,7 @@ def _most_registers(spec: DeviceSpec, warps: int) -> int:
 
 
 def _themes(several: list[int]) -> tuple[Theme, ...]:
-    """Of fields with several values, by their places in _VARYING."""
+    """Returns the themes for fields with several values, given by their places in _VARYING."""
     partition = _VARYING.index("partition")
     others = [field for field in several if field != partition]
     few = [

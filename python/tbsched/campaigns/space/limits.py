@@ -21,9 +21,9 @@ def largest_clusters(
     partitions: SequenceOf[Partition | None],
     sizes: SequenceOf[int],
 ) -> list[int]:
-    """Of each partition the largest of the sizes that all devices take in it; 1: none.
+    """Returns, for each partition, the largest cluster size that all devices accept; 1: none.
 
-    None is the whole GPU, of which each GPC may have fewer SMs than the largest cluster.
+    None is the whole GPU, whose GPCs may all have fewer SMs than the largest cluster.
     """
     descending = sorted({size for size in sizes if size > 1}, reverse=True)
 
@@ -42,12 +42,12 @@ def largest_clusters(
 def most_at_once(
     specs: SequenceOf[DeviceSpec], rows: Int32Array, partitions: tuple[Partition, ...]
 ) -> Int64Array:
-    """How many blocks of each launch the driver allows if it is cooperative.
+    """Returns how many blocks of each launch the driver allows if it is cooperative.
 
     Args:
-        specs: the devices; what all of them allow counts.
-        rows: int32 (launches, 10), of each the :data:`FIELDS`.
-        partitions: that they have by number.
+        specs: the devices, which all must allow them.
+        rows: int32 (launches, 10), the :data:`FIELDS` of each.
+        partitions: the partitions by number.
     """
     cells = np.insert(rows, 0, LAUNCH, axis=1)
     table = EventTable(cells, np.arange(len(cells) + 1), partitions)

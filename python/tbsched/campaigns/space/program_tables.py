@@ -77,7 +77,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "memory_wait": (*_NOT_AT_ALL, *_SECONDS),
     "completion_event": (*_NOT_AT_ALL, *range(_CUDA_EVENTS)),
     "non_blocking": tuple(range(2 ** len(_STREAMS))),  # bit k: stream k, of the first launch's
-    # So many launches from this one on are the nodes of a graph; 0: it is in a stream.
+    # Number of launches from this one on that are a graph's nodes; 0: it is in a stream.
     "nodes": (*(0,) * 12, 1, 2, 3, 4, 5),
     "predecessors": (0, 0, 0, 0, *range(8)),  # bit k: the node k + 1 before it
     # A copy or memset between a launch and what it waits for, or what waits for it.
@@ -93,7 +93,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """How a launch runs: one of each of _CHOICES."""
+    """Drawn settings of a launch: a value of each of _CHOICES."""
 
     before: RecordEvent | WaitEvent | None
     also_before: RecordEvent | WaitEvent | None
@@ -123,7 +123,7 @@ class _Run:
         return cls(**{name: values[byte * len(values) >> 8] for (name, values), byte in picked})
 
     def events(self, non_blocking: int) -> list[Event]:
-        """Those before the launch; bit k says whether stream k is non-blocking."""
+        """Returns the events before the launch; bit k says whether stream k is non-blocking."""
         copy = None
         if self.copy is not None:
             stream = self.copy_stream
@@ -134,12 +134,12 @@ class _Run:
 
     @property
     def graph_streams(self) -> tuple[Stream, ...]:
-        """In which the graph that begins with this node is launched, one after the other."""
+        """Streams in which the graph that begins with this node is launched, in this order."""
         first: Stream = 0 if self.stream is None else self.stream
         return (first,) if self.again is None else (first, self.again)
 
     def duration_of(self, blocks: int) -> float | tuple[float, ...] | Drawn:
-        """What ``Launch.duration`` is."""
+        """Returns ``Launch.duration``."""
         if self.kind == ALIKE:
             return self.duration
         if self.kind == EACH:
@@ -189,7 +189,7 @@ class ProgramTables:
         return Sequence(events)
 
     def _launches(self, drawn: list[bytes], runs: list[_Run], groups: list[range]) -> list[Launch]:
-        """Of each row the launch, which is not yet in a stream."""
+        """Returns the launch of each row, not yet in a stream."""
         tables = self.launches
         rows = tables.picked(tables.drawn(drawn), np.array([tables.everything] * len(drawn)))
         graphs = [group for group in groups if runs[group[0]].nodes]
@@ -242,7 +242,7 @@ def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
 def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
     nodes: list[Node] = []
     edges: list[tuple[int, int]] = []
-    last_of: list[int] = []  # of each launch: the node that others wait for
+    last_of: list[int] = []  # by launch: the node that others wait for
     for number, (launch, run) in enumerate(zip(launches, runs, strict=True)):
         first = len(nodes)
         edges += [

@@ -115,7 +115,7 @@ def _files_of(place: Path) -> list[Path]:
 
 
 def _settled(written: Path, final: Path, packer: Callable[..., Any] | None, suffix: str) -> Path:
-    """Where a capture is, once it is packed and at its place, if that is free."""
+    """Packs a capture and moves it to its place if that is free; returns where it is."""
     if packer is not None:
         final = final.with_name(final.name + suffix)
     if final == written or not captured_files.is_free(final):

@@ -117,7 +117,7 @@ def was_late(trace: Trace, issue_times: tuple[float, ...]) -> bool:
 
 
 def _start(launch: Placement) -> float | None:
-    """Of the first block that came, in seconds."""
+    """Returns the start of the first block that was placed, in seconds."""
     came = launch.smid >= 0
     if launch.start_ns is None or not came.any():
         return None

@@ -41,7 +41,7 @@ from tbsched.program.sequence import (
     WaitEvent,
 )
 
-_MOST_BYTES = 1 << 30  # of one copy, as of tbsched.Copy
+_MOST_BYTES = 1 << 30  # limit of tbsched.Copy
 _KINDS = ("h2d", "d2h", "d2d", "memset")
 _NO_CALL = (
     "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
@@ -106,7 +106,7 @@ class _Assembly:
         self._cuda_events: dict[int, int] = {}
         self._events: list[Event] = []
         self._gaps: list[float] = []
-        self._rows: list[int] = []  # of the activity, of each event's call
+        self._rows: list[int] = []  # row of the activity, for each event's call
         self._ran: list[_Ran] = []
 
     def program(self) -> Program:
@@ -265,7 +265,7 @@ class _Assembly:
             raise ValueError(f"kernel {shown(kernel.name)}: {error}") from None
 
     def _block_seconds(self, kernel: Kernel, seconds: float | None, shape: Shape) -> float:
-        """How long each block runs, at first guess."""
+        """Returns a first guess of the blocks' duration."""
         self._guesses_durations = True
         took = (kernel.end_ns - kernel.start_ns) / 1e9 if seconds is None else seconds
         return took / self._waves.of(shape)

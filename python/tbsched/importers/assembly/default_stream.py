@@ -13,7 +13,7 @@ Work = Kernel | Transfer
 
 
 def streams_that_wait(recording: Recording) -> dict[int, bool]:
-    """Of each stream other than the default one, whether times show that it waits; else missing.
+    """Returns whether times show that a stream waits for the default one, if they show either.
 
     Work that ran at once with work of the default stream shows that its stream is non-blocking. In
     a program without events a stream waits if its work started late, and just after the end of
@@ -38,7 +38,7 @@ def streams_that_wait(recording: Recording) -> dict[int, bool]:
 
 
 def _have_overlapped(some: Iterable[Work], others: Sequence[Work]) -> bool:
-    """Whether some work ran at once with other work, which is one after the other in a stream."""
+    """Returns whether some work overlapped with ``others``, which run one after the other."""
     starts = [work.start_ns for work in others]
     for work in some:
         last = bisect_right(starts, work.end_ns - _OVERLAP_NS) - 1
@@ -48,7 +48,7 @@ def _have_overlapped(some: Iterable[Work], others: Sequence[Work]) -> bool:
 
 
 def _waited(some: Iterable[Work], others: Iterable[Work]) -> bool:
-    """Whether some work started late by its call, and just after the end of other work."""
+    """Returns whether some work started late after its call, and just after other work ended."""
     ends = sorted(work.end_ns for work in others)
     for work in some:
         if work.return_ns is not None and work.start_ns - work.return_ns > STARTS_NS:

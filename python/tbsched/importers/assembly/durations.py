@@ -1,4 +1,4 @@
-"""How long a block runs, at first guess, of which a profile has only the time of the kernel."""
+"""First guess of the blocks' duration, from the time of their kernel in a profile."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Waves:
         self._rooms: dict[Shape, int] = {}
 
     def of(self, shape: Shape) -> int:
-        """How many; 1 if it does not run there at all.
+        """Returns the number of waves of a launch; 1 if it cannot run on the device.
 
         Args:
             shape: the first fields of a ``Launch``, up to its cluster.
         """
         if self._spec is None:
             return 1
-        # Of a grid that does not fit all that matters is what a block takes.
+        # Beyond a full GPU, only the room of a block matters, not the size of the grid.
         blocks, *block, cluster = shape
         most = self._spec.sms * self._spec.blocks_per_sm
         small = (min(blocks, most - most % cluster), *block, cluster)

@@ -36,7 +36,7 @@ NOTHING = Launched([], [], [])
 
 
 def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
-    """Of each launch of a graph what it ran.
+    """Returns what each launch of a graph ran.
 
     The nodes of all launches of one graph are in one order. In a stream a node waits for the one
     before it. It waits for a node of another stream if it started soon after that one's end, in
@@ -84,7 +84,7 @@ def _shape(node: Node) -> object:
 
 
 def _edges(launches: Sequence[Sequence[Node]]) -> list[Edge]:
-    """Of all launches of one graph."""
+    """Returns the edges that all launches of a graph have in common."""
     chains = _chains(launches[0])
     before = {after: first for first, after in chains}
     across = set.intersection(*(_across(nodes, before) for nodes in launches))
@@ -151,7 +151,7 @@ def edges_through(
         originals: of the nodes of a graph those of the graph that it was made from.
     """
     own = set(nodes)
-    wanted = {each: each for each in own}  # of a node, or what it was made from: the wanted one
+    wanted = {each: each for each in own}  # own node, by itself and by the nodes it was made from
     for node in own:
         origin, seen = node, {node}
         while (origin := originals.get(origin, node)) not in seen:

@@ -10,9 +10,9 @@ from typing import TypeVar
 from tbsched.importers.records import Kernel, Recording, Transfer
 
 REGISTERS = 32
-_STREAMS_TOLD = 8
+_MOST_STREAMS_NAMED = 8
 _Value = TypeVar("_Value")
-# Of each field: what is assumed.
+# Assumption for each field, in words.
 _ASSUMED = {
     "registers": f"{REGISTERS} registers per thread",
     "shared memory": "no shared memory",
@@ -25,14 +25,14 @@ _ASSUMED = {
 }
 
 
-# Of those whose name is another in ``tbsched.Launch``, that name.
+# Fields that have another name in ``tbsched.Launch``.
 _FIELDS = {
     "shared memory": "shared_memory",
     "local memory": "local_memory",
     "cooperative launch": "cooperative",
     "programmatic launch": "programmatic",
 }
-# Names of kernels that tell the shape of their clusters: cuBLAS's nvjet_sm90_hsh_128x64_64x8_1x2_…,
+# Names of kernels that contain the shape of clusters: cuBLAS's nvjet_sm90_hsh_128x64_64x8_1x2_…,
 # cuDNN's …_cga1x2x1_… and CUTLASS's …_128x128x64_2x1x1_0_….
 _CLUSTERS = (
     re.compile(r"^nvjet_sm\d+_[a-z0-9]+_\d+x\d+_\d+x\d+_(\d)x(\d)_"),
@@ -73,7 +73,7 @@ class Guesses:
         return self.given("shared memory", sum(known) if known else None, 0)
 
     def carveout(self, kernel: Kernel) -> int | None:
-        """Percent; None: nobody asked, so the driver chooses."""
+        """Returns the carveout in per cent; None: not set, so the driver chooses."""
         if "carveout" in self._recording.sources:
             return kernel.carveout
         return self.given("carveout", kernel.carveout, None)
@@ -90,22 +90,24 @@ class Guesses:
         return self.given("cluster", kernel.cluster, 1)
 
     def pinned(self, moved: Transfer) -> bool:
-        """Whether the memory of the host is pinned."""
+        """Returns whether the host memory of a transfer is pinned; assumed if unknown."""
         if moved.pinned is None:
             self.note("Whether the memory of {count} copies is pinned: assumed that it is.")
         return moved.pinned is not False
 
     def count_kernel(self) -> None:
-        """One more kernel, of which each field was asked for once."""
+        """Counts a kernel, after each of its fields was read once."""
         self._kernels += 1
 
     def sources(self) -> dict[str, str]:
-        """Where fields stand, of those that the profile has of any kernel."""
-        untold = {_FIELDS.get(f, f) for f, count in self._fields.items() if count == self._kernels}
-        return {k: v for k, v in self._recording.sources.items() if k not in untold}
+        """Returns the sources of the fields that the profile has for some kernel."""
+        without_values = {
+            _FIELDS.get(f, f) for f, count in self._fields.items() if count == self._kernels
+        }
+        return {k: v for k, v in self._recording.sources.items() if k not in without_values}
 
     def sentences(self) -> tuple[str, ...]:
-        """All that was assumed, the reader's own first."""
+        """Returns all assumptions, those of the reader first."""
         found = list(self._recording.missing)
         for count in sorted(set(self._fields.values()), reverse=True):
             alike = [what for field, what in _ASSUMED.items() if self._fields[field] == count]
@@ -116,7 +118,7 @@ class Guesses:
             found.append("Which launches load their kernel (lazy loading): assumed none.")
         found += [sentence.format(count=count) for sentence, count in self._notes.items()]
         for sentence, streams in self._streams.items():
-            first = [*streams][:_STREAMS_TOLD]
+            first = [*streams][:_MOST_STREAMS_NAMED]
             more = f" and {len(streams) - len(first)} more" if len(streams) > len(first) else ""
             found.append(sentence.format(streams=", ".join(first) + more))
         return tuple(dict.fromkeys(found))

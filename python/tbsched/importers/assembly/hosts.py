@@ -22,8 +22,8 @@ _TURNS = (
     "Which threads wait for each other: assumed that {count} threads which call by turns are one, "
     "as those of PyTorch's forward and backward passes."
 )
-# Of the calls of the thread that makes fewer, the most after which the other one may go on: the
-# calls of threads that do not wait for each other lie between each other.
+# Most switches between two threads that take turns, as a share of the calls of the thread with
+# fewer calls. Independent threads interleave their calls, and switch more often.
 _MOST_SWITCHES = 0.25
 
 
@@ -57,14 +57,14 @@ class Hosts:
         thread = self._one[thread]
         before_ns = self._returned_ns.get(thread, self._begin_ns)
         for event in made:
-            takes_ns = self._takes_ns(event, thread)
-            if takes_ns is None:
+            predicted_ns = self._predicted_ns(event, thread)
+            if predicted_ns is None:
                 start_ns = max(call_ns, before_ns)
                 end_ns = max(start_ns, return_ns)
             else:
-                start_ns = max(return_ns - takes_ns, before_ns)
-                end_ns = start_ns + takes_ns
-                self._longer_ns += max(0, return_ns - call_ns - takes_ns)
+                start_ns = max(return_ns - predicted_ns, before_ns)
+                end_ns = start_ns + predicted_ns
+                self._longer_ns += max(0, return_ns - call_ns - predicted_ns)
                 self._calls += 1
             found.append((start_ns - before_ns) / 1e9)
             before_ns = end_ns
@@ -80,26 +80,26 @@ class Hosts:
         us = self._longer_ns / self._calls / 1e3
         return (*turns, _LONGER.format(us=us, name=self._spec.title))
 
-    def _takes_ns(self, event: Event, thread: int) -> int | None:
-        """How long a prediction makes a call take; None: as long as it did, or as it blocks.
+    def _predicted_ns(self, event: Event, thread: int) -> int | None:
+        """Returns a call's predicted duration; None if the measured one counts, or if it blocks.
 
         A call for a copy from or to pageable memory moves the bytes itself.
         """
         if self._lengths is None:
             return None
-        takes_ns = self._lengths.next_ns(event, thread)
+        predicted_ns = self._lengths.next_ns(event, thread)
         moves = isinstance(event, Copy) and event.kind != "d2d" and not event.pinned
-        return None if waits_for_gpu(event) or moves else takes_ns
+        return None if waits_for_gpu(event) or moves else predicted_ns
 
 
 def taking_turns(threads: Sequence[int]) -> dict[int, int]:
-    """Of each thread the one that it takes turns with, of those the one with most calls; or itself.
+    """Returns for each thread the one with most calls that it takes turns with, or itself.
 
     Threads take turns if each makes many calls before another one goes on.
     """
     order = np.array(threads, np.int64)
     found = {NOBODY: NOBODY}
-    calls: dict[int, BoolArray] = {}  # of threads that are one
+    calls: dict[int, BoolArray] = {}  # calls of all threads that count as one
     for thread, _ in Counter(each for each in threads if each != NOBODY).most_common():
         own = order == thread
         for first, others in calls.items():

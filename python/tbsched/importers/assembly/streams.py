@@ -7,8 +7,8 @@ from tbsched.importers.assembly.guesses import Guesses
 from tbsched.importers.records import Kernel, Ran, Recording, Transfer
 from tbsched.program.sequence import LEGACY_STREAM, Stream
 
-# Work of a stream starts after the end of what is before it, but for programmatic launches. Clocks
-# of the GPU and the rounding of profilers are allowed this much.
+# Work of a stream starts after the end of earlier work, except for programmatic launches. This is
+# the tolerance for clocks of the GPU and rounding by profilers.
 _APART_NS = 1000
 _WAITS = "The streams {streams} wait for the default stream: assumed, as their times show."
 _FREE = "The streams {streams} do not wait for the default stream: assumed, as their times show."
@@ -43,7 +43,7 @@ class Streams:
         return self._numbers.setdefault(stream, len(self._numbers))
 
     def is_non_blocking(self, stream: int) -> bool:
-        """Whether it does not wait for the legacy stream; of no consequence if nobody uses that."""
+        """Returns whether a stream does not wait for the legacy stream; False if that is unused."""
         if not self._has_legacy or stream in self._recording.legacy_streams:
             return False
         known = self._recording.non_blocking.get(stream)
@@ -60,11 +60,11 @@ class Streams:
         self._end_ns[stream] = max(ran.end_ns, self._end_ns.get(stream, ran.end_ns))
 
     def overlaps_last(self, kernel: Kernel) -> bool:
-        """Whether it started before the kernel before it in its stream had ended."""
+        """Returns whether a kernel started before the previous one of its stream had ended."""
         last = self._last.get(kernel.stream)
         return isinstance(last, Kernel) and kernel.start_ns < last.end_ns - _APART_NS
 
     def waited_for(self, call_ns: int, return_ns: int) -> int | None:
-        """The stream whose work ended last during a call that waited; None: none did."""
+        """Returns the stream whose work ended last during a waiting call; None: no work ended."""
         ended = {s: end for s, end in self._end_ns.items() if call_ns < end <= return_ns}
         return max(ended, key=lambda stream: ended[stream], default=None)

@@ -32,7 +32,7 @@ class Work(NamedTuple):
 
     @property
     def has_waited(self) -> bool:
-        """Whether it started later than its call explains."""
+        """Whether the work started later than its call explains."""
         return self.return_ns is not None and self.start_ns - self.return_ns > STARTS_NS
 
 
@@ -46,7 +46,7 @@ def with_waits(
     legacy: frozenset[int],
     guesses: Guesses,
 ) -> list[Call]:
-    """The calls, with an event in the place of each wait for an unknown one.
+    """Returns the calls with waits for unknown events replaced by waits for inferred ones.
 
     PyTorch's ``a.wait_stream(b)`` records an event in b and makes a wait for it. Where a profile
     does not say who a is, it is the stream of the thread's next work. Programs fork from the
@@ -120,7 +120,7 @@ def _awaited(
             it does here, too, if the times allow.
     """
     waiting = _next_work(calls, work_of)
-    ended: dict[int, int] = {}  # of each stream the end of all work that was issued to it
+    ended: dict[int, int] = {}  # by stream: the end of all work issued so far
     taken: set[tuple[Work, int]] = set()
     found: dict[int, tuple[Work, int]] = {}
     for place, (_, _, _, item) in enumerate(calls):

@@ -1,4 +1,4 @@
-"""How much longer calls took because of the capture that recorded them."""
+"""Overhead of a capture: how much longer the recorded calls took because of it."""
 
 from __future__ import annotations
 

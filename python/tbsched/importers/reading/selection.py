@@ -39,7 +39,7 @@ class Selection:
         streams: Iterable[int] | None,
         match: str | None,
     ) -> Selection:
-        """What a user asked for, checked."""
+        """Returns the checked selection of a user."""
         given = {"start": start, "end": end}
         for name, value in given.items():
             if value is not None:
@@ -59,23 +59,23 @@ class Selection:
 
     @property
     def timed(self) -> bool:
-        """Whether it asks for a part of the time."""
+        """Whether it selects a part of the time."""
         return self.start is not None or self.end is not None
 
     def takes_time(self, start_ns: int, first_ns: int) -> bool:
-        """Whether work that starts then is of it; ``first_ns``: the start of the first work."""
+        """Returns whether work with this start is selected; ``first_ns`` is the start of all."""
         since = start_ns - first_ns
         after = self.start is None or since >= self.start * 1e9
         return after and (self.end is None or since < self.end * 1e9)
 
     def takes(self, stream: int, name: str | None) -> bool:
-        """Whether work in a stream is of it, by the name of its kernel if it is one."""
+        """Returns whether work of a stream is selected, by its kernel's name if it has one."""
         if self.streams is not None and stream not in self.streams:
             return False
         return self.match is None or (name is not None and self.match.search(name) is not None)
 
     def of_records(self, records: list[Record]) -> list[Record]:
-        """The records that are of it, of a reader that keeps all until it is done."""
+        """Returns the selected records, for a reader that collects all records first."""
         starts = [record.start_ns for record in records if isinstance(record, Ran)]
         first_ns = min(starts, default=0)
         return [

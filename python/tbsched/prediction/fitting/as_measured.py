@@ -61,7 +61,7 @@ class AsMeasured:
     def predicted(
         self, duration_ns: Float64Array, spread_ns: Float64Array
     ) -> tuple[Placement, ...]:
-        """Where the blocks of each go, and when."""
+        """Returns the predicted placement and times of each launch's blocks."""
         at_once = np.zeros_like(duration_ns)
         times = BlockTimes(duration_ns, spread_ns, at_once, ends_late=False)
         launches = timed_launches(self.launches, times)
@@ -70,7 +70,7 @@ class AsMeasured:
         return predict(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
-        """How much later than measured each starts by a prediction, and when it ends, in ns.
+        """Returns, in ns, how much later than measured each launch starts, and its predicted end.
 
         The end counts from the measured start.
         """
@@ -80,19 +80,19 @@ class AsMeasured:
         return (np.array(first) - there).astype(np.float64), np.array(last) - there.astype(float)
 
     def behind(self, wrong: BoolArray) -> BoolArray:
-        """Of each, whether one of these ran when it was measured to start."""
+        """Returns for each launch whether one of the ``wrong`` ones ran at its measured start."""
         begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
         found = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
         return np.asarray(found > 0)
 
 
 class BlockTimes(NamedTuple):
-    """How long the blocks of launches run, and how late the launches are.
+    """Durations of blocks and delays of launches, which a prediction takes.
 
     Attributes:
-        duration_ns: of each launch, how long its longest blocks run.
-        spread_ns: how much shorter the shortest ones run. Below 0: they are the last ones.
-        delay_ns: how late it stands in line for room.
+        duration_ns: duration of each launch's longest blocks.
+        spread_ns: how much shorter its shortest blocks run. Below 0: the last blocks are shortest.
+        delay_ns: how much later it is queued for room.
         ends_late: with a spread above 0, only the last block is a long one.
     """
 

@@ -10,16 +10,16 @@ from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence, with_launches
 
-# A prediction of so many takes a second, and a fit makes some. Fewer and longer blocks leave an SM
-# too early at the end of a kernel, and the next one starts beside it.
+# Blocks that one prediction takes a second for; a fit makes several. Fewer and longer blocks would
+# leave an SM too early at the end of a kernel, so that the next one starts too early.
 MOST_BLOCKS = 2**23
-MOST_BLOCKS_QUICKLY = 2**19  # of a prediction of some 50 ms
+MOST_BLOCKS_QUICKLY = 2**19  # blocks of a prediction that takes some 50 ms
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
 _WAVES = (32, 16, 8, 4)
 
 
 def blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
-    """How many blocks of a launch an idle GPU holds, at least one cluster."""
+    """Returns how many blocks of a launch an idle GPU holds, at least one cluster."""
     one = Launch(
         launch.cluster, launch.threads, launch.registers, launch.shared_memory, launch.local_memory,
         launch.carveout, launch.cluster, partition=launch.partition,
@@ -36,7 +36,7 @@ def _at_once(spec: DeviceSpec, one: Launch) -> int:
 
 
 def coarser(sequence: Sequence, spec: DeviceSpec, most: int = MOST_BLOCKS) -> tuple[Sequence, int]:
-    """The sequence with about so many blocks at most, and how many launches have fewer.
+    """Returns a sequence of about ``most`` blocks at most, and how many launches were changed.
 
     A launch of many waves keeps some full ones and its own last one.
     """

@@ -1,4 +1,4 @@
-"""How late launches stand in line for room, so that they do so in the order of the profile."""
+"""Delays with which launches are queued for room in the order of the profile."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
 def _without_memory_waits(
     sequence: Sequence, program: Program, duration_ns: Float64Array, spec: DeviceSpec
 ) -> Float64Array:
-    """How long blocks run that wait for memory, without that wait, which is predicted."""
+    """Returns durations of blocks without their waits for memory, which are predicted."""
     ran_ns = duration_ns.copy()
     left_ns: dict[Stream, int] = {}  # when all before in the stream had left
     rows = program.measured

@@ -16,17 +16,17 @@ from tbsched.traces.placement import Placement
 # A launch depends on those that started before it, and hardly on later ones. So launches are fitted
 # some at a time, in the order of their starts.
 WINDOW = 16
-MOST_PREDICTIONS = 24  # of one window
-_MOST_BLOCKS = 2**22  # of all these predictions together
-_VAIN = 8  # of them that were not better than one before
-# A predicted time is the measured one if it is nearer than this share of it, or than the time.
+MOST_PREDICTIONS = 24  # predictions per window
+_MOST_BLOCKS = 2**22  # blocks of all predictions of a window
+_MOST_FAILURES = 8  # predictions without an improvement that end a window
+# Predicted and measured times are equal if they differ by less than this share, or this time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
-# How well it must be known: a launch that is farther off is known less well.
+# Error up to which a launch counts as fully determined; it is less so with larger errors.
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
 # Blocks that end one after the other cost a prediction 15 times as much as some that end together.
 # A launch of more blocks has short ones, and they hardly matter.
 _MOST_SPREAD = 2**15
-# By more than this a launch is predicted to start too late because of blocks that left before.
+# Delays of a predicted start beyond which the blocks before it are taken to end unequally.
 _LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
 
@@ -36,12 +36,12 @@ class Fit:
     Args:
         launches: in the order of their starts.
         duration_ns: the first guess.
-        waves: of each launch, in how many its blocks run if it is alone.
+        waves: number of waves of each launch if it runs alone.
 
     Attributes:
-        duration_ns: float64 (launches,), how long the blocks of each run.
-        spread_ns: float64 (launches,), how much shorter than the longest blocks the shortest run.
-        determined: float64 (launches,), how well that is known, 0 to 1.
+        duration_ns: float64 (launches,), durations of the longest blocks.
+        spread_ns: float64 (launches,), how much shorter the shortest blocks run.
+        determined: float64 (launches,), how well the durations are determined, 0 to 1.
     """
 
     def __init__(
@@ -56,17 +56,17 @@ class Fit:
         spans = Spans(launches.start_ns.astype(np.float64), launches.end_ns.astype(np.float64))
         self._tails = spans.tails()
         self._is_alone = ~self._tails.beside(len(duration_ns))
-        self._is_after_all = np.ones(len(duration_ns), np.bool_)  # no other ran when it started
-        self._is_after_all[self._tails.second] = False
+        self._started_alone = np.ones(len(duration_ns), np.bool_)  # no other ran when it started
+        self._started_alone[self._tails.second] = False
 
     def block_times(self, order: Int64Array) -> BlockTimes:
-        """What was found, for launches that started in this order."""
+        """Returns the fitted times in the launches' own order, given their ``order`` of starts."""
         duration_ns, spread_ns = np.empty((2, len(order)))
         duration_ns[order], spread_ns[order] = self.duration_ns, self.spread_ns
         return BlockTimes(duration_ns, spread_ns, np.zeros(len(order)), ends_late=False)
 
     def improve(self, target_ns: Float64Array) -> None:
-        """Looks for durations with which each kernel takes this time, from guesses on."""
+        """Fits durations so that each kernel takes its target time, starting from guesses."""
         fitted = 0
         with bar("fitting durations", len(target_ns)) as advance:
             for rows, first in self._windows():
@@ -75,7 +75,7 @@ class Fit:
                 advance(fitted)
 
     def improve_again(self, target_ns: Float64Array) -> None:
-        """The same from durations that are nearly right: windows need not wait for each other."""
+        """Fits again from nearly right durations, so that windows can run in parallel."""
         given_ns = self.duration_ns.copy()
         each(
             lambda window: self._improve(*window, target_ns, given_ns),
@@ -84,9 +84,9 @@ class Fit:
         )
 
     def _windows(self) -> Iterator[tuple[Int64Array, int]]:
-        """Launches, and how many of them are only there because the others ran beside them.
+        """Yields windows: launches, of which a number of first ones only provide the background.
 
-        Those that ran alone come by themselves: what is wrong with others says nothing of them.
+        Launches that ran alone have windows of their own: errors of others do not concern them.
         """
         start, end = self._launches.start_ns, self._launches.end_ns
         for several in (np.flatnonzero(self._is_alone), np.flatnonzero(~self._is_alone)):
@@ -104,23 +104,23 @@ class Fit:
         near_ns = np.maximum(_SHARE * target, _NEAR_NS)
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
-        duration_ns, least, vain = given_ns[rows], np.inf, 0
+        duration_ns, least, failures = given_ns[rows], np.inf, 0
         blocks = sum(launch.blocks for launch in launches.launches)
         for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
-            end_ns = np.where(self._is_after_all[rows], end_ns - late_ns, end_ns)
+            end_ns = np.where(self._started_alone[rows], end_ns - late_ns, end_ns)
             off = np.abs(end_ns - target)
             is_wrong = off > near_ns
             share = np.minimum(off / np.maximum(target, _NEAR_NS), 1.0)
             wrong = float(np.where(is_wrong, share, 0.0)[first:].sum())
-            vain = 0 if wrong < least else vain + 1
+            failures = 0 if wrong < least else failures + 1
             if wrong < least:
                 least = wrong
                 self.duration_ns[rows[first:]] = duration_ns[first:]
                 self._late_ns[rows[first:]] = late_ns[first:]
                 self._judge(rows, first, target, end_ns, placements)
-            if not (is_wrong & moves).any() or vain == _VAIN:
+            if not (is_wrong & moves).any() or failures == _MOST_FAILURES:
                 return
             # A kernel starts late where those before it end late, which says nothing of its blocks.
             length_ns = np.where(launches.behind(is_wrong & moves), end_ns - late_ns, end_ns)
@@ -131,7 +131,7 @@ class Fit:
         self, rows: Int64Array, first: int, target: Float64Array, end_ns: Float64Array,
         placements: tuple[Placement, ...],
     ) -> None:  # fmt: skip
-        """How well the durations of a window are known."""
+        """Sets how well the durations of a window are determined."""
         known_ns = np.maximum(_KNOWN_SHARE * target, _KNOWN_NS)
         near = known_ns / np.maximum(np.abs(end_ns - target), known_ns)
         for place in range(first, len(rows)):
@@ -139,7 +139,7 @@ class Fit:
             self.determined[rows[place]] = near[place] * share
 
     def spread(self) -> bool:
-        """Finds launches whose blocks leave one after the other; whether there are some.
+        """Finds launches whose blocks end one after the other; returns whether there are any.
 
         A launch that waited for room started when the first blocks of another one left. If that
         ended later, its blocks did not all run equally long.
@@ -149,7 +149,7 @@ class Fit:
         few = np.array([launch.blocks <= _MOST_SPREAD for launch in self._launches.launches])
         first, second, apart_ns = self._tails
         apart_ns = apart_ns + self._launches.spec.exit_latency_ns
-        # Before its last blocks had started, its own were next.
+        # A launch behind it can enter only once its own last blocks have started.
         says = late[second] & few[first] & (apart_ns <= self.duration_ns[first])
         self.spread_ns = np.zeros_like(self.spread_ns)
         np.maximum.at(self.spread_ns, first[says], apart_ns[says])
@@ -157,7 +157,7 @@ class Fit:
 
 
 def own_share(placement: Placement, length_ns: float) -> float:
-    """Of the time of a kernel the share in which its own blocks ran, on the SM that it left last.
+    """Returns the share of a kernel's time in which its own blocks ran, on the SM it left last.
 
     The time of a kernel follows its blocks so far. In the rest the launch waited for the blocks of
     others, however long its own run.

@@ -12,8 +12,8 @@ from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
 
-_FEWEST = 5  # launches that say how soon they reach the GPU
-_LONGEST_NS = 5000  # by which they do so sooner or later than the device has it
+_FEWEST = 5  # launches that a median needs
+_LONGEST_NS = 5000  # larger differences have other causes and are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class IssuedCalls:
 def _later_ns(
     program: Program, issued_ns: Int64Array, expected_ns: Int64Array, started_ns: Int64Array
 ) -> float:
-    """How much later than on the device kernels start that wait for nothing; below 0: sooner."""
+    """Returns by how much kernels that wait for nothing start later than the device predicts."""
     ended = np.concatenate([program.measured["end_ns"], program.transfers["end_ns"]])
     begun = np.concatenate([program.measured["start_ns"], program.transfers["start_ns"]])
     running = np.sort(begun).searchsorted(issued_ns) - np.sort(ended).searchsorted(issued_ns)

@@ -1,4 +1,4 @@
-"""How much longer a kernel of a profile lasts than its blocks."""
+"""Difference between a kernel's time in a profile and the run time of its blocks."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from tbsched.program.sequence import (
 
 _FEWEST = 5  # pairs of kernels that say something
 _LONGEST_NS = 5000  # between two kernels of which nothing else keeps the second one back
-_LEAST_NS = 100  # of an overhead that is one
+_LEAST_NS = 100  # a smaller overhead counts as 0
 
 
 def overhead_ns(program: Program, spec: DeviceSpec) -> float:
-    """Of a kernel's time in the profile, what is neither its blocks' nor the model's.
+    """Returns the part of a kernel's time in the profile that neither blocks nor model explain.
 
     Between two kernels that follow each other the model has a certain time, from the last block to
     the first. The profile has less where it counts some of that as part of the kernels. This is

@@ -18,86 +18,86 @@ from tbsched.prediction.predict import predict
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
 
-_MOST_PREDICTIONS = 24  # of one way to go on
-_MOST_STEPS = 72  # of one that goes on in order
-# Blocks of all predictions together: so many take some seconds. A launch takes as long as some.
+_MOST_PREDICTIONS = 24  # predictions of one strategy
+_MOST_STEPS = 72  # predictions of a strategy that goes on in order
+# Blocks of all predictions together (some seconds), and the blocks that a launch costs as much as.
 _MOST_BLOCKS, _LAUNCH_BLOCKS = 3 * 2**24, 128
-# If few are to do: so many blocks take half a second, and so many predictions are made at least.
+# With a small budget: blocks (half a second), and the least number of predictions.
 _FEW_BLOCKS, _FEWEST = 2**21, 3
-_NEAR = 1e-3  # a distance that needs no more of them
-_NEAR_ENOUGH = 0.01  # one that needs no other way
-# In one step a duration changes by this power of how wrong the kernel's time is, and a spread by
-# this share of how wrong the kernel's tail is: its neighbours change as well.
+_NEAR = 1e-3  # distance that ends a strategy
+_NEAR_ENOUGH = 0.01  # distance that needs no other strategy
+# Damping of steps, as neighbours change as well: a duration changes by this power of the error of
+# the kernel's time, and a spread by this share of the error of its tail.
 _POWER, _SPREAD_SHARE = 0.6, 0.7
 _MOST_FACTOR = 2.0
-# Steps of what was too much and is too little now, or the other way round, become smaller.
+# Factors of the step size after a change of sign and without one, and the least step size.
 _TURNED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
-# A makespan that is farther off costs as much, in the end, as so many of the pairs.
+# Error of the makespan beyond which a prediction costs more, and that cost in shares of pairs.
 _MOST_LONGER, _LONG_COST = 0.01, 0.2
-_KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # a kernel's time so near is right
-_MOST_SPREAD = 0.9  # of the longest block
-_MOST_TAIL = 0.3  # of the time of the kernel
-# Where durations of blocks fall, the longest one gets so much of the spread, and the time stays.
+_KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # errors up to which a kernel's time is right
+_MOST_SPREAD = 0.9  # share of the longest block
+_MOST_TAIL = 0.3  # share of the kernel's time
+# Share of the spread that the longest block gets where durations fall, so the time stays equal.
 _LONGER = 0.5
-# So many predictions are looked at block by block in the end. Where the GPU is full, one that is a
-# microsecond off may go on in another order.
+# Predictions that are repeated block by block in the end. On a full GPU, an error of a microsecond
+# can change the order of all that follows.
 _CANDIDATES = 6
-_FAR = 0.1  # a distance that the search goes on with, block by block
-# How often durations are scaled, if the makespan is so far off. If it is farther off, durations are
-# not the reason.
+_FAR = 0.1  # distance beyond which the search goes on block by block
+# Most scalings of all durations, and the least and largest error of the makespan for which they are
+# scaled. Larger errors have other reasons.
 _SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
-_OFF_NS = 6000.0  # a start and an end that are so far off together are wrong
-_AHEAD = 12  # launches behind the first wrong one
-# What starts late becomes shorter, if it is not later than this, to this share of it at least.
+_OFF_NS = 6000.0  # errors of start and end together beyond which a launch is wrong
+_AHEAD = 12  # launches behind the first wrong one that are changed as well
+# Largest delay for which a late launch is shortened, and the least share of it that stays.
 _MOST_LATE_NS, _LEAST_LEFT = 30_000.0, 0.5
-_HURRY = 1.2  # of the launches that are due by then: some predictions are left at the end
+_HURRY = 1.2  # advances faster than the predictions are used up, so that some are left at the end
 
 
-class _Begin(enum.Enum):
-    """With which block times a way begins."""
+class _StartingPoint(enum.Enum):
+    """Block times with which a strategy begins."""
 
     first = enum.auto()
     alike = enum.auto()  # one duration for launches of one kernel that ran beside others
     best = enum.auto()  # those of the nearest prediction
 
 
-class _Way(NamedTuple):
-    """One way to go on.
+class _Strategy(NamedTuple):
+    """A strategy of the search.
 
     Attributes:
-        ends_late: what makes a tail longer: the last block alone runs longer, or blocks run
-            unequally long.
-        in_order: whether launches are left as they are until those before them are right.
-        begin: with which block times.
-        spreads: whether blocks of a launch may run unequally long, which takes long to predict.
+        ends_late: whether only the last block of a launch with a tail runs longer; else its blocks
+            run unequally long.
+        in_order: whether launches stay unchanged until those before them are right.
+        begin: block times to begin with.
+        spreads: whether blocks of a launch may run unequally long, which is slow to predict.
     """
 
     ends_late: bool
     in_order: bool
-    begin: _Begin
+    begin: _StartingPoint
     spreads: bool = True
 
 
-_WAYS = (
-    _Way(ends_late=False, in_order=False, begin=_Begin.first),
-    _Way(ends_late=True, in_order=False, begin=_Begin.first),
-    _Way(ends_late=True, in_order=True, begin=_Begin.first),
-    _Way(ends_late=False, in_order=True, begin=_Begin.alike),
-    _Way(ends_late=False, in_order=True, begin=_Begin.first),
-    *[_Way(ends_late=False, in_order=True, begin=_Begin.best)] * 4,
+_STRATEGIES = (
+    _Strategy(ends_late=False, in_order=False, begin=_StartingPoint.first),
+    _Strategy(ends_late=True, in_order=False, begin=_StartingPoint.first),
+    _Strategy(ends_late=True, in_order=True, begin=_StartingPoint.first),
+    _Strategy(ends_late=False, in_order=True, begin=_StartingPoint.alike),
+    _Strategy(ends_late=False, in_order=True, begin=_StartingPoint.first),
+    *[_Strategy(ends_late=False, in_order=True, begin=_StartingPoint.best)] * 4,
 )
 
 
-_QUICK = _Way(ends_late=False, in_order=False, begin=_Begin.first, spreads=False)
+_QUICK = _Strategy(ends_late=False, in_order=False, begin=_StartingPoint.first, spreads=False)
 
 
 class _Found(NamedTuple):
     """A prediction.
 
     Attributes:
-        times: what was predicted.
-        spans: when its kernels ran.
-        distance: how far that is from what was measured.
+        times: the block times that it was made with.
+        spans: starts and ends of its kernels.
+        distance: distance of these from the measured ones.
         delay_ns: the delays to try next, float64 (launches,).
         waited: whether each launch waited for room, bool (launches,).
     """
@@ -110,14 +110,14 @@ class _Found(NamedTuple):
 
 
 class _Gains:
-    """For each launch by itself, how large a step is."""
+    """Step size of each launch, adapted separately."""
 
     def __init__(self, launches: int) -> None:
         self._gain = np.ones(launches)
         self._last = np.zeros(launches)
 
     def next(self, more: Float64Array) -> Float64Array:
-        """Of the next step, that goes into this direction."""
+        """Returns the step sizes for steps in the direction of ``more``, and adapts them."""
         turned, straight = more * self._last < 0, more * self._last > 0
         gain = self._gain * np.where(turned, _TURNED, np.where(straight, _STRAIGHT, 1.0))
         self._gain = np.clip(gain, _LEAST_GAIN, 1.0)
@@ -187,7 +187,7 @@ class Replay:
             return self._quickly(times, max(_FEWEST, min(_MOST_PREDICTIONS, _FEW_BLOCKS // blocks)))
         left = _MOST_BLOCKS // blocks
         tried: list[_Found] = []
-        for way in _WAYS:
+        for way in _STRATEGIES:
             most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
             count = max(2, min(most, left if tried else left - left // 2))
             begin = self._begin(times, way, tried)
@@ -196,7 +196,7 @@ class Replay:
             left -= count
             if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
                 break
-            if way.begin is _Begin.best and _nearest(tried).times is begin:
+            if way.begin is _StartingPoint.best and _nearest(tried).times is begin:
                 break  # the next way would be the same
         return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
 
@@ -213,18 +213,18 @@ class Replay:
             nearest = [self._predicted(found.times, block_by_block=True) for found in nearest]
             best = min(nearest, key=self._cost)
             if best.distance > _FAR:
-                way = _Way(best.times.ends_late, in_order=True, begin=_Begin.best)
+                way = _Strategy(best.times.ends_late, in_order=True, begin=_StartingPoint.best)
                 nearest += self._attempts(best.times, way, _MOST_PREDICTIONS, block_by_block=True)
         return min(nearest, key=self._cost)
 
-    def _begin(self, times: BlockTimes, way: _Way, tried: list[_Found]) -> BlockTimes:
+    def _begin(self, times: BlockTimes, way: _Strategy, tried: list[_Found]) -> BlockTimes:
         """The block times with which a way begins."""
         match way.begin:
-            case _Begin.first:
+            case _StartingPoint.first:
                 return times._replace(ends_late=way.ends_late)
-            case _Begin.best:
+            case _StartingPoint.best:
                 return _nearest(tried).times
-            case _Begin.alike:
+            case _StartingPoint.alike:
                 duration_ns = times.duration_ns.copy()
                 is_beside = self.tails.beside(len(duration_ns))
                 for number in np.unique(self.kernel[is_beside]):
@@ -233,14 +233,14 @@ class Replay:
                 return times._replace(duration_ns=duration_ns, ends_late=way.ends_late)
 
     def _cost(self, found: _Found) -> float:
-        """How far a prediction is, and whether the whole program takes another time."""
+        """Returns the distance of a prediction, plus a cost if its makespan is wrong."""
         off = abs(found.spans.makespan / max(self.measured.makespan, 1.0) - 1)
         return found.distance + _LONG_COST * (off > _MOST_LONGER)
 
     def _attempts(
-        self, times: BlockTimes, way: _Way, count: int, *, block_by_block: bool = False
+        self, times: BlockTimes, way: _Strategy, count: int, *, block_by_block: bool = False
     ) -> Iterator[_Found]:
-        """Predictions, each of times that the one before it made likely."""
+        """Yields predictions, each with block times that the one before suggests."""
         launches = len(self.waves)
         # The duration of a kernel that ran alone is known.
         is_beside = self.tails.beside(launches)
@@ -327,7 +327,7 @@ class Replay:
         return np.where(more == 0, times.spread_ns, np.clip(spread_ns, -most_ns, longest_ns))
 
     def _scaled(self, found: _Found) -> _Found:
-        """Kernels beside others longer or shorter, so that the program takes its time."""
+        """Scales the durations of kernels that ran with others, to match the makespan."""
         is_beside = self.tails.beside(len(self.waves))
         best = found
         for _ in range(_SCALINGS):

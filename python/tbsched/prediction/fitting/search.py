@@ -8,13 +8,13 @@ from tbsched.program.arrays import Float64Array
 
 # In one step a duration changes at most by this factor, or grows by this time.
 _FACTOR, _STEP_NS = 4.0, 1000.0
-# Of the waves of a launch alone, how much its kernel's time follows the duration at least and at
-# most: others keep it up, or leave it fewer SMs.
+# Bounds of the growth of a kernel's time with the duration of its blocks, per wave of the launch
+# alone: others delay it, or leave it fewer SMs.
 _LEAST_SLOPE, _MOST_SLOPE = 0.3, 10.0
 
 
 class Search:
-    """For each launch by itself the duration to try next.
+    """Search for the durations of launches, each by itself.
 
     The time of a kernel grows with the duration of its blocks, by jumps where a block finds room
     elsewhere. As the neighbours of a launch change too, no bound is trusted for good: a secant

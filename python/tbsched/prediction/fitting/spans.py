@@ -14,7 +14,7 @@ from tbsched.traces.trace import Trace
 
 # Kernels run together if they do so for this share of the shorter one, as in tb.compare_times.
 _TOLERANCE = 0.05
-_MAKESPANS = 2.0  # how much more a makespan that is wrong counts than times that are, at the mean
+_MAKESPANS = 2.0  # weight of an error of the makespan, relative to the mean error of times
 
 
 def kernel_times(trace: Trace) -> tuple[Float64Array, Float64Array]:
@@ -37,7 +37,7 @@ class Tails(NamedTuple):
     apart_ns: Float64Array
 
     def beside(self, launches: int) -> BoolArray:
-        """Of so many launches, whether each ran beside another one."""
+        """Returns for each of a number of launches whether it overlapped with another one."""
         found = np.zeros(launches, np.bool_)
         found[self.first] = found[self.second] = True
         return found
@@ -77,7 +77,7 @@ class Spans:
         return np.sort(np.minimum(one, other) * count + np.maximum(one, other))
 
     def distance(self, other: Spans) -> float:
-        """How far another run is: in pairs that run together, in times, and in the makespan."""
+        """Returns the distance of another run, by overlapping pairs, times, and makespan."""
         own, theirs = self.together(), other.together()
         either = len(np.union1d(own, theirs))
         pairs = 1 - len(np.intersect1d(own, theirs)) / either if either else 0.0

@@ -1,4 +1,4 @@
-"""How much slower kernels are together than alone, without a timeline."""
+"""Slowdown of kernels that run together, compared with alone, without a timeline."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
 
 
 def _mean(there: Mixture, times: list[float], launch: int) -> float | None:
-    """Of a launch's blocks; None where there are none."""
+    """Returns the mean time of a launch's blocks; None if it has none there."""
     left = iter(times)
     rows = [(sms * count, next(left), own) for on_sm, sms in there for own, count in on_sm]
     own = [(blocks, time) for blocks, time, number in rows if number == launch]

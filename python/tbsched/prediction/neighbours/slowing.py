@@ -17,12 +17,12 @@ from tbsched.prediction.neighbours.profiles import (
 from tbsched.program.sequence import Launch, Sequence
 
 MEASURED = "measured"
-# Of each launch, at its pace alone: its shares of each resource, and its waits.
+# For a launch at its pace alone: its shares of each resource, and its waits.
 Row = tuple[list[float], list[float]]
 Neighbours = list[Row]
 
 _WARP = 32
-_MOST_OF_TIME = 0.9  # that a block waits for memory
+_MOST_OF_TIME = 0.9  # largest share of its time that a block waits for memory
 
 
 def neighbours_of(
@@ -31,7 +31,7 @@ def neighbours_of(
     interference: str | None,
     profiles: Mapping[str, KernelProfile] | None,
 ) -> Neighbours | None:
-    """Who slows whom; None: nobody slows anybody.
+    """Returns the interference of launches; None if no launch slows another one.
 
     Raises:
         TypeError, ValueError: an unknown way; profiles without it, or it without profiles; a

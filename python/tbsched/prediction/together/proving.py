@@ -24,30 +24,30 @@ import numpy as np
 
 from tbsched.program.arrays import Int32Array
 
-# Pairs (outcome, units) of each group; None: there is no solution; False: nobody knows.
+# Pairs (outcome, units) of each group; None: there is no solution; False: undecided.
 Counts: TypeAlias = list[list[tuple[int, int]]]
 Answer: TypeAlias = Counts | bool | None
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Weights: TypeAlias = Any  # of each outcome
-# What the levels of a program may take together, in CP-SAT's deterministic time: some seconds.
+Weights: TypeAlias = Any  # a number for each outcome
+# Budget of all levels together, in CP-SAT's deterministic time: some seconds.
 MOST_WORK = 8.0
-_FIRST_WORK = 1.0  # of one level, before a tighter relaxation is tried
+_FIRST_WORK = 1.0  # budget of one level, before a tighter relaxation is tried
 MOST_VARIABLES = 200_000
-_NONE = 1 << 20  # a level behind all others
+_NONE = 1 << 20  # no level: behind all others
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """A launch that comes; all but the last one leave room for those behind.
+    """A launch of the order of arrival; all but the last one leave room for later ones.
 
     Attributes:
         way: how it chooses SMs: ``single`` blocks, or clusters: ``whole_tpcs`` or ``balanced``.
-        blocks: of its grid.
-        parts: of a cluster, each on an SM or a TPC.
+        blocks: blocks of its grid.
+        parts: parts of a cluster, each on an SM or a TPC.
         on_part: blocks of a part.
-        most_room: how many of its blocks an SM holds at most.
-        waits: it finds too little room, and takes all that there is.
-        waits_whole: then it takes nothing.
+        most_room: most of its blocks that an SM holds.
+        waits: whether it finds too little room, and takes all that there is.
+        waits_whole: whether it then takes nothing.
     """
 
     way: str
@@ -61,7 +61,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A launch of which blocks wait, and may enter where others leave; attributes as in C++."""
+    """A launch with waiting blocks that may enter where others leave; attributes as in C++."""
 
     most: int
     together: int
@@ -75,9 +75,9 @@ class Group:
 
     Attributes:
         domain: its number.
-        outcomes: the number of their outcomes.
-        units: how many there are.
-        ranks, positions: of their SMs, by unit: in the order of preference, and in the domain.
+        outcomes: index of their outcomes.
+        units: number of units.
+        ranks, positions: places of their SMs, by unit: in order of preference, and in the domain.
     """
 
     domain: int
@@ -89,13 +89,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Of each outcome of a unit.
+    """Outcomes of a unit, as arrays with a row for each.
 
     Attributes:
-        blocks: of each launch that is counted.
-        room: left for the last launch.
+        blocks: blocks of each counted launch.
+        room: room left for the last launch.
         barred: a bit for each waiting launch that cannot enter.
-        taken, left, idle: by stage and SM.
+        taken, left, idle: places taken, room left and idleness before, by stage and SM.
     """
 
     blocks: Int32Array
@@ -107,22 +107,22 @@ class Outcomes:
 
 
 def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
-    """A function that solves programs; None without OR-tools.
+    """Returns a function that solves programs; None without OR-tools.
 
     Args:
-        seconds: how many are left.
+        seconds: returns the remaining time.
     """
     try:
         from ortools.sat.python import cp_model
     except ImportError:
         return None
 
-    def solve(outcomes: Any, groups: Any, stages: Any, entering: Any) -> Answer:
+    def solve(outcomes: Any, groups: Any, stages: Any, waiting: Any) -> Answer:
         program = _Program(
             [_outcomes(*each) for each in outcomes],
             [_group(*each) for each in groups],
             [Stage(*each) for each in stages],
-            [Waiting(*each) for each in entering],
+            [Waiting(*each) for each in waiting],
         )
         return program.solve(cp_model, seconds())
 
@@ -145,15 +145,15 @@ class _Program:
         outcomes: list[Outcomes],
         groups: list[Group],
         stages: list[Stage],
-        entering: list[Waiting],
+        waiting: list[Waiting],
     ) -> None:
-        self.outcomes, self.groups, self.entering = outcomes, groups, entering
-        self.coming, self.last = stages[:-1], stages[-1]
+        self.outcomes, self.groups, self.waiting = outcomes, groups, waiting
+        self.earlier, self.last = stages[:-1], stages[-1]
         self.most_position = max(int(group.positions.max()) for group in groups)
         self.units = [0] * len(outcomes)
         for group in groups:
             self.units[group.outcomes] += group.units
-        self.numbers: dict[tuple[int, int, bool], Any] = {}  # whether a variable has a value
+        self.numbers: dict[tuple[int, int, bool], Any] = {}  # indicators of a variable's value
 
     @staticmethod
     def _levels(stage: Stage) -> int:
@@ -164,7 +164,7 @@ class _Program:
 
     def allowed(self, outcomes: Outcomes, stage: int, level: int) -> Values:
         """Which outcomes a unit may have if a launch stops at a level."""
-        own = self.coming[stage]
+        own = self.earlier[stage]
         taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
         if own.waits:
             return np.ones(len(taken), bool)
@@ -177,7 +177,7 @@ class _Program:
 
     def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
         """Places of a unit before a level, or all, that clusters took or left."""
-        own = self.coming[stage]
+        own = self.earlier[stage]
         room = np.asarray(outcomes.taken[:, stage] + outcomes.left[:, stage])
         if own.way != "whole_tpcs":
             before = room if level is None else np.clip(level - (own.most_room - room), 0, room)
@@ -215,10 +215,10 @@ class _Program:
         if not self._may_fit(masks):
             return
         stage = len(levels)
-        if stage == len(self.coming):
+        if stage == len(self.earlier):
             yield levels, masks
             return
-        for level in range(self._levels(self.coming[stage])):
+        for level in range(self._levels(self.earlier[stage])):
             allowed = [
                 mask & self.allowed(each, stage, level)
                 for each, mask in zip(self.outcomes, masks, strict=True)
@@ -233,14 +233,14 @@ class _Program:
         self.numbers = {}
         counts = self._counts(model, masks)
         self._add_sums(model, counts)
-        for stage, own in enumerate(self.coming):
+        for stage, own in enumerate(self.earlier):
             if own.waits_whole:
                 continue
             if own.way != "single":
                 self._add_clusters(model, counts, stage, levels[stage])
             elif not own.waits:
                 self._add_preference(model, counts, stage, levels[stage])
-        self._add_entering(model, counts)
+        self._add_waiting(model, counts)
         self._add_room(model, counts)
         found, spent = _solved(cp, model, seconds, work)
         if found is None or found is False:
@@ -255,7 +255,7 @@ class _Program:
     def _preference(self, group: Group, outcome: int, levels: tuple[int, ...]) -> tuple[int, ...]:
         """Sorts the outcomes of a group by preference: SMs that gave a block of the level first."""
         outcomes, found = self.outcomes[group.outcomes], []
-        for stage, own in enumerate(self.coming):
+        for stage, own in enumerate(self.earlier):
             taken, left = outcomes.taken[outcome, stage], outcomes.left[outcome, stage]
             came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1)[outcome])
             first = _level_of(own, left, _idle(outcomes, stage, 0)[outcome])
@@ -265,12 +265,12 @@ class _Program:
         return tuple(found)
 
     def _may_fit(self, masks: list[Values]) -> bool:
-        """Whether bounds by each kind of SM alone leave a solution."""
+        """Returns whether simple bounds by each kind of SM alone allow a solution."""
         if not all(mask.any() for mask in masks):
             return False
         units = self.units
         used = range(len(units))
-        for stage, own in enumerate(self.coming):
+        for stage, own in enumerate(self.earlier):
             columns = [self.outcomes[k].blocks[masks[k], stage] for k in used]
             least = sum(units[k] * int(c.min()) for k, c in zip(used, columns, strict=True))
             most = sum(units[k] * int(c.max()) for k, c in zip(used, columns, strict=True))
@@ -282,11 +282,11 @@ class _Program:
         return room < self._wanted()
 
     def _wanted(self) -> int:
-        """Blocks, or clusters, of the last launch."""
+        """Returns the blocks, or clusters, of the last launch."""
         return self.last.blocks // (self.last.parts * self.last.on_part)
 
     def _counts(self, model: Any, masks: list[Values]) -> list[dict[int, Any]]:
-        """How many units of each group have which outcome."""
+        """Adds variables: how many units of each group have each outcome."""
         found = []
         for group in self.groups:
             own = {
@@ -314,7 +314,7 @@ class _Program:
 
     def _add_sums(self, model: Any, counts: list[dict[int, Any]]) -> None:
         """Launches that come have all their blocks; of those that wait fewer may have come."""
-        for stage, own in enumerate(self.coming):
+        for stage, own in enumerate(self.earlier):
             sums = self._weighted(counts, [each.blocks[:, stage] for each in self.outcomes], None)
             if own.waits:
                 model.add(sums <= own.blocks)
@@ -328,7 +328,7 @@ class _Program:
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
     ) -> None:
         """All clusters that fit before the level come; then domains get one each, pass by pass."""
-        own = self.coming[stage]
+        own = self.earlier[stage]
         size = own.parts * own.on_part
         most = own.blocks // size
         taken = [each.taken[:, stage].sum(axis=1) for each in self.outcomes]
@@ -363,7 +363,7 @@ class _Program:
         A TPC has a place of each cluster at most. One that has fewer leaves no place before the
         last one that another TPC gives.
         """
-        own = self.coming[stage]
+        own = self.earlier[stage]
         in_tpcs = own.way == "whole_tpcs"
         ends: dict[tuple[int, int, int], list[Any]] = {}  # last level taken, first left, taken
         for group, each in zip(self.groups, counts, strict=True):
@@ -376,7 +376,9 @@ class _Program:
             for k, one in each.items():
                 end = (int(last[k].max()), int(first[k].min()), int(taken[k, 0]))
                 ends.setdefault(end, []).append(one)
-        is_more: dict[int, Any] = {}  # whether the domain has so many clusters
+        is_more: dict[
+            int, Any
+        ] = {}  # indicator by number: the domain has at least so many clusters
         if in_tpcs:
             for number in range(1, max(taken for _, _, taken in ends) + 2):
                 is_more[number] = model.new_bool_var("")
@@ -386,7 +388,7 @@ class _Program:
                 if too_many:
                     model.add(sum(too_many) == 0).only_enforce_if(is_more[number].negated())
         last = model.new_int_var(-1, self.most_position, "")
-        behind: list[Any] = []  # whether it does not come to the next level
+        behind: list[Any] = []  # negated indicator of the level behind this one
         for level in sorted({end[0] for end in ends if end[0] >= 0}, reverse=True):
             comes_to = model.new_bool_var("")
             at_last = [comes_to, *behind]
@@ -408,7 +410,7 @@ class _Program:
     def _add_preference(
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
     ) -> None:
-        """Of the level, SMs up to one in the order of preference have given their room."""
+        """Requires that SMs up to one in the order of preference gave their room of this level."""
         ranks = [group.ranks for group in self.groups]
         last = model.new_int_var(-1, max(int(each.max()) for each in ranks), "")
         for group, each in zip(self.groups, counts, strict=True):
@@ -421,11 +423,11 @@ class _Program:
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int, domain: int,
         last: Any, is_more: dict[int, Any], when: list[Any],
     ) -> None:  # fmt: skip
-        """The same of the last level at which a domain takes clusters.
+        """Requires the same for the last level at which a domain takes clusters.
 
-        TPCs that are in all clusters may keep a place, since no TPC has two parts of a cluster.
+        TPCs with a part of every cluster may keep a place, since no TPC has two parts of a cluster.
         """
-        own = self.coming[stage]
+        own = self.earlier[stage]
         in_tpcs = own.way == "whole_tpcs"
         skipped = []
         for group, each in zip(self.groups, counts, strict=True):
@@ -458,9 +460,9 @@ class _Program:
         if skipped:
             model.add(sum(skipped) <= own.parts - 1)
 
-    def _add_entering(self, model: Any, counts: list[dict[int, Any]]) -> None:
+    def _add_waiting(self, model: Any, counts: list[dict[int, Any]]) -> None:
         """Blocks that wait enter in whole clusters, no more than wait."""
-        for own in self.entering:
+        for own in self.waiting:
             blocks = [each.blocks[:, own.place] for each in self.outcomes]
             if own.together == 1:
                 model.add(self._weighted(counts, blocks, None) <= own.most)
@@ -520,7 +522,7 @@ class _Program:
 
 
 class _Fits:
-    """How many clusters of a launch fit into places of a domain; of the last launch, what is left.
+    """Bounds on the clusters of a launch that fit into a domain's places.
 
     Each part of a cluster that takes whole TPCs is on another TPC. So if c clusters fit, the sum
     of min(places, c) over TPCs is at least c times the parts, and otherwise less.
@@ -531,7 +533,7 @@ class _Fits:
         domain: int, level: int | None,
     ) -> None:  # fmt: skip
         self.program, self.model, self.counts, self.domain = program, model, counts, domain
-        own = program.last if stage is None else program.coming[stage]
+        own = program.last if stage is None else program.earlier[stage]
         self.parts, self.in_tpcs = own.parts, own.way == "whole_tpcs"
         self.places = [
             each.room if stage is None else program.places(each, stage, level)
@@ -542,11 +544,11 @@ class _Fits:
             for group, each in zip(program.groups, counts, strict=True)
             if group.domain == domain and each
         ]
-        # Where so many clusters fit, no TPC has more places than clusters.
+        # If this many clusters fit, no TPC has more places than clusters.
         self.enough = max(most, default=0) if self.in_tpcs and own.parts > 1 else 0
 
     def at_most(self, clusters: Any, when: list[Any]) -> None:
-        """No more than so many fit."""
+        """Requires that no more than ``clusters`` fit."""
         for number in range(self.enough - 1):
             self._when(
                 clusters, number, when, self._sum(number + 1) <= (number + 1) * self.parts - 1
@@ -555,7 +557,7 @@ class _Fits:
         self._when(clusters, None, when, all_of_them)
 
     def at_least(self, clusters: Any, when: list[Any]) -> None:
-        """So many fit."""
+        """Requires that ``clusters`` fit."""
         for number in range(1, self.enough - 1):
             self._when(clusters, number, when, self._sum(number) >= number * self.parts)
         self._when(clusters, None, when, self._sum(None) >= clusters * self.parts)
@@ -565,7 +567,7 @@ class _Fits:
         return self.program._weighted(self.counts, places, self.domain)
 
     def _when(self, clusters: Any, number: int | None, when: list[Any], holds: Any) -> None:
-        """If there are so many clusters; None: enough of them."""
+        """Adds ``holds`` for the case of ``number`` clusters; None: of ``enough - 1`` or more."""
         few = self.enough - 1
         if number is None and few <= 0:
             self.model.add(holds).only_enforce_if(when)
@@ -584,12 +586,12 @@ class _Fits:
 
 
 def _idle(outcomes: Outcomes, stage: int, taken: int) -> Values:
-    """Whether the TPC was idle and a number of places has been taken: the first skips a level."""
+    """Returns whether a TPC was idle and gave ``taken`` places: its first one skips a level."""
     return np.asarray((outcomes.idle[:, stage] > 0) & (outcomes.taken[:, stage] == taken))
 
 
 def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
-    """The level of the next place of SMs with so much room."""
+    """Returns the level of the next place of SMs with a given room."""
     if stage.way == "single":
         return room - 1
     if stage.way == "balanced":
@@ -598,7 +600,7 @@ def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
 
 
 def _up_to(model: Any, last: Any, places: Values) -> Any:
-    """How many of these places are not behind the last one."""
+    """Returns a variable: how many of the places are not behind ``last``."""
     places = np.sort(places)
     found = model.new_int_var(0, len(places), "")
     most = int(places.max())
@@ -613,7 +615,7 @@ def _add_order_of_units(
     model: Any, counts: dict[int, Any], gave: Values, kept: Values, last: Any,
     places: Values, when: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """SMs up to the last one have given their room of the level, others have kept it."""
+    """Requires that SMs up to the last one gave their room of the level, and others kept it."""
     if not any(gave[k].any() or kept[k].any() for k in counts):
         return
     units = len(places)

@@ -41,7 +41,7 @@ def free_room(
     beside: Several[Launch],
     launch: Launch,
 ) -> FreeRoom:
-    """How many blocks of a launch fit, however many it has.
+    """Returns how many blocks of a launch fit, regardless of how many it has.
 
     Args:
         spec, policy, state: the GPU.
@@ -78,6 +78,6 @@ def free_room(
 def _placed(
     model: _core.Model, launches: Several[Launch], state: _core.InitialState
 ) -> list[tuple[Int32Array, str | None]]:
-    """Of each launch the SM of each block, and what refuses those that wait."""
+    """Returns for each launch the SMs of its blocks, and what refuses those that wait."""
     rows = _core.predict(model, _core.Sequence(launches), state, False) if launches else []
     return [(smid, limiter) for _, smid, limiter, _ in rows]

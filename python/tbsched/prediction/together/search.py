@@ -17,10 +17,10 @@ from tbsched.prediction.predict import check_blocks, predict
 from tbsched.prediction.together.proving import solver
 from tbsched.program.sequence import Event, Launch, Release, Sequence
 
-# Of a witness with durations, in seconds: between two steps, and for a block that never leaves.
+# Times of a witness with durations, in seconds: a step, and a block that never leaves.
 STEP = 1e-3
 FOREVER = 1.0
-# The search gives up after so many predictions, if it is not told otherwise.
+# Default and largest number of predictions after which the search gives up.
 PLAYS, MAX_PLAYS = 200_000, 2**31 - 1
 
 
@@ -81,14 +81,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What the search answers.
+    """Answer of the search.
 
     Attributes:
         verdict: ``safe``, ``unsafe`` or ``undecided``.
-        proof: of a safe one ``full_sms`` or ``played``; else ``none``.
-        full_sms: of the first proof.
-        steps: of an unsafe one what strands a block.
-        state: from which.
+        proof: if safe, ``full_sms`` or ``played``; else ``none``.
+        full_sms: numbers of the proof by full SMs.
+        steps: if unsafe, the steps that strand a block.
+        state: the initial state of these steps.
         group, stranded, cause, behind: whose block, what refuses it, and the launch that holds it
             up, or -1.
         plays: how many predictions it took.

@@ -13,7 +13,7 @@ from tbsched.program.events.streams import (
     checked_host,
     checked_stream,
 )
-from tbsched.program.written import source, told
+from tbsched.program.written import given_fields, source
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -81,7 +81,7 @@ class WaitEvent(_OfStream):
 
 
 def cuda_event_to_data(item: RecordEvent | WaitEvent) -> dict[str, Any]:
-    return told(item)
+    return given_fields(item)
 
 
 def record_event_from_data(where: str, given: object) -> RecordEvent:

@@ -25,7 +25,7 @@ from tbsched.program.events.transfers import (
     transfer_key,
     transfer_to_data,
 )
-from tbsched.program.written import told
+from tbsched.program.written import given_fields
 from tbsched.shown import Shown
 
 Node: TypeAlias = Launch | Copy | Memset
@@ -122,7 +122,7 @@ def _check_node(where: str, node: object) -> None:
         raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
     if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
-    for name, value in told(node).items():
+    for name, value in given_fields(node).items():
         if name in _NOT_IN_A_NODE:
             has = "pinned memory" if name == "pinned" else "none"
             raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has {has}")

@@ -19,7 +19,7 @@ from tbsched.program.events.streams import (
     checked_stream,
 )
 from tbsched.program.partition import Partition, partition_from_data, partition_to_data
-from tbsched.program.written import source, told
+from tbsched.program.written import given_fields, source
 
 MAX_BLOCKS = 2**31 - 1
 MAX_LAUNCHES = 1_000_000
@@ -313,7 +313,7 @@ _ALWAYS_WRITTEN = ("shared_memory", "carveout", "cluster")
 
 def launch_to_data(launch: Launch) -> dict[str, Any]:
     """Its fields; those at their default are left out, but for the usual ones."""
-    data = told(launch, _ALWAYS_WRITTEN)
+    data = given_fields(launch, _ALWAYS_WRITTEN)
     if isinstance(launch.duration, Drawn):
         data["duration"] = asdict(launch.duration)
     if launch.partition is not None:

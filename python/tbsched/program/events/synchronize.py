@@ -13,7 +13,7 @@ from tbsched.program.events.streams import (
     checked_host,
     checked_stream,
 )
-from tbsched.program.written import source, told
+from tbsched.program.written import given_fields, source
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +67,7 @@ class Synchronize:
 
 
 def synchronize_to_data(item: Synchronize) -> dict[str, Any]:
-    return told(item)
+    return given_fields(item)
 
 
 def synchronize_from_data(where: str, given: object) -> Synchronize:

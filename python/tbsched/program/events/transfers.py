@@ -9,7 +9,7 @@ from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import flag, integer, known_fields, seconds
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
-from tbsched.program.written import told
+from tbsched.program.written import given_fields
 
 MAX_BYTES = 1 << 30
 CopyKind: TypeAlias = Literal["h2d", "d2h", "d2d"]
@@ -136,7 +136,7 @@ def _check(transfer: Transfer) -> None:
 
 
 def _source(transfer: Transfer) -> str:
-    values = told(transfer)
+    values = given_fields(transfer)
     parts = [repr(values.pop(name)) for name in _NEEDED if name in values]
     parts += [f"{name}={value!r}" for name, value in values.items()]
     return f"{type(transfer).__name__}({', '.join(parts)})"
@@ -149,7 +149,7 @@ def transfer_key(transfer: Transfer) -> str:
 
 def transfer_to_data(transfer: Transfer) -> dict[str, Any]:
     """Its fields, those at their default left out."""
-    return told(transfer)
+    return given_fields(transfer)
 
 
 def copy_from_data(where: str, given: object) -> Copy:

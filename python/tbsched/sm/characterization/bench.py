@@ -14,10 +14,10 @@ from tbsched.sm.characterization.placing import Placed
 
 
 class Workshop(Protocol):
-    """Where loops are made."""
+    """Maker of loops."""
 
     def reason(self, opcode: Opcode) -> str:
-        """Why there is no verified loop of it; empty: there is."""
+        """Returns why an opcode has no verified loop; empty if it has one."""
 
     def waits(self, opcode: Opcode) -> bool:
         """Whether a scoreboard tells that its result is there, and not a number of clocks."""
@@ -44,10 +44,10 @@ class Bench(Protocol):
         """What it is: written into the file of runs."""
 
     def workshop(self, opcodes: Iterable[Opcode]) -> Workshop:
-        """Where loops of these are made for it."""
+        """Returns the maker of loops of these opcodes for this device."""
 
     def run(self, loop: Loop, placed: Placed, iterations: int) -> StructuredArray:
-        """What the kernel wrote: a record per warp of the grid."""
+        """Runs the loop, and returns the kernel's output: a record per warp of the grid."""
 
 
 class Compiled:

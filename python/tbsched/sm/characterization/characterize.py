@@ -129,7 +129,7 @@ class Series:
         ]
 
     def time(self, loop: Loop, scope: Scope, sizes: Iterable[int], once: bool = False) -> None:
-        """The loop with so many warps; a number that cannot be placed is left out."""
+        """Times the loop with each number of warps, without those that cannot be placed."""
         launches = self._placed(scope, sizes)
         for repeat in range(1 if once else self._repeats):
             for launch in launches:

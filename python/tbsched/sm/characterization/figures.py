@@ -14,7 +14,7 @@ from tbsched.sm.characterization.placing import Scope
 from tbsched.sm.characterization.runs import Run
 
 LANES = 32
-NEAR = 0.95  # of the best throughput counts as best
+NEAR = 0.95  # share of the best throughput that counts as best
 _SAME = 0.01  # throughputs of one warp that differ by less are the same
 
 
@@ -46,7 +46,7 @@ class Measured:
 
 
 class Point(NamedTuple):
-    """Repeats of one loop with so many warps."""
+    """Key of the repeats of one loop with a number of warps."""
 
     mode: Mode
     distance: int
@@ -225,7 +225,7 @@ def _waits(points: Mapping[Point, Measured]) -> dict[Point, Measured]:
 
 
 def _scheduling_wait(points: Mapping[Point, Measured]) -> Measured | None:
-    """Of the smallest distance at which a warp alone is as fast as it ever is."""
+    """Returns the wait at the smallest distance at which a warp alone is as fast as ever."""
     waits = _waits(points)
     if not waits:
         return None
@@ -248,7 +248,7 @@ def _least_warps(
 
 
 def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> int | None:
-    """From the warps that should be enough, each as fast as alone, to those that are."""
+    """Returns how many more warps reach the best than would if each were as fast as alone."""
     where = next(point for point, found in points.items() if found is best)
     curve = {p.warps: found.value for p, found in points.items() if p[:2] == where[:2]}
     even = [warps for warps in sorted(curve) if warps % blocks == 0]
@@ -262,7 +262,7 @@ def _overhead(points: Mapping[Point, Measured], best: Measured, blocks: int) -> 
 def _best_share(
     points: Mapping[Point, Measured], best: Measured | None, blocks: int, *, is_even: bool
 ) -> float | None:
-    """Of the numbers of warps of loops that reach the best at all."""
+    """Returns the share of points near the best, among the loops that reach it."""
     if best is None:
         return None
     near = set(_near(points, best))

@@ -53,7 +53,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A loop that is asked for; see :class:`Loop`.
+    """Parameters of a requested loop; see :class:`Loop`.
 
     Attributes:
         spacing: None: enough for every result to be right.
@@ -153,7 +153,7 @@ def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
 
 
 def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) -> list[int]:
-    """An instruction on each chain, with what lies between two of them; so many came before."""
+    """Returns an instruction on each chain, with the spacing between; ``before`` came earlier."""
     found = []
     reuse = 0
     if around.opcode.reuse and spacing <= words.PATIENT:  # it is lost when the warp yields
@@ -236,7 +236,10 @@ def _asked(opcode: Opcode) -> tuple[str, ...]:
 
 
 def _in_one_bank(registers: set[int]) -> bool:
-    """Whether reading them takes two turns: since Volta there are two banks, even and odd."""
+    """Returns whether more than two registers are all in one bank, so that reads take two turns.
+
+    Since Volta there are two banks, even and odd.
+    """
     return len(registers) > 2 and len({number % 2 for number in registers}) == 1
 
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tbsched.errors import did_you_mean
 
-# Registers that fit beside the clocks in the 32 that a thread has when an SM holds 64 warps.
+# Registers left for chains, besides the clocks, of the 32 per thread that allow 64 warps per SM.
 _REGISTERS = 16
 
 

@@ -1,4 +1,4 @@
-"""Launches whose places are known before: so many warps on one SM, or on each."""
+"""Launches with known placement: a number of warps on one SM, or on each."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.placement import DeviceInfo
 
-REGISTERS = 32  # of a thread, so that an SM holds 64 warps
+REGISTERS = 32  # per thread, so that an SM holds 64 warps
 SHARED_MEMORY = 128  # bytes; at least those of the ring that shared-memory loads go around
 NOBODY = 2**32 - 1
 _WARP = 32
 
 
 class Scope(StrEnum):
-    """Where warps measure at the same time."""
+    """SMs whose warps measure at the same time."""
 
     ONE_SM = "one SM"
     ALL_SMS = "all SMs"
@@ -76,9 +76,9 @@ def known_as(info: DeviceInfo) -> DeviceSpec:
 
 
 def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
-    """A launch with so many warps on one SM, or on each.
+    """Returns a launch with a number of warps on one SM, or on each.
 
-    Up to what a block holds they are one block. More are two blocks; where one SM is wanted, the
+    Up to the limit of a block they are one block. More are two blocks; if one SM is wanted, the
     grid fills all of them, and blocks of the others hold their places until it is done.
 
     Args:

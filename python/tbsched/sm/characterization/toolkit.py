@@ -76,7 +76,7 @@ class Touched:
 
 @functools.cache
 def tool(name: str) -> Path:
-    """Where a program of the CUDA toolkit is.
+    """Returns the path of a program of the CUDA toolkit.
 
     Raises:
         ToolMissing: nowhere.
@@ -141,7 +141,7 @@ def sections(cubin: bytes) -> list[Section]:
 
 
 def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
-    """Where the machine code of a kernel begins and ends in a cubin.
+    """Returns begin and end of a kernel's machine code in a cubin.
 
     Raises:
         ValueError: it has no such kernel.
@@ -167,8 +167,8 @@ def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
     end = shown.find("\n//-----", begin)
     found: dict[int, Touched] = {}
     labels: set[int] = set()
-    files: list[str] = []  # of the columns, and where register 0 is in each
-    starts: list[int] = []
+    files: list[str] = []  # by column: its register file
+    starts: list[int] = []  # by column: the place of register 0
     labelled = False
     for line in shown[begin : end if end > 0 else None].splitlines():
         before, _, after = line.partition("// |")
@@ -189,7 +189,7 @@ def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
 
 
 def _touched(files: Iterable[str], marks: Iterable[str]) -> Touched:
-    """From a row of marks: a character for each register of each file."""
+    """Reads a row of marks: a character for each register of each file."""
     each = [
         (mark, (file, number))
         for file, cell in zip(files, marks, strict=True)

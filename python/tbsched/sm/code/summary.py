@@ -17,7 +17,7 @@ from tbsched.sm.code.reading import cubin_of, instructions_of
 from tbsched.sm.code.walking import TURNS, Walk, walk
 
 MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
-_UNKNOWN_LATENCY = 20.0  # of units that were not measured
+_UNKNOWN_LATENCY = 20.0  # assumed for units that were not measured
 _FEW, _MANY = TURNS // 2, 3 * TURNS // 2  # turns, to tell what is in loops
 _UNROLLED = 2.0  # items in a turn of a loop: compilers unroll
 _MOST = 10**9  # instructions of a mix

@@ -1,4 +1,4 @@
-"""Measured throughput beside what NVIDIA documents."""
+"""Measured throughput compared with NVIDIA's documentation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Versus:
 
     @property
     def difference(self) -> float:
-        """Of the measured from the documented one, as a share of it."""
+        """Measured minus documented throughput, as a share of the documented one."""
         return self.measured / self.documented - 1.0
 
 

@@ -11,7 +11,7 @@ from tbsched.sm.characterization.toolkit import Instruction
 from tbsched.sm.characterization.words import Control
 from tbsched.sm.code.classes import Class, Unit, class_of
 
-TURNS = 8  # of each loop: how many there really are is not in the code
+TURNS = 8  # assumed for each loop, as the code does not contain the real number
 _MOST = 20_000  # instructions of a path
 _READ_WAIT = 20  # clocks until a memory instruction has read its registers
 _REGISTER = re.compile(r"\bR(\d+)\b")
@@ -50,9 +50,9 @@ def path(code: tuple[Instruction, ...], most_turns: int = TURNS) -> list[int]:
 
 
 def _leads_to_loop(code: tuple[Instruction, ...], at: int, target: int) -> bool:
-    """Whether a loop is where a forward branch leads to, and none is met without it.
+    """Returns whether a forward branch leads to a loop, and there is no loop without it.
 
-    What lies between has to leave for somewhere else: to the end, or over what comes next.
+    The code between must leave: by an exit, or by a jump beyond the branch's target.
     """
     for k in range(at + 1, target):
         if _turns(code, k, at + 1):
@@ -65,13 +65,13 @@ def _leads_to_loop(code: tuple[Instruction, ...], at: int, target: int) -> bool:
 
 
 def _turns(code: tuple[Instruction, ...], at: int, first: int) -> bool:
-    """Whether an instruction branches back, not further than to the first."""
+    """Returns whether an instruction branches back, no further than to the first."""
     target = code[at].target
     return target is not None and first <= target < at
 
 
 def _forget(turns: dict[int, int], first: int, last: int) -> None:
-    """Loops within one that is left begin anew if it is entered again."""
+    """Resets the turns of loops within one that is left, in case it is entered again."""
     for branch in [each for each in turns if first <= each <= last]:
         del turns[branch]
 

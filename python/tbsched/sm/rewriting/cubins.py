@@ -57,7 +57,7 @@ def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
 
 
 def _counts(cubin: bytes, kernel: str) -> list[int]:
-    """Where the cubin says how many registers the kernel has."""
+    """Returns the offsets at which the cubin has the kernel's number of registers."""
     found = []
     listed = sections(cubin)
     for section in listed:

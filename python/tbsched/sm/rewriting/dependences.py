@@ -86,7 +86,7 @@ BEFORE = -1  # stands for what comes before the block
 
 
 def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
-    """Pairs of steps, the first of which must be so many clocks before the second.
+    """Returns the least clocks between pairs of steps of which the second depends on the first.
 
     ``BEFORE`` stands for the beginning of the block, and the number of its steps for its end.
     """

@@ -25,7 +25,7 @@ ORIGINAL = "original"
 MOST_DRAWS = 1000
 _CHANGES = "USETMAXREG"  # the kernel has its own plan for registers
 _UNIT = 8  # registers of a thread are handed out in such steps
-_Held = Callable[[int], int | None]  # blocks that an SM holds with so many registers
+_Held = Callable[[int], int | None]  # from registers per thread to blocks on an SM
 
 
 @dataclass(frozen=True, slots=True)

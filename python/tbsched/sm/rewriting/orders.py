@@ -26,14 +26,14 @@ class Order(StrEnum):
     RANDOM = "random"  # any
 
 
-# Of a step: when it could go, since when it is likely to be ready, and when it would likely go.
+# Sort key of a step, by its number and its earliest, likely ready and likely issue times.
 Rank = Callable[[int, int, int, int], tuple[float, ...]]
 
 
 def reordered(
     block: Block, shown: Compiled, needed: Edges, order: Order, seed: int = 0
 ) -> list[tuple[int, Control]] | None:
-    """Another order of a block's steps: their numbers, and how each is issued.
+    """Returns another order of a block's steps: their numbers, and how each is issued.
 
     ``needed`` are its edges. None: there is none, or none was found.
     """
@@ -113,7 +113,7 @@ def _rank(
     order: Order,
     seed: int,
 ) -> Rank:
-    """What orders steps that could go at the same time: the least first."""
+    """Returns the sort key of steps that could be issued at the same time, the least first."""
     draw = random.Random(seed)
     drawn = [draw.random() for _ in steps]
     left = _left(len(steps), expected)

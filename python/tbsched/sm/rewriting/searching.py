@@ -61,7 +61,7 @@ class Ratio:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a variant takes.
+    """Measured times of a variant.
 
     Attributes:
         variant: that was timed.
@@ -224,7 +224,7 @@ class _Runs:
         return took
 
     def ratio(self, other: _Runs) -> Ratio:
-        """Of its times to those of another one in the same rounds."""
+        """Returns the ratio of its times to those of another variant in the same rounds."""
         return Ratio.of(a / b for a, b in zip(self.seconds, other.seconds, strict=False))
 
 

@@ -43,7 +43,7 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
     for name, own in by_name.items():
         places = np.flatnonzero(np.isin(maker, [*own]))
         # One that launches or copies to the GPU computes something, too.
-        if all(_only_tells_the_host(sequence[place]) for place in places.tolist()):
+        if all(_only_returns_to_host(sequence[place]) for place in places.tolist()):
             left_out[name] = places
     groups = [[name] for name in left_out] if len(left_out) > 1 else []
     for names in [[*left_out], *groups] if left_out else []:
@@ -100,7 +100,7 @@ def _until_launched(facts: Facts, rows: Int64Array, inside: dict[int, int]) -> T
     }
 
 
-def _only_tells_the_host(event: Event) -> bool:
+def _only_returns_to_host(event: Event) -> bool:
     """Whether it waits, or copies to the host."""
     return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 

@@ -11,7 +11,7 @@ from tbsched.hardware.spec import DeviceSpec
 
 
 def carveout(unproved: Unproved) -> Iterator[Fix]:
-    """Another one for one launch, then one for all; the least shared memory first."""
+    """Yields other carveouts for one launch, then for all; the least shared memory first."""
     launches = unproved.problem.launches
     everyone = list(range(len(launches)))
     for numbers in (*([number] for number in everyone), everyone):
@@ -24,7 +24,7 @@ def carveout(unproved: Unproved) -> Iterator[Fix]:
 
 
 def carveouts_of(spec: DeviceSpec) -> list[int]:
-    """The least per cent that asks for each configuration of an SM."""
+    """Returns the smallest carveout, in per cent, that selects each configuration of an SM."""
     if not spec.mechanisms.shared_memory_configuration:
         return []
     largest = spec.shared_memory_configurations[-1]

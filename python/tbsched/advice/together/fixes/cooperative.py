@@ -10,7 +10,7 @@ from tbsched.advice.together.given import called
 
 
 def cooperative(unproved: Unproved) -> Iterator[Fix]:
-    """Each launch of a group, then all of them."""
+    """Yields cooperative launches: each launch of a group alone, then all of them."""
     problem = unproved.problem
     launches = problem.launches
     others = [number for number in problem.members if not launches[number].cooperative]

@@ -1,4 +1,4 @@
-"""What a fix is."""
+"""Fixes, and the problems that they are for."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Unproved:
-    """A problem that is not proved to be safe, and how a block is stranded, if that is known."""
+    """A problem that is not proved to be safe, with its witness if one is known."""
 
     problem: Problem
     stranding: Stranding | None
 
     def changed(self, kind: str, text: str, changes: dict[int, Launch]) -> Fix:
-        """A fix with other launches in the place of some."""
+        """Returns a fix that replaces some launches."""
         before = self.problem.launches
         launches = tuple([changes.get(number, launch) for number, launch in enumerate(before)])
         return Fix(kind, text, launches, self.problem.after, self.problem.groups)
 
     def solved_by(self, changed: Problem) -> bool:
-        """Whether the problem is proved to be safe when it is changed so."""
+        """Returns whether the changed problem is proved to be safe."""
         return proved(changed, self.stranding)
 
 
 def fixed(problem: Problem, fix: Fix) -> Problem:
-    """What is asked after a fix."""
+    """Returns the problem after a fix."""
     return replace(
         problem, launches=fix.launches, after=fix.after, groups=fix.groups,
         spec=fix.device or problem.spec,

@@ -10,7 +10,7 @@ from tbsched.advice.together.given import called, with_blocks
 
 
 def grid(unproved: Unproved) -> Iterator[Fix]:
-    """Fewer blocks for one launch: for that which loses the smallest part of them."""
+    """Yields a smaller grid for the launch that loses the smallest part of its blocks."""
     problem = unproved.problem
     found = []
     for number, launch in enumerate(problem.launches):

@@ -10,7 +10,7 @@ from tbsched.advice.together.given import called, listed
 
 
 def loading(unproved: Unproved) -> Iterator[Fix]:
-    """Each kernel that is loaded at its first use, alone; then all of them."""
+    """Yields early loading of each kernel that is loaded at its first use, then of all."""
     launches = unproved.problem.launches
     loaded = [number for number, one in enumerate(launches) if one.first_use]
     for numbers in (*([number] for number in loaded), loaded):

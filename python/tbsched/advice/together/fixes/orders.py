@@ -11,8 +11,8 @@ from tbsched.advice.together.given import Pairs, called, is_order, listed
 from tbsched.advice.together.problem import Problem, Stranding, decided
 from tbsched.program.sequence import Launch
 
-_PLAYS = 10_000  # for the next witness, which is found soon if there is one
-# What comes first if all are put in order: the largest blocks.
+_PLAYS = 10_000  # budget for the next witness, which is found soon if there is one
+# Sizes by which all launches are ordered, the largest blocks first.
 _SIZES: tuple[Callable[[Launch], int], ...] = (
     lambda launch: launch.shared_memory,
     lambda launch: launch.threads * launch.registers,
@@ -20,16 +20,16 @@ _SIZES: tuple[Callable[[Launch], int], ...] = (
 
 
 def order(unproved: Unproved) -> Iterator[Fix]:
-    """One launch after another one; then as many as the witnesses ask for; then all in order.
+    """Yields orders: one pair of launches, then all pairs that witnesses need, then a full order.
 
-    What others wait for is of a group: a launch that may never come holds nobody up.
+    The first launch of a pair is of a group, as others may never arrive.
     """
     problem = unproved.problem
     for pair in itertools.product(problem.members, range(len(problem.launches))):
         yield from _fix(problem, [pair])
     found: list[tuple[int, int]] = []
     stranding: Stranding | None = unproved.stranding
-    while stranding is not None and (new := _asked_for(stranding, (*problem.after, *found))):
+    while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *found))):
         found += new
         if not is_order([*problem.after, *found], len(problem.launches)):
             break
@@ -42,15 +42,15 @@ def order(unproved: Unproved) -> Iterator[Fix]:
             yield from _fix(problem, _needed(unproved, pairs))
 
 
-def _asked_for(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
-    """The launch that waits before those that were there first."""
+def _missing_pairs(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:
+    """Returns new pairs that place the stranded launch before all that arrived first."""
     before = stranding.order[: stranding.order.index(stranding.stranded)]
     pairs = [(stranding.stranded, other) for other in before]
     return [pair for pair in pairs if pair not in after]
 
 
 def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int, int]]:
-    """Those of the groups by size, and then the others."""
+    """Returns pairs that order the launches of groups by size, and the others behind them."""
     members = sorted(problem.members, key=lambda number: -size(problem.launches[number]))
     others = [k for k in range(len(problem.launches)) if k not in members]
     return [*itertools.pairwise(members), *((members[-1], other) for other in others)]
@@ -65,7 +65,7 @@ def _holds(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
 
 
 def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The pairs without those that it is safe without."""
+    """Returns the pairs without those that are not needed."""
     for pair in list(pairs):
         others = [each for each in pairs if each != pair]
         if _holds(unproved, others):

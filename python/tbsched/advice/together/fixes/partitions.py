@@ -39,14 +39,14 @@ def partition(unproved: Unproved) -> Iterator[Fix]:
 
 
 def _left_to_others(problem: Problem, split: tuple[Partition, Partition], number: int) -> int:
-    """The fewest SMs that a launch of no group gets, if one launch gets the first part."""
+    """Returns the fewest SMs of a launch of no group, if one launch gets the first part."""
     part, rest = split
     others = set(range(len(problem.launches))) - set(problem.members)
     return min((len(part if other == number else rest) for other in others), default=0)
 
 
 def _splits(spec: DeviceSpec) -> Iterator[tuple[Partition, Partition]]:
-    """A group of SMs and what it leaves, by the size of the group."""
+    """Yields splits into a group of SMs and the rest, by the size of the group."""
     if not spec.gpcs or not spec.coscheduled_sms:
         return
     sizes = set()

@@ -8,12 +8,12 @@ from dataclasses import replace
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
 
-_STEP = 8  # of the registers of a thread, as they are given out
+_STEP = 8  # allocation unit of the registers of a thread
 _FEWEST = 24
 
 
 def registers(unproved: Unproved) -> Iterator[Fix]:
-    """Fewer for one launch: for that which has to give up least."""
+    """Yields fewer registers for the launch that has to give up least."""
     problem = unproved.problem
     found = []
     for number, launch in enumerate(problem.launches):
@@ -30,7 +30,7 @@ def registers(unproved: Unproved) -> Iterator[Fix]:
 
 
 def _most_registers(unproved: Unproved, number: int) -> int | None:
-    """With which the problem is safe."""
+    """Returns the most registers per thread with which the problem is safe; None: none."""
     launch = unproved.problem.launches[number]
 
     def safe(steps: int) -> bool:

@@ -19,18 +19,18 @@ from tbsched.advice.together.fixes.set_up import set_up
 from tbsched.advice.together.fixes.streams import streams
 from tbsched.progress import bar
 
-# What each yields is tried in turn; the first that holds is the fix of its kind.
+# Kinds of fixes; the first one of each kind that is proved safe is kept.
 KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
 
-# Where there are too many launches to play all orders, or no witness is known that most changes
-# would fail by, each change gets this share of the plays: most are proved soon or never.
+# Divisor of the plays for each change, if there are too many launches to play all orders, or no
+# witness that refutes most changes: most are proved soon or never.
 _SHARE = 30
 
 
 def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
-    """Of each kind the least change that the search proves safe."""
+    """Returns the smallest change of each kind that the search proves safe."""
     problem = unproved.problem
     if len(problem.launches) > MOST_IN_ALL_ORDERS or unproved.stranding is None:
         fewer = replace(problem, plays=problem.plays // _SHARE)
