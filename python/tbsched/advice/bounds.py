@@ -276,7 +276,7 @@ class _Program:
         return longest_full_ns(running, weights, full, spared)
 
     def _most_at_once(self, launches: list[int], heavy: list[float]) -> float:
-        """What launches can weigh together: of those in order, one after the other, one counts."""
+        """Returns the most that launches weigh at once; of each row, only one launch counts."""
         most = np.zeros(len(self._may_meet))
         np.maximum.at(most, self._rows[launches], heavy)
         return float(most.sum())

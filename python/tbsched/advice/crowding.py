@@ -78,7 +78,7 @@ def longest_full_ns(
         spared: the weight of a block that is not among those that run.
     """
     weight = sum(w * k.blocks for w, k in zip(weights, kept, strict=True)) - spared
-    # What runs at one time is over after the longest of it. What runs then are other blocks.
+    # All blocks that run at one time have ended after the longest of them; then others run.
     rounds = math.floor(weight / full * (1 + SLACK) + SLACK)
     if rounds == 0:
         return 0
@@ -210,7 +210,7 @@ class Crowd:
 
 
 def _kind(launch: Launch) -> Launch:
-    """What decides its room, and nothing else."""
+    """Returns the launch with only those fields that decide its room."""
     return Launch(
         launch.cluster, launch.threads, launch.registers, launch.shared_memory,
         carveout=launch.carveout, cluster=launch.cluster,

@@ -245,7 +245,7 @@ def _launches(spec: DeviceSpec, kernel: Kernel) -> Iterator[Launch]:
             continue
         try:
             fitting = forced_even(spec, dataclasses.replace(one, blocks=1)).blocks_per_sm
-        except ValueError:  # which the row says
+        except ValueError:  # the row of this launch names the reason
             yield one
             continue
         for each in [*(each for each in _EACH_SM if each < fitting), fitting]:

@@ -84,7 +84,7 @@ def add_counterexample(found: Counterexample, tally: Tally, progress: Progress) 
 
 
 def _kind(diff: Diff) -> tuple[object, ...]:
-    """What counterexamples of one cause have in common: how they differ, and what they vary."""
+    """Returns a key that counterexamples of one cause share: how they differ, and what varies."""
     first = diff.first_divergence
     assert first is not None
     bound_by: str | None = None

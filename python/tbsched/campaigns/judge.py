@@ -127,7 +127,7 @@ class Judge:
         return _cut(prediction, _until_released(prediction) if whole else first)
 
     def look(self, prediction: Trace) -> Comparison:
-        """As :meth:`judge`, in haste where that is enough.
+        """Compares like :meth:`judge`, but with a hasty observation where that is enough.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.

@@ -1,4 +1,4 @@
-"""What a campaign leaves on disk: counterexamples in a corpus, observations in a recording."""
+"""Files of a campaign: counterexamples in a corpus, observations in a recording."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ class Corpus:
 
     @classmethod
     def of(cls, file: TraceFile | None) -> Corpus:
-        """That of a file, with what it holds."""
+        """Returns the corpus of a file, with its entries."""
         held = () if file is None else file.traces
         return cls(file, _unresolved(held), set(map(_key, held)))
 
     def keep_found(self, comparison: Comparison, origin: Origin) -> None:
-        """A disagreement as it was drawn."""
+        """Stores a disagreement as it was drawn."""
         self._keep(comparison, origin)
 
     def keep_shrunk(self, comparison: Comparison, found: Comparison, origin: Origin) -> None:
@@ -85,7 +85,7 @@ class Corpus:
 
 
 def _unresolved(corpus: Iterable[Trace]) -> tuple[Unresolved, ...]:
-    """What a corpus holds: minimal sequences, and those whose shrinking was cut short."""
+    """Returns the entries of a corpus: minimal sequences, and those with unfinished shrinking."""
     entries = [
         (trace, origin) for trace in corpus if (origin := Origin.read(trace.extra)) is not None
     ]

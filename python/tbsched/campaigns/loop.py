@@ -192,7 +192,7 @@ def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outp
 def _space(
     asked: CampaignOptions, oracle: Oracle, predictor: DeviceSpec
 ) -> tuple[SequenceOptions, Space]:
-    """What numbers shrink to, and what is drawn."""
+    """Returns the options, whose first values numbers shrink to, and the space of draws."""
     options = SequenceOptions() if asked.options is None else asked.options
     if asked.strategy is not None:
         return options, Space(asked.strategy)

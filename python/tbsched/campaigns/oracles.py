@@ -136,7 +136,7 @@ class ModelGpu:
         self.initial_state = initial_state
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """Where the model places the blocks.
+        """Returns where the model places the blocks.
 
         Raises:
             TypeError, ValueError: as :func:`tbsched.predict`.
@@ -156,7 +156,7 @@ class ModelGpu:
         settle: float = launcher.SETTLE,
         any_state: bool = False,
     ) -> Generator[list[launcher.Smids], None, None]:
-        """As an open ``Gpu``: for tables of events, the SMs of all blocks.
+        """Yields the SMs of all blocks for tables of events, like an open ``Gpu``.
 
         Nothing is placed behind a launch that is not placed whole. Campaigns call this.
         """

@@ -74,7 +74,7 @@ class Tally:
 
     @contextlib.contextmanager
     def counting_unstable(self, sequence: Sequence) -> Iterator[None]:
-        """What makes the oracle contradict itself is counted, and goes no further."""
+        """Counts unstable measurements, and suppresses their exceptions."""
         try:
             yield
         except (UnstableMeasurement, DeadlineExceeded) as error:

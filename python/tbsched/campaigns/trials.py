@@ -16,13 +16,13 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import unstable_reason
 from tbsched.traces.trace import Trace
 
-# Of sequences that are predicted one by one, those whose coverage is counted.
+# The coverage of one in this many sequences is counted, if they are predicted one by one.
 COVERED_EVERY = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """What whoever draws asks for, and tells.
+    """Budget and counts of a campaign, as its drawers use them.
 
     Attributes:
         begin: the number of the first.
@@ -43,7 +43,7 @@ class Trials:
 
     @property
     def number(self) -> int:
-        """Of the sequence that is drawn next."""
+        """Number of the sequence that is drawn next."""
         return self.begin + self.tally.examples
 
     @property
@@ -65,7 +65,7 @@ class Trials:
         return "examples" if self.left <= 0 else "seconds"
 
     def count(self, examples: int = 1) -> None:
-        """So many sequences more have been drawn and looked at.
+        """Counts sequences that have been drawn and compared.
 
         Raises:
             KeyboardInterrupt: Ctrl-C was pressed.

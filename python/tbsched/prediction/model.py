@@ -1,4 +1,4 @@
-"""What predictions of one device have in common."""
+"""State that predictions of one device share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tbsched.traces.placement import DeviceInfo
 def prepared(
     spec: DeviceSpec, policy: str
 ) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
-    """What predictions of a device have in common, kept as most programs ask about one device."""
+    """Returns the shared state of a device's predictions, cached as most programs use one."""
     core_model, states = model(spec, policy)
     switches = spec.mechanisms
     details = {

@@ -1,4 +1,4 @@
-"""Where the model says that the blocks of a sequence go."""
+"""Predicts the SM of every block of a sequence."""
 
 from __future__ import annotations
 
@@ -394,7 +394,7 @@ class Run:
     def trace(
         self, seq: Sequence, rows: Any, calls: Calls, neighbours: Neighbours | None = None
     ) -> Trace:
-        """What the core answered, as it is shown to users."""
+        """Returns the trace of the core's answer."""
         of = (self.device, self._policy, self._initial_state, seq)
         if seq.timed:
             replay = functools.partial(residents_at, *of, calls, neighbours=neighbours)
@@ -405,11 +405,11 @@ class Run:
         )  # fmt: skip
 
     def timed(self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None) -> Trace:
-        """The same of a timeline; None: nobody can say what SMs held."""
+        """Returns the trace of a timeline; without ``replay``, what SMs held is unknown."""
         return _timed_trace(seq, self._info, replay, *rows)
 
     def raced(self, seq: Sequence, rows: Any) -> Trace:
-        """The same of one outcome of a race, which is not asked again what SMs hold."""
+        """Returns the trace of one outcome of a race, without what SMs held."""
         return Trace(seq, self._info, _placements(rows), check=False)
 
 

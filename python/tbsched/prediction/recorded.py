@@ -1,4 +1,4 @@
-"""What chance decided in a recorded timed sequence, read from the recording."""
+"""Random outcomes of a recorded timed sequence, read from the recording."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _late_ns(start_ns: Int64Array) -> Int64Array:
 
 
 def with_own_transfer_times(sequence: Sequence) -> Sequence:
-    """The same, where each copy and memset takes the time that its bytes and the device decide.
+    """Returns the sequence with copies and memsets that take the device's time for their bytes.
 
     Whatever duration a program gives, a GPU does not know it.
     """
@@ -98,7 +98,7 @@ def until_first_end(observation: Trace) -> Trace:
 
 
 def held(launch: Launch) -> Launch:
-    """The same blocks, which stay until they are released."""
+    """Returns the launch with blocks that stay until they are released."""
     return replace(
         launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
         memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
@@ -241,13 +241,13 @@ def _first_starts(trace: Trace) -> Int64Array:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """That makes launches, which are numbered.
+    """A call that makes launches.
 
     Attributes:
         host: the thread that calls.
         launches: its launches.
         roots: those of them that wait for no other.
-        latency_ns: until they reach the GPU.
+        latency_ns: time until they reach the GPU.
         is_graph: whether they are the nodes of a graph.
     """
 

@@ -14,7 +14,7 @@ from tbsched.prediction.predict import Run
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
-# What a launch waits for before it stands in line for room.
+# Causes of waits that precede the queue for room.
 _BEFORE_THE_LINE = frozenset(
     ("stream", "trigger", "event", "legacy_stream", "node", "hardware_queue", "grids")
 )

@@ -86,7 +86,7 @@ class Activity(HoldsArrays):
         return int(self.work["start_ns"].min()) if len(self.work) else 0
 
     def later(self, ns: int) -> Activity:
-        """The same on a clock that shows more by ``ns``."""
+        """Returns the activity on a clock that is ahead by ``ns``."""
         work, host = self.work.copy(), self.host.copy()
         for rows, columns in ((work, ("start_ns", "end_ns")), (host, ("begin_ns", "end_ns"))):
             for column in columns:
@@ -95,14 +95,14 @@ class Activity(HoldsArrays):
 
 
 def copy_name(kind: str, pinned: bool | None) -> str:
-    """What a copy or memset is called, by its kind and the memory of the host."""
+    """Returns the name of a copy or memset, by its kind and the memory of the host."""
     memory = {True: " pinned", False: " pageable", None: ""}[pinned]
     return kind if kind in ("memset", "d2d", "p2p") else f"{kind}{memory}"
 
 
 @functools.lru_cache(maxsize=4096)
 def function_name(name: str) -> str:
-    """What a function of CUDA is called, without the version that profilers write after it."""
+    """Returns the name of a CUDA function, without the version that profilers append."""
     return _VERSION.sub("", name)
 
 
@@ -177,7 +177,7 @@ class ActivityBuilder:
         return len(columns["begin_ns"]) - 1
 
     def loaded(self, correlation: int) -> None:
-        """That the call with a correlation number loaded a kernel, if it was added."""
+        """Marks the call with a correlation number as one that loaded a kernel, if it was added."""
         row = self._calls.get(correlation)
         if row is not None:
             self._host["loads"][row] = 1

@@ -18,7 +18,7 @@ AnyArray = TypeVar("AnyArray", bound=npt.NDArray[np.generic])
 
 
 def read_only(array: AnyArray) -> AnyArray:
-    """The array, which nobody can write to any more."""
+    """Makes an array read-only, and returns it."""
     array.flags.writeable = False
     return array
 

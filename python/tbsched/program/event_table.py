@@ -67,7 +67,7 @@ class EventTable:
         )
 
     def chosen(self, which: npt.NDArray[np.bool_]) -> EventTable:
-        """Those sequences for which it is True."""
+        """Returns the sequences for which a mask is True."""
         sizes = np.diff(self.bounds)
         return EventTable(
             self.cells[np.repeat(which, sizes)],

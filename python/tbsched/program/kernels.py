@@ -8,7 +8,7 @@ from tbsched.program.events.launch import Launch
 
 
 def kernel_of(launch: Launch) -> Hashable:
-    """What launches of one kernel have in common; None: nobody knows which kernel it is."""
+    """Returns a key of a launch's kernel; None: the kernel is unknown."""
     if launch.name is None:
         return None
     return launch.name, launch.blocks, launch.threads, launch.registers, launch.shared_memory

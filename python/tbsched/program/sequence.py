@@ -261,7 +261,7 @@ class _KindsOfStreams:
         self._first_with_partition: dict[Stream, Launch | GraphLaunch] = {}
 
     def wrong(self, event: _InStream) -> str | None:
-        """What is wrong with an event whose stream was of another kind when it was used before."""
+        """Returns the conflict of an event with the earlier kind of its stream, if there is one."""
         stream = event.stream
         if stream is None:
             return None
@@ -331,7 +331,7 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
 
 
 def with_durations(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
-    """As :func:`with_launches`, where the launches differ from the own ones in durations alone.
+    """Returns :func:`with_launches`, for launches that differ in their durations alone.
 
     A graph that is launched again is still the same one.
     """

@@ -40,14 +40,14 @@ class Origin:
     found_as: str | None = None
 
     def added_to(self, extra: Extra) -> dict[str, Any]:
-        """The same keys, and these."""
+        """Returns the keys with others added."""
         keys = asdict(self)
         source = keys.pop("found_as")
         return {**extra, **keys, **({} if source is None else {"from": source})}
 
     @classmethod
     def read(cls, extra: Extra) -> Origin | None:
-        """What was written; None where nobody says whether the sequence is minimal."""
+        """Returns the written origin; None if it is unknown whether the sequence is minimal."""
         shrunk = extra.get("shrunk")
         if not isinstance(shrunk, bool):
             return None
@@ -92,7 +92,7 @@ def unstable_reason(extra: Extra) -> str | None:
 
 
 def marked_unstable(extra: Extra, reason: str) -> dict[str, Any]:
-    """The same keys, and why the observation does not count."""
+    """Returns the keys, and why the observation does not count."""
     return {**extra, _UNSTABLE: reason}
 
 
@@ -103,7 +103,7 @@ def refusal_reason(extra: Extra) -> str | None:
 
 
 def marked_refused(extra: Extra, reason: str) -> dict[str, Any]:
-    """The same keys, and why the sequence did not run."""
+    """Returns the keys, and why the sequence did not run."""
     return {**extra, _REFUSED: reason}
 
 
@@ -172,7 +172,7 @@ def issued(times_ns: list[int]) -> dict[str, Any]:
 
 
 def issued_ns(extra: Extra) -> list[int] | None:
-    """When the host made each launch call, nanoseconds from the first; None: nobody says."""
+    """Returns the time of each launch call, in ns from the first; None: unknown."""
     return extra.get(_ISSUED_NS)
 
 
@@ -182,7 +182,7 @@ def called(calls_ns: list[list[int]]) -> dict[str, Any]:
 
 
 def called_ns(extra: Extra) -> list[list[int]] | None:
-    """When each call began and returned, nanoseconds from the first; None: nobody says."""
+    """Returns begin and return of each call, in ns from the first; None: unknown."""
     return extra.get(_CALLED_NS)
 
 
@@ -192,7 +192,7 @@ def meetings(groups: tuple[tuple[int, ...], ...], met: tuple[bool, ...]) -> dict
 
 
 def met_groups(extra: Extra) -> list[tuple[tuple[int, ...], bool]] | None:
-    """Each group of launches, and whether its blocks have met; None: nobody says."""
+    """Returns each group of launches, and whether its blocks have met; None: unknown."""
     if _GROUPS not in extra:
         return None
     return [(tuple(g), bool(m)) for g, m in zip(extra[_GROUPS], extra[_MET], strict=True)]

@@ -39,7 +39,7 @@ _OF_VERSION_2 = {
 
 
 class _Kind(NamedTuple):
-    """What numbers of a record become, by its codes of the two libraries, and how far from 0."""
+    """Type of a record's numbers: its codes in the two libraries, and the largest magnitude."""
 
     code: str
     dtype: type[np.int32] | type[np.int64]
@@ -62,7 +62,7 @@ _MAX_SMS = 65536
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What the traces behind it have in common.
+    """Header: what the traces behind it have in common.
 
     Attributes:
         device: the traces are of it.
@@ -74,7 +74,7 @@ class Header:
 
     @classmethod
     def of(cls, trace: Trace, before: Header | None) -> Header:
-        """That of a trace: the one before it in the file, if that one suits."""
+        """Returns the header of a trace: the one before it in the file, if that applies."""
         version = _version(trace.sequence)
         if before is None or before.device != trace.device:
             return cls(trace.device, version)
@@ -144,7 +144,7 @@ def read_header(record: dict[str, Any]) -> DeviceInfo:
 
 
 def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = True) -> Trace:
-    """The trace of a record; keys that nobody knows become its ``extra``.
+    """Returns the trace of a record; unknown keys become its ``extra``.
 
     Args:
         record: the object of a line.

@@ -175,7 +175,7 @@ def account_of(activity: Activity) -> Account:
 
 
 def _frozen(value: Any) -> Any:
-    """The same, whose arrays nobody can write to any more."""
+    """Makes all arrays of a value read-only, and returns it."""
     if isinstance(value, np.ndarray):
         return read_only(value)
     if isinstance(value, tuple):
@@ -223,7 +223,7 @@ def _added(keys: Int64Array, ns: Int64Array, count: int) -> Int64Array:
 
 
 def _check(found: Account) -> None:
-    """That the parts of each GPU follow each other from the first work to the last."""
+    """Asserts that the parts of each GPU are contiguous from the first work to the last."""
     parts = found.parts
     for place in range(len(found.gpus)):
         own = parts.some(parts.first == place)

@@ -1,4 +1,4 @@
-"""What host threads did at any time: the call or function that they were in."""
+"""Activity of host threads at any time: the call or function that they were in."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class HostTime:
         return found
 
     def spent(self, thread: Int64Array, intervals: Intervals) -> Overlaps:
-        """What threads did in intervals.
+        """Returns what threads did in intervals.
 
         Where the file has nothing of a thread, another thread of its process may have done
         something: that of a backward pass waits for the forward pass.

@@ -116,7 +116,7 @@ def _ended_before(activity: Activity, order: Int64Array, nothing: Intervals) -> 
 
 
 class Late:
-    """Who was late with work that ended intervals in which it could have run.
+    """Lateness of the host with work that ended intervals in which it could have run.
 
     Args:
         activity: of the profile.
@@ -265,7 +265,7 @@ class Late:
 
 
 class _OnGpu:
-    """What kept work waiting on an idle GPU once it was launched."""
+    """Causes for which launched work waited on an idle GPU."""
 
     def __init__(
         self, activity: Activity, idle: Intervals, before: Int64Array, next_: Int64Array,
@@ -278,7 +278,7 @@ class _OnGpu:
         self._labels = labels
 
     def parts(self, late: Late, *, clocks_differ: bool) -> Overlaps:
-        """From the return of the launch call on, or of all the time if nobody knows the call."""
+        """Returns the causes since the launch call returned, or of the whole time if unknown."""
         place = np.flatnonzero((self._next != UNKNOWN) & (late.until < self._idle.end))
         if not len(place):
             return NO_OVERLAPS

@@ -23,7 +23,7 @@ class Intervals(NamedTuple):
         return int((self.end - self.begin).sum())
 
     def some(self, chosen: Int64Array | BoolArray) -> Intervals:
-        """Those at some places, or where a mask is True."""
+        """Returns the rows at some places, or where a mask is True."""
         return Intervals(self.begin[chosen], self.end[chosen], self.of[chosen])
 
 
@@ -56,7 +56,7 @@ def joined(intervals: Intervals) -> Intervals:
 
 
 def gaps(covered: Intervals, begin: int, end: int) -> Intervals:
-    """What disjoint sorted intervals leave of a time; ``of``: how many end before it."""
+    """Returns the gaps between disjoint sorted intervals; ``of``: how many end before each."""
     begins = np.maximum(np.append(begin, covered.end), begin)
     ends = np.minimum(np.append(covered.begin, end), end)
     found = Intervals(begins, np.maximum(ends, begins), np.arange(len(begins)))
@@ -72,7 +72,7 @@ class Overlaps(NamedTuple):
     second: Int64Array
 
     def some(self, chosen: Int64Array | BoolArray) -> Overlaps:
-        """Those at some places, or where a mask is True."""
+        """Returns the rows at some places, or where a mask is True."""
         return Overlaps(*(column[chosen] for column in self))
 
 

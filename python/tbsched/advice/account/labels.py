@@ -38,12 +38,12 @@ class Labels:
         return np.array(found, np.int64)[place.ravel()]
 
     def of_host(self, labels: Int64Array, names: Int64Array) -> None:
-        """That labels are what the host did, by these names of the profile."""
+        """Marks labels as actions of the host, with these names of the profile."""
         distinct, place = np.unique(labels, return_index=True)
         self._host |= dict(zip(distinct.tolist(), names[place].tolist(), strict=True))
 
     def host_name(self, number: int) -> int:
-        """The name of what the host did, as a place among the names of the profile; -1: none."""
+        """Returns the host's action as an index among the names of the profile; -1: none."""
         return self._host.get(number, -1)
 
     def __getitem__(self, number: int) -> tuple[str, str]:

@@ -47,13 +47,13 @@ def kept_out(
 
 @functools.lru_cache(maxsize=1024)
 def _waits_behind(spec: DeviceSpec, one: Launch, other: Launch) -> tuple[tuple[str, int, int], ...]:
-    """What a launch waits for that comes right after another one, from the start of that on."""
+    """Returns the waits of a launch that arrives right after another one, since that started."""
     both = merged(Sequence([alone(one), alone(other)]), spec)
     trace = predict(both, spec, issue_times=(0.0, 0.0))
     rows = trace.waits
     first = trace[0].start_ns
     assert rows is not None
-    assert first is not None  # of a timed prediction
+    assert first is not None  # predictions with durations have times
     own = rows[(rows["launch"] == 1) & (rows["end_ns"] > first.min())]
     columns = (own["cause"], own["begin_ns"] - first.min(), own["end_ns"] - first.min())
     return tuple(zip(*(column.tolist() for column in columns), strict=True))

@@ -13,7 +13,7 @@ from tbsched.advice.explain.facts import NOTHING, Facts
 
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
-# What a launch waits for before it waits for room.
+# Causes of waits that precede the wait for room.
 _BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
 _AFTER_NS = 5000  # a launch waited for another one's end if it starts within this time
 
@@ -46,13 +46,13 @@ def _waits(
     arrived: float,
     shares: dict[tuple[str, int], float],
 ) -> float:
-    """Adds what the launch waited for on the GPU, by the prediction; how long that is.
+    """Adds the predicted causes of the launch's wait on the GPU; returns how long they are.
 
     The waits that end last count: both clocks agree about when the kernel started. For something
     that had ended nobody waits for long.
     """
     rows = facts.prediction.waits
-    assert rows is not None  # of a timed prediction
+    assert rows is not None  # predictions with durations have waits
     first, last = np.searchsorted(facts.waits, [launch, launch + 1])
     begin_ns, end_ns = gap
     until = int(facts.predicted_ns[launch])

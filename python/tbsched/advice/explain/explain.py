@@ -134,10 +134,10 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
 
 
 def _check_lengths(program: Program) -> None:
-    """That a program that somebody changed still has a row for each of its parts.
+    """Checks that a program that was changed still has a row for each of its parts.
 
     Raises:
-        ValueError: it has not.
+        ValueError: a part has no row.
     """
     sequence = program.sequence
     for name, rows, needed in (
@@ -157,7 +157,7 @@ def _account(program: Program) -> Account:
 
 
 def _accounted(program: Program, threshold: float | None, why: str) -> Explanation:
-    """What the profile says, with no prediction."""
+    """Returns the explanation that the profile alone allows, without predictions."""
     account = _account(program)
     labels = Labels(account.activity.names, account.labels)
     least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold

@@ -72,7 +72,7 @@ class Gap:
 
     @property
     def alike(self) -> tuple[object, ...]:
-        """What gaps have in common that say the same."""
+        """Key of gaps with the same meaning."""
         first = self.causes[0] if self.causes else Cause("", 0.0)
         return self.gpu, self.kind, self.name, first.cause, first.by
 

@@ -161,7 +161,7 @@ def _cut(name: str) -> str:
 
 
 class _Order:
-    """What each launch follows, found event by event."""
+    """The work that each launch follows, found event by event."""
 
     def __init__(self, program: Program) -> None:
         rows, moved = program.measured, program.transfers
@@ -197,7 +197,7 @@ class _Order:
                     self._blocking[event.stream] = last
 
     def _last_of(self, event: Launch | GraphLaunch | Copy | Memset) -> int:
-        """What it waits for in its stream; in the legacy stream in all blocking ones."""
+        """Returns the last work of its stream; for the legacy stream, of all blocking streams."""
         stream = event.stream
         own = (
             self._later(self._last.get(stream, NOTHING), NOTHING) if stream is not None else NOTHING

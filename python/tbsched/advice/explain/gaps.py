@@ -20,7 +20,7 @@ _NEXT_NS = 10_000  # within which a kernel starts that waited for the end of oth
 
 
 def gaps_of(facts: Facts) -> list[Gap]:
-    """The gaps beside kernels that ran, the longest ones."""
+    """Returns the longest gaps that overlap with running kernels."""
     ready = [*_in_streams(facts), *_behind_others(facts)]
     ready.sort(key=lambda each: each.begin - each.end)
     found = [_gap(facts, each) for each in ready[:_MOST]]
@@ -45,7 +45,7 @@ class _Ready(NamedTuple):
 
 
 def _gap(facts: Facts, ready: _Ready) -> Gap:
-    """As a gap whose cost is not known yet."""
+    """Returns the gap of a launch, whose cost is not known yet."""
     launch, begin, end, behind = ready
     if behind == NOTHING:
         kind, causes = "stream", causes_of(facts, launch, begin, end)
@@ -88,7 +88,7 @@ def _behind_others(facts: Facts) -> Iterator[_Ready]:
 
 
 def _of_order(facts: Facts, launch: int, before: int) -> str:
-    """What makes a launch follow another one."""
+    """Returns why a launch follows another one."""
     if before < 0:
         return "stream"
     if facts.event[launch] == facts.event[before]:

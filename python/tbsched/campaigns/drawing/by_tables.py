@@ -12,8 +12,8 @@ from tbsched.campaigns.space.draws import DrawnTable, Draws
 from tbsched.campaigns.tally import Agreed
 from tbsched.campaigns.trials import Trials
 
-# Sequences that are observed together: so many that Python has little to do, and so few that a
-# campaign ends in time.
+# Sequences that are observed together: enough that Python's overhead is small, and few enough that
+# a campaign ends in time.
 SMALLEST_TABLE = 16
 TABLE_SECONDS = 0.05
 

@@ -59,7 +59,7 @@ def run(asked: CampaignOptions, executor: Executor) -> Report:
 
 @dataclass(frozen=True, slots=True)
 class _Merged:
-    """What the units have found, as if one process had."""
+    """Merged results of all units, equal to those of a single process."""
 
     most: int | None
     out: Outputs

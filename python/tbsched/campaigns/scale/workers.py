@@ -225,10 +225,10 @@ class _Process:
             ) from None
 
     def answer(self, call: Any) -> bytes:
-        """What the process says to a pickled call.
+        """Runs a pickled call in the process, and returns its answer.
 
         Raises:
-            WorkerDied: nothing.
+            WorkerDied: the process gave no answer.
         """
         self._interrupted, self._busy = None, True
         try:

@@ -242,7 +242,7 @@ def _without_launch(event: GraphLaunch, launch: int) -> list[Event]:
 
 
 def _without_node(graph: Graph, node: int) -> Graph:
-    """What waited for the node waits for nothing."""
+    """Returns the graph without a node and its edges."""
     edges = [
         (before - (before > node), after - (after > node))
         for before, after in graph.edges
@@ -315,7 +315,7 @@ def _smaller_partitions(
 
 
 def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Floors) -> Sequence:
-    """What all launches of a stream must have alike goes from all of them at once."""
+    """Simplifies properties that a stream's launches share, for all of them at once."""
 
     def attempt(**changes: Any) -> bool:
         nonlocal sequence

@@ -17,7 +17,7 @@ TABLES, ONE_BY_ONE = 12, 2000
 
 
 def narrower_suspects(judge: Judge, draws: Draws, whole: bool, until: float) -> Iterator[Sequence]:
-    """What may disagree; all that is drawn, where the oracle takes no tables.
+    """Yields sequences that may disagree; all draws if the oracle takes no tables.
 
     Args:
         judge: has predictor and oracle.

@@ -30,7 +30,7 @@ CONFIRMATIONS = 3
 
 @dataclass(slots=True)
 class Shrinker:
-    """From a disagreement that has just been seen to a counterexample.
+    """Turns a new disagreement into a small counterexample.
 
     Attributes:
         origin: of all that this campaign finds.
@@ -122,12 +122,12 @@ class Shrinker:
         self.found = self.best = None
 
     def give_up(self) -> None:
-        """What was being shrunk, if anything, counts as it is."""
+        """Ends shrinking: the current disagreement, if any, is reported unshrunk."""
         if self.best is not None:
             self.findings.add(self.best, shrunk=False)
 
     def again(self, sequence: Sequence) -> Comparison | None:
-        """Compares once more, and a disagreement twice; None if the oracle contradicts itself."""
+        """Compares again, and a disagreement twice; returns None if the oracle is unstable."""
         prediction = self.judge.predict(sequence, whole=True)
         with self.tally.counting_unstable(prediction.sequence):
             comparison = self.judge.judge(prediction)

@@ -47,11 +47,11 @@ class DrawnTable:
         return len(self.rows)
 
     def part(self, begin: int, end: int) -> DrawnTable:
-        """Those from ``begin`` up to ``end``."""
+        """Returns the sequences from ``begin`` up to ``end``."""
         return replace(self, themes=self.themes[begin:end], rows=self.rows[begin:end])
 
     def event_table(self) -> EventTable:
-        """All of them, to be predicted and observed."""
+        """Returns the events of all sequences."""
         return self.tables.table(
             np.array(self.tables.launches.themes)[self.themes],
             np.concatenate(self.rows),

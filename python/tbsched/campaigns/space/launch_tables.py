@@ -1,4 +1,4 @@
-"""What the bytes mean that launches and sequences are drawn as.
+"""Decodes the bytes as which launches and sequences are drawn.
 
 A launch is drawn as one short byte string, one byte per field. Each byte picks from a table that is
 sorted upwards and dense at the boundaries of the mechanisms, so that byte strings, which Hypothesis
@@ -56,7 +56,7 @@ _RELEASES: tuple[tuple[int, ...], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class SequenceTables:
-    """What the bytes of a sequence mean, a row of ``width`` bytes per launch."""
+    """Decoder of the bytes of a sequence, a row of ``width`` bytes per launch."""
 
     launches: LaunchTables
     releases: bool
@@ -85,7 +85,7 @@ class SequenceTables:
     def table(
         self, themes: npt.NDArray[np.bool_], rows: Bytes, counts: SequenceOf[int]
     ) -> EventTable:
-        """What :meth:`build` makes of many.
+        """Returns the events that :meth:`build` makes, for many sequences.
 
         Args:
             themes: bool (sequences, 9), of each one of :attr:`LaunchTables.themes`.
@@ -225,7 +225,7 @@ class LaunchTables:
         ]  # fmt: skip
 
     def rows(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
-        """What the bytes of launches mean.
+        """Decodes the bytes of launches.
 
         Args:
             drawn: uint8 (launches, at least :attr:`width`).

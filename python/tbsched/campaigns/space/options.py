@@ -92,7 +92,7 @@ class SequenceOptions:
         )
 
     def without(self, names: Collection[str]) -> SequenceOptions:
-        """The same, with one value for some of the fields: that of launches that do not set it.
+        """Returns options that fix some fields to the value of launches that do not set them.
 
         Args:
             names: among carveouts, local_memory, clusters, priorities, partitions, cooperative.

@@ -1,4 +1,4 @@
-"""What the bytes mean that timed programs are drawn as: a row per launch, as for held sequences.
+"""Decodes the bytes as which timed programs are drawn: a row per launch, as if held.
 
 The bytes of a row beyond those of :class:`LaunchTables` say in which stream the launch is, for how
 long it runs and what it waits for.
@@ -152,7 +152,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True)
 class ProgramTables:
-    """What the bytes of a program mean, a row of ``width`` bytes per launch."""
+    """Decoder of the bytes of a program, a row of ``width`` bytes per launch."""
 
     launches: LaunchTables
     most_launches: int
@@ -166,7 +166,7 @@ class ProgramTables:
         return self.launches.width + len(_CHOICES)
 
     def build(self, drawn: list[bytes]) -> Sequence:
-        """The program of the rows of its launches."""
+        """Returns the program of the rows of its launches."""
         runs = [_Run.of(row[-len(_CHOICES) :]) for row in drawn]
         groups = _groups(runs)
         launches = self._launches(drawn, runs, groups)

@@ -38,7 +38,7 @@ class _Aborted(BaseException):
 
 
 class _StartingPoint(ExampleDatabase):
-    """What an earlier search would have left to be shrunk further: Hypothesis begins with it."""
+    """An example database with one entry, so that Hypothesis begins by shrinking that."""
 
     def __init__(self, choices: tuple[int | bytes, ...]) -> None:
         super().__init__()
@@ -85,8 +85,8 @@ def search(
 
     def condition(sequence: Sequence) -> bool:
         nonlocal deadline
-        # Many of Hypothesis's drafts are the same sequence, and a verdict that changed between two
-        # of them would be an error to it.
+        # Many of Hypothesis's drafts are the same sequence, and Hypothesis fails if the verdict on
+        # a sequence changes.
         if verdicts and sequence in verdicts:
             return verdicts[sequence]
         if time.monotonic() > deadline:

@@ -31,7 +31,7 @@ class Space:
         return cls(sequences_of(tables, draws.options), draws)
 
     def of_length(self, launches: int) -> Draws | None:
-        """Only those of so many launches; None where nobody knows how to draw them."""
+        """Returns draws of sequences with so many launches; None if the space cannot draw them."""
         if self.draws is None:
             return None
         options = replace(self.draws.options, min_launches=launches, max_launches=launches)

@@ -162,7 +162,7 @@ def _rows(width: int, options: SequenceOptions) -> st.SearchStrategy[list[bytes]
 def _built(
     drawn: st.SearchStrategy[Drawable], build: Callable[[Drawable], Built]
 ) -> st.SearchStrategy[Built]:
-    """As ``drawn.map(build)``, but a failing test prints what was built, and not from what."""
+    """Returns ``drawn.map(build)``, but failing tests print the result and not its input."""
 
     @st.composite
     def built(draw: st.DrawFn) -> Built:

@@ -14,13 +14,13 @@ _REFRESH_SECONDS = 0.1
 
 
 class Progress:
-    """Nothing at all: what a campaign shows when it is told to be quiet."""
+    """Progress of a quiet campaign: shows nothing."""
 
     def update(self, tally: Tally, doing: str) -> None:
-        """The numbers so far."""
+        """Shows the numbers so far."""
 
     def say(self, text: str) -> None:
-        """A message that stays."""
+        """Shows a message that stays."""
 
 
 class _Bar(Progress):

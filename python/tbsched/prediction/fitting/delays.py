@@ -17,7 +17,7 @@ from tbsched.program.program import Program
 from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
 
-# What a launch waits for before it stands in line for room.
+# Causes of waits that precede the queue for room.
 _BEFORE_THE_LINE = (
     "stream", "trigger", "event", "legacy_stream", "node", "hardware_queue", "grids", "first_use",
 )  # fmt: skip

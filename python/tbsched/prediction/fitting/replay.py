@@ -283,7 +283,7 @@ class Replay:
     def _duration(
         self, found: _Found, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
     ) -> Float64Array:
-        """What to try next: kernels that were too short get longer blocks.
+        """Returns the next durations: kernels that were too short get longer blocks.
 
         One that starts late becomes shorter, so that what waits for its end is not late.
         """
@@ -304,7 +304,7 @@ class Replay:
         return np.maximum(found.times.duration_ns * factor + more_ns, 0.0)
 
     def _spread(self, found: _Found, gains: _Gains) -> Float64Array:
-        """What to try next: ends of blocks as far apart as launches start before the last one."""
+        """Returns the next spreads, so that ends of blocks let launches start as measured."""
         first, second, apart_ns = self.tails
         times = found.times
         more_ns = apart_ns - (found.spans.end[first] - found.spans.start[second])

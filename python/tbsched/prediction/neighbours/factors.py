@@ -20,7 +20,7 @@ from tbsched.prediction.recorded import held
 from tbsched.program.checks import instance, items
 from tbsched.program.sequence import Launch, Sequence
 
-# What an SM holds: launches and how many blocks of each; and how many such SMs there are.
+# Kinds of SMs: their launches with numbers of blocks, and how many SMs are of the kind.
 Mixture = list[tuple[list[tuple[int, int]], int]]
 
 
@@ -76,7 +76,7 @@ def slowdowns(
 
 
 def mixture(launches: Mapping[int, Launch], spec: DeviceSpec) -> Mixture:
-    """What SMs hold when launches, by number, have come to an idle GPU and nothing has left."""
+    """Returns the contents of SMs after launches, by number, arrived at an idle GPU."""
     staying = [replace(held(each), cooperative=False) for each in launches.values()]
     counts = [
         np.bincount(placement.smid[placement.smid >= 0], minlength=spec.sms).tolist()

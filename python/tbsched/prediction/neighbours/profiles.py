@@ -1,4 +1,4 @@
-"""What a block of a kernel needs of what SMs share, and files of it."""
+"""Demand of a kernel's blocks for the shared resources of SMs, and files of it."""
 
 from __future__ import annotations
 

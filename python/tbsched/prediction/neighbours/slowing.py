@@ -57,7 +57,7 @@ def neighbours_of(
 
 
 def row_of(profile: KernelProfile, launch: Launch, spec: DeviceSpec) -> Row:
-    """What a block of a launch needs."""
+    """Returns the demand of a launch's block for shared resources."""
     durations = launch.block_durations()
     assert durations is not None
     seconds = float(np.mean(durations))

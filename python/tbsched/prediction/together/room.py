@@ -18,7 +18,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreeRoom:
-    """What a GPU has room for.
+    """Room of a GPU for a launch.
 
     Attributes:
         smid: int32 (blocks,), the SM of each block that fits, in block order.

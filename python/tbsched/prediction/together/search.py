@@ -26,7 +26,7 @@ PLAYS, MAX_PLAYS = 200_000, 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked.
+    """Question to the search.
 
     Attributes:
         launches: without durations.

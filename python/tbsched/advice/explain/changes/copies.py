@@ -21,7 +21,7 @@ from tbsched.program.sequence import (
     WaitEvent,
 )
 
-_LEAST_BYTES = 1 << 16  # of copies whose rate says how fast the others could be
+_LEAST_BYTES = 1 << 16  # size of copies from which rates are estimated
 
 
 def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -48,7 +48,7 @@ def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
 
 
 def _unwaited(changed: dict[int, Event | None]) -> str:
-    """That the host has to wait for copies from the GPU by itself, if there are some."""
+    """Returns the note that the host must wait for copies from the GPU itself, if there are any."""
     if all(event is None or _to_gpu(event) for event in changed.values()):
         return ""
     return ", and the host waits elsewhere before it reads what was copied"

@@ -96,11 +96,11 @@ def _together(
 
 
 def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> int:
-    """From the first work to the last, copies and memsets included; 0: there are none."""
+    """Returns the time from first to last work with copies and memsets; 0 without any of these."""
     if not sequence.transfers:
         return 0
     trace = predict(merged(sequence, spec), spec, host=host)
-    assert trace.transfer_ns is not None  # of a prediction
+    assert trace.transfer_ns is not None  # predictions have times of transfers
     starts = [int(p.start_ns.min()) for p in trace if p.start_ns is not None]
     ends = [int(p.end_ns.max()) for p in trace if p.end_ns is not None]
     starts += trace.transfer_ns[:, 0].tolist()
@@ -141,7 +141,7 @@ def _less_work(facts: Facts) -> Iterator[tuple[float, list[Proposal]]]:
 
 
 def _for_gaps(facts: Facts, gaps: Iterable[Gap]) -> Iterator[tuple[float, Iterator[Proposal]]]:
-    """What might shorten each gap, with what all that have its cause cost."""
+    """Yields the cost of all gaps with one cause, and proposals that might shorten them."""
     totals: dict[object, float] = {}
     longest: dict[object, tuple[float, int, Cause]] = {}
     for gap in gaps:
@@ -165,6 +165,6 @@ def _about(facts: Facts, launch: int, cause: Cause) -> int | str:
 
 
 def _let_run(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """What might let a launch run that waited."""
+    """Yields proposals that might let a waiting launch run."""
     for proposer in PROPOSERS.get(cause.cause, ()):
         yield from proposer(facts, launch, cause)
