@@ -13,7 +13,7 @@ _MODULE, _FUNCTION = "tbsched.calibration.boards.here", "device_here"
 
 
 def attached() -> Any:
-    """The device of the GPU here.
+    """Returns the device of the GPU here.
 
     Raises:
         NoGpuError: no usable GPU; the message says what was looked for.

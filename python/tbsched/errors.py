@@ -97,7 +97,7 @@ class DeadlineExceeded(TbschedError):
 
 
 def shown(value: object) -> str:
-    """A value in a message, on one line, however large it is."""
+    """Returns a value in a message, on one line, however large it is."""
     try:
         text = repr(value)
     except ValueError:  # Python writes no integers of thousands of digits
@@ -107,7 +107,7 @@ def shown(value: object) -> str:
 
 
 def did_you_mean(given: object, known: Iterable[str]) -> str:
-    """What ends the message of an unknown name: the known one that was meant, if one is alike."""
+    """Returns a message's end for an unknown name: the most similar known one, if there is any."""
     by_lower = {name.lower(): name for name in known}
     if not isinstance(given, str) or given in by_lower.values():
         return ""
@@ -116,5 +116,5 @@ def did_you_mean(given: object, known: Iterable[str]) -> str:
 
 
 def missing(needy: str, library: str, package: str) -> ImportError:
-    """A library that is not installed: who needs it, and the command that installs it."""
+    """Returns the error for a missing library: who needs it, and the command that installs it."""
     return ImportError(f"{needy} need {library}: pip install {package}", name=package)

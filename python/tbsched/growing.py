@@ -49,7 +49,7 @@ class GrowingFile:
             raise
 
     def read(self, load: Callable[[Path], Read], empty: Read) -> Read:
-        """What it holds. A last line that a killed process left unfinished is taken out.
+        """Reads the file, and removes a last line that a killed process left unfinished.
 
         Args:
             load: reads a file that ends with a whole line.
@@ -120,7 +120,7 @@ class GrowingFile:
             raise ValueError(f"{storage.shown(self.path)}: in use by another process") from None
 
     def _tail(self, size: int) -> bytes:
-        """What is behind the last newline."""
+        """Returns the bytes behind the last newline."""
         tail, begin = b"", size
         while begin and b"\n" not in tail and len(tail) <= storage.MAX_BYTES:
             begin = max(0, begin - _CHUNK)

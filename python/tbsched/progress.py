@@ -39,7 +39,7 @@ def bar(what: str, total: int) -> Iterator[Callable[[int], object]]:
 
 @contextlib.contextmanager
 def pulse(what: str) -> Iterator[None]:
-    """What is being done and for how long, on a terminal, once half a second has passed."""
+    """Shows on a terminal what is being done and for how long, after half a second."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
@@ -66,7 +66,7 @@ def pulse(what: str) -> Iterator[None]:
 
 
 def each(ask: Callable[[Asked], Found], given: Iterable[Asked], doing: str) -> list[Found]:
-    """What is found for each, in their order, by several threads.
+    """Maps a function over items with several threads; returns results in the items' order.
 
     Predictions run at once: the core needs no lock of Python's. Ctrl-C ends it after those that
     are under way.

@@ -81,7 +81,7 @@ class Shown:
 
 
 def text(value: object, width: int | None = None) -> str:
-    """The value as plain text, for ``print``.
+    """Returns the value as plain text, for ``print``.
 
     Args:
         value: whatever shows itself.
@@ -94,7 +94,7 @@ def text(value: object, width: int | None = None) -> str:
 
 
 def short(value: object) -> str:
-    """The value in one line of plain text.
+    """Returns the value in one line of plain text.
 
     Raises:
         TypeError: no view is known of its class.
@@ -103,7 +103,7 @@ def short(value: object) -> str:
 
 
 def html(value: object) -> str:
-    """The value as a piece of HTML that stands by itself, for notebooks.
+    """Returns the value as a piece of HTML that stands by itself, for notebooks.
 
     Raises:
         TypeError: no view is known of its class.
@@ -112,7 +112,7 @@ def html(value: object) -> str:
 
 
 def columns(value: object) -> dict[str, Any]:
-    """The value's table: an array or a list per column, all of one length.
+    """Returns the value's table: an array or a list per column, all of one length.
 
     Raises:
         TypeError: no view is known of its class, or it has no table.
@@ -122,7 +122,7 @@ def columns(value: object) -> dict[str, Any]:
 
 
 def data(value: object) -> Any:
-    """The value as what JSON can hold.
+    """Returns the value as what JSON can hold.
 
     Raises:
         TypeError: no view is known of its class.
@@ -140,7 +140,7 @@ def explanation(trace: object, launch: int) -> str:
 
 
 def _written(parts: object, width: int | None = None) -> str:
-    """The text of lines and tables, none of which a terminal obeys."""
+    """Returns the text of lines and tables, none of which a terminal obeys."""
     return str(_function("tbsched.views.tables", "written")(parts, width))
 
 

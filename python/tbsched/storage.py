@@ -17,12 +17,12 @@ from typing import BinaryIO
 
 from tbsched.errors import shown as value_shown
 
-MAX_BYTES = 2**27  # of a file that is read whole, and of a line of any other
+MAX_BYTES = 2**27  # limit of a file that is read whole, and of a line of any other file
 _SHOWN = 200  # characters of a path in a message
 
 
 def as_path(path: object) -> Path:
-    """The path that a user gave.
+    """Returns the path that a user gave.
 
     Raises:
         TypeError: not a path.
@@ -33,13 +33,13 @@ def as_path(path: object) -> Path:
 
 
 def shown(path: os.PathLike[str] | str) -> str:
-    """The path for a message, cut if it is long."""
+    """Returns the path for a message, cut if it is long."""
     text = os.fspath(path)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder at the path.
+    """Returns whether there is a folder at the path.
 
     Raises:
         ValueError: no name that a file can have.
@@ -65,7 +65,7 @@ def opened(path: Path) -> BinaryIO:
 
 
 def content(path: Path, most: int = MAX_BYTES) -> bytes:
-    """A whole file.
+    """Returns a whole file.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`opened`; more than ``most`` bytes.
@@ -75,7 +75,7 @@ def content(path: Path, most: int = MAX_BYTES) -> bytes:
 
 
 def limited(file: BinaryIO, name: str, most: int = MAX_BYTES) -> bytes:
-    """The rest of a file.
+    """Returns the rest of a file.
 
     Raises:
         ValueError: more than ``most`` bytes.
@@ -87,7 +87,7 @@ def limited(file: BinaryIO, name: str, most: int = MAX_BYTES) -> bytes:
 
 
 def is_same_file(a: Path, b: Path) -> bool:
-    """Whether two paths lead to one regular file."""
+    """Returns whether two paths lead to one regular file."""
     found = [_status(path, "read") for path in (a, b)]
     return all(s is not None and stat.S_ISREG(s.st_mode) for s in found) and a.samefile(b)
 
@@ -185,7 +185,7 @@ def put_in_place(made: Path, path: Path) -> None:
 
 
 def _own_output(status: os.stat_result) -> int | None:
-    """The number of this process's standard output, or error, if that is what is there.
+    """Returns the number of this process's standard output, or error, if that is what is there.
 
     A file that the shell opened for it must not be replaced: what is printed would be lost.
     """
@@ -202,7 +202,7 @@ def _own_output(status: os.stat_result) -> int | None:
 
 
 def _status(path: Path, done: str) -> os.stat_result | None:
-    """What is at the path, through symbolic links; None: nothing."""
+    """Returns the status of a path, through symbolic links; None: nothing is there."""
     with _named(path, done):
         try:
             return path.stat()
@@ -228,7 +228,7 @@ def _is_pipe(status: os.stat_result) -> bool:
 
 
 def _is_inherited(path: Path) -> bool:
-    """A pipe that has no name: who started this process writes to it."""
+    """Returns whether a path is a nameless pipe, to which the parent process writes."""
     return os.path.realpath(path).startswith(("/proc/", "/dev/fd/"))
 
 

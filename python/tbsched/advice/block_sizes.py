@@ -10,7 +10,7 @@ BLOCK_SIZES = (64, 128, 256, 512, 1024)
 
 
 def with_block_size(launch: Launch, threads: int) -> Launch | None:
-    """The launch with as many threads in all and as much shared memory for each.
+    """Returns the launch with as many threads in all and as much shared memory for each.
 
     None: it has clusters, or durations per block, so it keeps its size.
     """

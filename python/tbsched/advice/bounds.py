@@ -401,7 +401,7 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
 def _limits(
     seq: Sequence, durations: Interval | Iterable[Interval | None] | None
 ) -> tuple[list[Launch], list[Launch]]:
-    """The launches with the shortest and with the longest durations."""
+    """Returns the launches with the shortest and with the longest durations."""
     given: list[object]
     if durations is None:
         given = [None] * len(seq.launches)

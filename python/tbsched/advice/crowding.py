@@ -204,7 +204,7 @@ class Crowd:
         return None
 
     def _held(self, launches: Iterable[Launch]) -> Residents:
-        """An SM for a block of each."""
+        """Returns an SM for a block of each."""
         kinds = [_kind(launch) for launch in launches]
         return predict(Sequence(kinds), self._spec, self._policy).residents()
 

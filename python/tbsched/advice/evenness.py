@@ -48,7 +48,7 @@ class Evenness(Shown):
 
 
 def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> Evenness:
-    """Whether a launch on an idle GPU is certain to spread evenly over the SMs.
+    """Returns whether a launch on an idle GPU is certain to spread evenly over the SMs.
 
     A spread is even if the numbers of blocks on any two SMs differ by one at most. It is certain if
     it follows from the resources alone: every policy leads to it that lets no block wait while an

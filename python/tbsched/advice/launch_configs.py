@@ -84,7 +84,7 @@ class Kernel:
         Launch(1, 1, self.registers, local_memory=self.local_memory, carveout=self.carveout)
 
     def launch(self, threads: int, blocks: int | None = None) -> Launch:
-        """The launch with so many threads per block; threads of the last block may be idle.
+        """Returns the launch with so many threads per block; threads of the last block may be idle.
 
         Args:
             threads: per block, 1 to 1024.

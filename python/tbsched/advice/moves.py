@@ -56,7 +56,7 @@ class Units:
         return bool((place[self._before] < place[self._after]).all())
 
     def places(self, order: Iterable[int]) -> tuple[int, ...]:
-        """The places of all events, by an order of the units."""
+        """Returns the places of all events, by an order of the units."""
         return tuple(place for number in order for place in self.events[number])
 
     def sorted_by(self, weight: Callable[[int], Any]) -> tuple[int, ...]:
@@ -162,7 +162,7 @@ def _recorded(event: Event) -> list[int]:
 
 
 def launches_of(sequence: Sequence, places: Iterable[int]) -> tuple[int, ...]:
-    """The numbers of launches, by an order of the events."""
+    """Returns the numbers of launches, by an order of the events."""
     first, number = [], 0
     for event in sequence:
         first.append(number)

@@ -65,7 +65,7 @@ def best_order(
     max_predictions: int = 2000,
     seed: int = 0,
 ) -> BestOrder:
-    """The order of launches with the shortest predicted makespan.
+    """Returns the order of launches with the shortest predicted makespan.
 
     For up to seven kernels all different orders are tried. For more kernels there is a search. It
     begins with the launches sorted by local memory, then by shared memory per block, then by

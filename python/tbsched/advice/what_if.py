@@ -155,7 +155,7 @@ def _with_block_sizes(
 
 
 def _longest_kernels(program: Program) -> list[list[int]]:
-    """The launches of each kernel, those that ran longest first."""
+    """Returns the launches of each kernel, those that ran longest first."""
     groups: dict[Hashable, list[int]] = {}
     for number, launch in enumerate(program.sequence.launches):
         groups.setdefault(kernel_of(launch) or number, []).append(number)

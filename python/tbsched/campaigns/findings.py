@@ -43,7 +43,7 @@ class Findings:
         return self.most is not None and len(self.tally.counterexamples) >= self.most
 
     def wants(self, sequence: Sequence) -> bool:
-        """Whether a disagreement on the sequence is worth shrinking."""
+        """Returns whether a disagreement on the sequence is worth shrinking."""
         return self.most != 0 and sequence not in self.tally.counterexamples
 
     def add(self, comparison: Comparison, *, shrunk: bool, replayed: bool = False) -> None:

@@ -109,7 +109,7 @@ class Judge:
             self.states = [initial_state]
 
     def predict(self, drawn: Sequence, *, whole: bool = False) -> Trace:
-        """The prediction, cut after the first launch that is not placed whole.
+        """Returns the prediction, cut after the first launch that is not placed whole.
 
         Waiting for a launch that does not fit is what costs time on hardware, and all that a full
         GPU has left to show is in what order launches wait.

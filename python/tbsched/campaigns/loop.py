@@ -116,7 +116,7 @@ class Campaign:
             raise
 
     def report(self, ended: Ended) -> Report:
-        """The numbers so far."""
+        """Returns the numbers so far."""
         return self.trials.tally.report(self.shrinker.origin, self.trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:

@@ -205,7 +205,7 @@ class RecordedOracle:
                 self._known.setdefault(cut, (trace, len(cut.launches)))
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """The recorded placements.
+        """Returns the recorded placements.
 
         Raises:
             ValueError: neither the sequence nor one that begins with it was recorded.

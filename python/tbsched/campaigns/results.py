@@ -146,5 +146,5 @@ class Report(Shown):
 
 
 def case_id(sequence: Sequence) -> str:
-    """A name that depends on the sequence alone."""
+    """Returns a name that depends on the sequence alone."""
     return "ce-" + hashlib.sha256(sequence.to_json().encode()).hexdigest()[:12]

@@ -88,7 +88,7 @@ class Tally:
         self.unstable += other.unstable
 
     def report(self, origin: Origin, coverage: Coverage, ended: str) -> Report:
-        """The numbers, and who was compared."""
+        """Returns the numbers, and who was compared."""
         return Report(
             seed=origin.seed,
             predictor=origin.predictor,

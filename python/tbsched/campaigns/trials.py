@@ -75,7 +75,7 @@ class Trials:
         self.progress.update(self.tally, "fuzz")
 
     def predict(self, drawn: Sequence, number: int) -> Trace | None:
-        """The prediction; None where the model has none and the recording alone counts.
+        """Returns the prediction; None where the model has none and the recording alone counts.
 
         Args:
             drawn: a sequence.

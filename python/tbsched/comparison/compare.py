@@ -97,7 +97,7 @@ class Diff(Shown):
         return all(launch.exact for launch in self.launches)
 
     def agrees(self, level: str = "occupancy") -> bool:
-        """Whether the traces agree at a level.
+        """Returns whether the traces agree at a level.
 
         Args:
             level: ``occupancy`` (blocks per SM) or ``exact`` (the SM of each block).
@@ -198,7 +198,7 @@ def compare(a: Trace, b: Trace) -> Diff:
 
 
 def check_level(level: str) -> str:
-    """The level itself.
+    """Returns the level itself.
 
     Raises:
         ValueError: not one of :data:`LEVELS`.
@@ -217,7 +217,7 @@ def _launch(a: Placement, b: Placement, sms: int) -> LaunchDiff:
 
 
 def _slots(a: Placement, b: Placement) -> Int32Array:
-    """The SM by the first trace, and the slot in either, of each warp placed in both."""
+    """Returns the SM by the first trace, and the slot in either, of each warp placed in both."""
     if a.warp_slots is None or b.warp_slots is None or a.warp_slots.shape != b.warp_slots.shape:
         raise ValueError("warp_slots: both traces need those of every block and warp")
     placed = (a.smid >= 0) & (b.smid >= 0)

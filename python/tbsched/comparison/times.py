@@ -145,7 +145,7 @@ def _times(trace: Trace) -> tuple[list[Int64Array], list[Int64Array]]:
 def _concurrent(
     starts: list[Int64Array], ends: list[Int64Array], tolerance: float
 ) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Whether launches overlapped, bool (launches, launches)."""
+    """Returns whether launches overlapped, bool (launches, launches)."""
     begin: Float64Array = np.array([x.min() for x in starts], np.float64)
     end: Float64Array = np.array([x.max() for x in ends], np.float64)
     overlap = np.minimum.outer(end, end) - np.maximum.outer(begin, begin)

@@ -114,7 +114,7 @@ class SequenceRefusedError(ValueError):
 
 
 def best_diff(trace: Trace, spec: DeviceSpec, policy: str | None = None) -> Diff:
-    """The comparison from the initial state that explains most of the trace.
+    """Returns the comparison from the initial state that explains most of the trace.
 
     Raises:
         SequenceRefusedError: the model refuses the sequence.
@@ -142,7 +142,7 @@ def as_it_raced(
     policy: str | None,
     state: InitialState,
 ) -> Trace:
-    """The prediction of an observed sequence, in which races end as they did there.
+    """Returns the prediction of an observed sequence, in which races end as they did there.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.
@@ -154,7 +154,7 @@ def as_it_raced(
 
 
 def races(prediction: Trace) -> bool:
-    """Whether blocks are predicted to find room while others leave."""
+    """Returns whether blocks are predicted to find room while others leave."""
     return any(p.final_smid is not None and np.any(p.smid != p.final_smid) for p in prediction)
 
 

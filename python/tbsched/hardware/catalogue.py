@@ -21,7 +21,7 @@ ATTACHED = "gpu"  # the name of the GPU here
 
 
 def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
-    """The device of that name, or the one that a file describes.
+    """Returns the device of that name, or the one that a file describes.
 
     A shipped name may carry an ablation: ``h200-no-warp-skip`` (see :func:`ablations`).
 
@@ -59,7 +59,7 @@ def device(name: str | os.PathLike[str] | DeviceSpec) -> DeviceSpec:
 
 
 def devices() -> tuple[str, ...]:
-    """The names of the shipped devices, without their ablations.
+    """Returns the names of the shipped devices, without their ablations.
 
     Example:
         >>> "h200" in tb.devices()
@@ -75,7 +75,7 @@ def device_titled(title: str, sms: int) -> DeviceSpec | None:
 
 
 def nearest(compute_capability: str, title: str, sms: int) -> DeviceSpec:
-    """The shipped device that is most like another one.
+    """Returns the shipped device that is most like another one.
 
     One of the same name and number of SMs, else one of the compute capability, else one of the
     next lower compute capability. Among several, one of a similar name and number of SMs.
@@ -96,7 +96,7 @@ def _number(compute_capability: str) -> int:
 
 
 def ablations() -> dict[str, str]:
-    """The shipped ablations: each name, and what it takes out of a device.
+    """Returns the shipped ablations: each name, and what it takes out of a device.
 
     A name with a hyphen before it is appended to a device's name.
 
@@ -119,7 +119,7 @@ def _names() -> list[str]:
 
 
 def unablated(spec: DeviceSpec) -> DeviceSpec:
-    """The shipped device that a shipped ablation was made of; any other device as it is."""
+    """Returns the shipped device that a shipped ablation was made of; any other device as it is."""
     for name in devices():
         for ablation in _ablation_rows():
             if spec.name == f"{name}-{ablation}" and spec == _shipped(spec.name):
@@ -128,7 +128,7 @@ def unablated(spec: DeviceSpec) -> DeviceSpec:
 
 
 def even_then_odd(sms: int) -> tuple[int, ...]:
-    """The SMs in the order that most GPUs prefer, as far as anyone knows."""
+    """Returns the SMs in the order that most GPUs prefer, as far as anyone knows."""
     return (*range(0, sms, 2), *range(1, sms, 2))
 
 
@@ -184,7 +184,7 @@ def _ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
 
 
 def ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
-    """The device without one mechanism, a name of :func:`ablations`."""
+    """Returns the device without one mechanism, a name of :func:`ablations`."""
     row = _ablation_rows()[ablation]
     changes = {key: row[key] for key in row if key not in ("summary", "shows_in")}
     switches = changes.pop("mechanisms", {})

@@ -26,7 +26,7 @@ _WARP = 32  # threads of a warp of every GPU of NVIDIA
 
 
 def assumed_values(capability: str, title: str, sms: int, known: Documented | None) -> Values:
-    """As on the nearest shipped device."""
+    """Returns the values of the nearest shipped device, as assumptions."""
     base = nearest(capability, title, sms)
     source = Provenance("assumed", f"as on {base.name}, the nearest shipped device")
     values = {field: (field.of(base), source) for field in FIELDS if field.section}
@@ -42,7 +42,7 @@ def assumed_values(capability: str, title: str, sms: int, known: Documented | No
 
 
 def documented_values(capability: str, known: Documented | None) -> Values:
-    """What NVIDIA documents for a compute capability."""
+    """Returns the values that NVIDIA documents for a compute capability."""
     if known is None:
         return {}
     source = f"documented for compute capability {capability}: {known.source}"
@@ -52,7 +52,7 @@ def documented_values(capability: str, known: Documented | None) -> Values:
 
 
 def said_values(said: Mapping[str, Any], known: Documented | None, source: str) -> Values:
-    """What a driver says; where documents say otherwise, it counts as measured."""
+    """Returns the driver's values; those that differ from documents count as measured."""
     limits = {} if known is None else known.limits
     return {
         FIELD[name]: (value, Provenance("vendor", source))
@@ -71,7 +71,7 @@ def known_engines(engines: int) -> int:
 
 
 def channels_of_one_engine(values: Values) -> Values:
-    """The channels of a copy engine that is the only one; empty if it is not.
+    """Returns the channels of a copy engine that is the only one; empty if it is not.
 
     The shipped devices have two, whose channels say nothing of it.
     """
@@ -81,7 +81,7 @@ def channels_of_one_engine(values: Values) -> Values:
 
 
 def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:
-    """The shipped device of a GPU's name, such as "NVIDIA H100 80GB HBM3", if there is one.
+    """Returns the shipped device of a GPU's name, such as "NVIDIA H100 80GB HBM3", if there is one.
 
     Args:
         name: as the profile has it; None: it has none.

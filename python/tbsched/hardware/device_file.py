@@ -29,7 +29,7 @@ _Value = tuple[Any, Provenance]
 def read(
     file: Traversable, named: Callable[[str], DeviceSpec], seen: tuple[str, ...] = ()
 ) -> DeviceSpec:
-    """The device that a file describes.
+    """Returns the device that a file describes.
 
     Args:
         file: its name without ``.toml`` is the device's.
@@ -54,7 +54,7 @@ def read(
 
 
 def _load(file: Traversable) -> dict[str, Any]:
-    """The TOML of a file, as it stands."""
+    """Returns the TOML of a file, as it stands."""
     try:
         held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
     except FileNotFoundError:
@@ -86,7 +86,7 @@ def _parent(
 
 
 def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Value]:
-    """What the file itself says."""
+    """Returns the values that the file itself sets."""
     found: dict[Field, _Value] = {}
     for section, rows in sections.items():
         if not isinstance(rows, dict) or section not in _SECTIONS:

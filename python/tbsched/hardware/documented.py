@@ -33,7 +33,7 @@ def documented(compute_capability: str) -> Documented | None:
 
 
 def compute_capabilities() -> tuple[str, ...]:
-    """Those of which something is documented, ascending."""
+    """Returns the compute capabilities with documented values, ascending."""
     return tuple(_table())
 
 

@@ -52,7 +52,7 @@ def _identifier(name: str) -> str:
 
 
 def _string(text: str) -> str:
-    """A C++ literal; octal escapes end after three digits, whatever follows."""
+    """Returns a C++ literal; octal escapes end after three digits, whatever follows."""
     quoted = (
         chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}"
         for byte in text.encode("utf-8", "replace")

@@ -51,7 +51,7 @@ class Field(NamedTuple):
             raise TypeError(f"{label}: {needed} is needed, got {shown(value)}")
 
     def read(self, where: str, value: object) -> Any:
-        """The value that a device file gives as ``value``.
+        """Returns the value that a device file gives as ``value``.
 
         Raises:
             ValueError: it has another type; the message begins with `where`.
@@ -68,7 +68,7 @@ class Type(NamedTuple):
 
 
 def string(where: str, value: object) -> str:
-    """The value, which must be a string."""
+    """Returns the value, which must be a string."""
     if not isinstance(value, str):
         raise ValueError(f"{where}: a string is needed, got {shown(value)}")
     return value

@@ -77,7 +77,7 @@ class DeviceSpec(Shown, DeviceFields):
         return tuple(found.get(tpc, -1) for tpc in range(self.tpcs))
 
     def initial_states(self, policy: str | None = None) -> tuple[InitialState, ...]:
-        """The latent states that this GPU can be in when idle; the first is the default.
+        """Returns the latent states that this GPU can be in when idle; the first is the default.
 
         Args:
             policy: the row of the policy table that enumerates them; None is the device's own.

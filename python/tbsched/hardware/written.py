@@ -61,7 +61,7 @@ def device_toml(
 
 
 def _alone(origin: Provenance) -> Provenance:
-    """The source of a value in a file that inherits nothing."""
+    """Returns the source of a value in a file that inherits nothing."""
     if origin.kind != INHERITED:
         return origin
     return Provenance("assumed", f"as on {origin.source}")
@@ -84,7 +84,7 @@ def _text(words: str) -> str:
 
 
 def _as_ranges(numbers: tuple[int, ...]) -> list[list[int]]:
-    """As [start, stop, step], as few as going from left to right finds."""
+    """Splits numbers greedily, from left to right, into ranges [start, stop, step]."""
     rows: list[list[int]] = []
     position = 0
     while position < len(numbers):

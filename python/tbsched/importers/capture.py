@@ -60,7 +60,7 @@ class _Work(NamedTuple):
 
 
 def takes(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Returns whether a file that begins so is one."""
     return head.startswith(_KEY)
 
 
@@ -336,7 +336,7 @@ class _Captured:
                 del calls[number]
 
     def _with_graphs(self, records: list[Record]) -> list[Record]:
-        """The same, where launches of graphs have what their own lines tell."""
+        """Returns the records, with nodes and edges added to launches of graphs."""
         nodes: dict[int, list[int]] = {}
         for each in records:
             if isinstance(each, Kernel | Transfer) and each.graph is not None:
@@ -420,7 +420,7 @@ _SOURCES = {
 
 
 def _ran(line: _Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
-    """The first fields of :class:`_Work`."""
+    """Returns the first fields of :class:`_Work`."""
     call, context, number = _PLACE_OF(line)
     start, end = _times(line)
     channel, node, graph = (_optional(line, field) for field in ("channel", "node", "graph"))

@@ -14,7 +14,7 @@ _LAUNCH = b'{"ran":'
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a capture is at the path, packed or not."""
+    """Returns whether a capture is at the path, packed or not."""
     return path.is_file() and takes(head_of(path))
 
 
@@ -41,11 +41,11 @@ def place_for(path: Path) -> Path:
 
 
 def launches_of(path: Path) -> int:
-    """How many launches a capture has that is not packed."""
+    """Returns how many launches a capture has that is not packed."""
     with storage.opened(path) as file:
         return sum(line.startswith(_LAUNCH) for line in file)
 
 
 def is_free(path: Path) -> bool:
-    """Whether a capture may come to the path: there is nothing, or a capture."""
+    """Returns whether a capture may come to the path: there is nothing, or a capture."""
     return not os.path.lexists(path) or is_capture(path)

@@ -9,12 +9,12 @@ from tbsched.program.sequence import Sequence
 
 
 def is_event_list(place: Path) -> bool:
-    """Any file that is nothing else."""
+    """Returns True: this format is the last one that is tried."""
     return not storage.is_folder(place)
 
 
 def read_event_list(place: Path) -> list[Sequence]:
-    """The one sequence of the file.
+    """Returns the one sequence of the file.
 
     Raises:
         ValueError, TypeError: not JSON, or not a list of events.

@@ -21,7 +21,7 @@ _LONGEST_NS = 2**60
 
 
 def takes(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Returns whether a file that begins so is one."""
     return head.lstrip().startswith(b"{") and b'"scenario_name"' in head
 
 
@@ -57,7 +57,7 @@ def _content(log: Path) -> dict[str, Any]:
 
 
 def _records(log: dict[str, Any], number: int) -> list[Record]:
-    """The kernels of a log, and when the host waited for them."""
+    """Returns the kernels of a log, and when the host waited for them."""
     found: list[Record] = []
     for place, entry in enumerate(log["times"]):
         if not isinstance(entry, dict) or "block_times" not in entry:
@@ -107,7 +107,7 @@ def _whole(entry: dict[str, Any], name: str, low: int) -> int:
 
 
 def _times(entry: dict[str, Any], name: str) -> list[int]:
-    """A list of seconds as nanoseconds."""
+    """Returns a list of seconds as nanoseconds."""
     given = entry.get(name)
     if not isinstance(given, list):
         raise ValueError(f"{name}: a list of seconds is needed, got {shown(given)}")

@@ -25,7 +25,7 @@ class _Foreign:
     has: tuple[bytes, ...] = ()
 
     def fits(self, name: str, head: bytes) -> bool:
-        """Whether a file is of this kind."""
+        """Returns whether a file is of this kind."""
         return (
             name.endswith(self.names)
             or head.startswith(self.begins)

@@ -65,7 +65,7 @@ _LARGEST = 2**63 - 1
 
 
 def takes(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Returns whether a file that begins so is one."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text.startswith(b"["):
         return b'"ph"' in text
@@ -223,7 +223,7 @@ class _Reader:
 
 
 def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:
-    """The graph and the node; 0 is none."""
+    """Returns the graph and the node; 0 is none."""
     return _optional(args, "graph id") or None, _optional(args, "graph node id") or None
 
 
@@ -285,7 +285,7 @@ def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
 
 
 def _first_ns(place: Path) -> int:
-    """When the first work on the GPU starts."""
+    """Returns when the first work on the GPU starts."""
     starts = (
         _nanoseconds(event, "ts", -_LONGEST)
         for event in _events(place, [])
@@ -297,7 +297,7 @@ def _first_ns(place: Path) -> int:
 
 
 def _events(place: Path, devices: list[Any]) -> Iterator[object]:
-    """The events of a trace one by one; fills ``devices``.
+    """Yields the events of a trace one by one; fills ``devices``.
 
     Raises:
         ValueError: not JSON, or it ends early.

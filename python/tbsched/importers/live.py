@@ -69,7 +69,7 @@ class capture:  # noqa: N801 - used as a function
 
     @property
     def program(self) -> Program:
-        """What was captured.
+        """Returns the captured program.
 
         Raises:
             ValueError: the capture is not over, or no kernel ran in it.

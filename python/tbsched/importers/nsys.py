@@ -123,7 +123,7 @@ _SOURCES = {
 
 
 def takes(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Returns whether a file that begins so is one."""
     return head.startswith(_MAGIC)
 
 
@@ -220,7 +220,7 @@ class _Export:
         return {k: v for k, v in _SOURCES.items() if k != "carveout" or has_carveout}
 
     def _chosen_process(self) -> int | None:
-        """The process with the most kernels, or else the most other work."""
+        """Returns the process with the most kernels, or else the most other work."""
         counts: Counter[int] = Counter()
         for table in _WORK:
             rows = self._tables.rows(table, ("globalPid",))
@@ -344,7 +344,7 @@ class _Export:
         )  # fmt: skip
 
     def _place(self, process: int | None) -> int:
-        """0: the process that is predicted; what is of nobody knows whom is taken as its own."""
+        """Returns the index of a process; 0: the predicted one, also for unknown processes."""
         if process is None or self._process is None:
             return 0
         return self._places.setdefault(process, len(self._places))
@@ -391,7 +391,7 @@ def _somebody(name: str, value: object) -> int | None:
 
 
 def _three(name: str, values: Row) -> tuple[int, int, int] | None:
-    """A size in three directions; None: the file does not say it."""
+    """Returns a size in three directions; None: the file does not say it."""
     if None in values:
         return None
     x, y, z = (whole(f"{name}{axis}", value) for axis, value in zip("XYZ", values, strict=True))

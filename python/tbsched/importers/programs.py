@@ -68,7 +68,7 @@ FORMATS = (
 
 
 def is_profile(place: Path) -> bool:
-    """Whether a file, or a folder, is one that a profiler wrote, by looking at it."""
+    """Returns whether a file, or a folder, is one that a profiler wrote, by looking at it."""
     known = _known_format(place)
     if known is None:
         return foreign.advice(place.name, head_of(place)) is not None
@@ -171,7 +171,7 @@ def _described(spec: DeviceSpec, name: str | None) -> str:
 
 
 def _accounted(found: Recording, activity: Activity, why: str) -> Program:
-    """A program that is only accounted for, with the sentence that says why."""
+    """Returns a program that is only accounted for, with the sentence that says why."""
     return Program(
         Sequence(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=found.device,
         sms=found.sms, format=found.format, gpu=found.gpu,
@@ -196,7 +196,7 @@ def fitted(program: Program, spec: DeviceSpec) -> Program:
 
 
 def _format_of(place: Path) -> Format:
-    """The format of a file.
+    """Returns the format of a file.
 
     Raises:
         FileNotFoundError: no such file.

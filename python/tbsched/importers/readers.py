@@ -39,7 +39,7 @@ READERS = (
 
 
 def read_sequences(place: Path) -> list[Sequence]:
-    """The sequences of a file of any known format.
+    """Returns the sequences of a file of any known format.
 
     Raises:
         ValueError, TypeError: no reader takes it, or not what its format says.

@@ -22,12 +22,12 @@ NAME = "trace of tbsched"
 
 
 def takes(head: bytes) -> bool:
-    """Whether a file that begins so is one."""
+    """Returns whether a file that begins so is one."""
     return b'"tbsched_trace"' in head.partition(b"\n")[0]
 
 
 def read(place: Path, selection: Selection) -> Program:
-    """The program of the one trace of a file.
+    """Returns the program of the one trace of a file.
 
     Raises:
         FileNotFoundError: no such file.
@@ -99,7 +99,7 @@ def _gaps_of_issue(trace: Trace) -> tuple[tuple[float, ...], str]:
 
 
 def _measured(trace: Trace) -> StructuredArray:
-    """As ``MEASURED``; calls have a clock of their own, so they are not in it."""
+    """Returns the rows of ``MEASURED``, without calls, as these have a clock of their own."""
     launches = trace.sequence.launches
     found = np.empty(len(trace), MEASURED)
     found["name"] = [launch.name or "" for launch in launches]

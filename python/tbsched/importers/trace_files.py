@@ -10,7 +10,7 @@ from tbsched.traces.files import is_trace_file, load_traces
 
 
 def holds_traces(place: Path) -> bool:
-    """A trace file, or a folder of them."""
+    """Returns whether a file is a trace file, or a folder of them."""
     return storage.is_folder(place) or is_trace_file(place)
 
 

@@ -33,7 +33,7 @@ def library() -> Path:
 
 
 def injected(environment: Mapping[str, str], output: Path) -> dict[str, str]:
-    """The environment of a program that is to be captured into a file.
+    """Returns the environment of a program that is to be captured into a file.
 
     Raises:
         ImportError: as :func:`library`.

@@ -28,7 +28,7 @@ def launch_of(
     shared_memory: int = 0,
     **fields: Any,
 ) -> Launch:
-    """A launch of a compiled kernel, with the registers and memory that it uses.
+    """Returns a launch of a compiled kernel, with the registers and memory that it uses.
 
     Args:
         kernel: a ``RawKernel`` of CuPy or a function of its ``RawModule``; a function of Numba's

@@ -183,7 +183,7 @@ def _all_of(
     groups: Iterable[GroupsAsked] | None,
     issue_times: Iterable[TimesAsked] | None,
 ) -> Iterator[tuple[Sequence, GroupsAsked, TimesAsked]]:
-    """What belongs together; of what is not given there is None for each sequence."""
+    """Yields each sequence with its groups and issue times; None where these are not given."""
     if groups is None and issue_times is None:
         return ((sequence, None, None) for sequence in sequences)
     if issue_times is None:
@@ -208,7 +208,7 @@ def _limit(limit: float) -> float:
 
 
 def _groups(sequence: Sequence, given: GroupsAsked) -> Groups:
-    """The groups, checked: of launches that stay, each in one group at most."""
+    """Returns the groups, checked: of launches that stay, each in one group at most."""
     if not isinstance(sequence, Sequence):
         raise TypeError(f"meet: a Sequence is needed, got {shown(sequence)}")
     released = {event.launch for event in sequence if isinstance(event, Release)}
@@ -246,7 +246,7 @@ def _takes_steps(launch: Launch) -> bool:
 
 
 def _times(sequence: Sequence, given: TimesAsked) -> tuple[float, ...]:
-    """When each launch is called; empty: as soon as possible."""
+    """Returns when each launch is called; empty: as soon as possible."""
     if given is None:
         return ()
     times = tuple(

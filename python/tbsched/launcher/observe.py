@@ -43,7 +43,7 @@ _opened: dict[tuple[int, int], Gpu] = {}
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a GPU runs.
+    """A sequence for the GPU, with groups and times.
 
     Attributes:
         sequence: of launches.
@@ -145,10 +145,10 @@ class Gpu:
         deadline: float | None,
         settle: float,
     ) -> Generator[tuple[Asked, Outcome, tuple[bool, ...]], None, None]:
-        """As :func:`observe_many`, of sequences with groups of launches whose blocks meet.
+        """Runs like :func:`observe_many`, with groups of launches whose blocks meet.
 
         Yields:
-            What was asked, what came of it, and which of the groups have met.
+            The request, its outcome, and which of the groups have met.
         """
         batch = self._gpu.batch(warp_slots=warp_slots, settle=settle)
         running: deque[Asked] = deque()
@@ -179,7 +179,7 @@ class Gpu:
         settle: float = SETTLE,
         any_state: bool = False,
     ) -> Generator[list[Smids], None, None]:
-        """As :func:`observe_many`, of tables of events.
+        """Runs like :func:`observe_many`, for tables of events.
 
         Args:
             tables: taken at most three ahead of what has been yielded.
@@ -428,7 +428,7 @@ def observe_many(
 
 
 def opened(gpu: int) -> Gpu:
-    """A GPU that this process keeps open."""
+    """Returns a GPU that this process keeps open."""
     key = (os.getpid(), gpu)
     with _locks[gpu]:
         found = _opened.get(key)

@@ -66,7 +66,7 @@ def queried(gpu: int = 0) -> Queried:
 
 
 def gpus() -> int:
-    """How many GPUs CUDA shows to this process.
+    """Returns how many GPUs CUDA shows to this process.
 
     Raises:
         NoGpuError: no usable one; the message says what was looked for.
@@ -83,7 +83,7 @@ def check_index(gpu: int) -> None:
 
 
 def import_launcher() -> ModuleType:
-    """The launcher, which is not built where there is no CUDA toolkit.
+    """Returns the launcher, which is not built where there is no CUDA toolkit.
 
     Raises:
         NoGpuError: it was not built.

@@ -41,7 +41,7 @@ class Calls(NamedTuple):
 
 
 def launch_times(seq: Sequence, calls: Calls) -> list[int]:
-    """The time of each launch, in ns, if one thread calls and never waits."""
+    """Returns the time of each launch, in ns, if one thread calls and never waits."""
     if calls.issue_ns is not None:
         return calls.issue_ns
     events = [event for event in seq if event.launches]
@@ -110,7 +110,7 @@ def calls_of(
     issue_times: Iterable[float] | None,
     host: float | Iterable[float] | None,
 ) -> Calls:
-    """When the calls of a sequence are made.
+    """Returns when the calls of a sequence are made.
 
     Raises:
         TypeError, ValueError: for a held sequence, of the wrong number, or more than one of them.
@@ -148,7 +148,7 @@ def _times(seq: Sequence, issue_times: Iterable[float]) -> list[int]:
 
 
 def _ascend(seq: Sequence, times: list[float]) -> bool:
-    """In each host thread by itself."""
+    """Returns whether the times ascend within each host thread."""
     if all(a <= b for a, b in itertools.pairwise(times)):
         return True
     of_host: dict[int, list[float]] = {}

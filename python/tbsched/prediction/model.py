@@ -35,7 +35,7 @@ def prepared(
 
 
 def policy_of(spec: DeviceSpec, policy: str | None) -> str:
-    """The policy; None is the device's own.
+    """Returns the policy; None is the device's own.
 
     Raises:
         TypeError: no name.
@@ -48,7 +48,7 @@ def policy_of(spec: DeviceSpec, policy: str | None) -> str:
 
 
 def known_state(spec: DeviceSpec, policy: str, state: InitialState) -> _core.InitialState:
-    """The core's own of a latent state.
+    """Returns the core's own of a latent state.
 
     Raises:
         TypeError, ValueError: no state, or none of the device's with this policy.

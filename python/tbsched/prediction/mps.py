@@ -15,14 +15,14 @@ from tbsched.program.arrays import Int32Array
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Sequence
 from tbsched.traces.trace import Trace
 
-# What names a stream or a CUDA event, which no other process has.
+# Fields that name a stream or a CUDA event, which are private to a process.
 _NAMES = ("stream", "event", "completion_event")
 
 
 def run_as_one(
     programs: tuple[Sequence, ...], issue_ns: list[list[int]], run: Run
 ) -> tuple[Trace, ...]:
-    """The traces of processes that share the SMs, with physical SM numbers.
+    """Returns the traces of processes that share the SMs, with physical SM numbers.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; a launch in the legacy stream.
@@ -55,7 +55,7 @@ def run_as_one(
 
 
 def as_seen(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Trace, ...]:
-    """The traces with the SM numbers that each process itself reads.
+    """Returns the traces with the SM numbers that each process itself reads.
 
     A process numbers the TPCs as it comes to use them; those that a launch begins to use at once,
     GPC by GPC. It begins anew whenever none of its blocks is on the GPU. Measured: traces
@@ -66,7 +66,7 @@ def as_seen(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Trace, ...]:
 
 
 def _timed_events(program: Sequence, issue_ns: list[int]) -> Iterable[tuple[Event, int]]:
-    """What issues no launch is issued with the launch before, or else with the first, or at 0."""
+    """Yields events with times; one without launches has the time of the last launch before it."""
     seen, last_ns = 0, issue_ns[0] if issue_ns else 0
     for event in program:
         yield event, issue_ns[seen] if event.launches else last_ns

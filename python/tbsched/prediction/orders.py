@@ -44,7 +44,7 @@ class OrdersOfEvents:
     def shortest(
         self, orders: Iterable[tuple[int, ...]], limit_ns: int = FOREVER_NS
     ) -> tuple[tuple[int, ...], int] | None:
-        """The first order of the shortest makespan, and that in nanoseconds.
+        """Returns the first order of the shortest makespan, and that in nanoseconds.
 
         Each order is the numbers of all events. None: no makespan is less than ``limit_ns``.
         """

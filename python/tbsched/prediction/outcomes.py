@@ -40,7 +40,7 @@ class Outcome:
     variants: int
 
     def includes(self, trace: Trace) -> bool:
-        """Whether a trace of the same sequence came out like this, on whichever SMs.
+        """Returns whether a trace of the same sequence came out like this, on whichever SMs.
 
         Args:
             trace: where the blocks went, predicted or observed.

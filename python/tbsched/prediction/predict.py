@@ -59,7 +59,7 @@ class Policy:
 
 
 def policies() -> tuple[Policy, ...]:
-    """The policy table: what :func:`predict` takes as ``policy``, the weakest first.
+    """Returns the policy table: what :func:`predict` takes as ``policy``, the weakest first.
 
     Example:
         >>> [row.name for row in tb.policies()]
@@ -69,7 +69,7 @@ def policies() -> tuple[Policy, ...]:
 
 
 def launch_orders() -> tuple[Policy, ...]:
-    """The orders in which waiting launches are considered: ``DeviceSpec.launch_order``.
+    """Returns the orders in which waiting launches are considered: ``DeviceSpec.launch_order``.
 
     Example:
         >>> [row.name for row in tb.launch_orders()]
@@ -294,7 +294,7 @@ def _predict_called(
     issue_times: Iterable[float],
     of: tuple[DeviceSpec, str | None, InitialState | None],
 ) -> Trace:
-    """The prediction of a sequence that was called as the observation's."""
+    """Returns the prediction of a sequence that was called as the observation's."""
     run = Run(*of, 0.0, False)
     return run.predicted(seq, run.events(seq), recorded_calls(observation, list(issue_times)))
 
@@ -322,7 +322,7 @@ def check_blocks(seq: Sequence) -> None:
 
 
 class Run:
-    """What the predictions of one call have in common, checked."""
+    """Checked arguments that the predictions of one call share."""
 
     def __init__(
         self,
@@ -346,7 +346,7 @@ class Run:
             self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
-        """The sequence for the core, if the device takes it."""
+        """Returns the sequence for the core, if the device takes it."""
         self.device.check(seq)
         check_blocks(seq)
         if self._warp_slots:
@@ -364,7 +364,7 @@ class Run:
         issue_times: Iterable[float] | None,
         host: float | Iterable[float] | None = None,
     ) -> Calls:
-        """When the host makes the calls of a sequence."""
+        """Returns when the host makes the calls of a sequence."""
         return calls_of(seq, self._interval, issue_times, host)
 
     def _check_slots(self, seq: Sequence) -> None:
@@ -383,7 +383,7 @@ class Run:
         calls: Calls,
         neighbours: Neighbours | None = None,
     ) -> Trace:
-        """The prediction of one sequence, which has been checked."""
+        """Returns the prediction of one sequence, which has been checked."""
         rows: Any
         if seq.timed:
             rows = _core.predict_timeline(self.model, events, self.state, *calls, [], neighbours)
@@ -425,7 +425,7 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 def _capacities(
     spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
 ) -> tuple[Room, ...]:
-    """What each SM had room for, of a prediction that may have been made in another process."""
+    """Returns the room on each SM, also of predictions made in another process."""
     model, _, core_states = prepared(spec, policy)
     found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
     return tuple(Room(blocks, limiter) for blocks, limiter in found)
@@ -475,7 +475,7 @@ def _wait_rows(
     end_ns: Int64Array,
     cause: Int32Array,
 ) -> StructuredArray:
-    """The core's waits with causes as words."""
+    """Returns the core's waits with causes as words."""
     found = np.empty(
         len(launch),
         [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),

@@ -149,7 +149,7 @@ def _checked(
     issue_times: Iterable[Iterable[float]] | None,
     host: float | Iterable[float | Iterable[float]] | None,
 ) -> tuple[list[_core.Sequence], list[Calls]]:
-    """The programs for the core, and when their hosts call."""
+    """Returns the programs for the core, and when their hosts call."""
     times = _rows("issue_times", issue_times, len(programs))
     one_for_all = isinstance(host, int | float)
     gaps = [host] * len(programs) if one_for_all else _rows("host", host, len(programs))

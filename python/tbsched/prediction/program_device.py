@@ -22,7 +22,7 @@ def own_device(program: Program) -> DeviceSpec | None:
 def device_of(
     program: Program, device: str | os.PathLike[str] | DeviceSpec | None = None
 ) -> DeviceSpec:
-    """The device, with as many hardware queues as the profile says that the process had.
+    """Returns the device, with as many hardware queues as the profile says that the process had.
 
     Kernels of a program write to the memory of the GPU, and not to the host's, as those of
     ``tb.observe`` do.

@@ -80,7 +80,7 @@ def with_own_transfer_times(sequence: Sequence) -> Sequence:
 
 
 def until_first_end(observation: Trace) -> Trace:
-    """The launches that were placed before any block ended, as a held sequence."""
+    """Returns the launches that were placed before any block ended, as a held sequence."""
     end = min([int(p.end_ns.min()) for p in observation if p.end_ns is not None], default=0)
     begins = _first_starts(observation)
     launches, placements = [], []
@@ -106,7 +106,7 @@ def held(launch: Launch) -> Launch:
 
 
 def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[float] | None:
-    """When the driver handed each launch on, in seconds: within its call or soon after.
+    """Returns when the driver handed each launch on, in seconds: within its call or soon after.
 
     The host notes when it makes a call. The driver hands the launch on some microseconds later, and
     the roots of a graph one after the other. When it did so shows in the time at which a launch
@@ -141,7 +141,7 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
 
 
 def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
-    """The calls of a recording, of which launches are issued at these seconds.
+    """Returns the calls of a recording, of which launches are issued at these seconds.
 
     Of the other events it takes the times of their calls, if the recording has them.
     """
@@ -185,7 +185,7 @@ def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int
 
 
 def _before_returns(observation: Trace, issued: Int64Array, spec: DeviceSpec) -> Int64Array:
-    """When launches were issued, by when their calls returned, and not after they started.
+    """Returns when launches were issued, by when their calls returned, and not after they started.
 
     Where kernels are loaded, no launch may have started soon enough to tell the clocks apart.
     """

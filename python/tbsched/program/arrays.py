@@ -24,7 +24,7 @@ def read_only(array: AnyArray) -> AnyArray:
 
 
 def numbered_blocks(sizes: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """The launch and the number of each block, int64 (blocks,) each, by launch and number.
+    """Returns the launch and the number of each block, int64 (blocks,) each, by launch and number.
 
     Args:
         sizes: int64 (launches,), the blocks of each launch.
@@ -34,7 +34,7 @@ def numbered_blocks(sizes: Int64Array) -> tuple[Int64Array, Int64Array]:
 
 
 def objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
-    """An array of any values, object (values,)."""
+    """Returns an array of any values, object (values,)."""
     listed = list(values)
     found = np.empty(len(listed), np.object_)
     found[:] = listed

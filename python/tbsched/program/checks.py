@@ -13,7 +13,7 @@ Value = TypeVar("Value")
 
 
 def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
-    """A whole number within ``low..high`` as a plain int.
+    """Returns a whole number within ``low..high`` as a plain int.
 
     Raises:
         TypeError, ValueError: naming ``owner.field``.
@@ -47,7 +47,7 @@ def seconds(owner: str, field: str, value: object) -> float:
 def known_fields(
     where: str, given: object, known: Collection[str], needed: Iterable[str]
 ) -> dict[str, Any]:
-    """The fields of an object of a file.
+    """Returns the fields of an object of a file.
 
     Raises:
         TypeError, ValueError: no object; one without a field that is needed, or with another.
@@ -67,7 +67,7 @@ def known_fields(
 
 
 def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
-    """The value, which is of a class.
+    """Returns the value, which is of a class.
 
     Raises:
         TypeError: naming ``owner.field``.
@@ -79,7 +79,7 @@ def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
 
 
 def flag(owner: str, field: str, value: object) -> bool:
-    """True or False.
+    """Checks that a value is True or False, and returns it.
 
     Raises:
         TypeError: naming ``owner.field``.
@@ -90,7 +90,7 @@ def flag(owner: str, field: str, value: object) -> bool:
 
 
 def items(owner: str, field: str, value: Iterable[Value]) -> Iterable[Value]:
-    """What can be gone through, but for text and mappings.
+    """Checks that a value is iterable, and neither text nor a mapping.
 
     Raises:
         TypeError: naming ``owner.field``.

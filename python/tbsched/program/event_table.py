@@ -76,6 +76,6 @@ class EventTable:
         )
 
     def part(self, begin: int, end: int) -> EventTable:
-        """The sequences from number ``begin`` up to ``end``."""
+        """Returns the sequences from number ``begin`` up to ``end``."""
         bounds = self.bounds[begin : end + 1]
         return EventTable(self.cells[bounds[0] : bounds[-1]], bounds - bounds[0], self.partitions)

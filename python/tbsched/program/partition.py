@@ -113,7 +113,7 @@ def partition_to_data(partition: Partition) -> dict[str, Any]:
 
 
 def partition_from_data(where: str, given: object) -> Partition:
-    """The inverse of :func:`partition_to_data`; ``where`` is for messages of errors."""
+    """Returns the inverse of :func:`partition_to_data`; ``where`` is for messages of errors."""
     values = known_fields(where, given, ("sms", "split", "group"), ("sms",))
     if values.get("split") is not None:
         split = known_fields(f"{where}.split", values["split"], _SPLIT_FIELDS, ("min_sms",))

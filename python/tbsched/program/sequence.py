@@ -146,7 +146,7 @@ class Sequence(Shown):
         return self.to_source() if len(self) <= _REPR_EVENTS else Shown.__repr__(self)
 
     def to_source(self) -> str:
-        """The Python expression that makes it, a line per event.
+        """Returns the Python expression that makes it, a line per event.
 
         Example:
             >>> print(tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)]).to_source())
@@ -171,7 +171,7 @@ class Sequence(Shown):
 
     @classmethod
     def from_json(cls, text: str | bytes) -> Sequence:
-        """The sequence that :meth:`to_json` wrote.
+        """Returns the sequence that :meth:`to_json` wrote.
 
         Raises:
             ValueError, TypeError: not JSON, or not a list of events; the message names the field.
@@ -191,7 +191,7 @@ class Sequence(Shown):
 
 
 def _is_timed(events: tuple[Event, ...]) -> bool:
-    """Whether an event among them needs launches with durations."""
+    """Returns whether an event among them needs launches with durations."""
     timed = False
     for position, event in enumerate(events):
         match event:
@@ -215,7 +215,7 @@ def _not_an_event(position: int, event: Never) -> TypeError:
 
 
 def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
-    """The launches, once each event may be where it is."""
+    """Returns the launches, once each event may be where it is."""
     launches: list[Launch] = []
     released: set[int] = set()
     kinds = _KindsOfStreams()
@@ -289,7 +289,7 @@ def _what(event: _InStream) -> str:
 
 
 def _partition_of(event: Launch | GraphLaunch) -> Partition | None:
-    """The one of its stream; a graph is launched in a stream of the whole GPU."""
+    """Returns the one of its stream; a graph is launched in a stream of the whole GPU."""
     return event.partition if isinstance(event, Launch) else None
 
 
@@ -304,7 +304,7 @@ def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) 
 
 
 def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
-    """The sequence with other launches in the place of its own, in their order.
+    """Returns the sequence with other launches in the place of its own, in their order.
 
     Raises:
         ValueError: not as many.
@@ -345,12 +345,12 @@ def with_durations(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
 
 
 def events_to_data(sequence: Sequence) -> list[dict[str, Any]]:
-    """The events as plain lists and dicts, fields at their default left out."""
+    """Returns the events as plain lists and dicts, fields at their default left out."""
     return [event_to_data(event) for event in sequence]
 
 
 def events_from_data(data: object) -> Sequence:
-    """The inverse of :func:`events_to_data`.
+    """Returns the inverse of :func:`events_to_data`.
 
     Raises:
         TypeError, ValueError: naming the event and the field.

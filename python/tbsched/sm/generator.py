@@ -90,7 +90,7 @@ _LIMITS = {
 
 
 def synthetic(knobs: Knobs) -> Workload:
-    """The workload that knobs describe. The same knobs give the same workload.
+    """Returns the workload that knobs describe. The same knobs give the same workload.
 
     Args:
         knobs: what it is like.
@@ -139,7 +139,7 @@ def _spread(load: Int64Array, percent: int) -> Any:
 
 
 def _tile_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Array) -> Int64Array:
-    """The nth line that each warp reads of its block's tile, (warps, *nth)."""
+    """Returns the nth line that each warp reads of its block's tile, (warps, *nth)."""
     across = max(1, 2048 // knobs.blocks_per_row // _LINE)  # lines of a tile's row
     pitch = -(-knobs.blocks * across // 256) * 256  # lines of the matrix's row: whole DRAM rows
     columns = pitch // across
@@ -152,7 +152,7 @@ def _tile_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Arr
 
 
 def _order(knobs: Knobs) -> Int64Array:
-    """The tile of each block."""
+    """Returns the tile of each block."""
     random = np.random.RandomState(_SEED)  # whose numbers are the same in every version
     tiles = np.arange(knobs.blocks)
     moved = random.permutation(knobs.blocks)[: knobs.blocks * (100 - knobs.consecutive) // 100]
@@ -161,7 +161,7 @@ def _order(knobs: Knobs) -> Int64Array:
 
 
 def _reused_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Array) -> Int64Array:
-    """The nth line that each warp reads of its block's own bytes, (warps, *nth)."""
+    """Returns the nth line that each warp reads of its block's own bytes, (warps, *nth)."""
     part = max(1, knobs.reuse_bytes // _LINE // knobs.warps_per_block)
     sweep, place = np.divmod(nth[None], part)
     whose = (warp[:, None, None] + sweep) % knobs.warps_per_block
@@ -176,7 +176,7 @@ def _rows() -> dict[str, dict[str, Any]]:
 
 
 def presets() -> tuple[str, ...]:
-    """The names of the presets: the memory-intensive applications of OWL (ASPLOS 2013).
+    """Returns the names of the presets: the memory-intensive applications of OWL (ASPLOS 2013).
 
     Example:
         >>> len(tb.sm.presets())

@@ -30,7 +30,7 @@ _COMMANDS = np.dtype(
 
 
 def commands_of(columns: tuple[Any, ...]) -> StructuredArray:
-    """The columns of commands as one array."""
+    """Returns the columns of commands as one array."""
     found = np.empty(len(columns[0]), _COMMANDS)
     for name, column in zip(_COMMANDS.names or (), columns, strict=True):
         found[name] = column

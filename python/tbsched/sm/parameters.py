@@ -72,7 +72,7 @@ class Config:
         return _config, (self.name, dict(self.values), dict(self.provenance))
 
     def changed(self, **values: int) -> Config:
-        """The same with other values, which its name tells.
+        """Returns the configuration with other values, which its name lists.
 
         Args:
             values: by parameter.
@@ -99,7 +99,7 @@ def _config(name: str, values: dict[str, int], provenance: dict[str, Provenance]
 
 
 def config(name: str | os.PathLike[str] | Config) -> Config:
-    """A simulated GPU by name, or from a file.
+    """Returns a simulated GPU by name, or from a file.
 
     Args:
         name: a shipped name (:func:`configs`), the path of a ``.toml`` file, or a config, which is
@@ -124,7 +124,7 @@ def config(name: str | os.PathLike[str] | Config) -> Config:
 
 
 def configs() -> tuple[str, ...]:
-    """The names of the shipped configs.
+    """Returns the names of the shipped configs.
 
     Example:
         >>> tb.sm.configs()

@@ -156,7 +156,7 @@ class Simulations(Shown):
         return self.rows[number]
 
     def speedup(self, number: int) -> float:
-        """The IPC of a run over that of the first run of the same workload and config.
+        """Returns the IPC of a run over that of the first run of the same workload and config.
 
         Args:
             number: of the run.

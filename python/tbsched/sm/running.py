@@ -37,7 +37,7 @@ class Scheduler(Protocol):
     """
 
     def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
-        """The warp that issues now.
+        """Returns the warp that issues now.
 
         Bit ``w`` of each set stands for warp ``w`` of the core.
 
@@ -70,7 +70,7 @@ class SchedulerRow(NamedTuple):
 
 
 def schedulers() -> tuple[SchedulerRow, ...]:
-    """The warp schedulers that are shipped.
+    """Returns the warp schedulers that are shipped.
 
     Example:
         >>> [row.name for row in tb.sm.schedulers()][-3:]

@@ -114,7 +114,7 @@ def compared_part(extra: Extra) -> Mapping[str, Any] | None:
 
 
 def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys of a record that has no run, only what a part of a campaign counted."""
+    """Returns the keys of a record that has no run, only what a part of a campaign counted."""
     return {_COMPARED: dict(part)}
 
 
@@ -167,7 +167,7 @@ def _is_times(given: object) -> bool:
 
 
 def issued(times_ns: list[int]) -> dict[str, Any]:
-    """When the host made each launch call, nanoseconds from the first."""
+    """Returns when the host made each launch call, nanoseconds from the first."""
     return {_ISSUED_NS: times_ns}
 
 

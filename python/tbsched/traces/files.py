@@ -139,12 +139,12 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
 
 
 def is_trace_file(path: Path) -> bool:
-    """Whether the file's name says that it holds traces."""
+    """Returns whether the file's name says that it holds traces."""
     return path.name.endswith((".jsonl", ".jsonl.xz", ".jsonl.gz"))
 
 
 def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
-    """The lines of a trace file, without a byte-order mark.
+    """Yields the lines of a trace file, without a byte-order mark.
 
     Raises:
         ValueError: longer, or more, than those of traces.
@@ -169,7 +169,7 @@ def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, file: BinaryIO, mode: str) -> contextlib.AbstractContextManager[BinaryIO]:
-    """The file, packed or unpacked as its name says."""
+    """Returns the file, packed or unpacked as its name says."""
     opener = _OPENERS.get(path.suffix)
     if opener is None:
         return contextlib.nullcontext(file)

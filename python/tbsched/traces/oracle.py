@@ -21,7 +21,7 @@ class Oracle(Protocol):
     """
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """The observation.
+        """Returns the observation.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: a campaign counts it, and goes on.

@@ -139,7 +139,7 @@ def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str]
 
 
 def first_outside(smids: Sequence[Int32Array | None], sms: int) -> int | None:
-    """The first launch with a block on an SM that is not there; -1 is none."""
+    """Returns the first launch with a block on an SM that is not there; -1 is none."""
     # All at once: of one launch alone the calls take longer than the comparison.
     given = [smid for smid in smids if smid is not None]
     if not given:

@@ -91,7 +91,7 @@ def _version(sequence: Sequence) -> int:
 
 
 def header_line(header: Header) -> bytes:
-    """The header of a trace file, one line of JSON."""
+    """Returns the header of a trace file, one line of JSON."""
     device = header.device
     return _json(
         {
@@ -122,7 +122,7 @@ def record_line(trace: Trace) -> bytes:
 
 
 def read_header(record: dict[str, Any]) -> DeviceInfo:
-    """The device that a header names.
+    """Returns the device that a header names.
 
     Raises:
         TypeError, ValueError, KeyError: no header; of a newer version.

@@ -14,7 +14,7 @@ PIECE = np.dtype([("launch", np.int32), ("sm", np.int32), ("begin", np.int32), (
 
 
 def resident_type(processing_blocks: int) -> np.dtype[np.void]:
-    """The type of :attr:`Residents.rows`."""
+    """Returns the type of :attr:`Residents.rows`."""
     return np.dtype(
         [("launch", np.int32), ("sm", np.int32), ("blocks", np.int32),
          ("warps", np.int32, (processing_blocks,)), ("warp_slots", np.uint64)]
@@ -86,7 +86,7 @@ class Residents(Shown, HoldsArrays):
     shared_memory: Int32Array
 
     def of(self, sm: int) -> StructuredArray:
-        """The rows of one SM.
+        """Returns the rows of one SM.
 
         Args:
             sm: its number, from 0.

@@ -35,12 +35,12 @@ def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
 
 
 def has_times(placements: Iterable[Placement]) -> bool:
-    """Whether it was recorded of all of them when their blocks ran."""
+    """Returns whether it was recorded of all of them when their blocks ran."""
     return all(p.start_ns is not None and p.end_ns is not None for p in placements)
 
 
 def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]:
-    """When the blocks of a launch started and ended, in nanoseconds.
+    """Returns when the blocks of a launch started and ended, in nanoseconds.
 
     Raises:
         ValueError: nobody recorded it.
@@ -54,7 +54,7 @@ def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]
 
 
 def span_of(launch: int, placement: Placement) -> tuple[int, int]:
-    """When the first block of a launch started and the last one ended, in nanoseconds.
+    """Returns when the first block of a launch started and the last one ended, in nanoseconds.
 
     Raises:
         ValueError: nobody recorded it.
@@ -102,7 +102,7 @@ def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
 
 
 def waited_ns(waits: StructuredArray) -> int:
-    """How long the waits lasted, in all."""
+    """Returns how long the waits lasted, in all."""
     return int((waits["end_ns"] - waits["begin_ns"]).sum())
 
 
@@ -118,7 +118,7 @@ class Running:
         self._finish = np.maximum.reduceat(self._end, self._first) if some else self._end
 
     def during(self, begin_ns: int, end_ns: int) -> list[int]:
-        """The launches of which a block ran between the two."""
+        """Returns the launches of which a block ran between the two."""
         there = (self._begin < end_ns) & (self._finish > begin_ns)
         rows = zip(self._launch[there], self._first[there], self._last[there], strict=True)
         return [int(k) for k, *rows in rows if self._any(slice(*rows), begin_ns, end_ns)]

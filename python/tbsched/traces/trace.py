@@ -211,7 +211,7 @@ class Trace(Shown, HoldsArrays):
         return makespan_of(self.placements)
 
     def concurrent(self, a: int, b: int) -> bool:
-        """Whether launches a and b overlapped in time.
+        """Returns whether launches a and b overlapped in time.
 
         A launch lasts from the start of its first block to the end of its last.
 

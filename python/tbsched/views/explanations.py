@@ -50,10 +50,10 @@ from tbsched.views.words import (
 GAPS_SHOWN, CHANGES_SHOWN = 12, 8
 ROWS_SHOWN = 6  # of a cause
 _GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
-_SMALL = 0.05  # of the span, which is not worth the first lines
-_LEAST = 0.005  # of the span, from which on a row is shown
+_SMALL = 0.05  # share of the span up to which a row is not in the first lines
+_LEAST = 0.005  # share of the span from which on a row is shown
 _PARTS_SHOWN = 3
-_FULL = 0.5  # of the GPU; kernels that fill less leave room for others
+_FULL = 0.5  # share of the GPU; kernels that fill less leave room for others
 _NAME = 40  # letters
 _BY, _CHANGE = 72, 130
 _ALL = "of that, all "
@@ -94,7 +94,7 @@ _GAP_ROWS = {
     "stream": "stream idle",
     "order": "SMs idle",
 }
-# Of causes, those that cost most first; the others are grey. Kernels have other colours.
+# Colours of causes, those that cost most first; the others are grey. Kernels have other colours.
 _CAUSES = ("#c8322b", "#7b3fa0", "#8a6d3b", "#3f6f73", "#d98ba0", "#5a5f2a")
 
 

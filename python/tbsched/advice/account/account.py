@@ -100,7 +100,7 @@ class Account:
         return self.end_ns - self.begin_ns
 
     def rows(self) -> tuple[AccountRow, ...]:
-        """A row per GPU, cause and name, by GPU, those that took longest first."""
+        """Returns a row per GPU, cause and name, by GPU, those that took longest first."""
         parts, labels = self.parts, len(self.labels)
         ns = _added(
             parts.first * labels + parts.second, parts.end - parts.begin, labels * len(self.gpus)
@@ -135,7 +135,7 @@ class Account:
 
 
 def account_of(activity: Activity) -> Account:
-    """The account of what a profile has.
+    """Returns the account of what a profile has.
 
     Raises:
         ValueError: nothing ran on a GPU.
@@ -187,7 +187,7 @@ def _frozen(value: Any) -> Any:
 
 
 def running_on(activity: Activity, gpu: int) -> Intervals:
-    """When anything ran on a GPU, disjoint and sorted."""
+    """Returns when anything ran on a GPU, disjoint and sorted."""
     own = activity.work[activity.work["gpu"] == gpu]
     return joined(numbered(own["start_ns"], own["end_ns"]))
 

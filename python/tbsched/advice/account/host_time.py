@@ -138,7 +138,7 @@ def _outermost(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
 
 
 def _line(activity: Activity, rows: Int64Array, inside: Int64Array) -> Intervals:
-    """The time of a thread, cut where it enters or leaves something; fills ``inside``."""
+    """Returns the time of a thread, cut where it enters or leaves something; fills ``inside``."""
     host = activity.host
     begin, end = host["begin_ns"][rows], host["end_ns"][rows]
     begin_ns, parents, ends = begin.tolist(), [UNKNOWN] * len(rows), end.tolist()

@@ -336,7 +336,7 @@ _WORDS = (HOST, "stream", "event", "node", UNRECORDED, UNEXPLAINED)
 
 
 def _named(activity: Activity, rows: Int64Array) -> Int64Array:
-    """The names of rows of the host; ``UNKNOWN`` of those."""
+    """Returns the names of rows of the host; ``UNKNOWN`` of those."""
     return np.where(rows == UNKNOWN, UNKNOWN, activity.host["name"][rows])
 
 
@@ -349,7 +349,7 @@ def _maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
 
 
 def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """The innermost annotation that rows of the host were made in; else ``UNKNOWN``."""
+    """Returns the innermost annotation that rows of the host were made in; else ``UNKNOWN``."""
     found = np.where(rows == UNKNOWN, UNKNOWN, times.inside[rows])
     while True:
         is_other = (found != UNKNOWN) & (activity.host["kind"][found] != ANNOTATION)
@@ -380,7 +380,7 @@ def _blocking_copies(activity: Activity) -> BoolArray:
 
 
 def clocks_disagree(activity: Activity, rows: Int64Array) -> bool:
-    """Whether work started before it was launched, more often than chance."""
+    """Returns whether work started before it was launched, more often than chance."""
     work = activity.work
     call = work["call"][rows]
     known = rows[call != UNKNOWN]

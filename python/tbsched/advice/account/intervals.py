@@ -85,7 +85,7 @@ def concatenated(parts: Iterable[Overlaps]) -> Overlaps:
 
 
 def overlaps(some: Intervals, others: Intervals) -> Overlaps:
-    """The parts of intervals that lie in others, by the places of both.
+    """Returns the parts of intervals that lie in others, by the places of both.
 
     Args:
         some: in any order.
@@ -103,6 +103,6 @@ def overlaps(some: Intervals, others: Intervals) -> Overlaps:
 
 
 def within(some: Intervals, others: Intervals) -> Intervals:
-    """The parts of intervals that lie in others, which are disjoint and sorted."""
+    """Returns the parts of intervals that lie in others, which are disjoint and sorted."""
     found = overlaps(some, others)
     return Intervals(found.begin, found.end, some.of[found.first])

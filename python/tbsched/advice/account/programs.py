@@ -25,7 +25,7 @@ _LEGACY = -1  # the number of a stream that has none
 
 
 def with_activity(program: Program, prediction: Trace | None) -> Program:
-    """The program with an activity made of its times.
+    """Returns the program with an activity made of its times.
 
     Calls of which the profile does not say when they were made are where the prediction has them.
     """
@@ -78,7 +78,7 @@ def _stream(stream: Stream | None) -> int:
 
 
 def _call(event: Event) -> str:
-    """The function of CUDA that an event stands for."""
+    """Returns the function of CUDA that an event stands for."""
     match event:
         case Launch():
             return "cudaLaunchKernel"

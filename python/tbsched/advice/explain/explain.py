@@ -213,7 +213,7 @@ def _overlap(program: Program) -> bool:
 
 
 def _measured(program: Program, spec: DeviceSpec) -> Program:
-    """The program with blocks that run as long as its kernels did, in waves."""
+    """Returns the program with blocks that run as long as its kernels did, in waves."""
     # Called only if no kernels overlap.
     sequence, fewer = coarser(program.sequence, spec, MOST_BLOCKS_QUICKLY)
     launches = sequence.launches

@@ -93,18 +93,18 @@ class Facts:
         return min(1.0, warps / (self.spec.sms * self.spec.warps_per_sm))
 
     def stream_of(self, launch: int) -> Stream | None:
-        """The stream that a launch, or its graph, was launched in."""
+        """Returns the stream that a launch, or its graph, was launched in."""
         event = self.program.sequence[int(self.event[launch])]
         assert isinstance(event, Launch | GraphLaunch)
         return event.stream
 
     def is_collective(self, launch: int) -> bool:
-        """Whether its kernel works together with other GPUs."""
+        """Returns whether its kernel works together with other GPUs."""
         row = int(self.program.measured["work"][launch])
         return bool(self.account.activity.work["kind"][row] == COLLECTIVE)
 
     def host_of(self, launch: int) -> int:
-        """The host thread that launched it."""
+        """Returns the host thread that launched it."""
         return int(getattr(self.program.sequence[int(self.event[launch])], "host", 0))
 
     def host_name(self, cause: Cause) -> int:
@@ -112,7 +112,7 @@ class Facts:
         return self.labels.host_name(self.labels.number(cause.cause, cause.by))
 
     def named(self, launch: int) -> str:
-        """A launch or, below -1, a copy or memset, by its number and name."""
+        """Returns a launch or, below -1, a copy or memset, by its number and name."""
         if launch <= -2:
             kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
             return f"{kind} {-2 - launch}"
@@ -120,11 +120,11 @@ class Facts:
         return f"launch {launch} ({name})" if name else f"launch {launch}"
 
     def kernel_name(self, launch: int) -> str:
-        """The name of its kernel, cut if it is long; empty: it has none."""
+        """Returns the name of its kernel, cut if it is long; empty: it has none."""
         return _cut(self.program.sequence.launches[launch].name or "")
 
     def alike(self, launch: int) -> list[int]:
-        """The launches of the same kernel in the same stream; at least itself."""
+        """Returns the launches of the same kernel in the same stream; at least itself."""
         name, stream = self.program.sequence.launches[launch].name, self.stream_of(launch)
         if name is None:
             return [launch]
@@ -136,7 +136,7 @@ class Facts:
 
 
 def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Array:
-    """When launches reached the GPU.
+    """Returns when launches reached the GPU.
 
     Of a profile that does not say it, as the prediction has it.
     """

@@ -28,7 +28,7 @@ _COPIES = ("copy", "migration")
 
 
 def kernel_gaps(program: Program, account: Account, labels: Labels) -> list[Gap]:
-    """The longest gaps of each GPU; ``labels`` has those of the account, and takes others.
+    """Returns the longest gaps of each GPU; ``labels`` has those of the account, and takes others.
 
     Until a kernel was launched the cause is with the host, even if copies ran meanwhile. From then
     on it is a copy while one ran, and what the account has while nothing did.

@@ -18,7 +18,7 @@ _BETTER = 0.5  # largest share of that error that may remain with a supposition
 
 
 def supposed(program: Program, spec: DeviceSpec) -> tuple[Program, DeviceSpec, Trace]:
-    """The program, the device and the prediction that is near the profile.
+    """Returns the program, the device and the prediction that is near the profile.
 
     As they are, if they are near. Else with the one supposition that brings them nearest, which
     ``assumed`` of the program then has, with what it changes.

@@ -150,7 +150,7 @@ def _figures(case: Case, opcode: str) -> Figures | None:
 
 
 def _end(figures: Figures | None, distance: int, warps: int) -> int | None:
-    """The measured skew at the end, at the largest distance that is no larger."""
+    """Returns the measured skew at the end, at the largest distance that is no larger."""
     if figures is None or not figures.ends:
         return None
     nearer = range(min(distance, _FARTHEST), 0, -1)

@@ -92,7 +92,7 @@ def _can_hang(spec: DeviceSpec, launches: tuple[Launch, ...]) -> bool:
 
 
 def endless(launch: Launch) -> Launch:
-    """The launch with blocks that stay for ever."""
+    """Returns the launch with blocks that stay for ever."""
     return replace(launch, duration=FOREVER, memory_wait=None)
 
 

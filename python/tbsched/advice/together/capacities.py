@@ -88,7 +88,7 @@ def capacities(
     state: InitialState | None = None,
     policy: str | None = None,
 ) -> Capacities:
-    """How many blocks of a kernel fit for each block size, carveout and cluster size.
+    """Returns how many blocks of a kernel fit for each block size, carveout and cluster size.
 
     A number of blocks needs no column: every grid up to ``Choice.blocks`` fits.
 

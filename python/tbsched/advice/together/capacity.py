@@ -89,7 +89,7 @@ def capacity(
     state: InitialState | None = None,
     policy: str | None = None,
 ) -> Capacity:
-    """How many blocks of a launch fit now, on which SMs, and what binds each class of SMs.
+    """Returns how many blocks of a launch fit now, on which SMs, and what binds each class of SMs.
 
     Occupancy calculators look at one kernel on an empty GPU. Here other kernels are resident, and
     SMs differ: what refuses a block on one SM need not be what refuses it on another.

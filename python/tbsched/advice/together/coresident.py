@@ -105,7 +105,7 @@ def coresident(
     plays: int = PLAYS,
     seconds: float | None = None,
 ) -> Coresidency:
-    """Whether kernels that wait for each other can hang because a block finds no room.
+    """Returns whether kernels that wait for each other can hang because a block finds no room.
 
     The launches of a group wait for each other, at a barrier within a grid or across grids. They
     leave only when all their blocks are resident. *Safe* means that this happens in every order of

@@ -87,7 +87,7 @@ def _held(launch: Launch, stream: Stream | None) -> Launch:
 
 
 def with_blocks(launch: Launch, blocks: int) -> Launch:
-    """The launch with another number of blocks."""
+    """Returns the launch with another number of blocks."""
     duration = launch.duration
     if isinstance(duration, tuple):
         duration = max(duration)

@@ -38,7 +38,7 @@ class Limit:
 def limits_of(
     causes: Iterable[str], per_sm: Int32Array, beside_per_sm: Int32Array
 ) -> tuple[Limit, ...]:
-    """A row per class of SMs, that with most SMs first.
+    """Returns a row per class of SMs, that with most SMs first.
 
     Args:
         causes: of each SM, what refuses one block more.

@@ -14,7 +14,7 @@ _HELP = {
 
 
 def argument(problem: Problem, found: Decision, waiting: int) -> str:
-    """The reason, with its numbers."""
+    """Returns the reason, with its numbers."""
     if found.stranding is not None:
         return _stranded(problem, found.stranding, waiting)
     if found.safe is None:

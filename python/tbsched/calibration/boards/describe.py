@@ -110,7 +110,7 @@ def described(found: Queried, name: str, max_cluster: int) -> DeviceSpec:
 
 
 def largest_cluster(gpu: int) -> int:
-    """The most blocks of a cluster that the GPU takes, as the driver says."""
+    """Returns the most blocks of a cluster that the GPU takes, as the driver says."""
     with Gpu(gpu) as opened:
         fit = [
             size
@@ -143,7 +143,7 @@ def _documented(compute_capability: str) -> Documented:
 
 
 def _of_sizes(values: Values, largest: int, known: Documented | None, driver: str) -> Values:
-    """The configurations up to the largest one, which the driver says."""
+    """Returns the configurations up to the largest one, which the driver says."""
     field = FIELD[_CONFIGURATIONS]
     sizes, origin = values[field]
     if sizes[-1] == largest:

@@ -63,7 +63,7 @@ class Workers(Executor):
 
     @classmethod
     def on_gpus(cls, which: Literal["all"] | Iterable[int] = "all") -> Workers:
-        """A process for each GPU, which sees no other one.
+        """Returns a process for each GPU, which sees no other one.
 
         Args:
             which: their numbers, as CUDA counts them in this process.

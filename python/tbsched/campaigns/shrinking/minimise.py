@@ -63,7 +63,7 @@ class Floors:
 
     @classmethod
     def of(cls, options: SequenceOptions) -> Floors:
-        """The values that sequences of these options shrink to."""
+        """Returns the values that sequences of these options shrink to."""
         return cls(
             registers=options.min_registers,
             carveout=options.carveouts[0],
@@ -95,7 +95,7 @@ def size(sequence: Sequence) -> tuple[int, ...]:
 
 
 def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
-    """A sequence that fails and from which no event, and of no number 1, can be taken.
+    """Returns a sequence that fails and from which no event, and of no number 1, can be taken.
 
     Args:
         sequence: it fails.
@@ -205,7 +205,7 @@ def _blocks(launch: Launch, blocks: int) -> dict[str, Any]:
 
 
 def without_launch(sequence: Sequence, launch: int) -> Sequence:
-    """The sequence without its ``launch``-th launch and that launch's release.
+    """Returns the sequence without its ``launch``-th launch and that launch's release.
 
     Raises:
         AssertionError: an event of an unknown kind.
@@ -232,7 +232,7 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
 
 
 def _without_launch(event: GraphLaunch, launch: int) -> list[Event]:
-    """The graph without a launch, if it has that one."""
+    """Returns the graph without a launch, if it has that one."""
     if not 0 <= launch < len(event.launches):
         return [event]
     if len(event.launches) == 1:
@@ -334,7 +334,7 @@ def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Fl
 
 
 def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence:
-    """The sequence with such launches, and other work as far as it has it, in a stream."""
+    """Returns the sequence with such launches, and other work as far as it has it, in a stream."""
 
     def changed(event: Event) -> Event:
         if isinstance(event, Launch) and event.stream == stream:

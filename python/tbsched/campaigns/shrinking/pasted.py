@@ -40,7 +40,7 @@ class Code:
 def code_of(
     diff: Diff, level: str, predicting: Code, observing: Code | None, predictor: str
 ) -> str:
-    """A pytest function that fails as long as the predictor is wrong.
+    """Returns a pytest function that fails as long as the predictor is wrong.
 
     Args:
         diff: of prediction and observation.

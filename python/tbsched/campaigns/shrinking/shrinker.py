@@ -135,7 +135,7 @@ class Shrinker:
         return None
 
     def _minimal(self) -> Comparison | None:
-        """The best so far, minimised; None if it does not show again."""
+        """Returns the best so far, minimised; None if it does not show again."""
         assert self.best is not None
         smallest = minimise(self.best.sequence, self._still_fails(), self.floors)
         for _ in range(CONFIRMATIONS):

@@ -73,7 +73,7 @@ class SequenceTables:
         return self.launches.width + (1 if self.releases else 0)
 
     def build(self, drawn: tuple[Theme, list[bytes]]) -> Sequence:
-        """The sequence of a theme and the rows of its launches."""
+        """Returns the sequence of a theme and the rows of its launches."""
         theme, rows = drawn
         events: list[Event] = []
         launches = self.launches.launches(rows, theme)
@@ -149,7 +149,7 @@ class LaunchTables:
     def of(
         cls, spec: DeviceSpec, options: SequenceOptions, also: SequenceOf[DeviceSpec] = ()
     ) -> LaunchTables:
-        """The tables of a device.
+        """Returns the tables of a device.
 
         Args:
             spec: launches are within its limits.
@@ -206,16 +206,16 @@ class LaunchTables:
         return self.themes[len(self.themes) // 2 - 1]
 
     def launches(self, rows: list[bytes], theme: Theme) -> list[Launch]:
-        """The launches of one sequence."""
+        """Returns the launches of one sequence."""
         return self.made_of(self.rows(self.drawn(rows), np.array([theme] * len(rows))))
 
     @staticmethod
     def drawn(rows: list[bytes]) -> Bytes:
-        """The bytes of launches as an array, uint8 (launches, width)."""
+        """Returns the bytes of launches as an array, uint8 (launches, width)."""
         return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 
     def made_of(self, rows: Int32Array) -> list[Launch]:
-        """The launches that have these :data:`FIELDS`."""
+        """Returns the launches that have these :data:`FIELDS`."""
         partitions = (*self.partitions, None)  # -1 is the last one
         return [
             Launch(blocks, threads, registers, shared, local, None if carveout < 0 else carveout,
@@ -262,7 +262,7 @@ class LaunchTables:
         return found
 
     def fitted(self, rows: Int32Array) -> Int32Array:
-        """The rows within the limits that bind several fields together; changes them."""
+        """Returns the rows within the limits that bind several fields together; changes them."""
         threads = rows[:, 1]
         rows[:, 2] = np.minimum(rows[:, 2], self.most_registers[-(-threads // WARP)])
         sms = np.array([*map(len, self.partitions), self.spec.sms], np.int32)[rows[:, PARTITION]]

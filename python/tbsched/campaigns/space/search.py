@@ -65,7 +65,7 @@ def search(
     score: Callable[[], float] | None = None,
     start: tuple[int | bytes, ...] | None = None,
 ) -> Sequence | None:
-    """The smallest sequence found on which ``fails`` is true, or None.
+    """Returns the smallest sequence found on which ``fails`` is true, or None.
 
     Args:
         strategy: what is drawn from.

@@ -77,7 +77,7 @@ def sequences(
 
 
 def sequences_of(tables: SequenceTables, options: SequenceOptions) -> st.SearchStrategy[Sequence]:
-    """The sequences that the tables mean."""
+    """Returns the sequences that the tables mean."""
     rows = _rows(tables.width, options)
     return _built(st.tuples(st.sampled_from(tables.launches.themes), rows), tables.build)
 

@@ -77,7 +77,7 @@ _Ran: TypeAlias = tuple[Kernel | Transfer, Called]  # work, and the call that ma
 
 
 def assembled(recording: Recording, spec: DeviceSpec | None = None) -> Program:
-    """The program of a recording; a block runs for its kernel's time divided by its waves.
+    """Returns the program of a recording; a block runs for its kernel's time divided by its waves.
 
     Args:
         recording: what a reader found.
@@ -146,11 +146,11 @@ class _Assembly:
         )
 
     def _of_blocks(self) -> tuple[str, ...]:
-        """What was assumed of the time of blocks, if the profile does not say it of any."""
+        """Returns the assumption about durations of blocks, if the profile does not have them."""
         return (self._waves.sentence(self._recording.device),) if self._guesses_durations else ()
 
     def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
-        """The calls by time; work of which nobody knows the call is called when it started.
+        """Returns the calls by time; work with an unknown call counts as called when it started.
 
         Work of a launch of a graph is no call, but is added to its ``nodes``.
         """
@@ -181,7 +181,7 @@ class _Assembly:
         return found
 
     def _work(self, item: Called) -> Work | None:
-        """What a call launched, and when it ran."""
+        """Returns the work that a call launched, with its times."""
         if isinstance(item, Kernel | Transfer):
             return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
         own = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
@@ -191,7 +191,7 @@ class _Assembly:
         return Work(item.stream, start_ns, end_ns, item.return_ns)
 
     def _made(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
-        """The events that a call is in a sequence; none if it does nothing there."""
+        """Returns the events that a call is in a sequence; none if it does nothing there."""
         match item:
             case Kernel():
                 return [self._launched(item, host)]
@@ -208,7 +208,7 @@ class _Assembly:
         raise TypeError(f"a record of a profile is needed, got {shown(item)}")
 
     def _launched(self, kernel: Kernel, host: int) -> Launch:
-        """The launch of a kernel in a stream."""
+        """Returns the launch of a kernel in a stream."""
         streams, programmatic = self._streams, kernel.programmatic
         if programmatic is None and self._can_overlap and streams.overlaps_last(kernel):
             self._guesses.note(_PROGRAMMATIC)
@@ -226,7 +226,7 @@ class _Assembly:
         return launch
 
     def _launch(self, kernel: Kernel, seconds: float | None = None, **of_stream: Any) -> Launch:
-        """The launch of a kernel; without anything of a stream, as a node of a graph.
+        """Returns the launch of a kernel; without anything of a stream, as a node of a graph.
 
         Args:
             kernel: what ran.
@@ -271,7 +271,7 @@ class _Assembly:
         return took / self._waves.of(shape)
 
     def _moved(self, moved: Transfer, host: int) -> Event:
-        """A copy or memset in a stream."""
+        """Returns a copy or memset in a stream."""
         made = self._transfer(
             moved,
             stream=self._streams.numbered(moved.stream),
@@ -288,7 +288,7 @@ class _Assembly:
     def _transfer(
         self, moved: Transfer, seconds: float | None = None, **of_stream: Any
     ) -> Copy | Memset:
-        """The copy or memset; arguments as of :meth:`_launch`."""
+        """Returns the copy or memset; arguments as of :meth:`_launch`."""
         size = min(max(moved.bytes, 1), _MOST_BYTES)
         if size != moved.bytes:
             self._guesses.note(_SIZES)
@@ -340,7 +340,7 @@ class _Assembly:
 
 
 def _latest_calls(records: list[Record]) -> dict[int, int]:
-    """By the identity of work of which nobody knows the call: when it was made at the latest.
+    """Returns the latest time of an unknown call, by the identity of its work.
 
     That is when it started, or when something was called that ran after it in its stream.
     """
@@ -357,7 +357,7 @@ def _latest_calls(records: list[Record]) -> dict[int, int]:
 
 
 def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
-    """A row per launch, as ``MEASURED``."""
+    """Returns a row per launch, as ``MEASURED``."""
     rows = [(each, call) for each, call in ran if isinstance(each, Kernel)]
 
     def since(value: int | None) -> int:
@@ -389,7 +389,7 @@ def _or_unknown(value: int | None) -> int:
 
 
 def _moves(ran: list[_Ran], first_ns: int) -> StructuredArray:
-    """A row per copy and memset, as ``TRANSFERS``."""
+    """Returns a row per copy and memset, as ``TRANSFERS``."""
     times = [
         (x.start_ns - first_ns, x.end_ns - first_ns, _or_unknown(x.row))
         for x, _ in ran

@@ -77,7 +77,7 @@ def _by_number_or_stream(nodes: Iterable[Node]) -> list[Node]:
 
 
 def _shape(node: Node) -> object:
-    """What is the same of a node in all launches of its graph."""
+    """Returns the properties of a node that are the same in all launches of its graph."""
     if isinstance(node, Kernel):
         return node.node, node.stream, node.name, node.grid, node.block
     return node.node, node.stream, node.kind, node.bytes
@@ -94,7 +94,7 @@ def _edges(launches: Sequence[Sequence[Node]]) -> list[Edge]:
 
 
 def _joins(launches: Sequence[Sequence[Node]]) -> set[Edge]:
-    """From the last node of each stream to the next node of the first one."""
+    """Returns edges from the last node of each stream to the next node of the first stream."""
     streams = [node.stream for node in launches[0]]
     found = set()
     for last in {stream: number for number, stream in enumerate(streams)}.values():
@@ -122,7 +122,7 @@ def _chains(nodes: Sequence[Node]) -> list[Edge]:
 
 
 def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
-    """The edges between streams that the times of one launch show."""
+    """Returns the edges between streams that the times of one launch show."""
     found = set()
     by_end = sorted(range(len(nodes)), key=lambda number: nodes[number].end_ns)
     by_start = sorted(range(len(nodes)), key=lambda number: nodes[number].start_ns)

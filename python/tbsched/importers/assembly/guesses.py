@@ -52,18 +52,18 @@ class Guesses:
         self._streams: dict[str, dict[str, None]] = {}
 
     def given(self, field: str, value: _Value | None, otherwise: _Value) -> _Value:
-        """A value of the profile; if it has none, what is assumed."""
+        """Returns a value of the profile; if it has none, what is assumed."""
         if value is not None:
             return value
         self._fields[field] += 1
         return otherwise
 
     def of_stream(self, sentence: str, stream: int) -> None:
-        """What was assumed of a stream, with ``{streams}`` where all such streams stand."""
+        """Adds an assumption about a stream; ``{streams}`` stands for all streams with the same."""
         self._streams.setdefault(sentence, {})[str(stream)] = None
 
     def note(self, sentence: str, count: int = 1) -> None:
-        """Something else that was assumed, with ``{count}`` where its number stands."""
+        """Adds another assumption; ``{count}`` stands for how often it was made."""
         self._notes[sentence] += count
 
     def shared_memory(self, kernel: Kernel) -> int:

@@ -72,7 +72,7 @@ class Hosts:
         return found
 
     def sentences(self) -> tuple[str, ...]:
-        """What was assumed."""
+        """Returns the assumptions about threads."""
         count = sum(number for number in Counter(self._one.values()).values() if number > 1)
         turns = (_TURNS.format(count=count),) if count else ()
         if self._spec is None or not self._longer_ns:

@@ -33,11 +33,11 @@ class Streams:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the profile calls the streams, by their numbers in the program."""
+        """Returns the profile's names of streams, by their numbers in the program."""
         return tuple(str(stream) for stream in self._numbers)
 
     def numbered(self, stream: int) -> Stream:
-        """Its number in the program."""
+        """Returns the number of a stream in the program."""
         if stream in self._recording.legacy_streams:
             return LEGACY_STREAM
         return self._numbers.setdefault(stream, len(self._numbers))

@@ -11,10 +11,10 @@ from tbsched.importers.reading.joined import Call
 
 
 def sentence_about(calls: Iterable[Call], spans: Iterable[tuple[int, int]]) -> str | None:
-    """What the capture did within calls that launch work; None: nothing that it tells.
+    """Returns a sentence about the capture's time within launch calls; None if none is recorded.
 
-    CUPTI tells what takes long: its memory, its preparation of kernels, and what it waits for.
-    What it does in each call alike is in no record. So the sum is a lower bound.
+    CUPTI records what takes long: its memory, its preparation of kernels, and its waits. The
+    overhead of every single call is in no record, so the sum is a lower bound.
 
     Args:
         calls: all of them.

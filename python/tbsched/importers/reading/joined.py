@@ -58,7 +58,7 @@ _Row: TypeAlias = tuple[int, type[Kernel] | type[Transfer], tuple[str, ...], tup
 
 @functools.lru_cache(maxsize=4096)
 def what_calls(name: str) -> str | None:
-    """What a function of CUDA does, as of :class:`Call`; None: nothing that a program has."""
+    """Returns the kind of a CUDA function, as in :class:`Call`; None: no part of a program."""
     bare = function_name(name)
     if bare.startswith(_GRAPHS):
         return "graph"

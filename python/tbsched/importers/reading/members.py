@@ -42,7 +42,7 @@ def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[s
 
 
 def listed(pieces: Iterator[bytes]) -> Iterator[Any]:
-    """The items of the list, as :func:`members`; one that is not closed ends where it ends.
+    """Yields the items of the list, as :func:`members`; one that is not closed ends where it ends.
 
     Chrome's format allows a list without its bracket, as a program that is killed leaves it.
     """
@@ -66,7 +66,7 @@ class _Text:
         self._bytes = 0
 
     def next(self) -> str:
-        """The next character that is not blank.
+        """Returns the next character that is not blank.
 
         Raises:
             ValueError: there is none.
@@ -81,7 +81,7 @@ class _Text:
                 raise self._wrong("it ends early")
 
     def at_end(self) -> bool:
-        """Whether nothing but blanks is left."""
+        """Returns whether nothing but blanks is left."""
         try:
             self.next()
         except ValueError:
@@ -96,7 +96,7 @@ class _Text:
         self._place += 1
 
     def items(self) -> Iterator[Any]:
-        """The items of the next list, one by one."""
+        """Yields the items of the next list, one by one."""
         self.expect("[")
         while self.next() != "]":
             yield self.value()
@@ -113,7 +113,7 @@ class _Text:
             self.expect(",")
 
     def value(self) -> Any:
-        """The next value."""
+        """Returns the next value."""
         while True:
             try:
                 found, end = self._decode_at(self._text, self._place)
@@ -129,7 +129,7 @@ class _Text:
                 return found
 
     def _more(self) -> bool:
-        """Takes as much again as there is, so that long values are not read too often."""
+        """Doubles the buffered text, so that long values are not read again too often."""
         self._text = self._text[self._place :]
         self._place = 0
         had = len(self._text)

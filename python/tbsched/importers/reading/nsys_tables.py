@@ -66,11 +66,11 @@ class Tables:
         self._texts: dict[object, str] = {}
 
     def has(self, table: str, column: str) -> bool:
-        """Whether a table is there, with a column."""
+        """Returns whether a table is there, with a column."""
         return column in self._columns.get(table, ())
 
     def count(self, table: str) -> int:
-        """How many rows a table has."""
+        """Returns how many rows a table has."""
         if table not in self._columns:
             return 0
         found = self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
@@ -85,7 +85,7 @@ class Tables:
         return self._database.execute(f"SELECT {asked} FROM {table}")
 
     def text(self, number: object) -> str:
-        """The string of a number; older exports have it in the number's place."""
+        """Returns the string of a number; older exports have it in the number's place."""
         if isinstance(number, str):
             return number
         found = self._texts.get(number)
@@ -99,12 +99,12 @@ class Tables:
         return found
 
     def numbers_of(self, table: str, word: str) -> set[object]:
-        """The numbers of an enumeration whose names have a word."""
+        """Returns the numbers of an enumeration whose names have a word."""
         return {number for number, name in self.rows(table, ("id", "name")) if word in str(name)}
 
 
 def time_of(name: str, value: object) -> int:
-    """A time in ns; the clock may have begun later.
+    """Returns a time in ns; the clock may have begun later.
 
     Raises:
         ValueError: not one.
@@ -115,7 +115,7 @@ def time_of(name: str, value: object) -> int:
 
 
 def whole(name: str, value: object, most: int = _FAR) -> int:
-    """A number from 0.
+    """Returns a number from 0.
 
     Raises:
         ValueError: not one.
@@ -127,7 +127,7 @@ def whole(name: str, value: object, most: int = _FAR) -> int:
 
 
 def maybe(name: str, value: object, most: int = _FAR) -> int | None:
-    """A number from 0; None: the file does not say it.
+    """Returns a number from 0; None: the file does not say it.
 
     Raises:
         ValueError: not one.
@@ -136,5 +136,5 @@ def maybe(name: str, value: object, most: int = _FAR) -> int | None:
 
 
 def process_of(number: object) -> int | None:
-    """The process of a serialised number of a process or a thread; None: nobody knows."""
+    """Returns the process of a serialised number of a process or a thread; None: nobody knows."""
     return (number >> 24) & 0xFFFFFF if type(number) is int else None

@@ -83,7 +83,7 @@ class Gpus:
     def _row(
         self, table: str, key: str, number: object, warps: str, names: dict[str, str]
     ) -> _Said:
-        """What a row of a table says; 0 is nothing, but for the minor version."""
+        """Returns the facts in a table's row; 0 means unknown, except for the minor version."""
         for found, warps_per_sm, *values in self._tables.rows(table, (key, warps, *names.values())):
             if found == number:
                 said = dict(zip(names, values, strict=True))
@@ -103,7 +103,7 @@ class Streams:
 
     @classmethod
     def of(cls, tables: Tables, process: int | None) -> Streams:
-        """What the tables tell of them.
+        """Reads the streams of a process from the tables.
 
         Raises:
             ValueError: a number that cannot be.

@@ -25,7 +25,7 @@ _BROKEN = (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error)
 
 
 def head_of(place: Path) -> bytes:
-    """The first bytes of a file, unpacked; of a folder those of its first ``.json`` file.
+    """Returns the first bytes of a file, unpacked; of a folder those of its first ``.json`` file.
 
     Empty if there is nothing, or nothing that can be unpacked.
 
@@ -47,7 +47,7 @@ def head_of(place: Path) -> bytes:
 
 
 def pieces_of(place: Path) -> Iterator[bytes]:
-    """A file, unpacked if it is packed by gzip or xz.
+    """Yields the pieces of a file, unpacked if it is packed by gzip or xz.
 
     Raises:
         FileNotFoundError: no such file.

@@ -25,7 +25,7 @@ def _usage(kernel: _Named | tuple[_Named, str]) -> Usage:
 
 
 def usage_in(image: bytes, name: str | None, place: Path) -> Usage:
-    """What a kernel of a cubin uses; None: the only one.
+    """Returns the resources of a cubin's kernel; a ``name`` of None: its only one.
 
     Raises:
         ImportError: the package was built without nvcc.

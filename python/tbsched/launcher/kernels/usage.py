@@ -59,5 +59,5 @@ def _own(kernel: object) -> dict[str, object]:
 
 
 def carveout_of(asked: int) -> int | None:
-    """A carveout as CUDA has it, where -1 leaves it to the driver."""
+    """Returns a carveout as CUDA has it, where -1 leaves it to the driver."""
     return None if asked < 0 else asked

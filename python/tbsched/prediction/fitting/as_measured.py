@@ -103,7 +103,7 @@ class BlockTimes(NamedTuple):
 
 
 def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch]:
-    """The launches with such times.
+    """Returns the launches with such times.
 
     Durations for each block, which a profile may have, stay.
     """
@@ -131,7 +131,7 @@ def _timed(
 
 
 def alone(launch: Launch) -> Launch:
-    """The launch in a stream of its own, where it waits for nothing but room."""
+    """Returns the launch in a stream of its own, where it waits for nothing but room."""
     return Launch(
         launch.blocks, launch.threads, launch.registers, launch.shared_memory,
         carveout=launch.carveout, cluster=launch.cluster, priority=launch.priority,

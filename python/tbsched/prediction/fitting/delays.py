@@ -67,7 +67,7 @@ class Delays:
     def next(
         self, trace: Trace, found: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, BoolArray]:
-        """The delays to try next, once these gave this prediction, and who waited for room.
+        """Returns the delays to try next, once these gave this prediction, and who waited for room.
 
         The delays keep the order of the profile, by the times of the prediction. So a prediction
         that is late as a whole has the order as well.

@@ -136,7 +136,7 @@ def _timed(
     times: BlockTimes,
     spec: DeviceSpec,
 ) -> Program:
-    """The program of which the blocks run so long."""
+    """Returns the program of which the blocks run so long."""
     ran_ns = _without_memory_waits(sequence, program, times.duration_ns, spec)
     own = times._replace(
         duration_ns=alike_in_graphs(program.sequence, ran_ns),
@@ -197,7 +197,7 @@ def _without_memory_waits(
 
 
 def alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
-    """The median of all launches of a graph for each node: one graph has one duration."""
+    """Returns the median of all launches of a graph for each node: one graph has one duration."""
     first: dict[Graph, list[int]] = {}
     number = 0
     for event in sequence:

@@ -23,7 +23,7 @@ _FEW_WAVES = 4
 
 
 def merged(sequence: Sequence, spec: DeviceSpec) -> Sequence:
-    """A sequence of fewer blocks of which each launch starts and ends when it would.
+    """Returns a sequence of fewer blocks of which each launch starts and ends when it would.
 
     Of 24 waves the first 12 become one, the next 6, the next 3, and the last three stay. A block of
     the first merged wave runs as long as 12 blocks that follow each other. A launch of a few waves

@@ -201,13 +201,13 @@ class Replay:
         return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
 
     def _quickly(self, times: BlockTimes, count: int) -> BlockTimes:
-        """The nearest of few predictions, in the first way."""
+        """Returns the nearest of few predictions, in the first way."""
         found = list(self._attempts(times, _QUICK, count))
         best = min(found, key=self._cost)
         return min(best, self._scaled(best), key=self._cost).times
 
     def _block_by_block(self, nearest: list[_Found]) -> _Found:
-        """The nearest of some predictions, if no blocks are merged."""
+        """Returns the nearest of some predictions, if no blocks are merged."""
         whole = self.timed(nearest[0].times).sequence
         if merged(whole, self.spec) is not whole:
             nearest = [self._predicted(found.times, block_by_block=True) for found in nearest]
@@ -218,7 +218,7 @@ class Replay:
         return min(nearest, key=self._cost)
 
     def _begin(self, times: BlockTimes, way: _Strategy, tried: list[_Found]) -> BlockTimes:
-        """The block times with which a way begins."""
+        """Returns the block times with which a way begins."""
         match way.begin:
             case _StartingPoint.first:
                 return times._replace(ends_late=way.ends_late)

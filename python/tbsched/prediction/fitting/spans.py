@@ -64,7 +64,7 @@ class Spans:
         return float(self.end.max())
 
     def together(self) -> Int64Array:
-        """The pairs that run at the same time: a number for each, ascending."""
+        """Returns the pairs that run at the same time: a number for each, ascending."""
         order = np.argsort(self.start, kind="stable")
         start, end, count = self.start[order], self.end[order], len(order)
         later = np.maximum(start.searchsorted(end) - np.arange(count) - 1, 0)

@@ -63,7 +63,7 @@ class KernelProfile:
         integer("KernelProfile", "blocks", self.blocks, 1, 2**31 - 1)
 
     def scaled(self, blocks: int) -> KernelProfile:
-        """The profile of a launch that does the same work in another number of blocks.
+        """Returns the profile of a launch that does the same work in another number of blocks.
 
         Args:
             blocks: of the grid, for kernels that go through their work with any.
@@ -84,7 +84,7 @@ class KernelProfile:
 def profile_for(
     launch: Launch, number: int, profiles: Mapping[str, KernelProfile]
 ) -> KernelProfile:
-    """The profile of a launch, by its name.
+    """Returns the profile of a launch, by its name.
 
     Raises:
         TypeError, ValueError: there is none, or something else.

@@ -228,7 +228,7 @@ class _Program:
     def _solved_at(
         self, cp: Any, levels: tuple[int, ...], masks: list[Values], seconds: float, work: float
     ) -> tuple[Answer, float]:
-        """The answer, and the work that it took."""
+        """Returns the answer, and the work that it took."""
         model = cp.CpModel()
         self.numbers = {}
         counts = self._counts(model, masks)
@@ -300,7 +300,7 @@ class _Program:
     def _weighted(
         self, counts: Several[dict[int, Any]], weights: Several[Values], domain: int | None
     ) -> Any:
-        """A sum over the units of a domain, or of all; weights by kind of outcomes."""
+        """Returns a sum over the units of a domain, or of all; weights by kind of outcomes."""
         terms, factors = [], []
         for group, own in zip(self.groups, counts, strict=True):
             if domain is not None and group.domain != domain:
@@ -646,7 +646,7 @@ def _scalar(terms: list[Any], factors: list[int]) -> Any:
 
 
 def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
-    """The solver with a solution, None or False, and the work; Ctrl-C ends it.
+    """Returns the solver with a solution, None or False, and the work; Ctrl-C ends it.
 
     Most programs take milliseconds. Of the others a tighter linear relaxation decides some.
     """

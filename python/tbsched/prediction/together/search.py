@@ -110,7 +110,7 @@ class Found:
 
 
 def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
-    """Whether every group of launches becomes resident whole, whatever happens.
+    """Returns whether every group of launches becomes resident whole, whatever happens.
 
     Raises:
         ValueError: a launch that could never run on the device, or too many blocks.
@@ -150,7 +150,7 @@ def _wanted(no_plays: bool, no_seconds: bool, no_solver: bool) -> str:
 def played(
     launches: Several[Launch], found: Found, spec: DeviceSpec, policy: str
 ) -> tuple[Sequence, tuple[float, ...] | None]:
-    """The steps of a witness as a sequence, and when its launches are issued.
+    """Returns the steps of a witness as a sequence, and when its launches are issued.
 
     Where launches leave whole, the sequence has releases, and no times. Else a block that leaves
     has a duration up to then, and one that stays has :data:`FOREVER`. Where others wait, blocks

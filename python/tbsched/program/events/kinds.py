@@ -68,7 +68,7 @@ _BY_CLASS = {kind.event: kind for kind in KINDS}
 
 
 def event_to_data(event: Event) -> dict[str, object]:
-    """An event as trace files hold it: ``{"release": 0}``.
+    """Returns an event as trace files hold it: ``{"release": 0}``.
 
     Raises:
         TypeError: no kind of event.
@@ -80,7 +80,7 @@ def event_to_data(event: Event) -> dict[str, object]:
 
 
 def event_from_data(where: str, given: object) -> Event:
-    """The inverse of :func:`event_to_data`.
+    """Returns the inverse of :func:`event_to_data`.
 
     Raises:
         TypeError, ValueError: naming ``where`` and the field.

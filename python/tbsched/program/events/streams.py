@@ -13,7 +13,7 @@ MAX_HOSTS = 1024
 
 
 def checked_stream(owner: str, value: object) -> Stream:
-    """The stream itself, its number as a plain int.
+    """Returns the stream itself, its number as a plain int.
 
     Raises:
         TypeError, ValueError: naming ``owner.stream``.
@@ -24,7 +24,7 @@ def checked_stream(owner: str, value: object) -> Stream:
 
 
 def checked_cuda_event(owner: str, field: str, value: object) -> int:
-    """The number of a CUDA event.
+    """Returns the number of a CUDA event.
 
     Raises:
         TypeError, ValueError: naming ``owner.field``.
@@ -33,7 +33,7 @@ def checked_cuda_event(owner: str, field: str, value: object) -> int:
 
 
 def checked_host(owner: str, value: object) -> int:
-    """The number of a host thread.
+    """Returns the number of a host thread.
 
     Raises:
         TypeError, ValueError: naming ``owner.host``.

@@ -153,12 +153,12 @@ def transfer_to_data(transfer: Transfer) -> dict[str, Any]:
 
 
 def copy_from_data(where: str, given: object) -> Copy:
-    """The inverse of :func:`transfer_to_data`."""
+    """Returns the inverse of :func:`transfer_to_data`."""
     return Copy(**_known(where, given, Copy))
 
 
 def memset_from_data(where: str, given: object) -> Memset:
-    """The inverse of :func:`transfer_to_data`."""
+    """Returns the inverse of :func:`transfer_to_data`."""
     return Memset(**_known(where, given, Memset))
 
 

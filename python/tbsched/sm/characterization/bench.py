@@ -23,7 +23,7 @@ class Workshop(Protocol):
         """Whether a scoreboard tells that its result is there, and not a number of clocks."""
 
     def distances(self, opcode: Opcode, mode: Mode) -> tuple[int, ...]:
-        """The distances that its loops can have."""
+        """Returns the distances that its loops can have."""
 
     def loops(self, opcode: Opcode, wanted: Iterable[Wanted]) -> list[Loop]:
         """Verified loops."""

@@ -92,7 +92,7 @@ class _TimeOver(Exception):
 
 
 class Series:
-    """Runs that are made, or were already.
+    """Runs of loops, new or from a file.
 
     Args:
         bench: makes them.
@@ -175,7 +175,7 @@ class _Maker:
         self.reasons: dict[str, str] = {}
 
     def loops(self, wanted: Mapping[Opcode, list[Wanted]]) -> dict[Opcode, list[Loop]]:
-        """Those of each opcode, if all are as wanted."""
+        """Returns the loops of each opcode for which all wanted ones could be made."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             made = list(pool.map(self._one, wanted, wanted.values()))
         return {row: loops for row, loops in zip(wanted, made, strict=True) if loops}
@@ -237,14 +237,14 @@ def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
 
 
 def _between(least: int | None) -> Iterable[int]:
-    """The stalls below one of the sweep that were not tried."""
+    """Returns the stalls below one of the sweep that were not tried."""
     if least is None:
         return ()
     return range(max(stall for stall in _SWEEP if stall < least) + 1, least)
 
 
 def _timed(workshop: Workshop, row: Opcode, latency: int | None) -> list[Wanted]:
-    """The loops whose time is taken, the fastest last."""
+    """Returns the loops whose time is taken, the fastest last."""
     found = []
     for mode in Mode:
         known = workshop.distances(row, mode)

@@ -172,7 +172,7 @@ def results_per_clock(run: Run) -> float:
 
 
 def least_stall(runs: Iterable[Run]) -> int | None:
-    """The least stall from which on every result is the same as with the longest.
+    """Returns the least stall from which on every result is the same as with the longest.
 
     Returns:
         None: no sweep, one that does not repeat itself, or one whose results do not tell: the
@@ -288,7 +288,7 @@ def _by_sm(run: Run) -> list[np.ndarray]:
 
 
 def _is_whole(run: Run, sms: int) -> bool:
-    """Whether every warp recorded, on as many SMs as were to have them."""
+    """Returns whether every warp recorded, on as many SMs as were to have them."""
     counts = [len(warps) for warps in _by_sm(run)]
     wanted = 1 if run.key.scope is Scope.ONE_SM else sms
     return counts == [run.key.warps] * wanted

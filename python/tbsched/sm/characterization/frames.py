@@ -93,7 +93,7 @@ def frames(opcodes: Iterable[Opcode], architecture: str) -> dict[str, Frame | Un
 
 
 def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
-    """The source of the kernel."""
+    """Returns the source of the kernel."""
     template = resources.files("tbsched.sm.characterization") / "frame.ptx"
     environment = jinja2.Environment(
         trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -167,7 +167,7 @@ def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]
 
 
 def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:
-    """The first and the last instruction of the loop that holds the placeholders."""
+    """Returns the first and the last instruction of the loop that holds the placeholders."""
     slots = [k for k, each in enumerate(code) if each.opcode == "PMTRIG"]
     last = next(k for k in range(slots[-1], len(code)) if code[k].opcode == "BRA")
     first = code[last].target or 0
@@ -178,7 +178,7 @@ def _loop(code: tuple[Instruction, ...]) -> tuple[int, int]:
 
 
 def _sources(opcode: Opcode, exemplars: list[int]) -> tuple[words.Field, ...]:
-    """The fields that change with the chain; nothing else may, but for how it is issued."""
+    """Returns the fields that change with the chain; nothing else may, but for how it is issued."""
     varying = tuple(f for f in words.SOURCES if len({f.of(word) for word in exemplars}) > 1)
     known = words.DESTINATION.mask
     for field in (*varying, *words.ISSUE):

@@ -67,7 +67,7 @@ class Wanted:
 
 
 def distances(around: Frame, mode: Mode) -> tuple[int, ...]:
-    """The distances that a loop can have.
+    """Returns the distances that a loop can have.
 
     A scoreboard tells of one chain, and there are six; and results of read-read instructions take
     half of the registers.
@@ -136,7 +136,7 @@ def safe_spacing(around: Frame, mode: Mode, distance: int) -> int:
 
 
 def _planned(around: Frame, wanted: Wanted, spacing: int) -> list[int]:
-    """The words of the loop: count, half of the instructions, test, the others, branch."""
+    """Returns the words of the loop: count, half of the instructions, test, the others, branch."""
     group = _group(around, wanted.mode, wanted.distance, spacing, 0)
     groups = min(around.items // len(group), wanted.updates or around.items)
     if spacing < 1 or not groups:
@@ -182,7 +182,7 @@ def _group(around: Frame, mode: Mode, distance: int, spacing: int, before: int) 
 
 
 def _written(around: Frame, planned: list[int]) -> bytes:
-    """The cubin with the loop in it; the clocks are read when everything before is over."""
+    """Returns the cubin with the loop in it; the clocks are read when everything before is over."""
     cubin = bytearray(around.cubin)
     after_all = Control(words.MOST_STALL, waits=words.ALL_SCOREBOARDS)
     clocks = {k: after_all.on(around.code[k].word) for k in (around.first - 1, around.last + 1)}

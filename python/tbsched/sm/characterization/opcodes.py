@@ -67,7 +67,7 @@ class Opcode:
         return self.guard != "@!P"
 
     def instruction(self, chain: int) -> str:
-        """The PTX of one of them."""
+        """Returns the PTX of one of them."""
         per = self.registers // self.chains
         names = [f"%r{number}" for number in range(per * chain, per * (chain + 1))]
         return self.ptx.replace("{r}", names[0] if per == 1 else "{" + ", ".join(names) + "}")
@@ -85,7 +85,7 @@ class Opcode:
 
 
 def encoded(kind: str, value: float) -> bytes:
-    """A value as the register holds it."""
+    """Returns a value as the register holds it."""
     if kind == "b32":
         return struct.pack("<I", int(value))
     if kind == "f16x2":
@@ -161,7 +161,7 @@ OPCODES = MappingProxyType({row.name: row for row in _ROWS})
 
 
 def opcode(name: str) -> Opcode:
-    """The row of that name.
+    """Returns the row of that name.
 
     Raises:
         ValueError: there is none.

@@ -64,7 +64,7 @@ class Placed:
 
 
 def known_as(info: DeviceInfo) -> DeviceSpec:
-    """The shipped device of that name.
+    """Returns the shipped device of that name.
 
     Raises:
         ValueError: there is none.
@@ -113,6 +113,6 @@ def placed(spec: DeviceSpec, scope: Scope, warps: int) -> Placed | None:
 
 @functools.lru_cache(maxsize=64)
 def _places(spec: DeviceSpec, launch: Launch) -> tuple[Int32Array, ...]:
-    """The SM of each block, from each latent state of the GPU."""
+    """Returns the SM of each block, from each latent state of the GPU."""
     found = (predict(Sequence([launch]), spec, None, s)[0].smid for s in spec.initial_states())
     return tuple({smid.tobytes(): smid for smid in found}.values())

@@ -48,7 +48,7 @@ class Characterization(Shown):
 def characterization(
     spec: DeviceSpec, device: Mapping[str, Any], runs: Iterable[Run], reasons: Mapping[str, str]
 ) -> Characterization:
-    """From runs, and why some opcodes have none, by name."""
+    """Returns figures from runs; ``reasons``: by name, why an opcode has none."""
     listed = list(runs)
     found = (
         figures(name, listed, spec.processing_blocks, spec.sms, reason)
@@ -60,7 +60,7 @@ def characterization(
 def load_characterization(
     path: str | os.PathLike[str], device: str | os.PathLike[str] | DeviceSpec | None = None
 ) -> Characterization:
-    """The figures of runs that were recorded before; no GPU is needed.
+    """Returns the figures of runs that were recorded before; no GPU is needed.
 
     Args:
         path: the file that ``raw`` of :func:`tbsched.sm.characterize` kept.

@@ -70,7 +70,7 @@ class Run(HoldsArrays):
     def of(
         cls, loop: Loop, placed: Placed, repeat: int, iterations: int, records: StructuredArray
     ) -> Run:
-        """From what the kernel wrote."""
+        """Returns the run from the kernel's records."""
         key = Key(
             loop.opcode, loop.mode, loop.distance, loop.spacing, loop.updates,
             placed.scope, placed.warps, repeat,
@@ -165,7 +165,7 @@ def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
 
 
 def _packed(warps: StructuredArray, on_all: bool) -> tuple[dict[str, int], str]:
-    """What is the same for all warps; and the rest as differences from one warp to the next.
+    """Splits records into values that all warps share, and differences between warps.
 
     The GPU's clock is kept where clocks of several SMs are to be compared.
     """

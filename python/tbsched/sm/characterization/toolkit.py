@@ -90,7 +90,7 @@ def tool(name: str) -> Path:
 
 
 def assemble(ptx: str, architecture: str) -> bytes:
-    """The machine code of PTX, as a cubin.
+    """Returns the machine code of PTX, as a cubin.
 
     Raises:
         ToolMissing: there is no ptxas.
@@ -123,7 +123,7 @@ class Section:
 
 
 def sections(cubin: bytes) -> list[Section]:
-    """The sections of a cubin, in its order.
+    """Returns the sections of a cubin, in its order.
 
     Raises:
         struct.error, ValueError: it is cut short.
@@ -153,7 +153,7 @@ def code_of(cubin: bytes, kernel: str) -> tuple[int, int]:
 
 
 def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
-    """The registers that each instruction touches; and which instructions have a label.
+    """Returns the registers that each instruction touches; and which instructions have a label.
 
     Raises:
         ToolMissing: there is no nvdisasm.
@@ -207,7 +207,7 @@ def architecture_of(cubin: bytes) -> int:
 
 
 def _in_new_form(cubin: bytes) -> bytes:
-    """As CUDA 13 writes it: its nvdisasm follows no registers in a cubin of an older one."""
+    """Returns the cubin in CUDA 13's form: its nvdisasm follows no registers in older ones."""
     found = bytearray(cubin)
     (table,) = struct.unpack_from("<Q", cubin, 0x20)
     size, count = struct.unpack_from("<HH", cubin, 0x36)

@@ -33,7 +33,7 @@ class Field:
         return (word & self.mask) >> self.at
 
     def set(self, word: int, value: int) -> int:
-        """The instruction with another value.
+        """Returns the instruction with another value.
 
         Raises:
             ValueError: the value does not fit.
@@ -65,11 +65,11 @@ class Control:
 
     @classmethod
     def of(cls, word: int) -> Control:
-        """That of an instruction."""
+        """Returns the control fields of an instruction."""
         return cls(STALL.of(word), WRITES.of(word), READS.of(word), WAITS.of(word), REUSE.of(word))
 
     def on(self, word: int) -> int:
-        """The instruction, issued like this."""
+        """Returns the instruction with these control fields."""
         for field, value in (
             (STALL, self.stall),
             (STAYS, int(self.stall <= PATIENT)),

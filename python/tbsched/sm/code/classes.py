@@ -62,7 +62,7 @@ _COMPILED = tuple((each, re.compile(each.pattern)) for each in CLASSES)
 
 
 def class_of(opcode: str) -> Class:
-    """The class of an instruction.
+    """Returns the class of an instruction.
 
     Args:
         opcode: with its modifiers, as nvdisasm writes it.

@@ -81,7 +81,7 @@ def _of_numba(kernel: Any) -> tuple[bytes, str | None]:
 
 
 def _is(kinds: type | tuple[type, ...]) -> Callable[[Any], bool]:
-    """Whether a kernel, or the first of a pair with its name, is of a kind."""
+    """Returns whether a kernel, or the first of a pair with its name, is of a kind."""
     return lambda kernel: isinstance(kernel[0] if _is_pair(kernel) else kernel, kinds)
 
 
@@ -117,7 +117,7 @@ _SOURCES = (
 
 
 def cubin_of(kernel: Any) -> tuple[bytes, str]:
-    """The cubin of a kernel, and its name there.
+    """Returns the cubin of a kernel, and its name there.
 
     Raises:
         TypeError: no kernel that is known.
@@ -144,13 +144,13 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
 
 
 def _where(kernel: Any) -> str:
-    """What messages call a kernel: the path of its file, if it has one."""
+    """Returns the name of a kernel in messages: the path of its file, if it has one."""
     first = kernel[0] if _is_pair(kernel) else kernel
     return storage.shown(first) if isinstance(first, str | os.PathLike) else "kernel"
 
 
 def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
-    """The instructions of a kernel of a cubin.
+    """Returns the instructions of a kernel of a cubin.
 
     Raises:
         ToolMissing: nvdisasm is not there; says how to get it.
@@ -176,7 +176,7 @@ def _refusing_torn() -> Iterator[None]:
 
 
 def _names(cubin: bytes) -> list[str]:
-    """The kernels of a cubin: an ELF file has a section for each."""
+    """Returns the kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(_ELF):
         return []
     with _refusing_torn():

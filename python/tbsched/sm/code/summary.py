@@ -135,7 +135,7 @@ class Code:
 
     @property
     def warps_with_memory(self) -> float:
-        """The same if every access leaves the SM."""
+        """Warps that a processing block needs if every access leaves the SM."""
         return self.clocks / self.busy
 
 

@@ -21,7 +21,7 @@ _MEASURED = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
 
 
 def measured(device: str | os.PathLike[str] | DeviceSpec = "h200") -> Characterization:
-    """The figures of a GPU's instructions that tbsched ships; no GPU is needed.
+    """Returns the figures of a GPU's instructions that tbsched ships; no GPU is needed.
 
     Args:
         device: a name, the path of a ``.toml`` file, or a spec. A GPU that was not measured has the
@@ -60,7 +60,7 @@ def _read(name: str) -> Characterization:
 
 
 def _figures(row: Mapping[str, Any]) -> Figures:
-    """From what ``views.data`` makes of it."""
+    """Returns the figures from the data that ``views.data`` makes."""
     values = {field.name: row[field.name] for field in fields(Figures)}
     for name in _MEASURED:
         if values[name] is not None:

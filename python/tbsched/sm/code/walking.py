@@ -169,7 +169,7 @@ def _follow(
 
 
 def _registers(each: Instruction, kind: Class) -> tuple[list[int], list[int]]:
-    """The registers that an instruction writes, and those that it reads."""
+    """Returns the registers that an instruction writes, and those that it reads."""
     operands = list(each.operands)
     if not operands or kind.unit is Unit.CONTROL:
         return [], []

@@ -22,7 +22,8 @@ class Entry:
         ages: clocks, at least, since a register was written by, or was touched by a read that is
             not known to be over; registers that are not listed are ``others`` clocks old.
         others: see ``ages``.
-        untold: registers that a slow step touched of which only a later scoreboard tells.
+        unsettled: registers touched by a slow step whose end only a later wait for a scoreboard
+            shows.
         since: clocks, at least, since a step that is slow or pinned went, by its opcode; those that
             are not listed went long ago.
         unknown: whether there may be more of all of them, as one may come from anywhere.
@@ -31,7 +32,7 @@ class Entry:
     scoreboards: int = 0
     ages: Mapping[Place, int] = field(default_factory=dict)
     others: int = SAFE_LATENCY
-    untold: frozenset[Place] = frozenset()
+    unsettled: frozenset[Place] = frozenset()
     since: Mapping[str, int] = field(default_factory=dict)
     unknown: bool = False
 
@@ -40,14 +41,14 @@ class Entry:
         return self.ages.get(place, self.others)
 
     def joined(self, other: Entry) -> Entry:
-        """What holds wherever one came from."""
+        """Returns the entry that is valid from either predecessor."""
         places = {*self.ages, *other.ages}
         opcodes = {*self.since, *other.since}
         return Entry(
             self.scoreboards | other.scoreboards,
             {place: min(self.age(place), other.age(place)) for place in places},
             min(self.others, other.others),
-            self.untold | other.untold,
+            self.unsettled | other.unsettled,
             {
                 opcode: min(each.since.get(opcode, SAFE_LATENCY) for each in (self, other))
                 for opcode in opcodes
@@ -56,20 +57,20 @@ class Entry:
         )
 
     def after(self, steps: Iterable[Step]) -> Entry:
-        """What is pending behind some steps."""
+        """Returns what is pending behind some steps."""
         scoreboards, now = self.scoreboards, 0
         touched: dict[Place, int] = {}
-        untold = set(self.untold)
+        unsettled = set(self.unsettled)
         went: dict[str, int] = {}
         for step in steps:
             scoreboards &= ~step.control.waits
             for scoreboard in step.sets:
                 scoreboards |= 1 << scoreboard
-            untold -= step.writes
+            unsettled -= step.writes
             if step.slow and not step.sets:
-                untold |= step.writes | step.reads
+                unsettled |= step.writes | step.reads
             elif step.slow and step.control.reads == NO_SCOREBOARD:
-                untold |= step.reads
+                unsettled |= step.reads
             touched |= dict.fromkeys(step.writes | (step.reads if step.slow else set()), now)
             if step.slow or step.pinned:
                 went[step.opcode] = now
@@ -83,7 +84,7 @@ class Entry:
             scoreboards,
             capped,
             min(SAFE_LATENCY, self.others + now),
-            frozenset(untold),
+            frozenset(unsettled),
             {opcode: age for opcode, age in since.items() if age < SAFE_LATENCY},
             self.unknown,
         )
@@ -113,7 +114,7 @@ class Block:
 
 
 def blocks_of(listing: Listing) -> list[Block]:
-    """The blocks of a kernel. A pinned step is one of its own."""
+    """Returns the blocks of a kernel. A pinned step is one of its own."""
     steps = listing.steps
     starts = sorted({
         0, *listing.labels,
@@ -155,6 +156,6 @@ def _followers(listing: Listing, last: int, number: Mapping[int, int]) -> list[i
 
 
 def _leads_anywhere(listing: Listing, at: int) -> bool:
-    """Whether a step goes to where its operands do not say."""
+    """Returns whether a step goes to where its operands do not say."""
     code = listing.code[at]
     return code.base in _INDIRECT and code.target is None

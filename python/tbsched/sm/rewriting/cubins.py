@@ -27,7 +27,7 @@ def attributes(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 def registers_of(cubin: bytes, kernel: str) -> int:
-    """How many registers a thread of a kernel has.
+    """Returns how many registers a thread of a kernel has.
 
     Raises:
         ValueError: the cubin does not say.
@@ -38,7 +38,7 @@ def registers_of(cubin: bytes, kernel: str) -> int:
 
 
 def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
-    """The same machine code with more registers for a thread.
+    """Returns the same machine code with more registers per thread.
 
     Raises:
         ValueError: fewer than it uses, or more than there are.
@@ -82,7 +82,7 @@ Written = tuple[int, Control]  # which instruction comes there, and how it is is
 
 
 def rewritten(cubin: bytes, kernel: str, order: Sequence[Written]) -> bytes:
-    """The cubin with the instructions of a kernel in another order."""
+    """Returns the cubin with the instructions of a kernel in another order."""
     begin, end = code_of(cubin, kernel)
     words = [int.from_bytes(cubin[at : at + BYTES], "little") for at in range(begin, end, BYTES)]
     found = bytearray(cubin)

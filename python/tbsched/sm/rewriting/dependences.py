@@ -19,7 +19,7 @@ Key = tuple[str, ...]
 
 @dataclass(slots=True)
 class Compiled:
-    """What the compiler shows to be enough: the least clocks that it left anywhere in a kernel.
+    """The least clocks that the compiler left anywhere in a kernel, which thus are enough.
 
     Attributes:
         apart: between two steps with such a dependence.
@@ -55,7 +55,7 @@ def compiled(blocks: Iterable[Block]) -> Compiled:
 
 
 def issued(steps: Iterable[Step]) -> list[int]:
-    """When each step goes, at the soonest; and last, when what follows does."""
+    """Returns when each step goes, at the soonest; and last, when what follows does."""
     found = [0]
     for step in steps:
         found.append(found[-1] + step.clocks)
@@ -155,7 +155,7 @@ def _wait(steps: tuple[Step, ...], scoreboard: int, first: int) -> int:
 
 
 def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
-    """A wait stays behind what set the scoreboard, and before what sets it again."""
+    """Yields edges that keep a wait between the setters of its scoreboard before and after it."""
     steps = block.steps
     times = issued(steps)
     for scoreboard in range(SCOREBOARDS):
@@ -190,7 +190,7 @@ def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int
 
 
 def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
-    """What was begun before the block is over where it has to be; and so is what it begins."""
+    """Yields edges that complete pending work of before the block, and its own before the end."""
     steps, end = block.steps, len(block.steps)
     written: set[Place] = set()
     waits: list[int] = []
@@ -200,7 +200,7 @@ def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
         for place in (step.reads | step.writes) - written:
             left = SAFE_LATENCY - block.entry.age(place)
             yield BEFORE, k, min(times[k], max(0, left))
-            if place in block.entry.untold or block.entry.unknown:
+            if place in block.entry.unsettled or block.entry.unknown:
                 yield from ((waiting, k, 1) for waiting in waits)
         if step.control.waits:
             waits.append(k)
@@ -219,7 +219,7 @@ def _outside(block: Block, times: list[int]) -> Iterator[tuple[int, int, int]]:
 
 
 def _key(first: Step, second: Step, kind: Kind, place: Place) -> Key:
-    """What a dependence must have in common with another for its clocks to be enough for it."""
+    """Returns a key of dependences for which the same number of clocks is enough."""
     return (
         kind.value, place[0], first.opcode, str(first.use(place)),
         second.opcode, str(second.use(place)),

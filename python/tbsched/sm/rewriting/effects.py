@@ -87,7 +87,7 @@ class Step:
         return tuple(each for each in both if each != NO_SCOREBOARD)
 
     def waits(self, scoreboard: int) -> bool:
-        """Whether it waits for one."""
+        """Returns whether it waits for one."""
         return bool(self.control.waits >> scoreboard & 1)
 
     @property
@@ -177,14 +177,14 @@ def step_of(each: Instruction, touched: Touched, fixed: bool = False) -> Step:
 
 
 def _is_known(word: str, each: Instruction) -> bool:
-    """Whether it is clear what an instruction does with a word of its operands."""
+    """Returns whether it is clear what an instruction does with a word of its operands."""
     if word == "PR":
         return each.opcode in _PACKING and each.operands[-1].startswith("0x")
     return bool(_NAMED.fullmatch(word) or _CONSTANTS.fullmatch(word))
 
 
 def _packed(each: Instruction) -> frozenset[Place]:
-    """The predicates of a mask; all of them, if it is not a number."""
+    """Returns the predicates of a mask; all of them, if it is not a number."""
     last = each.operands[-1]
     mask = int(last, 16) if last.startswith("0x") else -1
     return frozenset(("P", number) for number in range(_PREDICATES) if mask >> number & 1)

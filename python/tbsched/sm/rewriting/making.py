@@ -153,7 +153,7 @@ def variants(
 
 
 def _order(given: str) -> Order:
-    """An order that a person can ask for by its name."""
+    """Returns an order that a person can ask for by its name."""
     known = [each for each in Order if each is not Order.RANDOM]
     if given not in known:
         raise ValueError(f"variants.orders: {given!r} is not one of {', '.join(known)}")
@@ -189,7 +189,7 @@ def _in_order(
     order: Order,
     seed: int,
 ) -> tuple[bytes, int]:
-    """The cubin with the instructions in another order, and how many moved."""
+    """Returns the cubin with the instructions in another order, and how many moved."""
     written: list[Written] = []
     for block, own in zip(blocks, needed, strict=True):
         steps = reordered(block, shown, own, order, seed) if block.movable else None
@@ -206,7 +206,7 @@ def _by_unit(least: int, most: int) -> list[tuple[int, int | None]]:
 
 
 def _by_resident(least: int, most: int, held: _Held) -> list[tuple[int, int | None]]:
-    """The fewest registers for each number of blocks that an SM can be made to hold."""
+    """Returns the fewest registers for each number of blocks that an SM can be made to hold."""
     found = [(least, held(least))]
     first = (least - 1) // _UNIT * _UNIT + _UNIT + 1
     for count in range(first, most + 1, _UNIT):

@@ -58,7 +58,7 @@ def reordered(
 def _listed(
     block: Block, shown: Compiled, needed: Edges, order: Order, seed: int
 ) -> dict[int, int] | None:
-    """When each step goes, in the new order; None: a stall would be too long."""
+    """Returns when each step goes, in the new order; None: a stall would be too long."""
     steps, count = block.steps, len(block.steps)
     before: dict[int, list[tuple[int, int]]] = defaultdict(list)
     after: dict[int, list[int]] = defaultdict(list)
@@ -138,7 +138,7 @@ def _left(count: int, expected: Edges) -> list[int]:
 
 
 def _loading(steps: tuple[Step, ...], before: Mapping[int, list[tuple[int, int]]]) -> set[int]:
-    """The reads of memory, and what they depend on."""
+    """Returns the reads of memory, and what they depend on."""
     found: set[int] = set()
     work = [k for k, step in enumerate(steps) if step.space is not None and not step.stores]
     while work:

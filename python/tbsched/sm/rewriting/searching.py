@@ -39,7 +39,7 @@ class Ratio:
 
     @classmethod
     def of(cls, ratios: Iterable[float]) -> Ratio:
-        """That of some ratios, whatever their distribution.
+        """Returns the ratio with its interval, for any distribution of the given ratios.
 
         The median lies above the k-th of n values unless fewer than k of them were below it.
 
@@ -87,12 +87,12 @@ class Timing:
 
     @property
     def median(self) -> float:
-        """Of all runs, in seconds."""
+        """Median of all runs, in seconds."""
         return statistics.median(self.seconds)
 
     @property
     def mean(self) -> float:
-        """Of all runs, in seconds."""
+        """Mean of all runs, in seconds."""
         return statistics.fmean(self.seconds)
 
     @property
@@ -207,7 +207,7 @@ def search(
 
 
 class _Runs:
-    """What a variant took, round by round."""
+    """Times of a variant, round by round."""
 
     def __init__(self, run: Callable[[], float | None]) -> None:
         self._run = run

@@ -31,7 +31,7 @@ class Case:
 
 
 def case_sets() -> tuple[str, ...]:
-    """The names of the sets of cases."""
+    """Returns the names of the sets of cases."""
     folder = resources.files("tbsched.traces") / "cases"
     names = (file.name for file in folder.iterdir())
     return tuple(sorted(name.removesuffix(".jsonl") for name in names if name.endswith(".jsonl")))
@@ -39,7 +39,7 @@ def case_sets() -> tuple[str, ...]:
 
 @functools.cache
 def cases(name: str = "hopper") -> tuple[Case, ...]:
-    """A set of cases, in order.
+    """Returns a set of cases, in order.
 
     Raises:
         ValueError: no such set.

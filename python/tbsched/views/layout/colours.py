@@ -12,7 +12,7 @@ from tbsched.program.events.launch import Launch
 # cannot be seen on white, and the other on a dark page. Then the same ones lighter and darker.
 _HUES = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00")
 _LIGHTER, _DARKER = 0.45, -0.38
-# Of copies and memsets, in every view.
+# Colours of copies and memsets, in every view.
 TRANSFER_COLOUR = "#808890"
 
 

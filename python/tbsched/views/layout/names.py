@@ -140,7 +140,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
     Names of C++ templates begin alike and end alike, but most often in between. So the end is
     shown, too.
     """
-    # What is far beyond the ends is not looked at: a name may have megabytes.
+    # Only the ends of a name are examined, as it may have megabytes.
     ends = text if len(text) <= 4 * longest else f"{text[: 2 * longest]}{text[-2 * longest :]}"
     shown = visible(ends)
     if len(shown) <= longest and ends is text:

@@ -17,7 +17,7 @@ from tbsched.views.layout.graphs import launched_and_released
 from tbsched.views.layout.lanes import blocks_that_ran
 from tbsched.views.words import counted, seconds_words
 
-# Of more launches x SMs nobody asks what room each had: it takes long, and fills the memory.
+# Most launches x SMs for which the room is computed: it takes long, and fills the memory.
 _MOST_CAPACITIES = 2**18
 _MOST_REPLAYED = 200_000  # blocks
 

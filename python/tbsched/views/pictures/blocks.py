@@ -16,7 +16,7 @@ from tbsched.traces.trace import Trace
 from tbsched.views.layout.names import label
 from tbsched.views.pictures.canvas import axes_for, bare, entitle
 
-_NAMED_ROWS = 40  # launches whose names fit beside the rows
+_NAMED_ROWS = 40  # launches whose names fit next to the rows
 _LETTERS = 40  # of a name
 MOST_ROWS = 400  # more are not told apart
 _STEPS = 12  # numbers with a colour of their own; more make a scale

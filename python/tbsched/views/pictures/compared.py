@@ -201,7 +201,7 @@ def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
     kernels = np.flatnonzero(count)
     most = _MOST_ROWS - (len(kernels) > _MOST_ROWS)
     time = np.bincount(kernel, time_of(ran, len(launches)), len(launches))
-    # Of the kernels that took most time, those that came first are at the top.
+    # The kernels that took most time; those that came first are at the top.
     chosen = np.sort(kernels[np.argsort(-time[kernels], kind="stable")[:most]])
     numbers = chosen.tolist()
     if len(launches) <= _MOST_ROWS:

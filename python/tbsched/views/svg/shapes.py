@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tbsched.views.words import seconds_words
 
-# Of a letter, in the share of its height.
+# Width of a letter, as a share of its height.
 _LETTER = 0.62
 
 

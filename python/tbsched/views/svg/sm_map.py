@@ -15,7 +15,7 @@ from tbsched.views.svg.shapes import boxes, fits
 _MARGIN = 58
 _WIDTH = 916
 _LABELLED = 18  # pixels; smaller tiles have no label
-_SIZES = ((160, 32), (400, 20), (2**20, 14))  # up to so many SMs a tile has so many pixels
+_SIZES = ((160, 32), (400, 20), (2**20, 14))  # pixels of a tile, by the largest number of SMs
 
 
 @dataclass(frozen=True, slots=True)

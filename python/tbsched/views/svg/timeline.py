@@ -18,7 +18,7 @@ from tbsched.views.svg.shapes import boxes, coordinate, fits, is_bright, time_ma
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
 _APART = 600  # groups that have an outline and a text each
-_CUT = 2_500  # up to so many spans there is a line between two
+_CUT = 2_500  # largest number of spans with a line between two
 _TALL = 30  # and lanes are at least as tall, in tenths of a pixel
 _LABELS = 400
 _LETTERS = 7  # of a name that says something

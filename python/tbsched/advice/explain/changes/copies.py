@@ -55,7 +55,7 @@ def _unwaited(changed: dict[int, Event | None]) -> str:
 
 
 def _waits_of_copies(facts: Facts, copies: list[int]) -> list[int]:
-    """The waits for the GPU in operators that copy to it, which pinned memory saves."""
+    """Returns the waits for the GPU in operators that copy to it, which pinned memory saves."""
     calls, sequence = facts.program.calls, facts.program.sequence
     assert calls is not None  # an explained program has them
     maker = facts.account.times.made_in(calls)
@@ -123,7 +123,7 @@ def copies_ahead(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def _busiest(facts: Facts) -> Stream | None:
-    """The stream with most time of copies to the GPU, of those that kernels run in."""
+    """Returns the stream with most time of copies to the GPU, of those that kernels run in."""
     kernels = {launch.stream for launch in facts.program.sequence.launches}
     seconds: dict[Stream, float] = {}
     for event in facts.program.sequence:
@@ -133,7 +133,7 @@ def _busiest(facts: Facts) -> Stream | None:
 
 
 def _free_event(facts: Facts) -> int:
-    """The number of a CUDA event that the program does not use."""
+    """Returns the number of a CUDA event that the program does not use."""
     numbers = [e.event for e in facts.program.sequence if isinstance(e, RecordEvent | WaitEvent)]
     return max(numbers, default=-1) + 1
 

@@ -48,7 +48,7 @@ def copies_together(facts: Facts) -> Iterator[Proposal]:
 
 
 def _runs(facts: Facts) -> Iterator[list[int]]:
-    """The places of copies, and of the waits between them, that follow each other."""
+    """Yields the places of copies, and of the waits between them, that follow each other."""
     open_: dict[tuple[int, Stream | None, str], list[int]] = {}  # by thread, stream and direction
     for place, event in enumerate(facts.program.sequence):
         host = getattr(event, "host", 0)

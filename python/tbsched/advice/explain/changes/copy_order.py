@@ -80,7 +80,7 @@ def _may_move(event: Event) -> bool:
 
 
 def _pass_copies_from_gpu(events: tuple[Event, ...], behind: dict[int, int]) -> bool:
-    """Whether any that moves passes a copy from the GPU."""
+    """Returns whether any that moves passes a copy from the GPU."""
     last = _START
     for place, event in enumerate(events):
         if place in behind and behind[place] < last:

@@ -85,7 +85,7 @@ def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
 
 
 def _follows(launch: Launch, first: Launch, pause: float) -> bool:
-    """Whether a launch belongs to the run of another one."""
+    """Returns whether a launch belongs to the run of another one."""
     return pause <= MOST_PAUSE and all(
         getattr(launch, field) == getattr(first, field) for field in ("blocks", "threads", "host")
     )

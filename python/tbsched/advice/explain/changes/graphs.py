@@ -56,7 +56,7 @@ def as_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def _runs(facts: Facts) -> Iterator[list[int]]:
-    """The places of events in their order, those together that may be one graph."""
+    """Yields the places of events in their order, those together that may be one graph."""
     run: list[int] = []
     broken = _called_between(facts)
     for place, event in enumerate(facts.program.sequence):

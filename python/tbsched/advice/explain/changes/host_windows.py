@@ -49,7 +49,7 @@ def windows(facts: Facts) -> Windows:
 
 
 def time_of(facts: Facts, chosen: Chosen) -> Times:
-    """The times in which threads did what is chosen."""
+    """Returns the times in which threads did what is chosen."""
     return {
         thread: joined(line.some(chosen(line.of)))
         for thread, line in facts.account.times.lines.items()
@@ -57,7 +57,7 @@ def time_of(facts: Facts, chosen: Chosen) -> Times:
 
 
 def gaps_without(facts: Facts, times: Times) -> tuple[float, ...]:
-    """The gaps between calls, in seconds, without some times of their threads."""
+    """Returns the gaps between calls, in seconds, without some times of their threads."""
     found = np.array(facts.program.host)
     place, threads, begin, end = windows(facts)
     for thread, own in times.items():

@@ -101,7 +101,7 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def _launches(facts: Facts, name: int) -> bool:
-    """Whether work is launched within something of this name."""
+    """Returns whether work is launched within something of this name."""
     activity, inside = facts.account.activity, facts.account.times.inside
     rows = np.unique(activity.work["call"])
     rows = rows[rows != UNKNOWN]

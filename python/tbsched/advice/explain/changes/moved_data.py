@@ -44,7 +44,7 @@ def without_moved_data(facts: Facts) -> Iterator[Proposal]:
 
 
 def _example(facts: Facts, places: list[int]) -> str:
-    """The kernel of the first launch among events, or the copy."""
+    """Returns the kernel of the first launch among events, or the copy."""
     numbers = facts.event.searchsorted(places)
     for place, number in zip(places, numbers.tolist(), strict=True):
         if isinstance(facts.program.sequence[place], Launch):

@@ -101,14 +101,14 @@ def _until_launched(facts: Facts, rows: Int64Array, inside: dict[int, int]) -> T
 
 
 def _only_returns_to_host(event: Event) -> bool:
-    """Whether it waits, or copies to the host."""
+    """Returns whether it waits, or copies to the host."""
     return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 
 
 def _read_together(
     facts: Facts, rows: Int64Array, maker: Int64Array, left_out: Int64Array
 ) -> Times:
-    """The times of operators, and those between them in which nothing else is called."""
+    """Returns the times of operators, and those between them in which nothing else is called."""
     host, calls = facts.account.activity.host, facts.program.calls
     assert calls is not None  # an explained program has them
     others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
@@ -124,7 +124,7 @@ def _read_together(
 
 
 def _times(facts: Facts, rows: Int64Array) -> Times:
-    """The times of rows of ``activity.host`` by thread, in order."""
+    """Returns the times of rows of ``activity.host`` by thread, in order."""
     host = facts.account.activity.host
     rows = rows[np.argsort(host["begin_ns"][rows], kind="stable")]
     found: Times = {}

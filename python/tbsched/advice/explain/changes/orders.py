@@ -14,7 +14,7 @@ _URGENT = -5  # the most urgent priority of an H100 and of an H200 (cuCtxGetStre
 
 
 def more_urgent(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """A stream of a more urgent priority."""
+    """Yields a stream of a more urgent priority."""
     launches = facts.program.sequence.launches
     stream = launches[launch].stream
     own = [
@@ -52,7 +52,7 @@ def issued_first(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
 
 
 def may_swap(launch: Launch, event: object) -> bool:
-    """Whether a launch may be issued before an event: another launch of another stream."""
+    """Returns whether a launch may be issued before an event: another launch of another stream."""
     return (
         isinstance(event, Launch)
         and not isinstance(event.stream, str)

@@ -109,7 +109,7 @@ def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> 
 
 
 def _most(facts: Facts) -> int:
-    """How many changes are predicted."""
+    """Returns how many changes are predicted."""
     launches = merged(facts.program.sequence, facts.spec).launches
     blocks = sum(launch.blocks for launch in launches)
     return max(_FEWEST, min(_MOST, _LAUNCHES // len(launches), _BLOCKS // blocks))

@@ -85,7 +85,7 @@ def both(facts: Facts, one: Proposal, other: Proposal) -> Proposal | None:
 
 
 def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
-    """The program with other launches in the place of some, by their numbers."""
+    """Returns the program with other launches in the place of some, by their numbers."""
     launches = facts.program.sequence.launches
     return with_launches(
         facts.program.sequence, [changed.get(k, launch) for k, launch in enumerate(launches)]
@@ -93,7 +93,7 @@ def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
 
 
 def _applied(facts: Facts, edits: Edits) -> tuple[Sequence, tuple[float, ...]]:
-    """The changed program and its gaps.
+    """Returns the changed program and its gaps.
 
     The time before a call that is not made passes before the next one of its thread.
     """
@@ -121,11 +121,11 @@ def each_and_all(facts: Facts, launch: int) -> list[tuple[list[int], str]]:
 
 
 def moved_to(launch: Launch, stream: int) -> Launch:
-    """The launch in another stream, a non-blocking one of the same partition."""
+    """Returns the launch in another stream, a non-blocking one of the same partition."""
     return replace(launch, stream=stream, non_blocking=True)
 
 
 def free_stream(facts: Facts) -> int:
-    """A stream that the program does not use."""
+    """Returns a stream that the program does not use."""
     streams = [getattr(event, "stream", None) for event in facts.program.sequence]
     return max([0, *(x + 1 for x in streams if isinstance(x, int))])

@@ -30,7 +30,7 @@ _MOST_STREAMS = 16
 
 
 def other_stream(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """A stream of their own, for the launch and for all launches of its kernel.
+    """Yields a stream of their own, for the launch and for all launches of its kernel.
 
     Only past kernels: nothing is moved past a copy, or away from an event that is waited for. A
     collective stays in its order.
@@ -72,7 +72,7 @@ def several_streams(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposa
 
 
 def _passes(facts: Facts, numbers: list[int]) -> bool:
-    """Whether launches that leave their stream pass a copy, an event or a collective of it.
+    """Returns whether launches that leave their stream pass a copy, an event or a collective of it.
 
     Neither what is before them in the stream, nor what comes after them and may need them. Work of
     the legacy stream is before and after that of blocking streams, too. What came before the host
@@ -107,7 +107,7 @@ def _passes(facts: Facts, numbers: list[int]) -> bool:
 
 
 def _is_ordered(event: Event, stream: Stream | None, *, is_blocking: bool) -> bool:
-    """Whether an event follows, and is followed by, work of a stream."""
+    """Returns whether an event follows, and is followed by, work of a stream."""
     own = getattr(event, "stream", None)
     if own == stream:
         return True

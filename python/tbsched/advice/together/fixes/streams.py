@@ -12,7 +12,7 @@ from tbsched.program.sequence import LEGACY_STREAM, Launch
 
 
 def streams(unproved: Unproved) -> Iterator[Fix]:
-    """A stream of its own for the launch that waits, for each, then for all of them."""
+    """Yields a stream of its own for the launch that waits, for each, then for all of them."""
     launches = unproved.problem.launches
     often = Counter(one.stream for one in launches)
     shared = [
