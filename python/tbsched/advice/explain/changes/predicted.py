@@ -20,11 +20,11 @@ from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Sequence
 from tbsched.progress import each
 
-# So many changes are predicted; fewer of a program of many launches, or many merged blocks.
+# Most changes that are predicted; fewer for programs with many launches or merged blocks.
 _MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
-_LEAST_GAIN = 1e-3  # of the makespan
-# Changes that may be predicted for one more that is tried together with the best, which is at least
-# one; it has to save so much more of the makespan.
+_LEAST_GAIN = 1e-3  # share of the makespan
+# One more change is combined with the best one for this many that are predicted, at least one; and
+# the share of the makespan that each must save in addition.
 _PREDICTED_FOR_ONE, _LEAST_MORE = 4, 0.03
 
 
@@ -158,7 +158,7 @@ def _for_gaps(facts: Facts, gaps: Iterable[Gap]) -> Iterator[tuple[float, Iterat
 
 
 def _about(facts: Facts, launch: int, cause: Cause) -> int | str:
-    """What causes of one kind are told apart by: what the host did, or the kernel that waited."""
+    """Returns what distinguishes causes of one kind: the host's action, or the waiting kernel."""
     if cause.cause == HOST:
         return facts.host_name(cause)
     return facts.program.sequence.launches[launch].name or launch
