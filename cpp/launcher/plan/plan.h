@@ -60,7 +60,7 @@ struct Plan {
   std::vector<PlannedTransfer> transfers;  // except those in graphs
   std::vector<PlannedCall> calls;          // by event
   std::vector<PlannedMeeting> meetings;    // by group
-  // Of a timed sequence, in the order of first use, which may determine their hardware queues.
+  // Streams of a timed sequence by first use: that order may determine their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };

@@ -1,4 +1,4 @@
-"""In which values two devices differ."""
+"""Values in which two devices differ."""
 
 from __future__ import annotations
 

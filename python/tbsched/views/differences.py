@@ -154,7 +154,7 @@ def _launch_marks(diff: Diff) -> Markup:
 
 
 def _difference_map(diff: Diff, found: Divergence) -> Markup:
-    """Of the launch that differs first: SMs with more blocks in a, and in b."""
+    """Returns a map of the SMs with more blocks in a, or in b, of the first launch that differs."""
     topology = topology_of(diff.a.device)
     apart = found.b_blocks - found.a_blocks
     most = max(int(abs(apart).max(initial=0)), 1)

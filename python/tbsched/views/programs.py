@@ -113,7 +113,7 @@ def streams_table(program: Program) -> Table:
 
 
 def _streams_here(event: Event) -> list[str]:
-    """Of each launch of an event where it is in the sequence."""
+    """Returns the words for the stream of each launch of an event."""
     words = (
         "node of a graph" if isinstance(event, GraphLaunch) else str(getattr(event, "stream", ""))
     )

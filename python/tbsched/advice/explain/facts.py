@@ -80,6 +80,13 @@ class Facts:
             np.array(starts), prediction.waits["launch"].copy(),
         )  # fmt: skip
 
+    @property
+    def calls(self) -> Int64Array:
+        """Of each event the row of ``account.activity.host`` of its call, int64; -1: unknown."""
+        calls = self.program.calls
+        assert calls is not None  # an explained program has them
+        return calls
+
     def idle_share(self, launch: int) -> float:
         """Returns the share of the GPU's room that a launch leaves to others."""
         own = self.program.sequence.launches[launch]

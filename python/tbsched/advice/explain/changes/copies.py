@@ -56,8 +56,7 @@ def _unwaited(changed: dict[int, Event | None]) -> str:
 
 def _waits_of_copies(facts: Facts, copies: list[int]) -> list[int]:
     """Returns the waits for the GPU in operators that copy to it, which pinned memory saves."""
-    calls, sequence = facts.program.calls, facts.program.sequence
-    assert calls is not None  # an explained program has them
+    calls, sequence = facts.calls, facts.program.sequence
     maker = facts.account.times.made_in(calls)
     is_operator = facts.account.activity.host["kind"] == OPERATOR
     makers = {

@@ -71,8 +71,7 @@ def _runs(facts: Facts) -> Iterator[list[int]]:
 
 def _called_between(facts: Facts) -> set[int]:
     """The events before which their thread called something else of CUDA, that no graph has."""
-    activity, calls = facts.account.activity, facts.program.calls
-    assert calls is not None  # an explained program has them
+    activity, calls = facts.account.activity, facts.calls
     host = activity.host
     is_other = host["kind"] == CALL
     is_other[calls[calls != UNKNOWN]] = False

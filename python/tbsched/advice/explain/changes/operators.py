@@ -31,8 +31,7 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
     They go whole, with their copies. So does what the host does from one to the next where nothing
     is launched in between: it reads values one by one.
     """
-    activity, calls, sequence = facts.account.activity, facts.program.calls, facts.program.sequence
-    assert calls is not None  # an explained program has them
+    activity, calls, sequence = facts.account.activity, facts.calls, facts.program.sequence
     maker = facts.account.times.made_in(calls)
     is_operator = (maker != UNKNOWN) & (activity.host["kind"][maker] == OPERATOR)
     waiting = {int(maker[place]) for place in waits if is_operator[place]}
@@ -68,7 +67,8 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
     host = activity.host
     named = activity.names.index(_NONZERO) if _NONZERO in activity.names else UNKNOWN
     rows = np.flatnonzero((host["name"] == named) & (host["kind"] == OPERATOR))
-    inside = _called_in(facts, rows)
+    times = _times(facts, rows)
+    inside = _called_in(facts, times)
     if inside:
         yield edited(
             facts,
@@ -76,24 +76,26 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
             "a mask keeps: torch.where, or the mask as a factor",
             dict.fromkeys(inside),
             "if what the mask leaves out may be computed, too, and takes no longer",
-            gaps_without(facts, _until_launched(facts, rows, inside)),
+            gaps_without(facts, _until_launched(facts, times, inside)),
         )
 
 
-def _until_launched(facts: Facts, rows: Int64Array, inside: dict[int, int]) -> Times:
+def _until_launched(facts: Facts, times: Times, inside: dict[int, int]) -> Times:
     """The times of operators, and from there to the next call that their outer operator makes."""
-    host, calls = facts.account.activity.host, facts.program.calls
-    assert calls is not None  # an explained program has them
+    host, calls = facts.account.activity.host, facts.calls
     maker = facts.account.times.made_in(calls)
     called: dict[int, list[int]] = {}
     for place in np.flatnonzero(maker != UNKNOWN).tolist():
         if place not in inside:
             called.setdefault(int(maker[place]), []).append(int(host["begin_ns"][calls[place]]))
-    until = dict(zip(rows.tolist(), host["end_ns"][rows].tolist(), strict=True))
+    until = {
+        row: end
+        for line in times.values()
+        for row, end in zip(line.of.tolist(), line.end.tolist(), strict=True)
+    }
     for place, row in inside.items():
         later = [begin for begin in called.get(int(maker[place]), ()) if begin > until[row]]
         until[row] = min(later, default=until[row])
-    times = _times(facts, rows)
     return {
         thread: line._replace(end=np.array([until[row] for row in line.of.tolist()]))
         for thread, line in times.items()
@@ -109,8 +111,7 @@ def _read_together(
     facts: Facts, rows: Int64Array, maker: Int64Array, left_out: Int64Array
 ) -> Times:
     """Returns the times of operators, and those between them in which nothing else is called."""
-    host, calls = facts.account.activity.host, facts.program.calls
-    assert calls is not None  # an explained program has them
+    host, calls = facts.account.activity.host, facts.calls
     others = np.setdiff1d(np.flatnonzero(calls != UNKNOWN), left_out)
     found = _times(facts, rows)
     for thread, line in found.items():
@@ -134,12 +135,11 @@ def _times(facts: Facts, rows: Int64Array) -> Times:
     return found
 
 
-def _called_in(facts: Facts, rows: Int64Array) -> dict[int, int]:
-    """The places of events whose calls were made within rows of ``activity.host``, and those."""
-    host, calls = facts.account.activity.host, facts.program.calls
-    assert calls is not None  # an explained program has them
+def _called_in(facts: Facts, times: Times) -> dict[int, int]:
+    """Returns the places of events whose calls were made in some times, with what these are of."""
+    host, calls = facts.account.activity.host, facts.calls
     found: dict[int, int] = {}
-    for thread, line in _times(facts, rows).items():
+    for thread, line in times.items():
         places = np.flatnonzero((calls != UNKNOWN) & (host["thread"][calls] == thread))
         begin = host["begin_ns"][calls[places]]
         last = np.searchsorted(line.begin, begin, side="right") - 1

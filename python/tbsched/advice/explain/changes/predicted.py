@@ -52,14 +52,15 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
                 found = max(found, given_ns - (whole_ns - whole))
         return found if found is not None and found < limit_ns else None
 
-    proposals = list(itertools.islice(_distinct(facts, gaps), _most(facts)))
+    most = _most(facts)
+    proposals = list(itertools.islice(_distinct(facts, gaps), most))
     found = [
         (ns, one)
         for one, ns in zip(proposals, each(predicted, proposals, "predicting changes"), strict=True)
         if ns is not None
     ]
     found.sort(key=lambda each: (each[1].is_bound, each[0]))
-    together = _together(facts, found, predicted)
+    together = _together(facts, found, predicted, 1 + most // _PREDICTED_FOR_ONE)
     return tuple(
         Change(
             one.what,
@@ -75,7 +76,10 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
 
 
 def _together(
-    facts: Facts, found: list[tuple[int, Proposal]], predicted: Callable[[Proposal], int | None]
+    facts: Facts,
+    found: list[tuple[int, Proposal]],
+    predicted: Callable[[Proposal], int | None],
+    tries: int,
 ) -> list[tuple[int, Proposal]]:
     """The change that saves most with others that save more where it is made; or nothing."""
     able = [(ns, one, one.edits.events.keys()) for ns, one in found if one.edits is not None]
@@ -85,7 +89,7 @@ def _together(
     # First those that change other events: they are more likely to save something else.
     others = sorted(able[1:], key=lambda each: not events.isdisjoint(each[2]))
     parts, enough = 1, least - _LEAST_MORE * facts.prediction.makespan * 1e9
-    for _, other, _ in others[: 1 + _most(facts) // _PREDICTED_FOR_ONE]:
+    for _, other, _ in others[:tries]:
         joint = both(facts, best, other)
         ns = None if joint is None else predicted(joint)
         if joint is not None and ns is not None and ns < enough:
