@@ -1,7 +1,8 @@
 // What the RTAS 2020 paper says of arithmetic units (Figure 6), of memory next to copies (Figure 8)
 // and of GPCs (Figure 9), measured. hierarchy.py says how to run it. Writes $OUT/parts.json: cycles
-// of a block with two kinds of work; of each place and KB of a vector the nanoseconds of the block
-// that is watched; of each copy and KB that a kernel touches the nanoseconds of the kernel.
+// of a block with two kinds of work, and of one kind while the other goes on; of each place and KB
+// of a vector the nanoseconds of the block that is watched; of each copy and KB that a kernel
+// touches the nanoseconds of the kernel.
 #include <cuda_runtime.h>
 #include <mma.h>
 
@@ -39,11 +40,11 @@ __device__ unsigned long long now() {
 enum Kind : int { kNothing, kFp32, kFp64, kInt32, kTensor };
 constexpr int kRounds = 20000;
 
-__device__ float work(int kind, float seed) {
+__device__ float work(int kind, float seed, int rounds) {
   if (kind == kFp32) {
     float a = seed, b = seed + 1, c = seed + 2, d = seed + 3;
 #pragma unroll 4
-    for (int k = 0; k < kRounds; ++k) {
+    for (int k = 0; k < rounds; ++k) {
       a = fmaf(a, 0.999f, 0.1f), b = fmaf(b, 0.999f, 0.1f);
       c = fmaf(c, 0.999f, 0.1f), d = fmaf(d, 0.999f, 0.1f);
     }
@@ -52,7 +53,7 @@ __device__ float work(int kind, float seed) {
   if (kind == kFp64) {
     double a = seed, b = seed + 1, c = seed + 2, d = seed + 3;
 #pragma unroll 4
-    for (int k = 0; k < kRounds; ++k) {
+    for (int k = 0; k < rounds; ++k) {
       a = fma(a, 0.999, 0.1), b = fma(b, 0.999, 0.1);
       c = fma(c, 0.999, 0.1), d = fma(d, 0.999, 0.1);
     }
@@ -61,7 +62,7 @@ __device__ float work(int kind, float seed) {
   if (kind == kInt32) {  // min and xor, which no FMA unit does
     int a = static_cast<int>(seed), b = a + 1, c = a + 2, d = a + 3;
 #pragma unroll 4
-    for (int k = 0; k < kRounds; ++k) {
+    for (int k = 0; k < rounds; ++k) {
       asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(a) : "r"(k), "r"(b));
       asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(b) : "r"(k), "r"(c));
       asm volatile("lop3.b32 %0, %0, %1, %2, 0x96;" : "+r"(c) : "r"(k), "r"(d));
@@ -76,7 +77,7 @@ __device__ float work(int kind, float seed) {
     fragment<accumulator, 16, 16, 16, float> c, d;
     fill_fragment(a, __float2half(0.01f)), fill_fragment(b, __float2half(0.01f));
     fill_fragment(c, seed), fill_fragment(d, seed);
-    for (int k = 0; k < kRounds / 4; ++k) {
+    for (int k = 0; k < rounds / 4; ++k) {
       mma_sync(c, a, b, c);
       mma_sync(d, a, b, d);
     }
@@ -86,38 +87,60 @@ __device__ float work(int kind, float seed) {
 }
 
 // A block of 16 warps: the lower half of each four does one kind of work, the upper half another.
-__global__ void mixed(int lower, int upper, long long* cycles, float* sink) {
+// Each processing block has two warps of either. If the upper half goes on, it stops when the lower
+// has ended, so that the cycles are those of the lower half beside work that never pauses.
+__global__ void mixed(int lower, int upper, bool upper_goes_on, long long* cycles, float* sink) {
+  __shared__ int still_working;
+  if (threadIdx.x == 0) still_working = 8;
   int warp = threadIdx.x / 32;
-  int kind = (warp / 4) % 2 ? upper : lower;  // each processing block has two of either
+  bool is_upper = (warp / 4) % 2;
+  auto seed = static_cast<float>(threadIdx.x);
+  float result = 0;
   __syncthreads();
   long long begin = clock64();
-  float result = work(kind, static_cast<float>(threadIdx.x));
+  if (is_upper && upper_goes_on) {
+    while (*static_cast<volatile int*>(&still_working) > 0) result += work(upper, seed, 64);
+  } else {
+    result = work(is_upper ? upper : lower, seed, kRounds);
+    __syncwarp();
+    if (!is_upper && threadIdx.x % 32 == 0 && atomicSub(&still_working, 1) == 1)
+      cycles[1] = clock64() - begin;
+  }
   __syncthreads();
-  if (threadIdx.x == 0) *cycles = clock64() - begin;
+  if (threadIdx.x == 0) cycles[0] = clock64() - begin;
   sink[threadIdx.x] = result;
+}
+
+// The least of three runs: cycles until all warps, or until the lower half has ended.
+long long cycles_of(int lower, int upper, bool upper_goes_on, long long* cycles, float* sink) {
+  long long least = 1LL << 62;
+  for (int run = 0; run < 3; ++run) {
+    mixed<<<1, 512>>>(lower, upper, upper_goes_on, cycles, sink);
+    must(__LINE__, [] { return cudaDeviceSynchronize(); });
+    least = std::min(least, cycles[upper_goes_on ? 1 : 0]);
+  }
+  return least;
 }
 
 void alus(std::string& out) {
   long long* cycles;
   float* sink;
-  must(__LINE__, [&] { return cudaMallocManaged(&cycles, 8); });
+  must(__LINE__, [&] { return cudaMallocManaged(&cycles, 16); });
   must(__LINE__, [&] { return cudaMalloc(&sink, 4096); });
   const char* names[] = {"nothing", "fp32", "fp64", "int32", "tensor"};
-  std::ostringstream text;
-  for (int lower = kFp32; lower <= kTensor; ++lower) {
-    for (int upper = kNothing; upper <= kTensor; ++upper) {
-      long long least = 1LL << 62;
-      for (int run = 0; run < 3; ++run) {
-        mixed<<<1, 512>>>(lower, upper, cycles, sink);
-        must(__LINE__, [] { return cudaDeviceSynchronize(); });
-        least = std::min(least, *cycles);
+  for (bool goes_on : {false, true}) {
+    std::ostringstream text;
+    for (int lower = kFp32; lower <= kTensor; ++lower) {
+      for (int upper = kNothing; upper <= kTensor; ++upper) {
+        long long least = cycles_of(lower, upper, goes_on && upper != kNothing, cycles, sink);
+        text << "\"" << names[lower] << "+" << names[upper] << "\":" << least << ",";
+        std::printf("alu %s + %s%s: %.2f cycles per round\n", names[lower], names[upper],
+                    goes_on ? ", which goes on" : "", static_cast<double>(least) / kRounds);
       }
-      text << "\"" << names[lower] << "+" << names[upper] << "\":" << least << ",";
-      std::printf("alu %s + %s: %.2f cycles per round\n", names[lower], names[upper],
-                  static_cast<double>(least) / kRounds);
     }
+    out += std::string(goes_on ? "\"alus_beside\"" : "\"alus\"") + ":{" + text.str() +
+           "\"rounds\":" + std::to_string(kRounds) + "},";
   }
-  out += "\"alus\":{" + text.str() + "\"rounds\":" + std::to_string(kRounds) + "},";
 }
 
 // Blocks on the chosen SMs add vectors; the others leave. role[sm]: 0 none, 1 victim, 2 interferer.

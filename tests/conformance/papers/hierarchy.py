@@ -225,11 +225,15 @@ def _intervals() -> Named:
 
 
 def places() -> Iterator[str]:
-    """A case a line: its name, the SM that is watched, and the SMs that work meanwhile."""
-    spec = tb.device("h200")
+    """A case a line: its name, the SM that is watched, and the SMs that work meanwhile.
+
+    Raises:
+        NoGpuError: no usable GPU: the GPCs are those of this board.
+    """
+    spec = tb.device("gpu")  # boards differ in their maps
     gpcs = [[sm for tpc in tpcs for sm in (2 * tpc, 2 * tpc + 1)] for tpcs in spec.gpcs]
     for watched in (0, 21, 70):
-        (gpc,) = (sms for sms in gpcs if watched in sms)
+        gpc = next(sms for sms in gpcs if watched in sms)
         own = [sm for sm in gpc if sm // 2 != watched // 2]
         far = [sm for sms in gpcs for sm in sms if sms is not gpc]
         far.sort()
