@@ -1,6 +1,7 @@
 // The recorded cases: kernels with their sizes and data, which are the same on every machine.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,7 +65,7 @@ inline std::vector<float> floats(const size_t count) {
   return values;
 }
 
-// The rows of a sparse matrix: `least` to `most` entries each, in columns in rising order.
+// The rows of a sparse matrix: `least` to `most` entries each.
 struct Sparse {
   std::vector<int32_t> rows{0};
   std::vector<int32_t> columns;
@@ -91,32 +92,35 @@ inline Prepared transpose() {
   return made;
 }
 
-inline Prepared spmv() {
-  constexpr int32_t kRows = 8192, kColumns = 16384;
-  Prepared made{kRows / 1024, 1024, {.n = kRows}, {}};
-  const Sparse matrix = sparse(kRows, kColumns, 4, 20);
+inline Prepared spmv_of(const Sparse& matrix, const int32_t columns, const int32_t threads) {
+  const auto rows = static_cast<int32_t>(matrix.rows.size()) - 1;
+  Prepared made{rows / threads, threads, {.n = rows}, {}};
   made.offsets.rows = made.arena.add(matrix.rows);
   made.offsets.columns = made.arena.add(matrix.columns);
   made.offsets.in = made.arena.add(floats(matrix.columns.size()));
-  made.offsets.more = made.arena.add(floats(kColumns));
-  made.offsets.out = made.arena.reserve(kRows * 4);
+  made.offsets.more = made.arena.add(floats(static_cast<size_t>(columns)));
+  made.offsets.out = made.arena.reserve(static_cast<size_t>(rows) * 4);
   return made;
 }
 
-inline Prepared kmeans() {
-  constexpr int32_t kPoints = 8192, kCentres = 6, kDimensions = 16;
-  Prepared made{kPoints / 1024, 1024, {.n = kPoints, .m = kCentres, .times = kDimensions}, {}};
-  made.offsets.in = made.arena.add(floats(kPoints * kDimensions));
+inline Prepared spmv() {
+  constexpr int32_t kColumns = 16384;
+  return spmv_of(sparse(8192, kColumns, 4, 20), kColumns, 1024);
+}
+
+inline Prepared kmeans(const int32_t points, const int32_t threads) {
+  constexpr int32_t kCentres = 6, kDimensions = 16;
+  Prepared made{points / threads, threads, {.n = points, .m = kCentres, .times = kDimensions}, {}};
+  made.offsets.in = made.arena.add(floats(static_cast<size_t>(points) * kDimensions));
   made.offsets.more = made.arena.add(floats(kCentres * kDimensions));
-  made.offsets.marked = made.arena.reserve(kPoints * 4);
+  made.offsets.marked = made.arena.reserve(static_cast<size_t>(points) * 4);
   return made;
 }
 
 // Begins at the step that reached the most nodes.
-inline Prepared bfs() {
-  constexpr int32_t kNodes = 8192;
-  const Sparse graph = sparse(kNodes, kNodes, 1, 13);
-  std::vector<int32_t> marks(kNodes, -1);
+inline Prepared bfs(const int32_t nodes, const uint32_t most_neighbours, const int32_t threads) {
+  const Sparse graph = sparse(nodes, nodes, 1, most_neighbours);
+  std::vector<int32_t> marks(static_cast<size_t>(nodes), -1);
   std::vector<int32_t> now{0};
   marks[0] = 0;
   int32_t step = 0;
@@ -135,18 +139,17 @@ inline Prepared bfs() {
     now = std::move(next);
   }
   for (int32_t& mark : marks) mark = mark > step - 1 ? -1 : mark;
-  Prepared made{kNodes / 1024, 1024, {.n = kNodes, .times = step - 1}, {}};
+  Prepared made{nodes / threads, threads, {.n = nodes, .times = step - 1}, {}};
   made.offsets.rows = made.arena.add(graph.rows);
   made.offsets.columns = made.arena.add(graph.columns);
   made.offsets.marks = made.arena.add(marks);
-  made.offsets.marked = made.arena.reserve(kNodes * 4);
+  made.offsets.marked = made.arena.reserve(static_cast<size_t>(nodes) * 4);
   return made;
 }
 
-inline Prepared fwt() {
-  constexpr int32_t kBlocks = 16, kValues = 8192;
-  Prepared made{kBlocks, 512, {.m = kValues}, {}};
-  made.offsets.out = made.arena.add(floats(size_t{kBlocks} * kValues));
+inline Prepared fwt(const int32_t blocks, const int32_t values, const int32_t threads) {
+  Prepared made{blocks, threads, {.m = values}, {}};
+  made.offsets.out = made.arena.add(floats(static_cast<size_t>(blocks * values)));
   return made;
 }
 
@@ -158,9 +161,9 @@ inline Prepared stencil() {
   return made;
 }
 
-inline Prepared gemm() {
+inline Prepared gemm(const int32_t tile) {
   constexpr int32_t kSide = 384;
-  Prepared made{kSide / 32 * kSide / 32, 1024, {.n = kSide}, {}};
+  Prepared made{kSide / tile * kSide / tile, tile * tile, {.n = kSide}, {}};
   made.offsets.in = made.arena.add(floats(kSide * kSide));
   made.offsets.more = made.arena.add(floats(kSide * kSide));
   made.offsets.out = made.arena.reserve(kSide * kSide * 4);
@@ -193,6 +196,64 @@ inline Prepared strided(const int32_t times) {
 inline Prepared stored(const int32_t times) {
   Prepared made{1, 1024, {.n = 4096, .times = times}, {}};
   made.offsets.out = made.arena.reserve((4096 + 1024) * 4);
+  return made;
+}
+
+// Cases with blocks of few warps. Their threads are two waves of 28 cores with 1,024 threads each.
+constexpr int32_t kTwoWaves = 2 * 28 * 1024;
+
+// A matrix of few entries beside its diagonal.
+inline Prepared spmv_banded(const int32_t threads) {
+  constexpr int32_t kHalf = 256;
+  Sparse matrix = sparse(kTwoWaves, 2 * kHalf, 1, 5);
+  for (int32_t row = 0; row < kTwoWaves; ++row) {
+    const auto from = matrix.columns.begin();
+    const auto begin = from + matrix.rows[static_cast<size_t>(row)];
+    const auto end = from + matrix.rows[static_cast<size_t>(row) + 1];
+    std::sort(begin, end);
+    for (auto column = begin; column != end; ++column) {
+      *column = std::clamp(row - kHalf + *column, 0, kTwoWaves - 1);
+    }
+  }
+  return spmv_of(matrix, kTwoWaves, threads);
+}
+
+// Cells of a grid of 224 columns; one neighbour of eight is elsewhere, as in a grid with holes.
+inline Prepared flux(const int32_t threads) {
+  constexpr int32_t kColumns = 224, kValues = 5, kNeighbours = 4;
+  std::mt19937 random(3);
+  std::vector<int32_t> neighbours;
+  for (const int32_t step : {-1, 1, -kColumns, kColumns}) {
+    for (int32_t cell = 0; cell < kTwoWaves; ++cell) {
+      const auto drawn = static_cast<int32_t>(random() % (8 * kColumns));
+      const int32_t away = drawn < kColumns ? drawn - kColumns / 2 : step;
+      neighbours.push_back(std::clamp(cell + away, 0, kTwoWaves - 1));
+    }
+  }
+  Prepared made{
+      kTwoWaves / threads, threads, {.n = kTwoWaves, .m = kValues, .times = kNeighbours}, {}};
+  made.offsets.columns = made.arena.add(neighbours);
+  made.offsets.in = made.arena.add(floats(size_t{kTwoWaves} * kValues));
+  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * kValues * 4);
+  return made;
+}
+
+inline Prepared products(const int32_t threads) {
+  constexpr int32_t kValues = 2048;
+  const int32_t blocks = kTwoWaves / threads;
+  Prepared made{blocks, threads, {.n = kValues}, {}};
+  made.offsets.in = made.arena.add(floats(static_cast<size_t>(blocks) * kValues));
+  made.offsets.more = made.arena.add(floats(static_cast<size_t>(blocks) * kValues));
+  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * 4);
+  return made;
+}
+
+inline Prepared matvec(const int32_t threads) {
+  constexpr int32_t kColumns = 64;
+  Prepared made{kTwoWaves / threads, threads, {.n = kColumns}, {}};
+  made.offsets.in = made.arena.add(floats(size_t{kTwoWaves} * kColumns));
+  made.offsets.more = made.arena.add(floats(kColumns));
+  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * 4);
   return made;
 }
 

@@ -136,26 +136,72 @@ struct Stencil {
   }
 };
 
-// out = in * more, all n x n, in tiles of 32 x 32.
+// out = in * more, all n x n, in square tiles.
+template <int32_t kTile>
 struct Gemm {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    __shared__ float left[32][33];
-    __shared__ float right[32][33];
-    const int32_t tiles = data.n / 32;
-    const int32_t x = static_cast<int32_t>(threadIdx.x % 32);
-    const int32_t y = static_cast<int32_t>(threadIdx.x / 32);
-    const int32_t column = static_cast<int32_t>(blockIdx.x) % tiles * 32 + x;
-    const int32_t row = static_cast<int32_t>(blockIdx.x) / tiles * 32 + y;
+    __shared__ float left[kTile][kTile + 1];
+    __shared__ float right[kTile][kTile + 1];
+    const int32_t tiles = data.n / kTile;
+    const int32_t x = static_cast<int32_t>(threadIdx.x % kTile);
+    const int32_t y = static_cast<int32_t>(threadIdx.x / kTile);
+    const int32_t column = static_cast<int32_t>(blockIdx.x) % tiles * kTile + x;
+    const int32_t row = static_cast<int32_t>(blockIdx.x) / tiles * kTile + y;
     float sum = 0;
-    for (int32_t tile = 0; tile < data.n; tile += 32) {
+    for (int32_t tile = 0; tile < data.n; tile += kTile) {
       left[y][x] = recorder.load(data.in + row * data.n + tile + x);
       right[y][x] = recorder.load(data.more + (tile + y) * data.n + column);
       recorder.meet();
-      for (int32_t at = 0; at < 32; ++at) sum += left[y][at] * right[at][x];
+      for (int32_t at = 0; at < kTile; ++at) sum += left[y][at] * right[at][x];
       recorder.meet();
     }
     recorder.store(data.out + row * data.n + column, sum);
+  }
+};
+
+// What flows into a cell of m values from its `times` neighbours.
+struct Flux {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t cell = thread_of_all();
+    for (int32_t value = 0; value < data.m; ++value) {
+      const float* const values = data.in + value * data.n;
+      const float own = recorder.load(values + cell);
+      float sum = 0;
+      for (int32_t side = 0; side < data.times; ++side) {
+        const int32_t neighbour = recorder.load(data.columns + side * data.n + cell);
+        sum += recorder.load(values + neighbour) - own;
+      }
+      recorder.store(data.out + value * data.n + cell, sum);
+    }
+  }
+};
+
+// The scalar product of a pair of vectors of n values per block; each thread has a part of it.
+struct Products {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t first = static_cast<int32_t>(blockIdx.x) * data.n;
+    float sum = 0;
+    for (auto at = static_cast<int32_t>(threadIdx.x); at < data.n;
+         at += static_cast<int32_t>(blockDim.x)) {
+      sum += recorder.load(data.in + first + at) * recorder.load(data.more + first + at);
+    }
+    recorder.store(data.out + thread_of_all(), sum);
+  }
+};
+
+// A matrix of n columns times a vector; a thread has a row.
+struct Matvec {
+  template <typename Recorder>
+  __device__ static void run(const Recorder& recorder, const Data& data) {
+    const int32_t row = thread_of_all();
+    float sum = 0;
+    for (int32_t column = 0; column < data.n; ++column) {
+      sum += recorder.load(data.in + row * data.n + column) * recorder.load(data.more + column);
+    }
+    recorder.store(data.out + row, sum);
   }
 };
 

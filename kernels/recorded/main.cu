@@ -50,11 +50,12 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases{
       a_case<Transpose>("transpose", transpose),
       a_case<Spmv>("spmv", spmv),
-      a_case<Kmeans>("kmeans", kmeans),
-      a_case<Bfs>("bfs", bfs),
-      a_case<Fwt>("fwt", fwt),
+      a_case<Kmeans>("kmeans", [] { return kmeans(8192, 1024); }),
+      a_case<Bfs>("bfs", [] { return bfs(8192, 13, 1024); }),
+      a_case<Fwt>("fwt", [] { return fwt(16, 8192, 512); }),
       a_case<Stencil>("stencil", stencil),
-      a_case<Gemm>("gemm", gemm),
+      a_case<Gemm<32>>("gemm", [] { return gemm(32); }),
+      a_case<Gemm<16>>("gemm256", [] { return gemm(16); }),
       a_case<Together>("together", together),
       a_case<Strided>("strided1", [] { return strided(1); }),
       a_case<Strided>("strided2", [] { return strided(2); }),
@@ -62,6 +63,17 @@ std::vector<Case> all_cases() {
       a_case<Stored>("stored", [] { return stored(0); }),
       a_case<Stored>("updated", [] { return stored(1); }),
   };
+  for (const int32_t threads : {128, 256}) {
+    const std::string end = std::to_string(threads);
+    const int32_t blocks = kTwoWaves / threads;
+    cases.push_back(a_case<Spmv>("spmv" + end, [=] { return spmv_banded(threads); }));
+    cases.push_back(a_case<Kmeans>("kmeans" + end, [=] { return kmeans(kTwoWaves, threads); }));
+    cases.push_back(a_case<Bfs>("bfs" + end, [=] { return bfs(kTwoWaves, 5, threads); }));
+    cases.push_back(a_case<Fwt>("fwt" + end, [=] { return fwt(blocks, 2048, threads); }));
+    cases.push_back(a_case<Flux>("flux" + end, [=] { return flux(threads); }));
+    cases.push_back(a_case<Products>("products" + end, [=] { return products(threads); }));
+    cases.push_back(a_case<Matvec>("matvec" + end, [=] { return matvec(threads); }));
+  }
   for (const size_t megabytes : {20, 36, 72}) {
     cases.push_back(a_case<Sweep>("sweep" + std::to_string(megabytes),
                                   [=] { return sweep(megabytes * 1024, 132, 2); }));

@@ -3,7 +3,8 @@
 python tests/lab/inside/addresses.py --out report --seconds 45
 
 Compiles ``kernels/recorded``. Writes an ``.npz`` of raw arrays for each kernel, and what ncu says
-of the plain kernels: ``ncu-GROUP.csv``. Everything is written as it comes; what fails is reported,
+of the plain kernels: ``ncu-GROUP.csv``. With ``--small-blocks`` these are the kernels with blocks
+of 128 or 256 threads instead. Everything is written as it comes; what fails is reported,
 and the rest goes on. ``--binary`` takes a compiled program instead.
 """
 
@@ -26,16 +27,25 @@ from helpers import ROOT
 from lab.script import parse
 
 KERNELS = ("transpose", "spmv", "kmeans", "bfs", "fwt", "stencil", "gemm")
+# With blocks of so many threads, their last digits, for schedulers that know blocks.
+SMALL_BLOCKS = (
+    *(f"{name}{threads}"
+      for name in ("spmv", "kmeans", "bfs", "fwt", "flux", "products", "matvec")
+      for threads in (128, 256)),
+    "gemm256",
+)  # fmt: skip
 SWEEPS = ("sweep20", "sweep36", "sweep72")
 PROBES = ("together", "strided1", "strided2", "strided4", "stored", "updated")
 # What ncu looks at: kernels, and how much of an SM's memory is to be shared memory, in %.
-GROUPS = {
+Groups = dict[str, tuple[tuple[str, ...], int]]
+GROUPS: Groups = {
     "kernels": (KERNELS, 0),
     "small": (KERNELS, 100),
     "probes": ((*PROBES, *SWEEPS), 0),
     "ladder": (tuple(f"ladder{size}" for size in (64, 128, 192, 224, 256, 320)), 0),
     "ladder-small": (tuple(f"ladder{size}" for size in (16, 24, 32, 48, 96)), 100),
 }
+SMALL_GROUPS: Groups = {"small-blocks": (SMALL_BLOCKS, 0)}
 METRICS = (
     "l1tex__t_sector_hit_rate.pct",
     *(
@@ -124,9 +134,9 @@ class Run:
         )
         (self.folder / f"{name}.events").unlink()
 
-    def profile(self, group: str, ncu: str, metrics: list[str]) -> None:
+    def profile(self, groups: Groups, group: str, ncu: str, metrics: list[str]) -> None:
         """What ncu counts for the plain kernels of a group."""
-        names, carveout = GROUPS[group]
+        names, carveout = groups[group]
         always = ["--clock-control", "none", "--cache-control", "all", "--csv", "--page", "raw"]
         ways: list[list[object]] = [
             *(
@@ -175,19 +185,23 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=45.0, help="for how long")
     parser.add_argument("--binary", type=Path, help="the compiled program")
     parser.add_argument("--architecture", default="native", help="to compile for, such as sm_90")
+    parser.add_argument("--small-blocks", action="store_true", help="only those kernels")
     arguments = parse(parser)
+    groups, first, last = GROUPS, KERNELS, (*PROBES, "sweep20")
+    if arguments.small_blocks:
+        groups, first, last = SMALL_GROUPS, SMALL_BLOCKS, ()
     with tempfile.TemporaryDirectory() as folder:
         started = Run(arguments, Path(folder))
         started.build()
-        attempt("record", started.record, KERNELS)
+        attempt("record", started.record, first)
         ncu = shutil.which("ncu") or shutil.which("ncu", path="/usr/local/cuda/bin")
         if ncu is None:
             print("no ncu, so nothing to compare with")
         else:
             metrics = known_metrics(started, ncu)
-            for group in GROUPS:
-                attempt(group, started.profile, group, ncu, metrics)
-        attempt("record", started.record, (*PROBES, "sweep20"))
+            for group in groups:
+                attempt(group, started.profile, groups, group, ncu, metrics)
+        attempt("record", started.record, last)
     return 0
 
 

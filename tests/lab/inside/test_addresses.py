@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import ROOT
-from lab.inside.addresses import GROUPS, METRICS
+from lab.inside.addresses import GROUPS, METRICS, SMALL_BLOCKS
 from sm.recordings.kernels import measured_of, recorded, recorded_of
 
 # Plays kernels/recorded: every kernel is `transpose`; one cannot be run.
@@ -76,3 +76,17 @@ def test_script_keeps_what_programs_say(tmp_path: Path) -> None:
     rows = measured_of(out, "h100")
     assert len(rows) == sum(len(group) for group, _ in GROUPS.values())
     assert rows[1].loads == pytest.approx(1001e3)
+
+
+def test_script_records_only_small_blocks_if_asked(tmp_path: Path) -> None:
+    binary = program(tmp_path / "recorded", "import sys; sys.exit('recorded: no GPU')")
+    program(tmp_path / "ncu", NCU % (METRICS,))
+    out = tmp_path / "report"
+    done = subprocess.run(
+        [sys.executable, ROOT / "tests/lab/inside/addresses.py", "--out", out, "--binary", binary,
+         "--small-blocks"],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.count("recorded: no GPU") == len(SMALL_BLOCKS)
+    assert [file.name for file in out.glob("ncu-*.csv")] == ["ncu-small-blocks.csv"]
