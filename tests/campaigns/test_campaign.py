@@ -228,6 +228,23 @@ def test_recorded_traces_catch_a_wrong_predictor_and_shrink_to_a_prefix(tmp_path
     assert any(trace.sequence[: len(found.sequence)] == found.sequence for trace in traces)
 
 
+@pytest.mark.parametrize("draw", ["native", "hypothesis"])
+def test_until_full_ends_each_sequence_with_the_first_launch_that_does_not_fit(
+    tmp_path: Path, draw: str
+) -> None:
+    path = tmp_path / "r.jsonl"
+    record(RIGHT, path, 40, predictor=RIGHT, until_full=True, draw=draw, seed=1, progress=False)
+    traces = load_traces(path)
+    assert len(traces) == 40
+    assert len({len(trace) for trace in traces}) > 3
+    for trace in traces:
+        *before, last = trace
+        assert (last.smid < 0).any() or len(trace) == 100  # small ones, of Hypothesis
+        assert all((placement.smid >= 0).all() for placement in before)
+        assert trace.sequence.events == trace.sequence.launches
+        assert {launch.carveout for launch in trace.sequence.launches} == {None}
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -239,6 +256,12 @@ def test_recorded_traces_catch_a_wrong_predictor_and_shrink_to_a_prefix(tmp_path
         (
             {"oracle": RecordedOracle([ONE]), "without": ["clusters"]},
             "without: clusters: does not go with recorded traces",
+        ),
+        ({"until_full": True, "options": SequenceOptions()}, "until_full: .* options"),
+        ({"until_full": True, "past_refusal": True}, "until_full: .* past_refusal"),
+        (
+            {"oracle": RecordedOracle([ONE]), "until_full": True},
+            "until_full: does not go with recorded traces",
         ),
     ],
 )

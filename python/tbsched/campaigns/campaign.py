@@ -41,6 +41,7 @@ def fuzz(
     initial_state: InitialState | None = None,
     steer: bool = False,
     past_refusal: bool | None = None,
+    until_full: bool = False,
     target_fullness: bool = False,
     shrink_seconds: float = 30.0,
     draw: str = "auto",
@@ -85,6 +86,8 @@ def fuzz(
             keeps the launches up to the next release on SMs that a launch waits for. On a GPU every
             launch that waits costs milliseconds, and what follows that release differs from run to
             run.
+        until_full: draws launches until the next does not fit, and releases none, as the ICCD 2023
+            paper does (:meth:`SequenceOptions.until_full`).
         target_fullness: lets Hypothesis prefer sequences that fill the GPU more.
         shrink_seconds: how long a counterexample is shrunk at most.
         draw: ``native`` draws with NumPy, predicts and compares while the GPU runs other sequences,
@@ -134,6 +137,7 @@ def fuzz(
             initial_state=initial_state,
             steer=steer,
             past_refusal=past_refusal,
+            until_full=until_full,
             target_fullness=target_fullness,
             shrink_seconds=shrink_seconds,
             draw=draw,
@@ -160,6 +164,7 @@ def record(
     initial_state: InitialState | None = None,
     steer: bool = False,
     past_refusal: bool | None = None,
+    until_full: bool = False,
     repeats: int = 1,
     draw: str = "auto",
     executor: Executor | None = None,
@@ -176,7 +181,7 @@ def record(
         repeats: observes each sequence so many times. Where the numbers of blocks per SM differ,
             the trace is marked ``unstable``.
         level, seed, begin, options, without, strategy: as for :func:`fuzz`.
-        limits, initial_state, steer, past_refusal, draw: as for :func:`fuzz`.
+        limits, initial_state, steer, past_refusal, until_full, draw: as for :func:`fuzz`.
         executor, progress: as for :func:`fuzz`.
 
     Returns:
@@ -212,6 +217,7 @@ def record(
             initial_state=initial_state,
             steer=steer,
             past_refusal=past_refusal,
+            until_full=until_full,
             repeats=repeats,
             draw=draw,
             executor=executor,

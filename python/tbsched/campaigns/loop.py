@@ -167,7 +167,8 @@ def assembled(asked: CampaignOptions, oracle: Oracle, opening: Callable[[], Outp
     progress = out.progress
     # Recorded observations always have the full settling time.
     judge = Judge(
-        oracle, spec, asked.policy, initial_state, asked.level, asked.past_refusal,
+        oracle, spec, asked.policy, initial_state, asked.level,
+        False if asked.until_full else asked.past_refusal,
         hasty=out.recording is None, company=company,
     )  # fmt: skip
     tally = Tally()
@@ -197,6 +198,8 @@ def _space(
     if asked.strategy is not None:
         return options, Space(asked.strategy)
     if isinstance(oracle, RecordedOracle):
+        if asked.until_full:
+            raise ValueError("until_full: does not go with recorded traces, replayed as they are")
         if asked.without:
             raise ValueError(
                 f"without: {', '.join(asked.without)}: does not go with recorded traces, which are "
@@ -212,7 +215,9 @@ def _space(
     if asked.limits is not None:
         spec = find_device(asked.limits)
     if asked.options is None:
-        options = SequenceOptions.everything(spec).without(asked.without)
+        options = (
+            SequenceOptions.until_full() if asked.until_full else SequenceOptions.everything(spec)
+        ).without(asked.without)
         if not all(map(_places_clusters, models)):
             options = replace(options, clusters=(1,))
     return options, Space.of(Draws(spec, options, asked.seed, tuple(models), asked.begin))

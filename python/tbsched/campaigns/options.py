@@ -39,6 +39,7 @@ class CampaignOptions:
     past_refusal: bool | None
     options: SequenceOptions | None
     without: Collection[str] = ()
+    until_full: bool = False
     strategy: st.SearchStrategy[Sequence] | None
     draw: str
     seed: int
@@ -78,6 +79,14 @@ class CampaignOptions:
             raise ValueError(
                 f"without: {shown(self.without)} does not go with options or a strategy"
             )
+        own = {
+            "options": self.options,
+            "strategy": self.strategy,
+            "past_refusal": self.past_refusal,
+        }
+        for name, value in own.items():
+            if self.until_full and value:
+                raise ValueError(f"until_full: does not go with {name}, which it decides")
         if self.draw not in DRAWS:
             raise ValueError(
                 f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}"

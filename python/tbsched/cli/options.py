@@ -141,6 +141,13 @@ class Drawn(StrEnum):
     cooperative = "cooperative"
 
 
+UntilFull = Annotated[
+    bool,
+    typer.Option(
+        "--until-full",
+        help="Draw launches until the next does not fit, and release none, as the ICCD 2023 paper.",
+    ),
+]
 WithoutOption = Annotated[
     list[Drawn] | None,
     typer.Option(

@@ -17,6 +17,7 @@ _RANGES = {
     "clusters": (1, 16),
     "priorities": (-(2**15), 2**15),
 }
+MOST = 100  # launches of a sequence
 _KINDS: dict[str, tuple[type, ...]] = {
     "partitions": (Partition, type(None)),
     "cooperative": (bool,),
@@ -91,6 +92,21 @@ class SequenceOptions:
             cooperative=(False, False, False, True),
         )
 
+    @classmethod
+    def until_full(cls) -> SequenceOptions:
+        """Launches one after the other until the next does not fit, as the ICCD 2023 paper draws.
+
+        Nothing is released, and of a launch only blocks, threads, registers and shared memory are
+        drawn. 100 launches are drawn; a campaign with ``past_refusal=False`` drops those behind the
+        first that does not fit. The paper draws registers from 24 on, here it is 32.
+
+        Example:
+            >>> from tbsched.strategies import SequenceOptions
+            >>> SequenceOptions.until_full().releases
+            False
+        """
+        return cls(min_launches=MOST, max_launches=MOST, releases=False, carveouts=(None,))
+
     def without(self, names: Collection[str]) -> SequenceOptions:
         """Returns options that fix some fields to the value of launches that do not set them.
 
@@ -118,7 +134,7 @@ class SequenceOptions:
         return replace(self, **{name: getattr(usual, name) for name in names})
 
     def __post_init__(self) -> None:
-        _check("max_launches", self.max_launches, 1, 100)
+        _check("max_launches", self.max_launches, 1, MOST)
         _check("min_launches", self.min_launches, 1, self.max_launches)
         _check("min_registers", self.min_registers, 1, 255)
         for name, (low, high) in _RANGES.items():
