@@ -52,7 +52,7 @@ def core(*events: Event, spec: DeviceSpec = H200, policy: str | None = None) -> 
 
 
 def against_literal() -> Iterator[Figure]:
-    """The device's own policy against Algorithm 1 as the paper writes it."""
+    """The device's own policy against Algorithm 1, step by step."""
     timed = dataclasses.replace(GRID, duration=1e-6)
     for name, events in (
         ("10^5 blocks in waves, with durations", (timed,)),

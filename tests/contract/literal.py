@@ -1,19 +1,44 @@
 """Algorithm 1 of the ICCD 2023 paper in plain Python, line by line.
 
 Written from the paper's pseudocode alone, slow, and sharing nothing with the core. What Table I
-says of a GPU is read from its spec. Comments give the paper's line numbers.
+says of a GPU is read from its spec. Comments give the paper's line numbers. Where the paper cannot
+mean what it prints, there is a repair (:class:`Repairs`), and each can be taken out.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Container
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch, Release, Sequence
 
 CANNOT_SCHEDULE_NOW = -1
 UNBOUNDED = 2**31
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """What is changed of the printed text. Without any, this is the paper to the letter.
+
+    Attributes:
+        blocks: line 26 divides limit_w by w. Printed: it compares warps with blocks.
+        order: ties go in the device's own order. Printed, line 9: even SMs, then odd ones. On the
+            paper's GPU the two are the same.
+    """
+
+    blocks: bool = True
+    order: bool = True
+
+
+AS_PRINTED = Repairs(blocks=False, order=False)
+REPAIRED = Repairs()
+
+
+def even_then_odd(sms: int) -> tuple[int, ...]:
+    """The SMs in the order of line 9."""
+    return (*range(0, sms, 2), *range(1, sms, 2))
 
 
 def rounded(value: int, granularity: int) -> int:
@@ -43,24 +68,26 @@ class Resident:
 
 @dataclass
 class SM:
-    """SM[i]: slots b, pointer p, per processing block warps w and registers r."""
+    """SM[i]: slots b, pointer p, per processing block warps w and registers r; what is resident."""
 
     b: int
     w: list[int]
     r: list[int]
     p: int = 0
+    resident: list[Resident] = field(default_factory=list)
 
 
 class GPU:
     """GPGPU: its SMs, what is resident, and both kinds of configuration."""
 
-    def __init__(self, spec: DeviceSpec) -> None:
+    def __init__(self, spec: DeviceSpec, repairs: Repairs = REPAIRED) -> None:
+        self.repairs = repairs
+        self.order = spec.sm_preference if repairs.order else even_then_odd(spec.sms)
         n = spec.processing_blocks
         w, r = spec.warps_per_sm // n, spec.registers_per_sm // n
         self.spec = spec
         self.n_smpb = n
         self.sm = [SM(spec.blocks_per_sm, [w] * n, [r] * n) for _ in range(spec.sms)]
-        self.resident: list[Resident] = []
         self.tpc_config_s = [0] * spec.tpcs
         self.config_l = spec.local_memory_initial
 
@@ -68,11 +95,15 @@ class GPU:
         return i // self.spec.sms_per_tpc
 
     def tpc_is_idle(self, i: int) -> bool:
-        return not any(self.tpc(block.sm) == self.tpc(i) for block in self.resident)
+        first = self.tpc(i) * self.spec.sms_per_tpc
+        return not any(sm.resident for sm in self.sm[first : first + self.spec.sms_per_tpc])
+
+    def is_idle(self) -> bool:
+        return not any(sm.resident for sm in self.sm)
 
     def gaps(self, i: int) -> list[tuple[int, int]]:
         """The free (address, size) of an SM's shared memory, by address."""
-        taken = sorted((b.address, b.block.shared) for b in self.resident if b.sm == i)
+        taken = sorted((b.address, b.block.shared) for b in self.sm[i].resident)
         edges = [0]
         for address, size in taken:
             edges += [address, address + size]
@@ -81,11 +112,11 @@ class GPU:
 
     def schedule(self, tb: ThreadBlock, open_to: Container[int] | None = None) -> int:
         """Algorithm 1, among those SMs; it says nothing of others."""
-        if self.resident and tb.config_l > self.config_l:  # 1
+        if not self.is_idle() and tb.config_l > self.config_l:  # 1
             return CANNOT_SCHEDULE_NOW  # 2
         max_thread_blocks = 0  # 7
         smid = 0  # 8
-        for i in self.spec.sm_preference:  # 9
+        for i in self.order:  # 9
             if open_to is not None and i not in open_to:
                 continue
             sm = self.sm[i]
@@ -106,11 +137,19 @@ class GPU:
             # 25; SM[i].s is the available contiguous shared memory.
             contiguous = tb.config_s if idle else max(size for _, size in self.gaps(i))
             limit_s = contiguous // tb.shared if tb.shared else UNBOUNDED
-            cur_thread_blocks = min(limit_b, limit_w // tb.w, limit_s)  # 26
+            if self.repairs.blocks:
+                limit_w //= tb.w
+            cur_thread_blocks = min(limit_b, limit_w, limit_s)  # 26
             if cur_thread_blocks > max_thread_blocks:  # 27
                 max_thread_blocks = cur_thread_blocks  # 28
                 smid = i  # 29
         return smid if max_thread_blocks else CANNOT_SCHEDULE_NOW  # 33 to 36
+
+    def has_room(self, tb: ThreadBlock, i: int) -> bool:
+        """Whether the SM can take the block: by the mechanisms, whatever line 26 counts."""
+        alone = copy.copy(self)
+        alone.repairs = REPAIRED
+        return alone.schedule(tb, {i}) == i
 
     def place(self, tb: ThreadBlock, i: int) -> Resident:
         """Mechanisms 2.1, 2.2, 3 and 4: what placing the block changes."""
@@ -125,7 +164,7 @@ class GPU:
         sm.b -= 1
         address = next(address for address, size in self.gaps(i) if size >= tb.shared)
         block = Resident(i, tb, turns, address)
-        self.resident.append(block)
+        sm.resident.append(block)
         self.config_l = max(self.config_l, tb.config_l)
         return block
 
@@ -135,7 +174,7 @@ class GPU:
             sm.w[j] += 1
             sm.r[j] += block.block.registers
         sm.b += 1
-        self.resident = [other for other in self.resident if other is not block]
+        sm.resident = [other for other in sm.resident if other is not block]
 
 
 def thread_block(launch: Launch, spec: DeviceSpec) -> ThreadBlock:
@@ -154,13 +193,17 @@ def thread_block(launch: Launch, spec: DeviceSpec) -> ThreadBlock:
     return tb
 
 
-def run(sequence: Sequence, spec: DeviceSpec) -> tuple[list[list[int]], list[list[int]]]:
+def run(
+    sequence: Sequence, spec: DeviceSpec, repairs: Repairs = REPAIRED
+) -> tuple[list[list[int]], list[list[int]]]:
     """The SMs of each launch's blocks before the next event, and after all events.
+
+    An unrepaired line 26 also names SMs without room. It is asked of those that have room.
 
     Launches wait in line. What is left of a released launch runs as room comes, as many blocks at
     a time as fit, each such wave making room for the next.
     """
-    gpu = GPU(spec)
+    gpu = GPU(spec, repairs)
     blocks: list[ThreadBlock] = []
     placed: list[list[int]] = []
     wanted: list[int] = []
@@ -174,7 +217,8 @@ def run(sequence: Sequence, spec: DeviceSpec) -> tuple[list[list[int]], list[lis
     def serve() -> None:
         for k, tb in enumerate(blocks):
             while len(placed[k]) < wanted[k]:
-                sm = gpu.schedule(tb)
+                room = None if repairs.blocks else [i for i in gpu.order if gpu.has_room(tb, i)]
+                sm = gpu.schedule(tb, room)
                 if sm != CANNOT_SCHEDULE_NOW:
                     held[k].append(gpu.place(tb, sm))
                     placed[k].append(sm)

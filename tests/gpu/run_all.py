@@ -29,7 +29,7 @@ from tbsched.launcher.observe import Gpu
 from tbsched.views.tables import render, table_of
 
 HERE = Path(__file__).parent
-LADDER = ("first_fit", "round_robin", "most_room", "algorithm1", "hopper")
+LADDER = ("first_fit", "algorithm1_printed", "round_robin", "most_room", "algorithm1", "hopper")
 # Predictors that are wrong on purpose: device, policy, and what is wrong.
 WRONG = (
     ("h200-no-warp-skip", None, "no warp skip"),

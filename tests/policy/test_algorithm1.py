@@ -1,4 +1,4 @@
-"""Algorithm 1 of the ICCD 2023 paper, to the letter. The paper's own cases: test_table2."""
+"""Algorithm 1 of the ICCD 2023 paper, repaired. The paper's own cases: test_table2."""
 
 from __future__ import annotations
 

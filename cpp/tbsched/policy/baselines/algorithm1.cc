@@ -1,6 +1,10 @@
-// Algorithm 1 of the ICCD 2023 paper to the letter: for each block, counts on every SM how many
-// such blocks fit; the first SM with the most gets it. Slow on purpose: faster policies are checked
+// Algorithm 1 of the ICCD 2023 paper, repaired: for each block, counts on every SM how many such
+// blocks fit; the first SM with the most gets it. Slow on purpose: faster policies are checked
 // against it.
+//
+// The repair: line 26 divides limit_w, which is in warps, by w, the warps of a block.
+// Cases 1.2, 1.3 and 2.2 of the paper need it. algorithm1_printed does without. Ties go in the
+// device's own order, which on the paper's GPU is that of line 9.
 #include "tbsched/policy/policy.h"
 
 namespace tbsched {
