@@ -1,8 +1,8 @@
 """Block sizes for a kernel, and why each other one is to be avoided.
 
-The three conditions are those by which a thesis on GF100 GPUs selects launch configurations, for
-any device and over all resources: an even spread that is guaranteed, a single wave, and as many
-warps for each processing block of an SM.
+There are three conditions: an even spread that is guaranteed, a single wave, and as many warps for
+each processing block of an SM. They are what is about placement in the six by which a thesis on
+GF100 GPUs selects launch configurations, for any device and over all resources.
 """
 
 from __future__ import annotations

@@ -69,6 +69,8 @@ def joins_on_last_idle_sm(warps_per_sm: int, others: int, first: int, second: in
 def spreads_unevenly(registers: int, registers_per_sm: int) -> bool:
     """T_1 (GF100 thesis): two blocks per SM never spread evenly if they leave half the registers.
 
+    The thesis adds: if the scheduler has the choice.
+
     Args:
         registers: what the two blocks wanted on each SM take together.
         registers_per_sm: the register file.

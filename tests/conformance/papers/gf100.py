@@ -1,9 +1,10 @@
 """T_1 and T_2 of the thesis on GF100 GPUs, for every policy of the table.
 
 The thesis launches 28 blocks of 1 to 24 warps, two for each of the 14 SMs of a Tesla C2070. T_1:
-if two blocks take half of an SM's registers or less, they never spread evenly. T_2: if they take
-more, they always do. Which numbers of registers it tried is not said; here they are 2 to 63 per
-thread.
+if two blocks take half of an SM's registers or less, they never spread evenly, where the scheduler
+has the choice. T_2: if they take more, they always do. It counts a block's registers as its warps
+times 32 times those of a thread, without rounding. Which numbers it tried is not said. In its
+example (section 7.4) a program has 13 registers for its loop, so here they are 14 to 63 per thread.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from tbsched.program.sequence import Launch, Sequence
 
 SMS = 14
 REGISTERS_PER_SM = 2**15
+LEAST_REGISTERS = 14  # of a thread
 REGISTER_UNIT = 64  # a warp's registers come in multiples of it: CUDA C++ Programming Guide, 2.0
 
 
@@ -59,7 +61,12 @@ def c2070(policy: str) -> DeviceSpec:
 
 
 def registers_of_two(launch: Launch) -> int:
-    """What two blocks take of an SM's registers."""
+    """What two blocks take of an SM's registers, as the thesis counts."""
+    return 2 * -(-launch.threads // 32) * 32 * launch.registers
+
+
+def allocated_to_two(launch: Launch) -> int:
+    """What the GPU allocates to two blocks."""
     warps = -(-launch.threads // 32)
     return 2 * warps * -(-launch.registers * 32 // REGISTER_UNIT) * REGISTER_UNIT
 
@@ -70,9 +77,9 @@ def launches() -> tuple[Launch, ...]:
     all_of_them = (
         Launch(2 * SMS, 32 * warps, registers)
         for warps in range(1, 25)
-        for registers in range(2, 64)
+        for registers in range(LEAST_REGISTERS, 64)
     )
-    return tuple(each for each in all_of_them if registers_of_two(each) <= REGISTERS_PER_SM)
+    return tuple(each for each in all_of_them if allocated_to_two(each) <= REGISTERS_PER_SM)
 
 
 @functools.cache

@@ -63,8 +63,13 @@ def test_smallest_launches_on_which_t_1_and_t_2_fail() -> None:
     def size(launch: Launch) -> tuple[int, int]:
         return launch.threads, launch.registers
 
-    assert size(min(t1_impossible(), key=size)) == (17 * 32, 2)
-    assert size(min(t2_not_forced(), key=size)) == (5 * 32, 51)
+    assert [size(launch) for launch in t1_impossible()] == [
+        (17 * 32, 14), (17 * 32, 15), (18 * 32, 14)
+    ]  # fmt: skip
+    assert (len(t1()), len(t2()), len(t2_not_forced())) == (375, 347, 101)
+    # With 18 registers, 13 and the 5 of the thesis's example, T_1 has no such launch.
+    assert len([launch for launch in t1() if launch.registers >= 18]) == 309
+    assert size(min(t2_not_forced(), key=size)) == (5 * 32, 52)
     assert min(t2_not_forced(), key=size).blocks == 2 * SMS
 
 

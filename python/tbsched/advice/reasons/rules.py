@@ -1,4 +1,4 @@
-"""Rules for launch configurations, each of which measurements can refute.
+"""Rules for launch configurations, each of which measurements on one GPU can refute for that GPU.
 
 Most are from a thesis on GF100 GPUs (Section numbers are its own), restated for as many processing
 blocks as the GPU has: two schedulers there, four on Hopper.
