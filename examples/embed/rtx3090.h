@@ -60,7 +60,7 @@ inline tbsched::DeviceSpec rtx3090() {
       },
       .policy = "ampere",
       .launch_order = "leftover",
-      .priority_levels = 2,
+      .priority_levels = 6,
       .hardware_queues = 8,
       .resident_grids = 128,
       .launch_latency_ns = 0,
@@ -128,3 +128,4 @@ inline tbsched::DeviceSpec rtx3090() {
       .preemption_bandwidth = 0,
   };
 }
+

@@ -35,18 +35,27 @@ class Hidden(ModelGpu):
         noise: of so many runs, of each kind.
         seed: of the states and the noise.
         tick: nanoseconds, by which a time stamp may be wrong.
+        refuses: priorities that the device does not have; else it clamps them, as CUDA does.
     """
 
     def __init__(
-        self, spec: tb.DeviceSpec, noise: float = 0.0, seed: int = 0, tick: int = TICK
+        self,
+        spec: tb.DeviceSpec,
+        noise: float = 0.0,
+        seed: int = 0,
+        tick: int = TICK,
+        *,
+        refuses: bool = True,
     ) -> None:
         super().__init__(spec)
-        self.noise, self.tick = noise, tick
+        self.noise, self.tick, self.refuses = noise, tick, refuses
         self.states = spec.initial_states()
         self.rng = np.random.default_rng(seed)
 
     def observe(self, seq: tb.Sequence, /) -> tb.Trace:
-        if any(launch.priority <= -self.spec.priority_levels for launch in seq.launches):
+        if self.refuses and any(
+            launch.priority <= -self.spec.priority_levels for launch in seq.launches
+        ):
             raise ValueError("priority: this GPU has no such level")
         if seq.timed:
             return self._timed(seq)

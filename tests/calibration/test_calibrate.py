@@ -229,6 +229,17 @@ def test_what_shows_in_streams_is_told() -> None:
         assert same(path, finding.value, value), finding
 
 
+@pytest.mark.parametrize("levels", [1, 2, 4])
+def test_priorities_that_are_clamped_are_counted(levels: int) -> None:
+    oracle = Hidden(gpu(4, "xavier", priority_levels=levels), refuses=False)
+    finding = calibrated(oracle, 0).finding("scheduler.priority_levels")
+    if levels > 1:
+        assert (finding.kind, finding.value) == (TOLD, levels)
+    else:  # no order by priority, or one priority: the same
+        assert finding.kind != TOLD
+        assert levels in (finding.value, *finding.rivals)
+
+
 def test_what_a_slow_host_adds_is_not_taken_for_the_gpus() -> None:
     values = {"completion_latency_ns": 1450, "launch_latency_ns": 6000}
     found = calibrated(Hidden(gpu(4, "xavier", **values, host_write_ns=1000), tick=0), 0)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+import tbsched as tb
 from helpers import final, gpu, launch, released, run, smids
 from tbsched.program.sequence import Event
 
@@ -80,3 +83,31 @@ def test_order_within_a_priority_is_that_of_launch_whatever_came_between() -> No
     )
     placed = [row.count(0) for row in final(trace)]
     assert placed == [16, 0, 8, 0, 8]
+
+
+@pytest.mark.parametrize(("waiting", "later"), [(2, 3), (3, 2), (-5, -6), (-6, -9)])
+def test_priorities_outside_the_range_are_the_nearest_within(waiting: int, later: int) -> None:
+    trace = run(
+        gpu(priority_levels=6),
+        launch(10),
+        launch(shared_memory=90 * 1024, priority=waiting),
+        launch(priority=later),
+    )
+    assert smids(trace)[2] == [-1]
+
+
+def test_no_priority_overtakes_a_waiting_cooperative_launch() -> None:
+    waits = tb.Launch(16, 64, 16, cooperative=True)
+    trace = run(ONE, launch(10), waits, launch(priority=-6))
+    assert smids(trace)[2] == [-1]
+
+
+def test_nodes_and_timed_launches_have_the_priorities_of_the_device() -> None:
+    def starts(*events: tb.Launch | tb.GraphLaunch) -> list[int]:
+        return [int(p.start_ns.min()) for p in tb.predict(tb.Sequence(events), "xavier")]  # type: ignore[union-attr]
+
+    full = tb.Launch(16, 1024, 32, duration=1e-3)
+    levels = [replace(full, stream=k, priority=level) for k, level in enumerate((0, -1, -5))]
+    assert starts(*levels) == [2_000_000, 0, 1_000_000]
+    nodes = [replace(full, priority=level) for level in (0, -1, -5)]
+    assert starts(tb.Graph(nodes).launch()) == [2_000_000, 0, 1_000_000]

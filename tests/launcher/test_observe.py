@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -269,7 +270,6 @@ def test_carveout_and_shared_memory_reach_the_driver(gpu: Gpu, knobs: Fake) -> N
         (tb.Launch(1, 32, 11), r"Launch\.registers: 11 is outside 14\.\.255"),
         (tb.Launch(1, 1024, 65), r"launch 0: Launch\.registers: 65 .* at most 65536"),
         (tb.Launch(1, 32, 16, shared_memory=232449), r"shared_memory: 232449 .* 0\.\.232448"),
-        (tb.Launch(1, 32, 16, priority=-6), r"Launch\.priority: -6 is outside -5\.\.0"),
         (tb.Launch(16, 32, 16, cluster=16), r"cluster of 16 such blocks"),
         (tb.Launch(2**30, 32, 16), r"Launch\.blocks: 1073741825 in the whole sequence"),
     ],
@@ -282,6 +282,16 @@ def test_what_the_gpu_refuses_is_refused_before_any_launch(
     with pytest.raises(ValueError, match=message):
         gpu.observe(tb.Sequence([tb.Launch(1, 32, 16), launch][::-1]))
     assert knobs["launches"] == before
+
+
+def test_priorities_outside_the_range_are_clamped(gpu: Gpu) -> None:
+    big = tb.Launch(SMS, 32, 16, shared_memory=150 * 1024)
+    small = tb.Launch(4, 32, 16)
+    for waiting, later, entered in ((-5, -6, 0), (0, 3, 0), (3, 0, 0), (3, -1, 4), (-4, -9, 4)):
+        events = [big, replace(big, priority=waiting), replace(small, priority=later)]
+        assert gpu.observe(tb.Sequence(events))[2].placed == entered
+    alike = [tb.Launch(1, 32, 16, stream=1, priority=level) for level in (-5, -6)]
+    assert gpu.observe(tb.Sequence(alike))[0].placed == 1
 
 
 def test_one_stream_has_one_priority(gpu: Gpu) -> None:

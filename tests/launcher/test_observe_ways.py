@@ -456,10 +456,6 @@ def test_nodes_of_other_carveouts_share_no_kernel(gpu: Gpu, knobs: Fake) -> None
             r"launch 2: Launch\.cooperative: 9 blocks",
         ),
         (
-            tb.Graph([run(priority=-6)]).launch(),
-            r"launch 1: Launch\.priority: -6 is outside -5\.\.0",
-        ),
-        (
             tb.Graph([run(partition=tb.Partition((0, 1)))]).launch(),
             r"Partition\.split: None",
         ),

@@ -1,6 +1,7 @@
 // The primary context of one GPU.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,8 +46,10 @@ class Context {
 
   const Driver& driver() const { return driver_; }
   const DeviceProperties& properties() const { return properties_; }
-  int32_t least_urgent() const { return least_urgent_; }
-  int32_t most_urgent() const { return most_urgent_; }
+  // Returns the priority that the driver makes of this one, which may be outside its range.
+  int32_t clamped(const int32_t priority) const {
+    return std::clamp(priority, most_urgent_, least_urgent_);
+  }
   const Surroundings& surroundings() const { return surroundings_; }
   CUcontext handle() const { return primary_.handle(); }
   CUdevice device() const { return device_; }

@@ -44,7 +44,8 @@ void prepare(PlannedLaunch& planned) {
   planned.function->prepare(planned.launch);
 }
 
-CUgraphNode add_node(const Driver& driver, const CudaGraph& graph, PlannedLaunch& planned) {
+CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaunch& planned) {
+  const Driver& driver = context.driver();
   prepare(planned);
   const LaunchConfiguration configuration(planned.launch, nullptr, nullptr);
   const KernelParameters parameters(planned, configuration.config);
@@ -55,7 +56,7 @@ CUgraphNode add_node(const Driver& driver, const CudaGraph& graph, PlannedLaunch
   }
   CUlaunchAttribute priority{};
   priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  priority.value.priority = planned.launch.priority;
+  priority.value.priority = context.clamped(planned.launch.priority);
   set(driver, node, priority);
   return node;
 }
@@ -67,7 +68,7 @@ std::vector<CUgraphNode> add_all(const Context& context, const CudaGraph& made, 
   std::vector<CUgraphNode> nodes;
   std::vector<CUgraphNode> kernels;
   const auto add_kernel = [&](const Launch&) {
-    kernels.push_back(add_node(context.driver(), made, launches[kernels.size()]));
+    kernels.push_back(add_node(context, made, launches[kernels.size()]));
     return kernels.back();
   };
   const auto transfer = [&](const auto& node) { return memory.add(context, made, node); };

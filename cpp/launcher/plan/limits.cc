@@ -38,7 +38,6 @@ class LaunchCheck {
     within("shared_memory", launch_.shared_memory, 0, device.shared_memory_per_block);
     within("local_memory", launch_.local_memory, 0, 512 * 1024);
     within("cluster", launch_.cluster, 1, device.clusters ? kMostCluster : 1);
-    within("priority", launch_.priority, context_.most_urgent(), context_.least_urgent());
     if (launch_.stream == kLegacyStream) check_legacy();
     for (const int64_t duration : launch_.duration_ns) {
       within("duration", duration, 0, kLongestNs, " ns");
@@ -188,7 +187,9 @@ class SequenceCheck {
                                   " differs from that of an earlier launch in stream " +
                                   std::to_string(*launch.stream));
     };
-    if (launch.priority != first.priority) differs("priority: " + std::to_string(launch.priority));
+    if (context_.clamped(launch.priority) != context_.clamped(first.priority)) {
+      differs("priority: " + std::to_string(launch.priority));
+    }
     if (!same(launch.partition, first.partition)) differs("partition: it");
   }
 

@@ -79,12 +79,13 @@ bool waits_for_local_memory(const Plan& plan, size_t local_memory);
 // The kernels and streams of plans, created when first needed and kept.
 struct PlanResources {
   PlanResources(const Context& context, bool from_ptx)
-      : probe(context, from_ptx), partitions(context) {}
+      : probe(context, from_ptx), partitions(context), context_(context) {}
 
   // Returns a launch's lane. Throws std::invalid_argument for a partition that the driver does not
   // make.
   Lane lane(const Launch& launch) {
-    return {launch.partition ? &partitions.of(*launch.partition) : nullptr, launch.priority};
+    return {launch.partition ? &partitions.of(*launch.partition) : nullptr,
+            context_.clamped(launch.priority)};
   }
   // Destroys what has become too much. Nothing may run.
   void trim();
@@ -92,6 +93,9 @@ struct PlanResources {
   Probe probe;
   Partitions partitions;
   StreamPool streams;
+
+ private:
+  const Context& context_;
 };
 
 // The memory of runs, kept from run to run. It never shrinks.

@@ -212,8 +212,9 @@ struct DeviceSpec {
   std::string policy;
   // which waiting launch is considered first, a row of the table of launch orders
   std::string launch_order = "leftover";
-  // priorities that are told apart: 0, -1 and so on; a lower number is more urgent
-  int32_t priority_levels = 2;
+  // levels of priority, 0 to 1 - priority_levels, as cudaDeviceGetStreamPriorityRange reports them;
+  // a lower number is more urgent, and one outside of the range means the nearest in it
+  int32_t priority_levels = 6;
   // queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS)
   int32_t hardware_queues = 8;
   // launches that can run or wait for room at once

@@ -33,8 +33,13 @@ const LaunchOrder& launch_order_named(const std::string_view name) {
   throw std::invalid_argument(message);
 }
 
+int32_t priority_of(const Launch& launch, const DeviceSpec& spec) {
+  if (!launch.has_runtime) return launch.priority;
+  return std::clamp(launch.priority, 1 - spec.priority_levels, 0);
+}
+
 int32_t rank_of(const Launch& launch, const DeviceSpec& spec) {
-  return launch.cooperative ? 1 - spec.priority_levels : launch.priority;
+  return launch.cooperative ? 1 - spec.priority_levels : priority_of(launch, spec);
 }
 
 }  // namespace tbsched

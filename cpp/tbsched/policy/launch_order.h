@@ -24,6 +24,10 @@ std::span<const LaunchOrder> launch_order_table();
 // Throws std::invalid_argument if there is no such row.
 const LaunchOrder& launch_order_named(std::string_view name);
 
+// Returns the launch's priority within the range of the device, as CUDA clamps it. The driver's own
+// launches have theirs.
+int32_t priority_of(const Launch& launch, const DeviceSpec& spec);
+
 // Returns the rank of a launch where the order is by priority: the lowest rank is the most urgent.
 // Cooperative launches have the most urgent one. Source: traces ways/cooperative.
 int32_t rank_of(const Launch& launch, const DeviceSpec& spec);

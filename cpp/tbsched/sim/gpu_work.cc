@@ -101,7 +101,7 @@ void GpuWork::issue(const Launch& launch, const int32_t number) {
   const bool programmatic = operations_.may_be_programmatic(launch, operations_.stream(stream));
   const int32_t index = add({.kind = OperationKind::launch,
                              .launch = number,
-                             .priority = launch.priority,
+                             .priority = priority_of(launch, spec_),
                              .programmatic = programmatic},
                             stream);
   numbering_.set(number, index);

@@ -5,6 +5,7 @@
 #include <ranges>
 #include <variant>
 
+#include "tbsched/policy/launch_order.h"
 #include "tbsched/sim/driver_kernels.h"
 
 namespace tbsched {
@@ -137,7 +138,7 @@ void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& n
   std::visit(Overloaded{
                  [&](const Launch& launch) {
                    numbering.set(numbers.launch, operations_.size());
-                   add(numbers.launch++, launch.priority, begin);
+                   add(numbers.launch++, priority_of(launch, spec_), begin);
                  },
                  [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
                  [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },

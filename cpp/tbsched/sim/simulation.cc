@@ -329,8 +329,8 @@ void Simulation::on_place(const PlacedBlocks& placed) {
 }
 
 void Simulation::on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) {
-  const bool more_urgent =
-      behind >= 0 && blocks_.launch(behind).priority < blocks_.launch(launch).priority;
+  const bool more_urgent = behind >= 0 && priority_of(blocks_.launch(behind), spec_) <
+                                              priority_of(blocks_.launch(launch), spec_);
   waits_.note(launch, cause == Refusal::queue && more_urgent ? Refusal::priority : cause, behind);
 }
 

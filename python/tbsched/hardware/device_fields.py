@@ -108,8 +108,9 @@ class DeviceFields:
         local_memory_unit: bytes per thread; it grows in steps of so many.
         policy: the row of the policy table that predicts this device.
         launch_order: which waiting launch is considered first, a row of the table of launch orders.
-        priority_levels: priorities that are told apart: 0, -1 and so on; a lower number is more
-            urgent.
+        priority_levels: levels of priority, 0 to 1 - priority_levels, as
+            cudaDeviceGetStreamPriorityRange reports them; a lower number is more urgent, and one
+            outside of the range means the nearest in it.
         hardware_queues: queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
         resident_grids: launches that can run or wait for room at once.
         launch_latency_ns: from the launch call until the launch has reached the GPU.
@@ -241,7 +242,7 @@ class DeviceFields:
     mechanisms: Mechanisms
     policy: str
     launch_order: str = 'leftover'
-    priority_levels: int = 2
+    priority_levels: int = 6
     hardware_queues: int = 8
     resident_grids: int = 128
     launch_latency_ns: int = 0
@@ -358,7 +359,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "blocks_turn_singletons", "bool", "as on the H200; matters only where max_cluster is above 1"),
     Field("scheduler", "policy", "string"),
     Field("scheduler", "launch_order", "string", "ICCD 2023, section II-D, leftover policy"),
-    Field("scheduler", "priority_levels", "int", "published work tells two apart"),
+    Field("scheduler", "priority_levels", "int", "CUDA drivers report 0 to -5 for Turing, Ampere and Hopper"),
     Field("scheduler", "hardware_queues", "int", "CUDA C++ Programming Guide, default of CUDA_DEVICE_MAX_CONNECTIONS"),
     Field("scheduler", "resident_grids", "int", "CUDA C++ Programming Guide, technical specifications per compute capability"),
     Field("scheduler", "launch_latency_ns", "ns", "not measured"),

@@ -16,19 +16,21 @@ from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch, Sequence
 
-_MOST_LEVELS, _DRAWN_LEVELS = 64, 6  # levels of priority
+# Levels of priority: the most that are asked for; how many are drawn, and how many where none is
+# refused: no GPU has fewer.
+_MOST_LEVELS, _DRAWN_LEVELS, _SURE_LEVELS = 64, 6, 2
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """Eliminates launch orders by launches of several priorities on a nearly full GPU."""
-    # Only a runtime refuses priorities; models accept all.
+    # Recorded runtimes refuse priorities; models and tb.observe clamp them, as CUDA does.
     levels = lab.largest(
         lambda level: lab.accepts(replace(small(), priority=1 - level), models_know=False),
         1,
         _MOST_LEVELS,
     )
     found.notes["levels"] = levels if levels < _MOST_LEVELS else None
-    levels = min(levels, _DRAWN_LEVELS)
+    levels = min(levels, _DRAWN_LEVELS) if levels < _MOST_LEVELS else _SURE_LEVELS
     spec = draft(found)
     choices: Choices = {
         "launch_order": tuple(row.name for row in launch_orders()),

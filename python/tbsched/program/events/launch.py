@@ -61,8 +61,8 @@ class Launch:
         stream: a number from 0. Launches with the same number run one after the other, in order.
             None is a stream of its own. CUDA's default stream is :data:`LEGACY_STREAM`, not 0; it
             is for launches with durations.
-        priority: as in CUDA, a lower number is more urgent. :func:`tbsched.observe` refuses those
-            that the GPU does not have.
+        priority: as in CUDA, a lower number is more urgent. A device has
+            ``priority_levels``, from 0 down. One outside of them means the nearest of them.
         duration: seconds that each block runs, 0 to 1e9. A tuple has one number per block, and a
             :class:`Drawn` draws them. None holds the blocks until they are released.
         name: what pictures and reports call the launch.

@@ -6,7 +6,7 @@ from collections.abc import Sequence as ListOf
 from dataclasses import replace
 
 from tbsched.calibration.asking.lab import Lab, small
-from tbsched.calibration.draft import draft
+from tbsched.calibration.draft import draft, with_values
 from tbsched.calibration.finding import Finding, Found, assumed, determined
 from tbsched.calibration.probes.preference import whole_sm
 from tbsched.prediction.predict import predict_many
@@ -14,17 +14,19 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 
 _PATH = "scheduler.priority_levels"
+_MOST_LEVELS = 8  # levels that are looked for where the oracle refuses no priority
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
     """Issues a small launch, as urgent or more so, behind one that waits for a whole SM.
 
-    It enters if it is more urgent than the launch that waits.
+    It enters if it is more urgent than the launch that waits. Where the oracle refuses no priority,
+    as CUDA clamps them, those that make no difference are the same.
     """
     levels = found.notes["levels"]
-    spec = draft(found)
     if levels is None:
-        return [assumed(_PATH, spec.priority_levels, "the oracle refuses no priority")]
+        return [_clamped(lab, found)]
+    spec = draft(found)
     full, waits = whole_sm(found, lab.sms), whole_sm(found)
     sequences = [
         Sequence([full, replace(waits, priority=-level), replace(small(), priority=-urgent)])
@@ -49,3 +51,26 @@ def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Findin
     wrong = sum(a != b for a, b in zip(observed, predicted, strict=True))
     because = f"{-levels} is refused; {wrong} of {len(observed)} launches entered otherwise"
     return assumed(_PATH, levels, because, tuple(range(levels - 1, 0, -1)))
+
+
+def _clamped(lab: Lab, found: Found) -> Finding:
+    spec = draft(found)
+    full, waits = whole_sm(found, lab.sms), whole_sm(found)
+    sequences = [
+        Sequence([full, replace(waits, priority=-level), replace(small(), priority=-level - 1)])
+        for level in range(_MOST_LEVELS)
+    ]
+    observed = list(map(_entered, lab.run(sequences)))
+    left = [
+        levels
+        for levels in range(1, _MOST_LEVELS + 1)
+        if list(map(_entered, predict_many(sequences, with_values(spec, priority_levels=levels))))
+        == observed
+    ]
+    if len(left) == 1 and left[0] < _MOST_LEVELS:
+        return determined(_PATH, left[0], f"{-left[0]} is as urgent as {1 - left[0]}")
+    because = "no number of levels explains which launches entered" if not left else (
+        "priorities made no difference" if len(left) > 1 else f"{_MOST_LEVELS} levels differ"
+    )  # fmt: skip
+    rivals = tuple(levels for levels in left if levels != spec.priority_levels)
+    return assumed(_PATH, spec.priority_levels, because, rivals)
