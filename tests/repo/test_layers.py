@@ -46,7 +46,7 @@ MAY_INCLUDE = {
 CPP_FILES = sorted([*CPP.rglob("*.h"), *CPP.rglob("*.cc")])
 
 # Each room and the ones below it that it may import; a room also imports from itself.
-_OBSERVED = {"traces", "hardware", "program", "errors", "progress", "shown", "storage"}
+_OBSERVED = {"traces", "hardware", "program", "errors", "progress", "shown", "storage", "unpacking"}
 _ADVISED = {*_OBSERVED, "comparison", "launcher", "prediction"}
 MAY_IMPORT = {
     "attached": set(),
@@ -54,6 +54,7 @@ MAY_IMPORT = {
     "progress": set(),
     "storage": {"errors"},
     "growing": {"storage"},
+    "unpacking": {"storage"},
     "shown": set(),
     "program": {"errors", "shown"},
     "hardware": {"attached", "errors", "program", "shown", "storage", "_core"},

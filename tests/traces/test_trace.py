@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tbsched import unpacking
 from tbsched.program.partition import Partition, SmSplit
 from tbsched.program.sequence import Copy, Event, Graph, Launch, Memset, Release, Sequence
 from tbsched.traces import files
@@ -345,8 +346,8 @@ def test_small_file_that_unpacks_to_much_is_not_unpacked(
     with lzma.open(path, "wt") as out:
         out.write(f"{HEADER}\n" + f"{RECORD}\n" * 1000)
     assert len(load_traces(path)) == 1000
-    monkeypatch.setattr(files, f"MAX_UNPACKED_{limit}", 500)
-    monkeypatch.setattr(files, f"{limit}_PER_BYTE", 0)
+    monkeypatch.setattr(unpacking, f"MAX_{limit}", 500)
+    monkeypatch.setattr(unpacking, f"{limit}_PER_BYTE", 0)
     with pytest.raises(ValueError, match=f"unpack to more than .*500 {limit.lower()}"):
         load_traces(path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sqlite3
 from collections import Counter
 from pathlib import Path
@@ -134,12 +135,14 @@ def read(place: Path, selection: Selection) -> Recording:
         FileNotFoundError: no such file.
         ValueError: no database, one that is damaged, or a row that cannot be; names the file.
     """
-    storage.opened(place).close()  # says what is there, if it is no file
+    with storage.opened(place) as file:  # says what is there, if it is no file
+        limits = _Limits(os.fstat(file.fileno()).st_size)
     try:
-        with contextlib.closing(_opened(place)) as database:
+        with contextlib.closing(_opened(place, limits)) as database:
             return _Export(database, selection, place.name).recording()
     except (sqlite3.Error, OverflowError) as error:
-        why = " ".join(str(error).split())[:200]  # it may quote what is in the file
+        # What SQLite says may quote what is in the file.
+        why = " ".join(str(error).split())[:200] if limits.held else _Limits.BROKEN
         raise ValueError(
             f"{storage.shown(place)}: cannot be read as an SQLite database: {why}; was the export "
             "written and copied to its end, and is it unpacked?"
@@ -148,11 +151,47 @@ def read(place: Path, selection: Selection) -> Recording:
         raise ValueError(f"{storage.shown(place)}: {error}") from None
 
 
-def _opened(place: Path) -> sqlite3.Connection:
+class _Limits:
+    """What reading a database may take: a minimum, and beyond that a multiple of its size.
+
+    In a damaged file many pages may lead to one page, so that its rows come again and again.
+    """
+
+    STEPS, STEPS_PER_BYTE = 2_000_000, 100  # of SQLite's machine, about 30 for a row
+    TEXT, TEXT_PER_BYTE = 2**26, 16  # bytes
+    BROKEN = "it has more rows than it has room for"
+    _AT_ONCE = 10_000
+
+    def __init__(self, size: int) -> None:
+        self._steps = self.STEPS + self.STEPS_PER_BYTE * size
+        self._text = self.TEXT + self.TEXT_PER_BYTE * size
+
+    @property
+    def held(self) -> bool:
+        """Whether nothing was beyond them so far."""
+        return self._steps >= 0 and self._text >= 0
+
+    def watch(self, database: sqlite3.Connection) -> None:
+        """Interrupts what reads more."""
+        database.set_progress_handler(self._step, self._AT_ONCE)
+        database.text_factory = self._decoded
+
+    def _step(self) -> bool:
+        self._steps -= self._AT_ONCE
+        return not self.held
+
+    def _decoded(self, text: bytes) -> str:
+        self._text -= len(text)
+        if self._text < 0:
+            raise ValueError(self.BROKEN)
+        return text.decode("utf-8", "replace")
+
+
+def _opened(place: Path, limits: _Limits) -> sqlite3.Connection:
     """Opens the database read-only, without writing files next to it."""
     database = sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     database.execute("PRAGMA trusted_schema = OFF")
-    database.text_factory = lambda text: text.decode("utf-8", "replace")
+    limits.watch(database)
     return database
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import io
 import lzma
+import math
 import os
 import struct
 import zipfile
 import zlib
 from dataclasses import dataclass, fields
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from tbsched import storage
+from tbsched import storage, unpacking
+from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 
@@ -123,10 +125,14 @@ _KINDS: dict[str, type[np.generic]] = {
     "address": np.uint64,
 }
 _STEP = "address_step"
+_NAMES = ("name", "warps_per_block", "blocks_per_core", "rows", "compute", "access", _STEP)
+_MOST_BYTES = 2**29  # of all arrays of a file
+_DICTIONARY_AT = 5  # of the size of the dictionary, in what ZIP has before data packed by LZMA
 # What NumPy and its libraries raise of files that are no archives, or are broken.
 _BROKEN = (
-    ArithmeticError, AttributeError, EOFError, KeyError, NotImplementedError, TypeError, ValueError,
-    lzma.LZMAError, struct.error, zipfile.BadZipFile, zlib.error,
+    ArithmeticError, AttributeError, EOFError, KeyError, MemoryError, NotImplementedError,
+    RuntimeError, SyntaxError, TypeError, ValueError, lzma.LZMAError, struct.error,
+    zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 
 
@@ -211,7 +217,8 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
         path: of the file.
 
     Raises:
-        FileNotFoundError, ValueError: no such folder, or the file cannot be written.
+        FileNotFoundError, ValueError: no such folder, the file cannot be written, or the workload
+            is larger than :func:`load_workload` reads.
 
     Example:
         >>> tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), "scp.npz")
@@ -223,6 +230,9 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
     values[_STEP] = np.diff(values.pop("address").astype(np.int64), prepend=0)
     if workload.sectors is None:
         values.pop("sectors")
+    total = sum(np.asanyarray(value).nbytes for value in values.values())
+    if total > _MOST_BYTES:
+        raise ValueError(f"workload: its arrays take {total} bytes, more than {_MOST_BYTES}")
     with storage.replacing(storage.as_path(path)) as file, zipfile.ZipFile(file, "w") as out:
         for name, value in values.items():
             entry = zipfile.ZipInfo(f"{name}.npy")
@@ -251,16 +261,67 @@ def load_workload(path: str | os.PathLike[str]) -> Workload:
     try:
         if not zipfile.is_zipfile(io.BytesIO(content)):
             raise ValueError("not an .npz file such as tb.sm.save_workload writes")
-        with np.load(io.BytesIO(content), allow_pickle=False) as held:
-            return Workload(
-                str(held["name"]),
-                int(held["warps_per_block"]),
-                int(held["blocks_per_core"]),
-                held["rows"],
-                held["compute"],
-                held["access"],
-                held[_STEP].cumsum(dtype=np.int64),
-                held.get("sectors"),
-            )
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            held = _arrays(archive, content)
+        if missing := [name for name in _NAMES if name not in held]:
+            raise ValueError(f"{missing[0]} is missing")
+        return Workload(
+            str(held["name"]),
+            int(held["warps_per_block"]),
+            int(held["blocks_per_core"]),
+            held["rows"],
+            held["compute"],
+            held["access"],
+            held[_STEP].cumsum(dtype=np.int64),
+            held.get("sectors"),
+        )
     except _BROKEN as error:
-        raise ValueError(f"{storage.shown(where)}: no workload: {error}") from None
+        why = str(error) or type(error).__name__
+        raise ValueError(f"{storage.shown(where)}: no workload: {why}") from None
+
+
+def _arrays(archive: zipfile.ZipFile, content: bytes) -> dict[str, npt.NDArray[Any]]:
+    """Returns the arrays that a workload has, by name.
+
+    Raises:
+        ValueError: they take more memory than the limits; or what NumPy and ``zipfile`` raise.
+    """
+    names = {f"{name}.npy": name for name in (*_NAMES, "sectors")}
+    entries = [entry for entry in archive.infolist() if entry.filename in names]
+    total = sum(entry.file_size for entry in entries)
+    most = max(unpacking.MAX_BYTES, unpacking.BYTES_PER_BYTE * len(content))
+    if total > min(most, _MOST_BYTES):
+        raise ValueError(
+            f"{len(content)} bytes unpack to {total}, more than {min(most, _MOST_BYTES)}"
+        )
+    found = {}
+    for entry in entries:
+        _check_dictionary(entry, content)
+        with archive.open(entry) as file:
+            found[names[entry.filename]] = _array(names[entry.filename], file.read())
+    return found
+
+
+def _array(name: str, data: bytes) -> npt.NDArray[Any]:
+    """Returns an array from an ``.npy`` file, whose header may claim any size."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise ValueError(f"{name}: an array of version 1.0 is needed, got {version}")
+    shape, _, kind = np.lib.format.read_array_header_1_0(file)
+    if math.prod(shape) * kind.itemsize > len(data):
+        raise ValueError(f"{name}: an array of {shown(shape)} in {len(data)} bytes")
+    file.seek(0)
+    found: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+    return found
+
+
+def _check_dictionary(entry: zipfile.ZipInfo, content: bytes) -> None:
+    """Refuses an entry that takes much memory to unpack."""
+    if entry.compress_type != zipfile.ZIP_LZMA:
+        return
+    name, extra = struct.unpack_from("<HH", content, entry.header_offset + 26)
+    at = entry.header_offset + 30 + name + extra + _DICTIONARY_AT
+    (size,) = struct.unpack_from("<I", content, at)
+    if size > unpacking.MAX_DICTIONARY:
+        raise ValueError(f"{entry.filename}: unpacking takes {size} bytes of memory")

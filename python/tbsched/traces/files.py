@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
 import json
-import lzma
 import os
-import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
-from tbsched import storage
+from tbsched import storage, unpacking
 from tbsched.errors import shown
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.records import Header, header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
 
 MAX_LINE_BYTES = storage.MAX_BYTES
-# Limits of what a compressed file unpacks to: a minimum, and beyond that a multiple of its size, so
-# that costs are proportional to it. Recordings unpack to 300 times at most, a line per ten bytes.
-MAX_UNPACKED_BYTES, BYTES_PER_BYTE = 2**26, 1000
-MAX_UNPACKED_LINES, LINES_PER_BYTE = 100_000, 1
-_OPENERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
 
 
 def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
@@ -89,10 +81,7 @@ _UNREADABLE = (
     IndexError,
     OverflowError,
     RecursionError,
-    EOFError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    zlib.error,
+    *unpacking.DAMAGED,
 )
 
 
@@ -123,7 +112,7 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
     for trace in checked:
         if not isinstance(trace, Trace):
             raise TypeError(f"save_traces: a Trace is needed, got {shown(trace)}")
-    with storage.replacing(place) as file, _unpacked(place, file, "wb") as out:
+    with storage.replacing(place) as file, _packed(place, file) as out:
         header: Header | None = None
         for trace in checked:
             before, header = header, Header.of(trace, header)
@@ -143,34 +132,17 @@ def is_trace_file(path: Path) -> bool:
     return path.name.endswith((".jsonl", ".jsonl.xz", ".jsonl.gz"))
 
 
-def _lines(path: Path, packed: BinaryIO) -> Iterator[bytes]:
+def _lines(path: Path, file: BinaryIO) -> Iterator[bytes]:
     """Yields the lines of a trace file, without a byte-order mark.
 
     Raises:
         ValueError: longer, or more, than those of traces.
     """
-    is_packed = path.suffix in _OPENERS
-    packed_size = os.fstat(packed.fileno()).st_size
-    most_bytes = max(MAX_UNPACKED_BYTES, BYTES_PER_BYTE * packed_size)
-    most_lines = max(MAX_UNPACKED_LINES, LINES_PER_BYTE * packed_size)
-    number = size = 0
-    with _unpacked(path, packed, "rb") as file:
-        while line := file.readline(MAX_LINE_BYTES + 1):
-            number += 1
-            size += len(line)
-            if len(line) > MAX_LINE_BYTES:
-                raise ValueError(f"more than {MAX_LINE_BYTES} bytes, the most of a line")
-            if is_packed and (size > most_bytes or number > most_lines):
-                raise ValueError(
-                    f"{packed_size} bytes unpack to more than {most_bytes} bytes or {most_lines} "
-                    "lines; if they are traces, unpack the file first"
-                )
-            yield line if number > 1 else line.removeprefix(b"\xef\xbb\xbf")
+    for number, line in enumerate(unpacking.lines(file, path, MAX_LINE_BYTES)):
+        yield line if number else line.removeprefix(b"\xef\xbb\xbf")
 
 
-def _unpacked(path: Path, file: BinaryIO, mode: str) -> contextlib.AbstractContextManager[BinaryIO]:
-    """Returns the file, packed or unpacked as its name says."""
-    opener = _OPENERS.get(path.suffix)
-    if opener is None:
-        return contextlib.nullcontext(file)
-    return cast("contextlib.AbstractContextManager[BinaryIO]", opener(file, mode))
+def _packed(path: Path, file: BinaryIO) -> contextlib.AbstractContextManager[BinaryIO]:
+    """Returns the file to write to, packed as its name says."""
+    packer = unpacking.PACKERS.get(path.suffix)
+    return contextlib.nullcontext(file) if packer is None else packer(file)

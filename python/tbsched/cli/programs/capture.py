@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import gzip
-import lzma
 import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from tbsched import storage
+from tbsched import storage, unpacking
 from tbsched.cli.console import NO_GPU, note
 from tbsched.cli.files import check_output
 from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
-
-_PACKERS: dict[str, Callable[..., Any]] = {".xz": lzma.open, ".gz": gzip.open}
 
 
 def capture(
@@ -58,7 +54,7 @@ def capture(
     captured_files.check_replaceable(output)
     if not executable:
         raise ValueError(f"PROGRAM: {program[0]} is not found, or cannot be run")
-    packer = _PACKERS.get(output.suffix)
+    packer = unpacking.PACKERS.get(output.suffix)
     whole = output if packer is None else output.with_suffix("")
     written = captured_files.place_for(whole)
     before = set(_files_of(written))
@@ -114,7 +110,7 @@ def _files_of(place: Path) -> list[Path]:
     return sorted(each for each in place.parent.iterdir() if name.fullmatch(each.name))
 
 
-def _settled(written: Path, final: Path, packer: Callable[..., Any] | None, suffix: str) -> Path:
+def _settled(written: Path, final: Path, packer: unpacking.Packer | None, suffix: str) -> Path:
     """Packs a capture and moves it to its place if that is free; returns where it is."""
     if packer is not None:
         final = final.with_name(final.name + suffix)
@@ -126,7 +122,7 @@ def _settled(written: Path, final: Path, packer: Callable[..., Any] | None, suff
     with (
         storage.opened(written) as file,
         storage.replacing(final) as out,
-        packer(out, "wb") as packed,
+        packer(out) as packed,
     ):
         shutil.copyfileobj(file, packed)
     written.unlink()

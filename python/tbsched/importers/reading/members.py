@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any
 
-MAX_VALUE = 2**27  # characters of one member, or of one item of a list
+MAX_VALUE = 2**24  # characters of one member, or of one item of a list
 _BLANK = re.compile(r"[ \t\r\n]*")
 _AFTER = frozenset(",:]} \t\r\n")  # what comes after a value
 _COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")

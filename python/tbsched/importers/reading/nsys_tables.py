@@ -64,6 +64,11 @@ class Tables:
                 "export --type sqlite REPORT"
             )
         self._texts: dict[object, str] = {}
+        keys = database.execute(f"PRAGMA table_info({_STRINGS})")
+        if _STRINGS in self._columns and not any(row[1] == "id" and row[5] for row in keys):
+            # Without an index, to look for each string would read all of them.
+            texts = self.rows(_STRINGS, ("id", "value"))
+            self._texts = {number: text for number, text in texts if isinstance(text, str)}
 
     def has(self, table: str, column: str) -> bool:
         """Returns whether a table is there, with a column."""
@@ -73,8 +78,9 @@ class Tables:
         """Returns how many rows a table has."""
         if table not in self._columns:
             return 0
-        found = self._database.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
-        return int(found)
+        # count(*) follows pages without a step that the limit of steps counts.
+        found = self._database.execute(f"SELECT sum(1) FROM {table}").fetchone()[0]
+        return int(found or 0)
 
     def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[Row]:
         """Yields these columns of each row; None where the table has no such column."""

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import gzip
-import lzma
 import os
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
-from tbsched import storage
+from tbsched import storage, unpacking
 from tbsched.progress import bar
 
 HEAD = 1 << 16  # bytes that tell of what format a file is
 _PIECE = 1 << 20
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ"
-_OPENERS: dict[bytes, Callable[[BinaryIO], Any]] = {
-    _GZIP: lambda file: gzip.GzipFile(fileobj=file),
-    _XZ: lzma.LZMAFile,
-}
-_BROKEN = (gzip.BadGzipFile, EOFError, lzma.LZMAError, zlib.error)
+# Limits of what a packed profile unpacks to. Profiles unpack to 30 times at most.
+MAX_UNPACKED, BYTES_PER_BYTE = 2**27, 100
 
 
 def head_of(place: Path) -> bytes:
@@ -36,14 +28,10 @@ def head_of(place: Path) -> bytes:
         files = sorted(file for file in place.glob("*.json") if file.is_file())
         return head_of(files[0]) if files else b""
     with storage.opened(place) as file:
-        head = file.read(HEAD)
-    with contextlib.suppress(zlib.error, lzma.LZMAError):
-        if head.startswith(_GZIP):
-            return zlib.decompressobj(wbits=31).decompress(head, HEAD)
-        if head.startswith(_XZ):
-            return lzma.LZMADecompressor().decompress(head, HEAD)
-        return head
-    return b""
+        try:
+            return unpacking.head(file.read(HEAD), HEAD)
+        except ValueError as error:
+            raise ValueError(f"{storage.shown(place)}: {error}") from None
 
 
 def pieces_of(place: Path) -> Iterator[bytes]:
@@ -60,18 +48,29 @@ def pieces_of(place: Path) -> Iterator[bytes]:
 
 
 def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
-    head = file.read(len(_XZ))
+    packed = os.fstat(file.fileno()).st_size
+    most = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
+    ending = unpacking.ending_of(file.read(8))
     file.seek(0)
-    source = next((wrap(file) for magic, wrap in _OPENERS.items() if head.startswith(magic)), file)
+    source = unpacking.unpacked(file, ending)
+    size = 0
     while True:
         try:
             piece = source.read(_PIECE)
-        except _BROKEN as error:
+        except unpacking.DAMAGED as error:
             raise ValueError(
                 f"{storage.shown(place)}: damaged near byte {file.tell()}: {error}; was it copied "
                 "whole?"
             ) from None
+        except ValueError as error:
+            raise ValueError(f"{storage.shown(place)}: {error}") from None
         if not piece:
             return
+        size += len(piece)
+        if ending and size > most:
+            raise ValueError(
+                f"{storage.shown(place)}: {packed} bytes unpack to more than {most} bytes; if they "
+                "are a profile, unpack the file first"
+            )
         advance(file.tell())
         yield piece

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tbsched import storage
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.shown import Shown
@@ -75,7 +76,10 @@ def load_characterization(
         Measured(value=127.4, low=127.4, high=127.5, runs=3)
     """
     about, runs = load_runs(path)
-    info = DeviceInfo(about["name"], about["sms"], {})
+    try:
+        info = DeviceInfo(about["name"], about["sms"], {})
+    except KeyError as error:
+        raise ValueError(f"{storage.shown(storage.as_path(path))}: device has no {error}") from None
     spec = known_as(info) if device is None else find_device(device)
     names = dict.fromkeys(run.key.opcode for run in runs)
     return characterization(spec, about, runs, dict.fromkeys(names, ""))

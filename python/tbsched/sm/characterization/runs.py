@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
-import lzma
 import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tbsched import storage
+from tbsched import storage, unpacking
 from tbsched.errors import shown
 from tbsched.growing import GrowingFile
 from tbsched.program.arrays import HoldsArrays, StructuredArray
+from tbsched.program.checks import flag, integer, known_fields
 from tbsched.sm.characterization.loops import Loop, Mode
 from tbsched.sm.characterization.placing import Placed, Scope
 
@@ -33,6 +32,11 @@ RECORD = np.dtype(
 ABSENT, MEASURED, HELD = range(3)
 _COLUMNS = ("start", "end", "start_ns", "end_ns", "smid", "slot", "result")
 _BY_GPU = ("start_ns", "end_ns")
+_MOST = 2**63 - 1
+_MOST_WARPS = 2**17  # of a launch; a GPU holds a tenth
+# Warps of a file: a minimum, and beyond that as many as it has bytes. Recordings have one in ten.
+_MOST_IN_ALL, _WARPS_PER_BYTE = 2**20, 1
+_FIELDS = 13  # of a line
 
 
 class Key(NamedTuple):
@@ -130,34 +134,57 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
     Raises:
         FileNotFoundError, ValueError: there is none, or it is broken; names the line.
     """
-    name = Path(path)
-    content = storage.content(name, most=2**30)
-    try:
-        lines = (lzma.decompress(content) if name.suffix == ".xz" else content).splitlines()
-    except lzma.LZMAError as error:
-        raise ValueError(f"{storage.shown(name)}: {error}") from None
-    if not lines or not lines[0].startswith(_BEGINS):
-        raise ValueError(f"{storage.shown(name)}: not a file of runs")
-    found = []
-    for number, line in enumerate(lines, 1):
+    name = storage.as_path(path)
+    runs: list[Run] = []
+    header: dict[str, Any] | None = None
+    number = size = warps = 0
+    with storage.opened(name) as file:
         try:
-            data = json.loads(line)
-            if number == 1:
-                header = data
-                if header["tbsched_characterization"] != VERSION:
-                    raise ValueError("made by another version of tbsched; measure again")
-                continue
-            found.append(_run(data))
-        except (ValueError, KeyError, TypeError, zlib.error) as error:
+            for number, line in enumerate(unpacking.lines(file, name), 1):  # noqa: B007 - for the error
+                size += len(line)
+                if header is None:
+                    header = _header(line)
+                    continue
+                runs.append(_run(json.loads(line)))
+                warps += len(runs[-1].warps)
+                if warps > max(_MOST_IN_ALL, _WARPS_PER_BYTE * size):
+                    raise ValueError(f"{warps} warps in {size} bytes are more than are read")
+        except (ValueError, TypeError, RecursionError, *unpacking.DAMAGED) as error:
             raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
-    return dict(header["device"]), tuple(found)
+    if header is None:
+        raise ValueError(f"{storage.shown(name)}: not a file of runs")
+    return header, tuple(runs)
 
 
-def _run(row: list[Any]) -> Run:
+def _header(line: bytes) -> dict[str, Any]:
+    """Returns what the first line tells of the GPU."""
+    if not line.startswith(_BEGINS):
+        raise ValueError("not a file of runs")
+    keys = ("tbsched_characterization", "device")
+    found = known_fields("header", json.loads(line), keys, keys)
+    if found["tbsched_characterization"] != VERSION:
+        raise ValueError("made by another version of tbsched; measure again")
+    if not isinstance(found["device"], dict):
+        raise TypeError(f"device: an object is needed, got {shown(found['device'])}")
+    return dict(found["device"])
+
+
+def _run(row: object) -> Run:
+    if not isinstance(row, list) or len(row) != _FIELDS:
+        raise ValueError(f"a list of {_FIELDS} values is needed, got {shown(row)}")
     opcode, mode, distance, spacing, updates, scope, warps, repeat, *others = row
     instructions, as_predicted, recorded, same, columns = others
+    if not isinstance(opcode, str):
+        raise TypeError(f"opcode: text is needed, got {shown(opcode)}")
+    numbers = {"distance": distance, "spacing": spacing, "updates": updates, "repeat": repeat}
+    for field, value in numbers.items():
+        integer("run", field, value, 0, _MOST)
+    integer("run", "warps", warps, 1, _MOST_WARPS)
+    integer("run", "instructions", instructions, 0, _MOST)
+    integer("run", "recorded", recorded, 0, _MOST_WARPS)
     key = Key(opcode, Mode(mode), distance, spacing, updates, Scope(scope), warps, repeat)
-    return Run(key, instructions, as_predicted, _unpacked(same, columns, recorded))
+    found = _unpacked(same, columns, recorded)
+    return Run(key, instructions, flag("run", "as_predicted", as_predicted), found)
 
 
 def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
@@ -179,13 +206,35 @@ def _packed(warps: StructuredArray, on_all: bool) -> tuple[dict[str, int], str]:
     return same, base64.b64encode(zlib.compress(differences.tobytes())).decode()
 
 
-def _unpacked(same: Mapping[str, int], text: str, count: int) -> StructuredArray:
-    content = zlib.decompress(base64.b64decode(text, validate=True))
-    on_all = len(same) + len(content) // (8 * max(count, 1)) == len(_COLUMNS)
+def _unpacked(same: object, text: object, count: int) -> StructuredArray:
+    """Returns the records of what :func:`_packed` made of them.
+
+    Raises:
+        TypeError, ValueError: not that.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"columns: text is needed, got {shown(text)}")
+    shared = known_fields("same", same, _COLUMNS, ())
+    content = _inflated(base64.b64decode(text, validate=True), 8 * count * len(_COLUMNS))
+    on_all = len(shared) + len(content) // (8 * max(count, 1)) == len(_COLUMNS)
     kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
-    varying = [name for name in kept if name not in same]
+    varying = [name for name in kept if name not in shared]
+    if len(content) != 8 * count * len(varying):
+        raise ValueError(f"columns: {len(content)} bytes for {len(varying)} of {count} warps")
     columns = np.frombuffer(content, np.int64).reshape(len(varying), count).cumsum(axis=1)
     warps = np.zeros(count, RECORD)[list(_COLUMNS)]
-    for name, values in [*same.items(), *zip(varying, columns, strict=True)]:
+    for name, values in zip(varying, columns, strict=True):
         warps[name] = values
+    for name, value in shared.items():
+        warps[name] = integer("same", name, value, 0, np.iinfo(RECORD[name]).max)
     return warps
+
+
+def _inflated(content: bytes, most: int) -> bytes:
+    try:
+        found = zlib.decompressobj().decompress(content, most + 1)
+    except zlib.error as error:
+        raise ValueError(f"columns: {error}") from None
+    if len(found) > most:
+        raise ValueError(f"columns: more than {most} bytes, the most of so many warps")
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
@@ -11,7 +12,7 @@ import shutil
 import struct
 import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -122,6 +123,19 @@ class Section:
     header: int
 
 
+@contextlib.contextmanager
+def refusing_torn() -> Iterator[None]:
+    """Says so where a cubin leads to bytes that it does not have.
+
+    Raises:
+        ValueError: it does.
+    """
+    try:
+        yield
+    except (struct.error, OverflowError, LookupError, ValueError):
+        raise ValueError("kernel: the cubin is cut short or damaged; compile it again") from None
+
+
 def sections(cubin: bytes) -> list[Section]:
     """Returns the sections of a cubin, in its order.
 
@@ -163,6 +177,12 @@ def lives(cubin: bytes, kernel: str) -> tuple[dict[int, Touched], set[int]]:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(_in_new_form(cubin))
         shown = _run("nvdisasm", "-lrm", "narrow", "-c", path)
+    with refusing_torn():
+        return _lives_in(shown, kernel)
+
+
+def _lives_in(shown: str, kernel: str) -> tuple[dict[int, Touched], set[int]]:
+    """Reads what nvdisasm prints of a cubin."""
     begin = shown.index(f"\t.section\t.text.{kernel},")
     end = shown.find("\n//-----", begin)
     found: dict[int, Touched] = {}
@@ -209,8 +229,9 @@ def architecture_of(cubin: bytes) -> int:
 def _in_new_form(cubin: bytes) -> bytes:
     """Returns the cubin in CUDA 13's form: its nvdisasm follows no registers in older ones."""
     found = bytearray(cubin)
-    (table,) = struct.unpack_from("<Q", cubin, 0x20)
-    size, count = struct.unpack_from("<HH", cubin, 0x36)
+    with refusing_torn():
+        (table,) = struct.unpack_from("<Q", cubin, 0x20)
+        size, count = struct.unpack_from("<HH", cubin, 0x36)
     missing = table + size * count - len(cubin)
     if missing > 1:
         raise ValueError(f"kernel: the cubin lacks its last {missing} bytes; compile it again")
@@ -236,6 +257,14 @@ def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruc
         path = Path(folder) / "loops.bin"
         path.write_bytes(whole)
         shown = _run("nvdisasm", "-json", "-b", architecture.replace("sm_", "SM"), path)
+    with refusing_torn():
+        return _instructions_in(shown, whole, pieces)
+
+
+def _instructions_in(
+    shown: str, whole: bytes, pieces: list[bytes]
+) -> list[tuple[Instruction, ...]]:
+    """Reads what nvdisasm prints of pieces of machine code."""
     rows = json.loads(shown)[1][0]["sass-instructions"]
     words = [int.from_bytes(whole[at : at + BYTES], "little") for at in range(0, len(whole), BYTES)]
     read = list(zip(rows, words, strict=True))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +15,7 @@ from tbsched.sm.characterization.toolkit import (
     architecture_of,
     code_of,
     disassemble,
+    refusing_torn,
     sections,
 )
 
@@ -156,7 +155,7 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
         ToolMissing: nvdisasm is not there; says how to get it.
         ValueError: there is no such kernel.
     """
-    with _refusing_torn():
+    with refusing_torn():
         begin, end = code_of(cubin, name)
     if not begin < end <= len(cubin):
         raise ValueError(
@@ -166,19 +165,10 @@ def instructions_of(cubin: bytes, name: str) -> tuple[Instruction, ...]:
     return found
 
 
-@contextlib.contextmanager
-def _refusing_torn() -> Iterator[None]:
-    """Says so where a cubin leads to bytes that it does not have."""
-    try:
-        yield
-    except (struct.error, OverflowError, IndexError, ValueError):
-        raise ValueError("kernel: the cubin is cut short or damaged; compile it again") from None
-
-
 def _names(cubin: bytes) -> list[str]:
     """Returns the kernels of a cubin: an ELF file has a section for each."""
     if not cubin.startswith(_ELF):
         return []
-    with _refusing_torn():
+    with refusing_torn():
         names = [section.name for section in sections(cubin)]
     return [name.removeprefix(_TEXT) for name in names if name.startswith(_TEXT)]

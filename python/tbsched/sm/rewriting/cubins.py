@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
-from tbsched.sm.characterization.toolkit import code_of, sections
+from tbsched.sm.characterization.toolkit import code_of, refusing_torn, sections
 from tbsched.sm.characterization.words import BYTES, PATIENT, REUSE, STALL, STAYS, Control
 
 _COUNT = 0x2F  # the attribute that says how many registers a thread has
@@ -32,9 +32,13 @@ def registers_of(cubin: bytes, kernel: str) -> int:
     Raises:
         ValueError: the cubin does not say.
     """
-    count: int
-    (count,) = struct.unpack_from("<I", cubin, _counts(cubin, kernel)[0])
-    return count
+    with refusing_torn():
+        found = [struct.unpack_from("<I", cubin, place)[0] for place in _counts(cubin, kernel)]
+    if not found:
+        raise ValueError(f"kernel: the cubin does not say how many registers {kernel} has")
+    if not 0 < found[0] <= MOST_REGISTERS:
+        raise ValueError(f"kernel: {found[0]} registers are outside 1..{MOST_REGISTERS}")
+    return int(found[0])
 
 
 def padded(cubin: bytes, kernel: str, registers: int) -> bytes:
@@ -73,8 +77,6 @@ def _counts(cubin: bytes, kernel: str) -> list[int]:
             (name,) = struct.unpack_from("<I", cubin, symbols.offset + _SYMBOL * number)
             if cubin[names + name : cubin.index(0, names + name)] == kernel.encode():
                 found.append(section.offset + at + 4)
-    if not found:
-        raise ValueError(f"kernel: the cubin does not say how many registers {kernel} has")
     return found
 
 

@@ -12,6 +12,7 @@ from tbsched.sm.characterization.toolkit import (
     Place,
     Touched,
     lives,
+    refusing_torn,
     sections,
 )
 from tbsched.sm.characterization.words import BYTES, NO_SCOREBOARD, Control
@@ -138,7 +139,8 @@ def listing(cubin: bytes, name: str) -> Listing:
     """
     code = instructions_of(cubin, name)
     ranges, labels = lives(cubin, name)
-    fixed = _fixed(cubin, name)
+    with refusing_torn():
+        fixed = _fixed(cubin, name)
     steps = tuple(
         step_of(each, ranges.get(k, Touched()), k in fixed or k not in ranges)
         for k, each in enumerate(code)
