@@ -34,12 +34,12 @@ $(VENV)/.docs: $(BIN)/python $(SOURCES)
 
 demo: $(VENV)/.installed
 	@echo '== A weaker predictor, "most room", against the traces recorded on the H200'
-	$(BIN)/tbsched fuzz --oracle tests/traces/h200/rall.jsonl.xz --predictor h200 \
-	  --policy most_room --max-examples 500 --seed 1; test $$? -eq 1
+	$(BIN)/tbsched fuzz --oracle tests/traces/h200/rall.jsonl.xz --device h200 \
+	  --policy most_room --sequences 500 --seed 1; test $$? -eq 1
 	@echo
 	@echo '== The same predictor against Algorithm 1 on the RTX 3090'
-	$(BIN)/tbsched fuzz --oracle rtx3090/algorithm1 --predictor rtx3090 \
-	  --policy most_room --max-examples 2000 --seed 1; test $$? -eq 1
+	$(BIN)/tbsched fuzz --oracle rtx3090/algorithm1 --device rtx3090 \
+	  --policy most_room --sequences 2000 --seed 1; test $$? -eq 1
 	@echo
 	@echo '== The model of the H200 and the ladder below it, on recorded traces'
 	$(BIN)/tbsched verify $(TRACES) --policy all

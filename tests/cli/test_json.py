@@ -94,7 +94,7 @@ def test_sm_characterize(tmp_path: Path) -> None:
     bench = ModelSm()
     bench.about = lambda: {"name": "NVIDIA H200", "sms": 132}  # type: ignore[method-assign]
     tb.sm.characterize(bench, ["fp32.fma"], raw=raw, repeats=1, warps=(1, 4, 5), progress=False)
-    found = document("sm", "characterize", "--raw", raw, "--replay")
+    found = document("sm", "characterize", "--evidence", raw, "--replay")
     check_alike(EXAMPLES["sm characterize"], found)
 
 
@@ -222,7 +222,7 @@ def test_fuzz_and_record(monkeypatch: pytest.MonkeyPatch, report: Report, tmp_pa
     for name in ("campaign", "record_traces", "_import_campaigns"):
         monkeypatch.setattr(f"tbsched.cli.campaigns.{name}", lambda *_, **__: report)
     check_alike(EXAMPLES["fuzz"], document("fuzz", status=1))
-    check_alike(EXAMPLES["fuzz"], document("record", tmp_path / "r.jsonl"))
+    check_alike(EXAMPLES["fuzz"], document("record", "-o", tmp_path / "r.jsonl"))
 
 
 def test_calibrate(tmp_path: Path) -> None:

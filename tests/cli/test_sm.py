@@ -31,7 +31,9 @@ def said(*arguments: str) -> str:
 
 
 def test_schedulers_are_compared_with_the_first(kernel: str) -> None:
-    lines = said(kernel, "-s", "round_robin", "-s", "perfect_l1", "--set", "banks=8").splitlines()
+    lines = said(
+        kernel, "--scheduler", "round_robin", "--scheduler", "perfect_l1", "--set", "banks=8"
+    ).splitlines()
     assert lines[0].split()[:4] == ["workload", "config", "scheduler", "IPC"]
     first, second = (line.split() for line in lines[1:])
     assert first[1:4] == ["owl-table1,", "banks=8", "round_robin"]
@@ -40,7 +42,7 @@ def test_schedulers_are_compared_with_the_first(kernel: str) -> None:
 
 
 def test_document_has_the_counts(kernel: str) -> None:
-    (row,) = json.loads(said(kernel, "-s", "owl", "--json"))["simulations"]
+    (row,) = json.loads(said(kernel, "--scheduler", "owl", "--json"))["simulations"]
     assert (row["scheduler"], row["speedup"]) == ("owl", 1)
     assert row["counts"]["instructions"] > 0
 
@@ -76,4 +78,4 @@ def test_variants_do_not_replace_the_cubin_that_is_read(tmp_path: Path) -> None:
 def test_a_replay_needs_the_runs() -> None:
     arguments = ["sm", "characterize", "--replay"]
     result = CliRunner().invoke(app, arguments, standalone_mode=False)
-    assert "--raw is needed" in str(result.exception)
+    assert "--evidence is needed" in str(result.exception)

@@ -99,8 +99,8 @@ def test_no_output_at_all_is_2(
         ["show", "FOLDER", "-o", "FOLDER/p.png"],
         ["show", "ONE", "-o", "FOLDER"],
         ["devices", "FOLDER/x.toml"],
-        ["fuzz", "--oracle", "rtx3090", "--predictor", "rtx3090", "--corpus", "FOLDER"],
-        ["record", "FOLDER", "--oracle", "rtx3090", "--predictor", "rtx3090"],
+        ["fuzz", "--oracle", "rtx3090", "--device", "rtx3090", "--evidence", "FOLDER"],
+        ["record", "-o", "FOLDER", "--oracle", "rtx3090", "--device", "rtx3090"],
     ],
 )
 def test_what_is_no_file_is_2_and_named(
@@ -175,14 +175,14 @@ def test_interrupted_campaign_leaves_a_report_and_130(
 
     monkeypatch.setattr("tbsched.campaigns.oracles.ModelGpu", Interrupting)
     before = signal.getsignal(signal.SIGTERM)
-    assert run("fuzz", "--oracle", "rtx3090", "--predictor", "rtx3090", "--seed", "1") == 130
+    assert run("fuzz", "--oracle", "rtx3090", "--device", "rtx3090", "--seed", "1") == 130
     assert "interrupted" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) == before
 
 
 @pytest.mark.parametrize(
     ("library", "arguments"),
-    [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--predictor", "tx2"])],
+    [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--device", "tx2"])],
 )
 def test_ctrl_c_during_imports_is_130(library: str, arguments: list[str]) -> None:
     code = f"""if True:
@@ -289,7 +289,17 @@ def test_record_says_that_it_appends(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run
 ) -> None:
     out = tmp_path / "r.jsonl"
-    arguments = ["record", out, "--oracle", "rtx3090", "--predictor", "rtx3090", "-n", "2"]
+    arguments = [
+        "record",
+        "-o",
+        out,
+        "--oracle",
+        "rtx3090",
+        "--device",
+        "rtx3090",
+        "--sequences",
+        "2",
+    ]
     for words in ("appended to a new file", "appended to what is there"):
         assert run(*arguments, "--seed", "1") == 0
         assert words in capsys.readouterr().err

@@ -156,15 +156,15 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> ModelAsGpu:
 @pytest.mark.parametrize("wrong", [False, True])
 def test_on_the_gpu(gpu: ModelAsGpu, unsafe: Path, wrong: bool) -> None:
     gpu.wrong = wrong
-    found = document("coresident", unsafe, "--gpu", status=1)
-    check_alike(EXAMPLES["coresident --gpu"], found["sequences"][0]["gpu"])
+    found = document("coresident", unsafe, "--on-gpu", status=1)
+    check_alike(EXAMPLES["coresident --on-gpu"], found["sequences"][0]["gpu"])
     witness, *fixes = found["sequences"][0]["gpu"]
     assert (witness["hung"], witness["runs"], witness["agrees"]) == (not wrong, 1, not wrong)
     assert len(fixes) == 5
     assert all(fix["agrees"] and not fix["hung"] for fix in fixes)
     orders = {fix["what"].partition(":")[0]: fix["runs"] for fix in fixes}
     assert orders == {"order": 1, "carveout": 2, "partition": 2, "grid": 2, "registers": 2}
-    words = run("coresident", unsafe, "--gpu").stdout
+    words = run("coresident", unsafe, "--on-gpu").stdout
     assert ("NOT as predicted" in words) == wrong
 
 
@@ -172,12 +172,12 @@ def test_hang_above_the_scheduler_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) ->
     kernel = tb.Launch(8, 128, 32, duration=1e-3, name="a")
     legacy = replace(kernel, stream=tb.LEGACY_STREAM, name="b")
     place = written(tmp_path / "legacy.json", replace(kernel, stream=1), legacy)
-    found = document("coresident", place, "--gpu", status=1)
+    found = document("coresident", place, "--on-gpu", status=1)
     witness, *fixes = found["sequences"][0]["gpu"]
     assert (witness["hung"], witness["agrees"]) == (1, True)
     assert {fix["what"].partition(":")[0]: fix["agrees"] for fix in fixes} == {"streams": True}
     lazy = written(tmp_path / "lazy.json", kernel, replace(kernel, first_use=True))
-    found = document("coresident", lazy, "--gpu", status=1)
+    found = document("coresident", lazy, "--on-gpu", status=1)
     witness, order, loading = found["sequences"][0]["gpu"]
     assert (witness["why"], order["why"]) == ("no kernel is loaded late",) * 2
     assert (loading["runs"], loading["agrees"]) == (2, True)
@@ -186,7 +186,7 @@ def test_hang_above_the_scheduler_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) ->
 def test_other_hardware_queues_than_asked(gpu: ModelAsGpu, tmp_path: Path) -> None:
     kernel = tb.Launch(8, 128, 32, duration=1e-3)
     place = written(tmp_path / "queues.json", *(replace(kernel, stream=s) for s in (0, 0, 1)))
-    options = ("--groups", "0,2", "--after", "0,1", "--connections", "1", "--gpu")
+    options = ("--groups", "0,2", "--after", "0,1", "--connections", "1", "--on-gpu")
     found = document("coresident", place, *options, status=1)
     witness, *_ = found["sequences"][0]["gpu"]
     assert witness["why"] == "CUDA_DEVICE_MAX_CONNECTIONS is 32 here"
@@ -228,7 +228,7 @@ def test_witness_with_a_late_host_runs_again(
 
 def test_nothing_to_run_on_the_gpu(gpu: ModelAsGpu, tmp_path: Path) -> None:
     place = written(tmp_path / "safe.json", SAFE, WORKERS)
-    found = document("coresident", place, "--gpu")
+    found = document("coresident", place, "--on-gpu")
     assert [run["agrees"] for run in found["sequences"][0]["gpu"]] == [None]
     assert gpu.runs == 0
 

@@ -30,6 +30,7 @@ from tbsched.cli.programs.explain import explain
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
 from tbsched.cli.sm.verbs import sm
+from tbsched.cli.spellings import Verb
 from tbsched.cli.together.capacity import capacity
 from tbsched.cli.together.coresident import coresident
 from tbsched.errors import TbschedError
@@ -51,7 +52,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb in VERBS:
-    app.command(short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
+    app.command(cls=Verb, short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
 app.add_typer(sm, name="sm", short_help="Simulate or measure what runs inside the SMs.")
 
 

@@ -14,24 +14,27 @@ from tbsched.calibration.results import Calibration
 from tbsched.cli.campaigns import executor_of, first_of, status_of
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import check_apart, check_device_output, note_written
-from tbsched.cli.options import AsJson, GpusOption, WorkersOption, complete_oracle
+from tbsched.cli.options import (
+    AsJson,
+    Evidence,
+    GpusOption,
+    Seconds,
+    Seed,
+    SequencesOption,
+    WorkersOption,
+    oracle_option,
+    output_option,
+)
 from tbsched.views.cards import to_html
 
 
 def calibrate(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The device file to write.")],
-    oracle: Annotated[
-        str, typer.Option(help="'gpu', or a model to play it.", autocompletion=complete_oracle)
-    ] = "gpu",
-    seconds: Annotated[float, typer.Option(help="For how long.")] = 300.0,
-    sequences: Annotated[
-        int, typer.Option(help="How many the campaign compares at most.")
-    ] = 1_000_000,
-    seed: Annotated[int, typer.Option(help="Of the campaign.")] = 0,
-    evidence: Annotated[
-        Path | None,
-        typer.Option(help="Append what is observed to this file (.jsonl); resume from it."),
-    ] = None,
+    output: Annotated[Path, output_option("A device file (.toml).")],
+    oracle: Annotated[str, oracle_option()] = "gpu",
+    seconds: Seconds = 300.0,
+    sequences: SequencesOption = 1_000_000,
+    seed: Seed = 0,
+    evidence: Evidence = None,
     gpus: GpusOption = None,
     workers: WorkersOption = None,
     report: Annotated[

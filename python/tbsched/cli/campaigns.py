@@ -22,43 +22,46 @@ from tbsched.cli.options import (
     BeginOption,
     Draw,
     DrawOption,
+    Evidence,
     GpusOption,
     Level,
     LevelOption,
+    OptionalSeconds,
+    OptionalSeed,
     PolicyName,
+    PredictingDevice,
+    SequencesOption,
     UntilFull,
     WithoutOption,
     WorkersOption,
-    complete_device,
-    complete_oracle,
+    oracle_option,
+    output_option,
 )
 from tbsched.errors import shown
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
 
+_Oracle = Annotated[
+    str, oracle_option("Also a trace file, or a device with a policy: rtx3090/algorithm1.")
+]
+
 
 def fuzz(
-    oracle: Annotated[
-        str,
-        typer.Option(
-            help="'gpu', a trace file, or a model to play the GPU: rtx3090, rtx3090/algorithm1.",
-            autocompletion=complete_oracle,
-        ),
-    ] = "gpu",
-    predictor: Annotated[
-        str, typer.Option(help="The device that predicts.", autocompletion=complete_device)
-    ] = "h200",
+    oracle: _Oracle = "gpu",
+    device: PredictingDevice = "h200",
     policy: PolicyName = None,
     level: LevelOption = Level.occupancy,
-    max_examples: Annotated[int, typer.Option(help="How many sequences at most.")] = 10_000,
-    max_seconds: Annotated[float | None, typer.Option(help="For how long at most.")] = None,
-    max_counterexamples: Annotated[int, typer.Option(help="Stop after so many.")] = 1,
-    seed: Annotated[int | None, typer.Option(help="Repeat an earlier campaign.")] = None,
-    corpus: Annotated[
-        Path | None,
-        typer.Option(help="Append counterexamples to this file (.jsonl); resume from it."),
-    ] = None,
+    sequences: SequencesOption = 10_000,
+    seconds: OptionalSeconds = None,
+    max_counterexamples: Annotated[
+        int,
+        typer.Option(
+            "--max-counterexamples", help="Stop after so many counterexamples.", metavar="COUNT"
+        ),
+    ] = 1,
+    seed: OptionalSeed = None,
+    evidence: Evidence = None,
     without: WithoutOption = None,
     until_full: UntilFull = False,
     draw: DrawOption = Draw.auto,
@@ -74,21 +77,21 @@ def fuzz(
 
     On all GPUs of this host for an hour, keeping what is found:
 
-    tbsched fuzz --gpus all --max-seconds 3600 --max-examples 1000000000 --corpus found.jsonl
+    tbsched fuzz --gpus all --seconds 3600 --sequences 1000000000 --evidence found.jsonl
     """
     _import_campaigns()
     with executor_of(oracle, gpus, workers) as executor:
         found = campaign(
             oracle=_oracle(oracle),
-            predictor=predictor,
+            predictor=device,
             policy=policy,
             level=level.value,
-            max_examples=max_examples,
-            max_seconds=max_seconds,
+            max_examples=sequences,
+            max_seconds=seconds,
             max_counterexamples=max_counterexamples,
             seed=seed,
             begin=begin,
-            corpus=corpus,
+            corpus=evidence,
             without=without or (),
             until_full=until_full,
             draw=draw.value,
@@ -107,19 +110,11 @@ def _oracle(name: str) -> OracleLike:
 
 
 def record(
-    output: Annotated[Path, typer.Argument(help="The trace file to write (.jsonl).")],
-    oracle: Annotated[
-        str, typer.Option(help="'gpu', or a model to play it.", autocompletion=complete_oracle)
-    ] = "gpu",
-    predictor: Annotated[
-        str,
-        typer.Option(
-            help="The device that predicts. On a GPU, sequences are drawn within its limits.",
-            autocompletion=complete_device,
-        ),
-    ] = "h200",
-    count: Annotated[int, typer.Option("--count", "-n", help="How many sequences.")] = 2000,
-    seed: Annotated[int | None, typer.Option(help="Repeat an earlier recording.")] = None,
+    output: Annotated[Path, output_option("A trace file (.jsonl), to which traces are appended.")],
+    oracle: _Oracle = "gpu",
+    device: PredictingDevice = "h200",
+    sequences: SequencesOption = 2000,
+    seed: OptionalSeed = None,
     without: WithoutOption = None,
     until_full: UntilFull = False,
     draw: DrawOption = Draw.auto,
@@ -136,8 +131,8 @@ def record(
         found = record_traces(
             _oracle(oracle),
             output,
-            count,
-            predictor=predictor,
+            sequences,
+            predictor=device,
             seed=seed,
             begin=begin,
             without=without or (),

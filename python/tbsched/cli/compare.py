@@ -17,8 +17,8 @@ from tbsched.cli.options import (
     Level,
     LevelOption,
     TraceFile,
-    complete_device,
-    complete_policy,
+    device_option,
+    policy_option,
 )
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
@@ -53,25 +53,15 @@ def compare(
 def verify(
     traces: Annotated[
         list[Path],
-        typer.Argument(help="Trace files, or folders of them.", metavar="TRACES..."),
+        typer.Argument(help="A trace file, or a folder of them.", metavar="TRACES..."),
     ],
     device: Annotated[
         list[str] | None,
-        typer.Option(
-            "--device",
-            "-d",
-            help="A device or ablation; may be repeated.",
-            autocompletion=complete_device,
-        ),
+        device_option("May be repeated."),
     ] = None,
     policy: Annotated[
         list[str] | None,
-        typer.Option(
-            "--policy",
-            "-p",
-            help="A policy; may be repeated. 'all' is the ladder.",
-            autocompletion=complete_policy,
-        ),
+        policy_option("May be repeated. 'all' is the ladder."),
     ] = None,
     misses: Annotated[
         int, typer.Option("--misses", "-m", help="Explain so many of the differences.")

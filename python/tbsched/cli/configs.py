@@ -10,20 +10,25 @@ import typer
 from tbsched import views
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.console import show, show_json
-from tbsched.cli.options import AsJson, DeviceName
+from tbsched.cli.options import CARVEOUT, AsJson, DeviceName, KernelName, SharedMemory
 
 
 def configs(
-    threads: Annotated[int, typer.Argument(help="Items in all, with a thread for each.")],
-    registers: Annotated[int, typer.Option("--registers", "-r", help="Per thread.")] = 32,
-    shared_memory: Annotated[
-        int, typer.Option("--shared-memory", "-s", help="Bytes per block, whatever its size.")
-    ] = 0,
+    threads: Annotated[
+        int, typer.Argument(help="Items in all, with a thread for each.", metavar="ITEMS")
+    ],
+    registers: Annotated[int, typer.Option("--registers", "-r", help="Registers per thread.")] = 32,
+    shared_memory: SharedMemory = 0,
     shared_memory_per_thread: Annotated[
-        int, typer.Option(help="Bytes per thread of a block, on top.")
+        int,
+        typer.Option(
+            "--shared-memory-per-thread",
+            help="Shared memory on top for each thread of a block, in bytes.",
+        ),
     ] = 0,
     carveout: Annotated[
-        int | None, typer.Option(help="Shared memory, in per cent; the driver's choice by default.")
+        int | None,
+        typer.Option("--carveout", help=f"{CARVEOUT} The driver's choice by default."),
     ] = None,
     trust_policy: Annotated[
         bool, typer.Option(help="Also accept what is even under the device's own policy.")
@@ -37,9 +42,7 @@ def configs(
     cubin: Annotated[
         Path | None, typer.Option(help="The kernel's machine code: adds reasons and advice.")
     ] = None,
-    name: Annotated[
-        str | None, typer.Option("--kernel", help="Its name, if the cubin has several.")
-    ] = None,
+    kernel: KernelName = None,
     device: DeviceName = "h200",
     as_json: AsJson = False,
 ) -> None:
@@ -53,9 +56,9 @@ def configs(
     \b
       tbsched configs 4194304 --registers 16 --cubin stencil.cubin --kernel stencil_5
     """
-    if name is not None and cubin is None:
+    if kernel is not None and cubin is None:
         raise ValueError("configs: --kernel: needs --cubin, the file that it is in")
-    kernel = Kernel(
+    described = Kernel(
         threads,
         registers,
         shared_memory=shared_memory,
@@ -65,7 +68,7 @@ def configs(
         blocks=blocks,
     )
     found = launch_configs(
-        device, kernel, trust_policy, code=None if cubin is None else (cubin, name)
+        device, described, trust_policy, code=None if cubin is None else (cubin, kernel)
     )
     if as_json:
         show_json(views.data(found))

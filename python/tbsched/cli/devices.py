@@ -13,7 +13,13 @@ from tbsched.calibration.boards.describe import describe as describe_gpu
 from tbsched.calibration.boards.describe import heading
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, console, show, show_json
 from tbsched.cli.files import check_device_output, note_written
-from tbsched.cli.options import AsJson, complete_capability, complete_device
+from tbsched.cli.options import (
+    AsJson,
+    OptionalGpuIndex,
+    complete_capability,
+    complete_device,
+    output_option,
+)
 from tbsched.hardware.catalogue import ablations
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices as device_names
@@ -30,7 +36,9 @@ from tbsched.views.tables import table_of
 def devices(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show this device's values.", autocompletion=complete_device),
+        typer.Argument(
+            help="Show this device's values.", metavar="DEVICE", autocompletion=complete_device
+        ),
     ] = None,
     cpp: Annotated[bool, typer.Option("--cpp", help="Print it as a C++ header.")] = False,
     diff: Annotated[
@@ -73,11 +81,8 @@ def devices(
 
 
 def describe(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The device file to write.")],
-    gpu: Annotated[
-        int | None,
-        typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them; by default the first."),
-    ] = None,
+    output: Annotated[Path, output_option("A device file (.toml).")],
+    gpu: OptionalGpuIndex = None,
     compute_capability: Annotated[
         str | None,
         typer.Option(

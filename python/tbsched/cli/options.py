@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -49,72 +49,128 @@ class Part(NamedTuple):
     match: str | None = None
 
 
+# An option of several verbs has one name, one type and one meaning: the first sentence of its help.
+# What follows may differ from verb to verb.
+DEVICE = (
+    "A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or the path of "
+    "a .toml."
+)
+POLICY = "A policy; the device's own by default."
+OUTPUT = "Write the result to this path."
+ORACLE = "What the prediction is compared with: gpu, or a device that plays one."
+THREADS = "Threads per block."
+CARVEOUT = "Shared-memory carveout, in per cent."
+OTHER_CHOICE = "Answer for this choice, too. May be repeated."
+
+
+def device_option(more: str = "") -> Any:
+    """``--device``, and what is special about it in a verb."""
+    return typer.Option(
+        "--device", "-d", help=f"{DEVICE} {more}".rstrip(), metavar="DEVICE",
+        autocompletion=complete_device,
+    )  # fmt: skip
+
+
+def policy_option(more: str = "") -> Any:
+    """``--policy``, and what is special about it in a verb."""
+    return typer.Option(
+        "--policy", "-p", help=f"{POLICY} {more}".rstrip(), metavar="POLICY",
+        autocompletion=complete_policy,
+    )  # fmt: skip
+
+
+def output_option(what: str) -> Any:
+    """``--output``, and what a verb writes there."""
+    return typer.Option("--output", "-o", help=f"{OUTPUT} {what}")
+
+
+def oracle_option(more: str = "") -> Any:
+    """``--oracle``, and what else a verb takes for one."""
+    return typer.Option(
+        "--oracle", help=f"{ORACLE} {more}".rstrip(), metavar="ORACLE",
+        autocompletion=complete_oracle,
+    )  # fmt: skip
+
+
 FromTime = Annotated[
     float | None,
-    typer.Option("--from", help="Of a profile: what starts so many seconds after the first work."),
+    typer.Option(
+        "--from",
+        help="Of a profile: what starts so many seconds after the first work.",
+        metavar="SECONDS",
+    ),
 ]
 ToTime = Annotated[
-    float | None, typer.Option("--to", help="Of a profile: what starts before so many seconds.")
+    float | None,
+    typer.Option(
+        "--to", help="Of a profile: what starts before so many seconds.", metavar="SECONDS"
+    ),
 ]
 OnlyStream = Annotated[
     list[int] | None,
-    typer.Option(
-        "--stream", help="Of a profile: this stream, by its number there; may be repeated."
-    ),
+    typer.Option("--stream", help="Of a profile: this stream, as it is shown. May be repeated."),
 ]
 Match = Annotated[
     str | None,
-    typer.Option(help="Of a profile: kernels in whose names this regular expression is found."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
-SequenceFile = Annotated[
-    Path,
-    typer.Argument(
-        help="A trace file (.jsonl, .xz, .gz), a profile (torch.profiler, Nsight Systems' .sqlite) "
-        "or JSON with a list of events such as "
-        '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads it from '
-        "standard input.",
-        metavar="SEQUENCES",
+    typer.Option(
+        "--match", help="Of a profile: kernels in whose names this regular expression is found."
     ),
 ]
-OptionalSequenceFile = Annotated[
-    Path | None, typer.Argument(help="As for predict.", metavar="SEQUENCES")
-]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
+_SEQUENCE_FILE = typer.Argument(
+    help="A trace file (.jsonl, .xz, .gz), a profile (torch.profiler, Nsight Systems' .sqlite) "
+    "or JSON with a list of events such as "
+    '[{"launch":{"blocks":132,"threads":256,"registers":32}},{"release":0}]; - reads it from '
+    "standard input.",
+    metavar="SEQUENCES",
+)
+SequenceFile = Annotated[Path, _SEQUENCE_FILE]
+OptionalSequenceFile = Annotated[Path | None, _SEQUENCE_FILE]
 TraceFile = Annotated[
     Path, typer.Argument(help="A trace file, or a folder of them.", metavar="TRACES")
 ]
-DeviceName = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
-        "the path of a .toml.",
-        autocompletion=complete_device,
-    ),
+DeviceName = Annotated[str, device_option()]
+PredictingDevice = Annotated[
+    str, device_option("It predicts; on a GPU, sequences are drawn within its limits.")
 ]
 OwnDeviceName = Annotated[
     str | None,
+    device_option(f"By default where a profile was recorded, else {DEFAULT_DEVICE}."),
+]
+PolicyName = Annotated[str | None, policy_option()]
+_GPU = typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.", metavar="INDEX")
+GpuIndex = Annotated[int, _GPU]
+OptionalGpuIndex = Annotated[int | None, _GPU]
+TracesOutput = Annotated[Path | None, output_option("A trace file (.jsonl, .xz, .gz).")]
+_SECONDS = typer.Option("--seconds", help="Stop after so many seconds.", metavar="SECONDS")
+Seconds = Annotated[float, _SECONDS]
+OptionalSeconds = Annotated[float | None, _SECONDS]
+SequencesOption = Annotated[
+    int, typer.Option("--sequences", help="How many sequences at most.", metavar="COUNT")
+]
+_SEED = typer.Option("--seed", help="Seed of what is drawn: the same one draws the same.")
+Seed = Annotated[int, _SEED]
+OptionalSeed = Annotated[int | None, _SEED]
+Evidence = Annotated[
+    Path | None,
     typer.Option(
-        "--device",
-        "-d",
-        help="A device, a device with an ablation (h200-no-warp-skip), gpu for the one here, or "
-        "the path of a .toml. By default where a profile was recorded, else h200.",
-        autocompletion=complete_device,
+        "--evidence",
+        help="Append what is found to this file (.jsonl), and resume from what it holds.",
     ),
 ]
-PolicyName = Annotated[
-    str | None,
+Connections = Annotated[
+    int | None,
     typer.Option(
-        "--policy",
-        "-p",
-        help="A policy; the device's own by default.",
-        autocompletion=complete_policy,
+        "--connections",
+        help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default.",
+        metavar="COUNT",
     ),
 ]
-GpuIndex = Annotated[int, typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.")]
-Output = Annotated[
-    Path | None, typer.Option("--output", "-o", help="Write the traces to this file, too.")
+SharedMemory = Annotated[
+    int, typer.Option("--shared-memory", "-s", help="Shared memory per block, in bytes.")
+]
+KernelName = Annotated[
+    str | None, typer.Option("--kernel", "-k", help="Its name, if the cubin has several.")
 ]
 
 
@@ -151,8 +207,9 @@ UntilFull = Annotated[
 WithoutOption = Annotated[
     list[Drawn] | None,
     typer.Option(
-        help="Do not draw these; may be given several times. A driver without green contexts needs "
-        "--without partitions."
+        "--without",
+        help="Do not draw these. May be repeated. A driver without green contexts needs --without "
+        "partitions.",
     ),
 ]
 
@@ -160,19 +217,26 @@ WithoutOption = Annotated[
 GpusOption = Annotated[
     str | None,
     typer.Option(
+        "--gpus",
         help="Run on these GPUs of this host, a process for each: all, or numbers such as 0,1.",
         metavar="all|0,1",
     ),
 ]
 WorkersOption = Annotated[
     int | None,
-    typer.Option(help="Run in so many processes; not on a GPU, which takes --gpus."),
+    typer.Option(
+        "--workers",
+        help="Run in so many processes; not on a GPU, which takes --gpus.",
+        metavar="COUNT",
+    ),
 ]
 BeginOption = Annotated[
     int,
     typer.Option(
+        "--begin",
         help="The number of the first sequence of the seed: a campaign of 1,000 from 1,000 on "
-        "follows one of 1,000 from 0 on."
+        "follows one of 1,000 from 0 on.",
+        metavar="NUMBER",
     ),
 ]
 
@@ -188,9 +252,10 @@ class Draw(StrEnum):
 DrawOption = Annotated[
     Draw,
     typer.Option(
+        "--draw",
         help="native: NumPy draws, while the GPU runs what was drawn before. hypothesis: one by "
         "one, slower, with variations of earlier draws. auto: native for a GPU and a model, else "
         "hypothesis. Both draw from the same set of sequences, and Hypothesis shrinks what either "
-        "finds."
+        "finds.",
     ),
 ]

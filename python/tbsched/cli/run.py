@@ -20,13 +20,13 @@ from tbsched.cli.options import (
     Match,
     OnlyStream,
     OptionalSequenceFile,
-    Output,
     OwnDeviceName,
     Part,
     PolicyName,
     SequenceFile,
     ToTime,
-    complete_device,
+    TracesOutput,
+    device_option,
 )
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
@@ -45,7 +45,7 @@ def predict(
     sequences: SequenceFile,
     device: OwnDeviceName = None,
     policy: PolicyName = None,
-    output: Output = None,
+    output: TracesOutput = None,
     launch_interval: Annotated[
         float,
         typer.Option(help="Seconds between the host's launch calls, if launches have durations."),
@@ -78,19 +78,13 @@ def predict(
 def observe(
     sequences: OptionalSequenceFile = None,
     gpu: GpuIndex = 0,
-    output: Output = None,
+    output: TracesOutput = None,
     cases: Annotated[
         str | None,
         typer.Option(help="Run this set of cases, one per mechanism, instead: hopper."),
     ] = None,
     device: Annotated[
-        str,
-        typer.Option(
-            "--device",
-            "-d",
-            help="With --cases: the device that predicts.",
-            autocompletion=complete_device,
-        ),
+        str, device_option("With --cases: it predicts what they are compared with.")
     ] = "h200",
     as_json: AsJson = False,
 ) -> int:

@@ -34,7 +34,8 @@ from tbsched.cli.options import (
     PolicyName,
     SequenceFile,
     ToTime,
-    complete_device,
+    device_option,
+    output_option,
 )
 from tbsched.comparison.compare import Diff, compare
 from tbsched.comparison.verify import best_diff, verify
@@ -93,11 +94,9 @@ def show(
     file: SequenceFile,
     output: Annotated[
         Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Its ending decides: a picture (.png, .svg, .pdf), a page (.html), a trace for "
-            "ui.perfetto.dev (.pftrace) or a table (.parquet, .csv). PNG where it has no ending.",
+        output_option(
+            "Its ending decides: a picture (.png, .svg, .pdf), a page (.html), a trace for "
+            "ui.perfetto.dev (.pftrace) or a table (.parquet, .csv). PNG where it has no ending."
         ),
     ] = None,
     view: Annotated[
@@ -130,12 +129,9 @@ def show(
     ] = 0,
     device: Annotated[
         str | None,
-        typer.Option(
-            "--device",
-            "-d",
-            help="Predict the file's sequence on this device, and show that. Where a prediction "
-            f"is needed and none is named: the recording's own, else {DEFAULT_DEVICE}.",
-            autocompletion=complete_device,
+        device_option(
+            "The file's sequence is predicted on it, and that is shown. Where a prediction is "
+            f"needed and none is named: the recording's own, else {DEFAULT_DEVICE}."
         ),
     ] = None,
     policy: PolicyName = None,

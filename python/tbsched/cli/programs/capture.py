@@ -19,6 +19,7 @@ import typer
 from tbsched import storage, unpacking
 from tbsched.cli.console import NO_GPU, note
 from tbsched.cli.files import check_output
+from tbsched.cli.options import output_option
 from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
 
@@ -33,12 +34,9 @@ def capture(
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Write the capture to this file; one that ends in .xz or .gz is packed when the "
-            "program has ended. A capture that is there is replaced then; any other file is "
-            "refused.",
+        output_option(
+            "A capture; one that ends in .xz or .gz is packed when the program has ended. A "
+            "capture that is there is replaced then; any other file is refused."
         ),
     ],
 ) -> int:

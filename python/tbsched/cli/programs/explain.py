@@ -12,22 +12,16 @@ from tbsched import storage, views
 from tbsched.advice.explain.explain import explain as explained
 from tbsched.cli.console import show, show_json
 from tbsched.cli.files import check_output, note_written
-from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, complete_device
+from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, device_option
 from tbsched.importers.programs import load_program
 from tbsched.prediction.program_device import check_ran_on
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="The profile of a program.", metavar="FILE")],
+    file: Annotated[Path, typer.Argument(help="The profile of a program.", metavar="PROFILE")],
     device: Annotated[
         str | None,
-        typer.Option(
-            "--device",
-            "-d",
-            help="What it ran on: a device, or the path of a .toml. By default what the profile "
-            "names.",
-            autocompletion=complete_device,
-        ),
+        device_option("What it ran on; by default what the profile names."),
     ] = None,
     start: FromTime = None,
     end: ToTime = None,

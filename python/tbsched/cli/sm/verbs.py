@@ -11,7 +11,18 @@ import typer
 from tbsched import storage, views
 from tbsched.cli.console import show, show_json
 from tbsched.cli.files import check_output
-from tbsched.cli.options import AsJson, DeviceName, GpuIndex
+from tbsched.cli.options import (
+    THREADS,
+    AsJson,
+    DeviceName,
+    Evidence,
+    GpuIndex,
+    KernelName,
+    Seconds,
+    SharedMemory,
+    output_option,
+)
+from tbsched.cli.spellings import Verb
 from tbsched.sm.characterization import OPCODES, load_characterization
 from tbsched.sm.characterization import characterize as characterization_of
 from tbsched.sm.generator import presets
@@ -37,7 +48,6 @@ def simulate(
         list[str] | None,
         typer.Option(
             "--scheduler",
-            "-s",
             help=f"Of {', '.join(row.name for row in schedulers())}; all by default. The others "
             "are compared with the first.",
         ),
@@ -68,20 +78,15 @@ def simulate(
 
 
 def characterize(
-    raw: Annotated[
-        Path | None,
-        typer.Option(
-            "--raw", "-r", help="A .jsonl file that keeps every run, and is gone on with."
-        ),
-    ] = None,
+    evidence: Evidence = None,
     opcode: Annotated[
         list[str] | None,
-        typer.Option("--opcode", "-c", help=f"Of {', '.join(OPCODES)}; all by default."),
+        typer.Option("--opcode", help=f"Of {', '.join(OPCODES)}; all by default."),
     ] = None,
-    seconds: Annotated[float, typer.Option(help="For how long.")] = 300.0,
+    seconds: Seconds = 300.0,
     gpu: GpuIndex = 0,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Run nothing: the figures of what --raw holds.")
+        bool, typer.Option("--replay", help="Run nothing: the figures of what --evidence holds.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -92,14 +97,14 @@ def characterize(
     Example: two opcodes, with all runs kept.
 
     \b
-      tbsched sm characterize -c fp32.fma -c fp64.fma --raw h200.jsonl
+      tbsched sm characterize --opcode fp32.fma --opcode fp64.fma --evidence h200.jsonl
     """
-    if replay and raw is None:
-        raise ValueError("--replay: --raw is needed, too")
-    if replay and raw is not None:
-        found = load_characterization(raw)
+    if replay and evidence is None:
+        raise ValueError("--replay: --evidence is needed, too")
+    if replay and evidence is not None:
+        found = load_characterization(evidence)
     else:
-        found = characterization_of(gpu, opcode, seconds, raw=raw)
+        found = characterization_of(gpu, opcode, seconds, raw=evidence)
     if as_json:
         show_json(views.data(found))
     else:
@@ -107,27 +112,28 @@ def characterize(
 
 
 def variants(
-    cubin: Annotated[Path, typer.Argument(help="A cubin, as nvcc -cubin writes it.")],
+    cubin: Annotated[
+        Path, typer.Argument(help="A cubin, as nvcc -cubin writes it.", metavar="CUBIN")
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="A folder for a cubin per variant and variants.json."),
+        output_option("A folder, which gets a cubin per variant and variants.json."),
     ] = None,
-    kernel: Annotated[
-        str | None, typer.Option("--kernel", "-k", help="Its name, if the cubin has several.")
-    ] = None,
+    kernel: KernelName = None,
     threads: Annotated[
         int | None,
         typer.Option(
             "--threads",
             "-t",
-            help="Of a block: only registers that change how many blocks an SM holds.",
+            help=f"{THREADS} Only registers that change how many blocks an SM holds.",
         ),
     ] = None,
-    shared_memory: Annotated[
-        int, typer.Option("--shared-memory", "-s", help="Bytes for each block.")
-    ] = 0,
+    shared_memory: SharedMemory = 0,
     draws: Annotated[
-        int, typer.Option(help="How many orders are drawn by chance, in addition.")
+        int,
+        typer.Option(
+            "--draws", help="How many orders are drawn by chance, in addition.", metavar="COUNT"
+        ),
     ] = 0,
     device: DeviceName = "h200",
     as_json: AsJson = False,
@@ -178,7 +184,7 @@ def _assignment(text: str) -> tuple[str, int]:
 
 SM_VERBS = (simulate, characterize, variants)
 for _verb in SM_VERBS:
-    sm.command(short_help=(_verb.__doc__ or "").partition("\n")[0])(_verb)
+    sm.command(cls=Verb, short_help=(_verb.__doc__ or "").partition("\n")[0])(_verb)
 
 
 @sm.callback()

@@ -13,6 +13,9 @@ from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.capacity import capacity as room_for
 from tbsched.cli.console import show, show_json
 from tbsched.cli.options import (
+    CARVEOUT,
+    OTHER_CHOICE,
+    THREADS,
     AsJson,
     FromTime,
     Match,
@@ -37,21 +40,20 @@ def capacity(
         int,
         typer.Option(
             "--launch",
-            "-k",
             help="Which launch of the sequence is asked about; the others are beside it, in their "
             "order. -1 is the last one.",
         ),
     ] = -1,
     threads: Annotated[
-        list[int] | None, typer.Option(help="Also with this block size; may be repeated.")
+        list[int] | None, typer.Option("--threads", "-t", help=f"{THREADS} {OTHER_CHOICE}")
     ] = None,
     carveouts: Annotated[
         list[int] | None,
-        typer.Option("--carveout", help="Also with this carveout, in per cent; may be repeated."),
+        typer.Option("--carveout", help=f"{CARVEOUT} {OTHER_CHOICE}"),
     ] = None,
     clusters: Annotated[
         list[int] | None,
-        typer.Option("--cluster", help="Also with this cluster size; may be repeated."),
+        typer.Option("--cluster", help=f"Blocks per cluster. {OTHER_CHOICE}"),
     ] = None,
     budget: Annotated[
         bool,

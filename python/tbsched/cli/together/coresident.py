@@ -13,9 +13,11 @@ from tbsched.advice.together.coresident import coresident as asked_together
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.options import (
     AsJson,
+    Connections,
     FromTime,
     Match,
     OnlyStream,
+    OptionalSeconds,
     OwnDeviceName,
     Part,
     PolicyName,
@@ -48,18 +50,16 @@ def coresident(
     ] = True,
     device: OwnDeviceName = None,
     policy: PolicyName = None,
-    connections: Annotated[
-        int | None,
-        typer.Option(help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default."),
-    ] = None,
-    plays: Annotated[int, typer.Option(help="Give up after so many predictions.")] = PLAYS,
-    seconds: Annotated[
-        float | None, typer.Option(help="Give up after so many seconds.", min=0)
-    ] = None,
+    connections: Connections = None,
+    plays: Annotated[
+        int,
+        typer.Option("--plays", help="Stop after so many predictions.", metavar="COUNT"),
+    ] = PLAYS,
+    seconds: OptionalSeconds = None,
     on_gpu: Annotated[
         bool,
         typer.Option(
-            "--gpu",
+            "--on-gpu",
             help="Run what strands a block, and each fix, on the GPU with real barriers. Each run "
             "has a time limit.",
         ),
@@ -84,7 +84,7 @@ def coresident(
 
       tbsched coresident two.json
 
-      tbsched coresident two.json --groups "0;1" --gpu
+      tbsched coresident two.json --groups "0;1" --on-gpu
     """
     found, spec = asked(sequences, device, Part(start, end, stream, match))
     answers = []
