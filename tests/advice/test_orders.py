@@ -123,8 +123,8 @@ def test_carveout_that_lets_launches_share_an_sm_comes_first() -> None:
     assert best.what.startswith("carveout ")
     assert len(found.changes) == 5  # the driver's choice is as it is
     assert best.makespan == pytest.approx(2e-3)
-    assert str(found).splitlines()[1].split()[-1] == "1"
-    assert str(found).splitlines()[2].split()[-1] == "2"
+    assert str(found).splitlines()[1].split()[-3:] == ["0", "ns", "0.00"]
+    assert str(found).splitlines()[2].split()[-3:] == ["2", "ms", "50.00"]
 
 
 def test_block_size_keeps_the_threads_in_all_and_shared_memory_per_thread() -> None:
@@ -213,3 +213,46 @@ def test_core_refuses_what_is_no_order(events: list[Any], orders: list[int], mes
     rows = np.array(orders, np.int32)
     with pytest.raises(ValueError, match=message):
         _core.shortest_order(model, _core.Sequence(events), rows, state, None, 0, 2**63 - 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_free"),
+    [
+        ("nvjet_sm90_hsh_128x64_64x8_1x2_h_bz_NNT", False),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize128x64x8", False),
+        ("ampere_sgemm_128x64_nn", False),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(float*)", False),
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(float)", False),
+        ("void cutlass::Kernel2<cutlass_80_simt_sgemm>(Params)", False),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", False),
+        ("my_kernel(cutlass::half_t*)", True),
+        ("void mine::stencil<at::Half>(int)", True),
+        ("attention", True),
+        ("gemm", True),
+        (None, True),
+    ],
+)
+def test_kernels_of_libraries_keep_their_blocks_and_carveouts(
+    name: str | None, is_free: bool
+) -> None:
+    one = tb.Launch(100, 1024, 32, duration=1e-4, name=name)
+    found = tb.what_if(tb.Sequence([one]), "h200", carveouts=[50], block_sizes=[256], orders=False)
+    assert bool(found.changes) == is_free
+    assert len(found.changes) in (0, 2)
+    mixed = tb.Sequence([dataclasses.replace(one, name="own"), one])
+    found = tb.what_if(mixed, "h200", carveouts=[50], block_sizes=(), orders=False)
+    (change,) = found.changes
+    assert [launch.carveout for launch in change.sequence.launches] == [50, 50 if is_free else None]
+    assert ("of no library" in change.what) != is_free
+
+
+def test_gains_are_in_one_unit_and_small_ones_are_not_worth_a_change() -> None:
+    short, long = (tb.Launch(132, 1024, 32, duration=d, name="k") for d in (1e-6, 1e-3))
+    alone = tb.what_if(tb.Sequence([long]), "h200", block_sizes=(), orders=False)
+    assert str(alone).endswith("5 changes tried, nothing worth changing: none saves 1 % or more")
+    halves = [dataclasses.replace(long, blocks=264, threads=512, registers=64), short]
+    better = tb.what_if(tb.Sequence(halves), "h200", carveouts=(), block_sizes=[256], orders=False)
+    best = better.changes[0]
+    saved = better.given.makespan - best.makespan
+    assert (saved > 0.01 * better.given.makespan) == ("the best saves" in str(better))
+    assert "times as fast" not in str(better)

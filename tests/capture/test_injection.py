@@ -28,7 +28,7 @@ def test_launches_come_back_with_all_that_cupti_knows(run: Played, tmp_path: Pat
     assert program.device == "Fake H100"
     assert [str(launch) for launch in program.sequence.launches] == [
         "Launch(blocks=66, threads=256, registers=32, shared_memory=1536, carveout=50, cluster=2, "
-        "stream=0, priority=-1, duration=4e-06, name='add(float*, int)')"
+        "stream=13, priority=-1, duration=4e-06, name='add(float*, int)')"
     ] * 2
     assert program.measured["channel"].tolist() == [3, 3]
     assert program.measured["shared_memory_executed"].tolist() == [102400, 102400]
@@ -75,12 +75,12 @@ def test_events_waits_and_copies_are_calls_of_the_host(run: Played, tmp_path: Pa
     )
     events = tb.load_program(tmp_path / "run.jsonl", fit=False).sequence
     assert list(events)[1:] == [
-        tb.RecordEvent(0, 0),
-        tb.WaitEvent(0, 1),
-        tb.Copy(4096, "h2d", 1e-6, stream=1, pinned=True, blocking=False),
+        tb.RecordEvent(0, 13),
+        tb.WaitEvent(0, 14),
+        tb.Copy(4096, "h2d", 1e-6, stream=14, pinned=True, blocking=False),
         tb.Copy(64, "h2d", 1e-6, stream="legacy", pinned=False, blocking=True),
-        tb.Memset(256, 5e-7, stream=1, host=1),
-        tb.Synchronize(1),
+        tb.Memset(256, 5e-7, stream=14, host=1),
+        tb.Synchronize(14),
         tb.Synchronize(event=0),
         tb.Synchronize(),
     ]
@@ -171,7 +171,7 @@ def test_graph_has_its_edges_through_nodes_that_run_nothing(run: Played, tmp_pat
     assert len(graphs) == 2
     for launched in graphs:
         assert isinstance(launched, tb.GraphLaunch)
-        assert launched.stream == 0
+        assert launched.stream == 14
         assert sorted(launched.graph.edges) == [(0, 1), (1, 2)]
 
 

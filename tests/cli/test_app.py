@@ -81,7 +81,10 @@ def test_no_gpu_is_3(
 
     monkeypatch.setattr("tbsched.cli.run.Gpu", refuse)
     assert status(monkeypatch, "observe", one, "--gpu", "5") == 3
-    assert capsys.readouterr().err == "tbsched: no GPU 5\n"
+    first, advice = capsys.readouterr().err.splitlines()
+    assert first == "tbsched: no GPU 5"
+    assert advice.startswith("Without a GPU: predict, explain, show and coresident need none")
+    assert "--oracle rtx3090" in advice
 
 
 def test_interruption_is_130(monkeypatch: pytest.MonkeyPatch, one: Path) -> None:

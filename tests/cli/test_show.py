@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -114,3 +116,33 @@ def test_nothing_to_compare_with_is_refused(show: Show) -> None:
     assert "held.json has no placements to compare with; give --against" in show(
         "held.json", "--view", "compared"
     )
+
+
+def test_streams_of_a_profile_have_the_numbers_that_the_option_takes(show: Show) -> None:
+    """Whatever is shown: the file, its prediction, or an explanation of it."""
+    profile = str(ROOT / "tests" / "profiles" / "h200" / "copies_pipeline.json.gz")
+    program = tb.load_program(profile, fit=False)
+    known = set(map(int, program.streams))
+    assert known == {13, 17, 21}
+    predicted = CliRunner().invoke(app, ["predict", profile]).output
+    explained = tb.show.to_html(tb.explain(tb.load_program(profile)))
+    for shown in (show(profile, "--device", "h200"), predicted, explained):
+        numbers = {int(number) for number in re.findall(r"\bstream (\d+)", shown)}
+        assert numbers
+        assert numbers <= {7, *known}  # 7 is the default stream
+    for number in known:
+        part = tb.load_program(profile, fit=False, streams=[number])
+        assert show(profile, "--stream", str(number)) == f"{part}\n"
+    part = CliRunner().invoke(app, ["predict", profile, "--stream", "17"])
+    assert "stream 17" in part.output
+    assert "stream 13" not in part.output
+
+
+def test_hardware_queues_of_a_prediction_can_be_set(tmp_path: Path) -> None:
+    kernel = tb.Launch(1, 32, 16, stream=0, duration=1e-3)
+    place = tmp_path / "queues.json"
+    place.write_text(tb.Sequence([kernel, kernel, replace(kernel, stream=1)]).to_json(), "utf-8")
+    for connections, word in (("1", "hardware queue"), ("8", "in its stream")):
+        found = CliRunner().invoke(app, ["predict", str(place), "--connections", connections])
+        assert word in found.output
+    assert "hardware queue" not in found.output

@@ -30,3 +30,22 @@ def test_files_that_a_page_names_are_there(page: Path) -> None:
 
 def test_pages_name_files() -> None:
     assert any(NAMED.search(page.read_text("utf-8")) for page in PAGES)
+
+
+def test_nothing_is_installed_by_a_name_that_no_index_has() -> None:
+    """tbsched is not on PyPI: a page or a message names a copy, a wheel or another package."""
+    told = re.compile(r"pip install [^\n`]*tbsched(?:\[|\b(?!-|/|\.git))[^\n`]*")
+    sources = (ROOT / "python").rglob("*.py")
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("notebooks/*.ipynb")]
+    # One page says that an index does not have it, one quotes what was, one what readers stumbled over.
+    exempt = {"install.md", "CHANGELOG.md", "readers.md"}
+    found = {
+        str(place.relative_to(ROOT)): [
+            words
+            for words in told.findall(place.read_text("utf-8"))
+            if not any(each in words for each in ("whl", "git+"))
+        ]
+        for place in (*sources, *pages)
+        if place.name not in exempt
+    }
+    assert {place: words for place, words in found.items() if words} == {}

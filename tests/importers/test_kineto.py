@@ -31,7 +31,7 @@ def test_kernel_has_what_the_trace_says(tmp_path: Path) -> None:
     assert isinstance(event, tb.Launch)
     assert (event.blocks, event.threads, event.registers) == (30, 64, 48)
     assert (event.shared_memory, event.priority, event.name) == (1024, -2, "gemm<a>(b)")
-    assert event.stream == 0
+    assert event.stream == 13
     assert program.streams == ("13",)
     assert event.duration == 7.5e-6
     row = program.measured[0]
@@ -68,7 +68,7 @@ def test_order_is_that_of_calls_and_gaps_are_between_them(tmp_path: Path) -> Non
 def test_default_stream_is_the_legacy_one(tmp_path: Path) -> None:
     program = read(tmp_path, call(1, 1, 1), kernel(1, 3, 5, 7), call(2, 4, 1), kernel(2, 9, 1, 20))
     first, second = program.sequence.launches
-    assert (first.stream, second.stream) == (tb.LEGACY_STREAM, 0)
+    assert (first.stream, second.stream) == (tb.LEGACY_STREAM, 20)
     assert second.non_blocking
     assert assumed(program, "stream 7")
 
@@ -184,7 +184,7 @@ def test_event_that_a_stream_waits_for(tmp_path: Path) -> None:
         call(3, 5, 1, "cudaStreamWaitEvent"), sync(3, "Stream Wait Event", 20, **waits),
         call(4, 7, 1), kernel(4, 9, 5, 20),
     )  # fmt: skip
-    assert program.sequence[1:3].events == (tb.RecordEvent(0, 0), tb.WaitEvent(0, 1))
+    assert program.sequence[1:3].events == (tb.RecordEvent(0, 13), tb.WaitEvent(0, 20))
 
 
 def test_wait_for_an_unknown_event_is_found_by_times(tmp_path: Path) -> None:
@@ -195,8 +195,8 @@ def test_wait_for_an_unknown_event_is_found_by_times(tmp_path: Path) -> None:
         )  # fmt: skip
 
     waited = waiting(55)
-    assert waited.sequence[1:3].events == (tb.RecordEvent(1, 0), tb.WaitEvent(1, 1)) or (
-        waited.sequence[1:3].events == (tb.RecordEvent(0, 0), tb.WaitEvent(0, 1))
+    assert waited.sequence[1:3].events == (tb.RecordEvent(1, 13), tb.WaitEvent(1, 20)) or (
+        waited.sequence[1:3].events == (tb.RecordEvent(0, 13), tb.WaitEvent(0, 20))
     )
     assert assumed(waited, "tbsched capture does")
     for start in (10, 90):  # it ran beside, or long after
@@ -212,7 +212,7 @@ def test_join_in_the_default_stream_waits_for_each_branch(tmp_path: Path) -> Non
         call(5, 9, 1), kernel(5, 60, 5, 7),
     )  # fmt: skip
     waited = [event for event in program.sequence if isinstance(event, tb.RecordEvent)]
-    assert {event.stream for event in waited} == {0, 1}
+    assert {event.stream for event in waited} == {13, 20}
 
 
 def test_synchronisation_with_an_unknown_stream_is_found_by_times(tmp_path: Path) -> None:
@@ -222,11 +222,11 @@ def test_synchronisation_with_an_unknown_stream_is_found_by_times(tmp_path: Path
     ]  # fmt: skip
     program = read(tmp_path, *events)
     assert [event for event in program.sequence if isinstance(event, tb.Synchronize)] == [
-        tb.Synchronize(stream=0)
+        tb.Synchronize(stream=13)
     ]
     assert assumed(program, "1 synchronisations: assumed the stream whose work ended last")
     known = read(tmp_path, *events, sync(3, "Stream Sync", 20))
-    assert tb.Synchronize(stream=1) in known.sequence
+    assert tb.Synchronize(stream=20) in known.sequence
 
 
 def graph_launch(number: int, at: float, fork: float = 1) -> list[object]:

@@ -32,9 +32,9 @@ def test_everything_that_an_export_says(tmp_path: Path) -> None:
     assert (first.blocks, first.threads, first.registers) == (132, 256, 40)
     assert (first.shared_memory, first.local_memory, first.carveout) == (1024, 16, 50)
     assert (first.cluster, first.name, first.cooperative) == (2, "gemm<float>(int)", False)
-    assert (second.cooperative, second.priority, second.stream) == (True, -2, 0)
+    assert (second.cooperative, second.priority, second.stream) == (True, -2, 13)
     assert not second.non_blocking
-    assert (record, wait) == (tb.RecordEvent(0, tb.LEGACY_STREAM), tb.WaitEvent(0, 0))
+    assert (record, wait) == (tb.RecordEvent(0, tb.LEGACY_STREAM), tb.WaitEvent(0, 13))
     assert synchronize == tb.Synchronize()
     assert program.measured["shared_memory_executed"].tolist() == [32768, 32768]
     assert program.measured["call_ns"].tolist() == [7_000, 13_000]

@@ -17,7 +17,7 @@ from tbsched.campaigns.oracles import prefix
 from tbsched.comparison.compare import compare
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import policies, predict
+from tbsched.prediction.predict import policies, predict, predict_many
 from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.strategies import launches, sequences
 from tbsched.traces.files import load_traces, save_traces
@@ -141,3 +141,18 @@ def test_traces_survive_their_file(tmp_path: Path) -> None:
         assert all(same(a, b) for a, b in zip(traces, loaded, strict=True))
 
     holds()
+
+
+def test_connections_are_the_hardware_queues_of_the_process() -> None:
+    """With one queue, an independent kernel waits behind one that waits for its stream."""
+    kernel = Launch(1, 32, 16, stream=0, duration=1e-3)
+    seq = Sequence([kernel, kernel, dataclasses.replace(kernel, stream=1)])
+    for connections in (1, 8):
+        given = predict(seq, "h200", connections=connections)
+        set_up = dataclasses.replace(device("h200"), hardware_queues=connections)
+        assert given.waits.tolist() == predict(seq, set_up).waits.tolist()
+        assert given.concurrent(0, 2) == (connections == 8)
+        (of_many,) = predict_many([seq], "h200", connections=connections)
+        assert of_many.makespan == given.makespan
+    with pytest.raises(ValueError, match=r"predict\.connections: 0 is outside 1\.\.1024"):
+        predict(seq, "h200", connections=0)

@@ -18,8 +18,10 @@ from helpers import ROOT, gpu, launch
 from profiled import profiled
 from sm.characterization.model_sm import ModelSm
 from tbsched import views
+from tbsched.advice.explain.facts import names_of
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.views.layout.names import numbered
 from views.gallery import search, variants
 
 TIMED = tb.Sequence(
@@ -196,3 +198,18 @@ def test_half_of_a_surrogate_pair_is_a_question_mark(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     assert tb.show.to_arrow(trace)["name"].to_pylist() == ["a?", "a?"]
     tb.show.to_parquet(trace, tmp_path / "a.parquet")
+
+
+def test_different_kernels_are_never_shown_by_one_name(tmp_path: Path) -> None:
+    """Names of templates begin and end alike, and are cut."""
+    begin, end = (
+        "void at::native::vectorized_elementwise_kernel<4, at::",
+        "std::array<char*, 2ul> >",
+    )
+    names = [f"{begin}{what}Functor, {end * 3}" for what in ("Add", "Mul", "Mul, int, int")]
+    launches = [tb.Launch(132, 1024, 32, stream=0, duration=1e-4, name=name) for name in names]
+    trace = tb.predict(tb.Sequence(launches), "h200", host=0.0)
+    shown = [numbered(trace.sequence, k).partition(" (")[2] for k in range(3)]
+    assert len(set(shown)) == 3
+    tb.save_traces(tmp_path / "run.jsonl", [trace])
+    assert len(set(names_of(tb.load_program(tmp_path / "run.jsonl")).values())) == 3

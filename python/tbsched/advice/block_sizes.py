@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tbsched.program.library_kernels import is_of_library
 from tbsched.program.sequence import Launch
 
 BLOCK_SIZES = (64, 128, 256, 512, 1024)
@@ -12,9 +13,9 @@ BLOCK_SIZES = (64, 128, 256, 512, 1024)
 def with_block_size(launch: Launch, threads: int) -> Launch | None:
     """Returns the launch with as many threads in all and as much shared memory for each.
 
-    None: it has clusters, or durations per block, so it keeps its size.
+    None: it has clusters, or durations per block, or is of a library, so it keeps its size.
     """
-    if launch.cluster != 1 or isinstance(launch.duration, tuple):
+    if launch.cluster != 1 or isinstance(launch.duration, tuple) or is_of_library(launch):
         return None
     blocks = -(-launch.blocks * launch.threads // threads)
     shared_memory = -(-launch.shared_memory * threads // launch.threads)

@@ -17,6 +17,7 @@ from tbsched.prediction.orders import makespan_ns
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
+from tbsched.program.library_kernels import is_of_library
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
 from tbsched.progress import each
@@ -65,7 +66,8 @@ def what_if(
     A launch with another block size has the same number of threads in all, rounded up to whole
     blocks, and the same shared memory per thread. Its blocks are assumed to run as long as before.
     For a compute-bound kernel that is too short for larger blocks, so a real program gains less
-    than predicted. Launches with clusters or with durations per block keep their size.
+    than predicted. Launches with clusters or with durations per block keep their size. So do
+    kernels whose names are those of libraries, such as cuBLAS; they keep their carveouts, too.
 
     Of a profile with very many blocks, blocks that follow each other on an SM are predicted as one.
     The makespan is then off by less than 0.1 %.
@@ -133,10 +135,15 @@ def what_if(
 def _with_carveouts(
     seq: Sequence, carveouts: Iterable[int | None]
 ) -> Iterator[tuple[str, Sequence]]:
+    of_library = [is_of_library(launch) for launch in seq.launches]
     for carveout in carveouts:
         words = "the driver's" if carveout is None else str(carveout)
-        launches = [replace(x, carveout=carveout) for x in seq.launches]
-        yield f"carveout {words} for every launch", with_launches(seq, launches)
+        which = "every launch that is of no library" if any(of_library) else "every launch"
+        launches = [
+            x if fixed else replace(x, carveout=carveout)
+            for x, fixed in zip(seq.launches, of_library, strict=True)
+        ]
+        yield f"carveout {words} for {which}", with_launches(seq, launches)
 
 
 def _with_block_sizes(

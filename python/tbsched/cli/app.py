@@ -33,9 +33,13 @@ from tbsched.cli.sm.verbs import sm
 from tbsched.cli.spellings import Verb
 from tbsched.cli.together.capacity import capacity
 from tbsched.cli.together.coresident import coresident
-from tbsched.errors import TbschedError
+from tbsched.errors import NoGpuError, TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
+_WITHOUT_GPU = (
+    "Without a GPU: predict, explain, show and coresident need none, with a --device of `tbsched "
+    "devices`; fuzz, record and calibrate take --oracle rtx3090, a model that plays one."
+)
 VERBS = (
     devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
     record, describe, calibrate, capture,
@@ -115,6 +119,8 @@ def _failure(error: BaseException) -> int:
         return _said(INTERRUPTED, "interrupted")
     if isinstance(error, typer.Exit):
         return int(error.exit_code)
+    if isinstance(error, NoGpuError):
+        return _said(NO_GPU, f"{error}\n{_WITHOUT_GPU}")
     if isinstance(error, TbschedError):
         return _said(NO_GPU, error)
     if isinstance(error, OSError):

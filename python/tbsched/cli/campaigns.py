@@ -141,6 +141,7 @@ def record(
             executor=executor,
         )
     _show(found, as_json)
+    note(f"{output}: `tbsched verify {output}` scores predictors on it, `tbsched show` draws it")
     return status_of(found, AGREEMENT)
 
 

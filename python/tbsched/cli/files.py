@@ -59,7 +59,9 @@ def profiled(place: Path, part: Part) -> Program | None:
     return None
 
 
-def predict_program(program: Program, device: str | None, policy: str | None) -> Trace:
+def predict_program(
+    program: Program, device: str | None, policy: str | None, connections: int | None = None
+) -> Trace:
     """What the model says of a program out of a profile, its durations fitted where it ran.
 
     Raises:
@@ -68,7 +70,13 @@ def predict_program(program: Program, device: str | None, policy: str | None) ->
     own = own_device(program)
     spec = own if device is None and own is not None else find_device(device or DEFAULT_DEVICE)
     found = fitted(program, own or spec)
-    return predict(found.sequence, device_of(found, spec), policy, host=found.host)
+    return predict(
+        found.sequence,
+        device_of(found, spec),
+        policy,
+        host=found.host,
+        connections=connections,
+    )
 
 
 def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:

@@ -162,7 +162,8 @@ Connections = Annotated[
     int | None,
     typer.Option(
         "--connections",
-        help="CUDA_DEVICE_MAX_CONNECTIONS; the device's hardware queues by default.",
+        help="CUDA_DEVICE_MAX_CONNECTIONS of the process. By default what a profile says, else the "
+        "device's hardware queues.",
         metavar="COUNT",
     ),
 ]

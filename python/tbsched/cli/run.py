@@ -15,6 +15,7 @@ from tbsched.cli.files import check_output, predict_program, profiled, sequences
 from tbsched.cli.options import (
     DEFAULT_DEVICE,
     AsJson,
+    Connections,
     FromTime,
     GpuIndex,
     Match,
@@ -45,6 +46,7 @@ def predict(
     sequences: SequenceFile,
     device: OwnDeviceName = None,
     policy: PolicyName = None,
+    connections: Connections = None,
     output: TracesOutput = None,
     launch_interval: Annotated[
         float,
@@ -65,12 +67,14 @@ def predict(
     if program is not None:
         if launch_interval:
             raise ValueError("--launch-interval: a profile says when its host called")
-        _show_all([predict_program(program, device, policy)], output, as_json)
+        _show_all([predict_program(program, device, policy, connections)], output, as_json)
         return
     spec = find_device(device or DEFAULT_DEVICE)
 
     def run(seq: Sequence) -> Trace:
-        return predict_sequence(seq, spec, policy, launch_interval=launch_interval)
+        return predict_sequence(
+            seq, spec, policy, launch_interval=launch_interval, connections=connections
+        )
 
     _run_all(sequences, output, run, as_json)
 

@@ -249,11 +249,11 @@ class _Captured:
         self.is_whole, self.unfinished = True, _integer(line, "unfinished")
 
     def numbered(self, stream: _Stream) -> int:
-        """One number for a stream: CUPTI's, if no other context has it too."""
+        """One number for a stream: CUPTI's, if no stream of another context has it already."""
         known = self.numbers.get(stream)
         if known is None:
             taken = stream.number in self.numbers.values()
-            known = stream.context << 32 | stream.number if taken else stream.number
+            known = max(self.numbers.values()) + 1 if taken else stream.number
             self.numbers[stream] = known
         return known
 

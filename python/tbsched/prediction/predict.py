@@ -18,6 +18,7 @@ from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import Neighbours, neighbours_of
+from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.recorded import (
     host_write_ns,
     ran_ns,
@@ -87,6 +88,7 @@ def predict(
     launch_interval: float = 0.0,
     issue_times: Iterable[float] | None = None,
     host: float | Iterable[float] | None = None,
+    connections: int | None = None,
     warp_slots: bool = False,
     interference: str | None = None,
     profiles: Mapping[str, KernelProfile] | None = None,
@@ -111,6 +113,8 @@ def predict(
             take their time, and wait where a real host waits. ``Trace.issue_times`` of the result
             says when each launch call is made. Only one of ``launch_interval``, ``issue_times`` and
             ``host`` can be given.
+        connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS`` of the process; None
+            is the device's own number of hardware queues.
         warp_slots: in a held sequence, also predicts ``%warpid`` of each warp. A warp takes the
             lowest free slot s of its processing block p. With n processing blocks its ``%warpid``
             is p + n * s (measured: traces h200/slots). The processing block at which an SM starts
@@ -145,7 +149,8 @@ def predict(
         >>> round(1e3 * tb.predict(program, "h200").makespan)  # two waves of 1 ms
         2
     """
-    run = Run(device, policy, initial_state, launch_interval, warp_slots)
+    spec = with_connections("predict", _spec(device), connections)
+    run = Run(spec, policy, initial_state, launch_interval, warp_slots)
     events = run.events(seq)
     neighbours = neighbours_of(seq, run.device, interference, profiles)
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
@@ -159,13 +164,15 @@ def predict_many(
     *,
     threads: int | None = None,
     launch_interval: float = 0.0,
+    connections: int | None = None,
     warp_slots: bool = False,
 ) -> tuple[Trace, ...]:
     """Predicts many sequences, each as :func:`predict` does, on several threads at once.
 
     Args:
         sequences: each starts on an idle device; some may be timed and others not.
-        device, policy, initial_state, launch_interval, warp_slots: as for :func:`predict`.
+        device, policy, initial_state, launch_interval, connections, warp_slots: as for
+            :func:`predict`.
         threads: how many run at once, without Python's lock, 1 to 1024; None is one per core.
 
     Returns:
@@ -184,7 +191,8 @@ def predict_many(
     if threads is None:
         threads = os.cpu_count() or 1
     threads = integer("predict_many", "threads", threads, 1, MAX_THREADS)
-    run = Run(device, policy, initial_state, launch_interval, warp_slots)
+    spec = with_connections("predict_many", _spec(device), connections)
+    run = Run(spec, policy, initial_state, launch_interval, warp_slots)
     rows: list[tuple[Sequence, _core.Sequence]] = []
     for number, seq in enumerate(items("predict_many", "sequences", sequences)):
         try:

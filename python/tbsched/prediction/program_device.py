@@ -1,4 +1,4 @@
-"""The device of a program, as the program's process had set it."""
+"""A device as a process sets it, such as that of a program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,27 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.checks import integer
 from tbsched.program.program import Program
+
+MAX_CONNECTIONS = 1024
+
+
+def with_connections(owner: str, spec: DeviceSpec, connections: int | None) -> DeviceSpec:
+    """Returns the device with as many hardware queues as ``CUDA_DEVICE_MAX_CONNECTIONS`` says.
+
+    Args:
+        owner: the function that was called.
+        spec: the device.
+        connections: the environment variable; None: the device's own number.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.connections``.
+    """
+    if connections is None:
+        return spec
+    queues = integer(owner, "connections", connections, 1, MAX_CONNECTIONS)
+    return replace(spec, hardware_queues=queues)
 
 
 def own_device(program: Program) -> DeviceSpec | None:
@@ -48,9 +68,7 @@ def device_of(
     else:
         found = find_device(device)
     spec = replace(found, host_watch_ns=0)
-    if program.connections is None:
-        return spec
-    return replace(spec, hardware_queues=program.connections)
+    return with_connections("program", spec, program.connections)
 
 
 def check_ran_on(program: Program, device: object) -> None:

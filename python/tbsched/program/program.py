@@ -43,7 +43,8 @@ class Program(Shown, HoldsArrays):
         measured: a row per launch of ``sequence.launches``, as ``MEASURED``: when the kernel ran,
             and when the host called.
         transfers: a row per copy and memset of ``sequence.transfers``, as ``TRANSFERS``.
-        streams: what the profile calls stream 0, 1, … of ``sequence``; empty: by the same numbers.
+        streams: the streams of the profile but for the default one, in the order of their first
+            use. ``sequence`` has their numbers.
         device: the name of the GPU as the profile has it; None if it does not say.
         sms: how many SMs that has; None if the profile does not say.
         connections: CUDA_DEVICE_MAX_CONNECTIONS of the process, which a device's

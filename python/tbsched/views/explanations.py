@@ -19,6 +19,7 @@ from tbsched.advice.account.idle import (
     UNRECORDED,
     WITHIN,
 )
+from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
 from tbsched.views.cards import (
     bars_html,
@@ -40,8 +41,10 @@ from tbsched.views.svg.timeline import Names
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.waits import CAUSE_WORDS
 from tbsched.views.words import (
+    WORTH,
     configured_unit,
     counted,
+    is_worth_it,
     more_of,
     percent_words,
     seconds_words,
@@ -107,7 +110,15 @@ def explanation_short(found: Explanation) -> str:
     words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
     if found.notes:
         return words
-    return f"{words}, {counted(len(found.changes), 'change')} would help"
+    worth = changes_worth_it(found)
+    if not worth:
+        return f"{words}, nothing worth changing was found"
+    return f"{words}, {counted(len(worth), 'change')} would help"
+
+
+def changes_worth_it(found: Explanation) -> list[Change]:
+    """The changes that save enough to be shown; a bound of what can be saved is one of them."""
+    return [change for change in found.changes if is_worth_it(change.saves, found.span)]
 
 
 def idle_words(found: Explanation) -> str:
@@ -127,7 +138,7 @@ def explanation_text(found: Explanation) -> Lines:
     parts += found.notes
     for gpu in gpus_shown(found):
         parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
-    parts += ["", changes_table(found)] if found.changes else []
+    parts += ["", changes_table(found)] if changes_worth_it(found) else []
     parts += ["", gaps_table(found) if found.gaps else no_gaps_words(found)]
     assumed = [f"- {sentence}" for sentence in assumed_words(found)]
     parts += ["", "What the profile does not say:", *assumed] if assumed else []
@@ -315,6 +326,7 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
 
 def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
     """A row per change."""
+    worth = changes_worth_it(found)
     rows = [
         (
             cut(change.what, _CHANGE),
@@ -322,9 +334,9 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
             percent_words(round(1e9 * change.saves), round(1e9 * found.span)),
             change.condition,
         )
-        for change in found.changes[:most]
+        for change in worth[:most]
     ]
-    more = more_of(len(found.changes), len(rows), "change")
+    more = more_of(len(worth), len(rows), "change")
     return table_of(("change", "saves", "%", "only"), rows, (0, 3), more)
 
 
@@ -355,9 +367,11 @@ def explanation_html(found: Explanation) -> str:
         *accounts,
         *drawn,
         table_html(changes_table(found, _SHOWN), "What would shorten it")
-        if found.changes
+        if changes_worth_it(found)
         else note_html(
-            "No change is told." if found.notes else "No change that was tried would shorten it."
+            "No change was tried."
+            if found.notes
+            else f"Nothing worth changing: no change that was tried saves {100 * WORTH:g} %."
         ),
         table_html(gaps_table(found, _SHOWN), "Gaps")
         if found.gaps

@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.program import Program
 from tbsched.program.sequence import Event, GraphLaunch
 from tbsched.views.cards import card, legend_html, table_html, text_html
@@ -103,20 +104,22 @@ def streams_table(program: Program) -> Table:
     """A row for each stream that has kernels."""
     streams = program.measured["stream"]
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
-    here = np.array([words for event in program.sequence for words in _streams_here(event)])
+    kinds = np.array([words for event in program.sequence for words in _kinds_of_stream(event)])
     rows = []
     for stream in np.unique(streams).tolist()[:_STREAMS_SHOWN]:
         own = streams == stream
-        words = ", ".join(np.unique(here[own]).tolist())
+        words = ", ".join(filter(None, np.unique(kinds[own]).tolist()))
         rows.append((str(stream), words, f"{own.sum():,}", seconds_words(seconds[own].sum())))
-    return table_of(("stream", "here", "launches", "time"), rows)
+    return table_of(("stream", "kind", "launches", "time"), rows)
 
 
-def _streams_here(event: Event) -> list[str]:
-    """Returns the words for the stream of each launch of an event."""
-    words = (
-        "node of a graph" if isinstance(event, GraphLaunch) else str(getattr(event, "stream", ""))
-    )
+def _kinds_of_stream(event: Event) -> list[str]:
+    """Returns for each launch of an event what is special about its stream."""
+    words = ""
+    if isinstance(event, GraphLaunch):
+        words = "node of a graph"
+    elif getattr(event, "stream", None) == LEGACY_STREAM:
+        words = "legacy"
     return [words] * len(event.launches)
 
 

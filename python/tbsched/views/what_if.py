@@ -14,29 +14,55 @@ from tbsched.views.cards import (
 )
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import more_of, seconds_words
+from tbsched.views.words import (
+    WORTH,
+    counted,
+    is_worth_it,
+    more_of,
+    percent_words,
+    seconds_words,
+)
 
 _CHANGES_SHOWN = 40
 
 
 def what_if_short(found: WhatIf) -> str:
     """How many changes were tried, and what the best one gives."""
-    best = min(found.changes, key=lambda row: row.makespan, default=found.given)
-    return f"{len(found.changes)} changes, the best {speedup(found.given, best):.3g} times as fast"
+    if not found.changes:
+        return "no change of those asked for applies"
+    tried = counted(len(found.changes), "change")
+    best = min(found.changes, key=lambda row: row.makespan)
+    saved = found.given.makespan - best.makespan
+    if not is_worth_it(saved, found.given.makespan):
+        return f"{tried} tried, nothing worth changing: none saves {100 * WORTH:g} % or more"
+    return f"{tried} tried, the best saves {_saved_words(found, best)}"
 
 
 def what_if_text(found: WhatIf) -> Lines:
-    """A row per change, the program as it is before them."""
-    return [changes_table(found)]
+    """A row per change, the program as it is before them; then whether one is worth its work."""
+    return [changes_table(found), "", what_if_short(found)]
 
 
 def changes_table(found: WhatIf) -> Table:
     """A row per change, the program as it is before them."""
     rows = [
-        (row.what, seconds_words(row.makespan), f"{speedup(found.given, row):.3g}")
+        (row.what, seconds_words(row.makespan), *_saved(found, row))
         for row in (found.given, *found.changes)
     ]
-    return table_of(("change", "makespan", "times as fast"), rows)
+    return table_of(("change", "makespan", "saves", "%"), rows)
+
+
+def _saved(found: WhatIf, row: Change) -> tuple[str, str]:
+    """What a change saves, in time and in percent of the program; a minus: it takes longer."""
+    saved, whole = found.given.makespan - row.makespan, found.given.makespan
+    sign = "-" if saved < 0 else ""
+    share = percent_words(round(1e9 * abs(saved)), round(1e9 * whole)) if whole else "0.00"
+    return f"{sign}{seconds_words(abs(saved))}", f"{sign}{share}"
+
+
+def _saved_words(found: WhatIf, row: Change) -> str:
+    saved, share = _saved(found, row)
+    return f"{saved} ({share} %)"
 
 
 def speedup(given: Change, row: Change) -> float:
@@ -53,8 +79,8 @@ def what_if_html(found: WhatIf) -> str:
         legend_html(found.given.sequence.launches),
         bars_html(
             [
-                (what, row.makespan, f"{makespan}, {speed} times as fast")
-                for row, (what, makespan, speed) in zip(rows, words, strict=False)
+                (what, row.makespan, f"{makespan}, saves {saved} ({share} %)")
+                for row, (what, makespan, saved, share) in zip(rows, words, strict=False)
             ]
         ),
         note_html(more_of(len(found.changes) + 1, len(rows), "change")),

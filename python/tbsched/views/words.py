@@ -34,6 +34,7 @@ LIMITER_WORDS = {
     "first_use": "a kernel is being loaded at its first use",
     "partition": "the SM is not in its partition",
 }
+WORTH = 0.01  # share of a program's time that a change saves at least, if it is worth its work
 _IN_TURN = {
     "warps": "no warp slot is free in the processing block whose turn it is",
     "registers": "too few registers in the processing block whose turn it is",
@@ -199,3 +200,8 @@ def size_words(size: int) -> str:
 def percent_words(part: int, whole: int) -> str:
     """A share in per cent, cut and not rounded: a miss must show."""
     return f"{int(10_000 * part / whole) / 100:.2f}" if whole else "-"
+
+
+def is_worth_it(saved: float, whole: float) -> bool:
+    """Whether a change saves enough of a program's time."""
+    return saved > 0 and saved >= WORTH * whole

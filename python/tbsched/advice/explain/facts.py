@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +42,7 @@ class Facts:
         free_ns: when that had ended, int64; the start of the first kernel if there is nothing.
         predicted_ns: when it starts by the prediction, int64, on the clock of the prediction.
         waits: of each row of ``prediction.waits`` the launch, int32 (waits,).
+        names: of kernels, as they are shown.
     """
 
     program: Program
@@ -58,6 +59,7 @@ class Facts:
     free_ns: Int64Array
     predicted_ns: Int64Array
     waits: Int32Array
+    names: Mapping[str, str]
 
     @classmethod
     def of(
@@ -77,7 +79,7 @@ class Facts:
         return cls(
             program, spec, prediction, account, labels, start, end, arrived, long_calls,
             np.array(order.event), np.array(order.before), np.array(order.free_ns),
-            np.array(starts), prediction.waits["launch"].copy(),
+            np.array(starts), prediction.waits["launch"].copy(), names_of(program),
         )  # fmt: skip
 
     @property
@@ -127,8 +129,9 @@ class Facts:
         return f"launch {launch} ({name})" if name else f"launch {launch}"
 
     def kernel_name(self, launch: int) -> str:
-        """Returns the name of its kernel, cut if it is long; empty: it has none."""
-        return _cut(self.program.sequence.launches[launch].name or "")
+        """Returns the name of its kernel, cut if it is long, but apart from others; empty: none."""
+        name = self.program.sequence.launches[launch].name
+        return self.names[name] if name else ""
 
     def alike(self, launch: int) -> list[int]:
         """Returns the launches of the same kernel in the same stream; at least itself."""
@@ -163,8 +166,15 @@ def _arrived(program: Program, spec: DeviceSpec, prediction: Trace) -> Float64Ar
     return np.minimum(issued + calls.latency_ns[row], start)
 
 
-def _cut(name: str) -> str:
-    return name if len(name) <= _NAME else name[: _NAME - 1] + "…"
+def names_of(program: Program) -> dict[str, str]:
+    """Returns names of kernels, cut if they are long; of those that begin alike, with numbers."""
+    found: dict[str, str] = {}
+    alike: dict[str, int] = {}
+    for name in dict.fromkeys(launch.name for launch in program.sequence.launches if launch.name):
+        begin = name if len(name) <= _NAME else f"{name[: _NAME - 1]}…"
+        alike[begin] = number = alike.get(begin, 0) + 1
+        found[name] = begin if number == 1 else f"{begin}{number}"
+    return found
 
 
 class _Order:

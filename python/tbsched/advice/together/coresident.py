@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
@@ -23,14 +23,13 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
+from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
 from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
-
-MAX_CONNECTIONS = 1024
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +114,7 @@ def coresident(
     The search either proves that, or finds the fewest events that strand a block. For up to six
     launches it ends with one or the other, unless single blocks of the others decide; for more it
     may end with neither. It never says safe without a proof. Where single blocks decide, the extra
-    ``tbsched[prove]`` adds a solver that finds most proofs.
+    OR-tools (``pip install ortools``) adds a solver that finds most proofs.
 
     Hangs above the thread block scheduler count, too: kernels that are loaded at their first use,
     the legacy stream, streams that share a hardware queue, more grids than the GPU takes.
@@ -151,9 +150,7 @@ def coresident(
     given = only_launches_of("coresident", "launches", launches)
     if not given:
         raise ValueError("coresident.launches: a launch is needed, got none")
-    if connections is not None:
-        queues = integer("coresident", "connections", connections, 1, MAX_CONNECTIONS)
-        spec = replace(spec, hardware_queues=queues)
+    spec = with_connections("coresident", spec, connections)
     policy = policy_of(spec, policy)
     info = prepared(spec, policy)[1]
     problem = Problem(

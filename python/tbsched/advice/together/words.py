@@ -7,7 +7,7 @@ from tbsched.advice.together.problem import Decision, Problem, Stranding
 
 # What may decide what nobody knows.
 _HELP = {
-    "solver": "pip install 'tbsched[prove]' adds a solver that decides most of these",
+    "solver": "pip install ortools adds a solver that decides most of these",
     "seconds": "more seconds may decide it",
     "plays": "more plays may decide it",
 }

@@ -1,11 +1,11 @@
-"""The streams of a recording: their numbers in the program, and what they have done so far."""
+"""The streams of a recording: which of them a program has, and what they have done so far."""
 
 from __future__ import annotations
 
 from tbsched.importers.assembly.default_stream import streams_that_wait
 from tbsched.importers.assembly.guesses import Guesses
 from tbsched.importers.records import Kernel, Ran, Recording, Transfer
-from tbsched.program.sequence import LEGACY_STREAM, Stream
+from tbsched.program.events.streams import LEGACY_STREAM, MAX_STREAM, Stream
 
 # Work of a stream starts after the end of earlier work, except for programmatic launches. This is
 # the tolerance for clocks of the GPU and rounding by profilers.
@@ -19,7 +19,7 @@ _UNKNOWN = (
 
 
 class Streams:
-    """Numbers streams in the order of their first use, and remembers what was issued to them."""
+    """Keeps the numbers that the profile gives streams, and remembers what was issued to them."""
 
     def __init__(self, recording: Recording, guesses: Guesses) -> None:
         self._recording = recording
@@ -33,14 +33,20 @@ class Streams:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns the profile's names of streams, by their numbers in the program."""
+        """Returns the profile's numbers of streams as text, in the order of their first use."""
         return tuple(str(stream) for stream in self._numbers)
 
     def numbered(self, stream: int) -> Stream:
-        """Returns the number of a stream in the program."""
+        """Returns the number of a stream in the program: the profile's, if CUDA has such numbers.
+
+        Raises:
+            ValueError: it has not.
+        """
         if stream in self._recording.legacy_streams:
             return LEGACY_STREAM
-        return self._numbers.setdefault(stream, len(self._numbers))
+        if not 0 <= stream <= MAX_STREAM:
+            raise ValueError(f"stream {stream} is outside 0..{MAX_STREAM}")
+        return self._numbers.setdefault(stream, stream)
 
     def is_non_blocking(self, stream: int) -> bool:
         """Returns whether a stream does not wait for the legacy stream; False if that is unused."""

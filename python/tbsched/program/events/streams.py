@@ -9,6 +9,7 @@ from tbsched.program.checks import integer
 # CUDA's default stream, which waits for earlier work of all streams and holds up their later work.
 LEGACY_STREAM: Literal["legacy"] = "legacy"
 Stream: TypeAlias = int | Literal["legacy"]
+MAX_STREAM = 2**31 - 1
 MAX_HOSTS = 1024
 
 
@@ -20,7 +21,7 @@ def checked_stream(owner: str, value: object) -> Stream:
     """
     if isinstance(value, str) and value == LEGACY_STREAM:
         return LEGACY_STREAM
-    return integer(owner, "stream", value, 0, 2**31 - 1)
+    return integer(owner, "stream", value, 0, MAX_STREAM)
 
 
 def checked_cuda_event(owner: str, field: str, value: object) -> int:

@@ -42,7 +42,7 @@ class GpuBench:
         try:
             from cuda import core
         except ImportError:
-            raise missing(_CONTEXT, "cuda.core", "'tbsched[sm]'") from None
+            raise missing(_CONTEXT, "cuda.core", "cuda-core") from None
         self.spec = find_device(ATTACHED) if index == 0 else known_as(self.info)
         self.iterations = 64
         self._core = core

@@ -32,7 +32,7 @@ _NEW_FLAGS = 0x06000004
 _WHEEL = "nvidia-cuda-nvdisasm"
 _INSTALL = {
     "ptxas": "install the CUDA toolkit, or name its folder in CUDA_HOME",
-    "nvdisasm": f"pip install 'tbsched[sm]', which brings {_WHEEL}, or install the CUDA toolkit",
+    "nvdisasm": f"pip install {_WHEEL}, or install the CUDA toolkit",
 }
 
 

@@ -48,8 +48,14 @@ def label(launch: Launch, longest: int = LONGEST) -> str:
 
 def numbered(sequence: Program, launch: int) -> str:
     """``launch 3 (gemm)``."""
-    name = sequence.launches[launch].name
-    return f"launch {launch} ({cut(name, _BESIDE_NUMBER)})" if name else f"launch {launch}"
+    if not sequence.launches[launch].name:
+        return f"launch {launch}"
+    return f"launch {launch} ({_names_beside_numbers(sequence)(launch)})"
+
+
+@functools.lru_cache(maxsize=4)
+def _names_beside_numbers(sequence: Program) -> Callable[[int], str]:
+    return labels_of(sequence.launches, _BESIDE_NUMBER)
 
 
 def behind_words(sequence: Program, behind: int) -> str:
