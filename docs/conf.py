@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 import sys
 from importlib import metadata
 from importlib.util import find_spec
@@ -72,7 +73,14 @@ nb_execution_cache_path = str(ROOT / "build" / "examples" / digest_of_package())
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
+nb_execution_excludepatterns = ["notebooks/*"]  # their outputs are stored, and tests run them
 nb_merge_streams = True
+
+# Pages of the site, too: Sphinx finds only what is below its folder.
+for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+    copy = Path(__file__).parent / "notebooks" / notebook.name
+    if not copy.exists() or copy.read_bytes() != notebook.read_bytes():
+        shutil.copyfile(notebook, copy)
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"

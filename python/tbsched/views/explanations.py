@@ -63,7 +63,7 @@ _ALL = "of that, all "
 _KINDS = {
     "idle": "nothing ran",
     "copies": "no kernel ran, only copies",
-    "stream": "none of the stream ran",
+    "stream": "nothing of this stream ran",
     "order": "only if it need not wait: SMs were idle",
 }
 # Beyond the causes of launches on the GPU.
@@ -85,6 +85,10 @@ _IN_A_WORD = {
     "event": "from the event that it waited for to its start",
     "node": "between nodes of graphs",
     "first_use": "kernels being loaded",
+    "queue": "behind a launch that waits for room",
+    "hardware_queue": "behind other streams' work in its hardware queue",
+    "legacy_stream": "for work of the legacy stream",
+    "turn": "for the thread block scheduler to turn to it",
     UNRECORDED: "launch call not in the profile",
     UNEXPLAINED: "not explained",
     NO_WORK: "nothing more to do",
