@@ -54,7 +54,7 @@ def stranded_words(found: Coresidency) -> str:
 
 def limits_words(found: Coresidency) -> str:
     """What comes above the classes of SMs."""
-    return f"What the SMs say to one block more of {stranded_words(found)}"
+    return f"Why SMs refuse one more block of {stranded_words(found)}"
 
 
 def fixes_words(found: Coresidency) -> str:
