@@ -107,7 +107,7 @@ def choices(draw: st.DrawFn, spec: DeviceSpec, plain: bool, clusters: bool) -> C
         offered |= {
             "carveout": [(None,), (None, 0, 50, 100)],
             "stream": [(None,), (0,), (0, 1), (None, 0, 1)],
-            "priority": [(0,), (0, -1, 1), (0, -1, 1)],
+            "priority": [(0,), (0, -1), (0, -1)],
         }
     if not plain:
         offered["partition"] = [(None,), (None,), (None, *some_sms(spec.sms))]

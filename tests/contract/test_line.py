@@ -32,7 +32,7 @@ small_launches = st.builds(
     st.sampled_from([0, 0, 0, 8 * 1024, 40 * 1024]),
     st.sampled_from([0, 0, 0, 0, 2048]),
     stream=st.sampled_from([None, None, 0, 1, 2]),
-    priority=st.sampled_from([0, 0, 0, -1, 1]),
+    priority=st.sampled_from([0, 0, 0, -1, -2]),
 )
 
 

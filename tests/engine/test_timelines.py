@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from contract.references.hosts import CallTimes
-from contract.references.timed import Toy, simulate
+from contract.references.timed import MOST_URGENT, Toy, simulate
 from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
@@ -35,7 +35,7 @@ US = 1e-6
 # Built once: Hypothesis examines each new strategy, which takes longer than drawing from it.
 STREAMS: st.SearchStrategy[Stream] = st.sampled_from([0, 1, 2, 3, 4, LEGACY_STREAM])
 STREAM_OR_NONE = STREAMS | st.none()
-PRIORITIES = st.integers(-1, 1)
+PRIORITIES = st.integers(MOST_URGENT, 0)
 BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": True}
 DEVICES = ("h200", "rtx3090", "xavier")
 
@@ -155,6 +155,7 @@ class ToyGpu:
             hardware_queues=toy.queues,
             resident_grids=toy.grids,
             launch_order=self.order,
+            priority_levels=1 - MOST_URGENT,
             launch_latency_ns=toy.launch_latency,
             completion_latency_ns=toy.completion_latency,
             exit_latency_ns=toy.exit_latency,

@@ -169,3 +169,72 @@ def test_what_ran_in_a_while_is_what_has_a_block_in_it(
 
 def test_nothing_ran_in_an_empty_timeline() -> None:
     assert Running(np.zeros(0, BLOCK)).during(0, 1) == []
+
+
+KERNEL = tb.Launch(1, 32, 16, stream=0, duration=1e-3)
+LATER = dataclasses.replace(KERNEL, stream=1)
+LEGACY_COPY = tb.Copy(1 << 20, "h2d", stream=tb.LEGACY_STREAM, blocking=True, host=1)
+
+
+@pytest.mark.parametrize(
+    ("events", "host", "words"),
+    [
+        ([KERNEL, tb.Synchronize(stream=0), LATER], None, "thread was in synchronize stream 0"),
+        ([KERNEL, tb.Synchronize(stream=0), LATER], 0.0, "stream 0 (event 1) until 1.018 ms."),
+        (
+            [
+                tb.Graph([dataclasses.replace(KERNEL, stream=None), tb.Copy(64, "h2d")]).launch(0),
+                tb.Copy(64, "d2h", stream=0, pinned=False),
+            ]
+            + [LATER],
+            None,
+            "thread was in copy 1 (event 1).",
+        ),
+        ([KERNEL, LEGACY_COPY, LATER], None, "Its call was held up by copy 0 (event 1) of host"),
+        ([KERNEL, LEGACY_COPY, LATER], 0.0, "1.046 ms, was held up by copy 0 (event 1) of host"),
+        (
+            [KERNEL, dataclasses.replace(LATER, local_memory=4096)],
+            0.0,
+            "Its call, until 2.636 ms, waited for launch 0 to set up more local memory.",
+        ),
+        (
+            [KERNEL, dataclasses.replace(LATER, local_memory=4096, name="big")]
+            + [dataclasses.replace(LATER, stream=2)],
+            0.0,
+            "thread was in launch big (event 1), which, until 2.636 ms, waited for launch 0",
+        ),
+    ],
+)
+def test_explanation_says_what_held_up_the_call(
+    events: list[tb.Event], host: float | None, words: str
+) -> None:
+    trace = tb.predict(tb.Sequence(events), "h200", host=host)
+    text = trace.explain(len(trace) - 1)
+    assert words in text
+    assert "did not wait on the GPU" in text
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [KERNEL, LATER],
+        [KERNEL, LATER, tb.Synchronize()],
+        [KERNEL, tb.Synchronize(host=1), LATER],
+    ],
+)
+@pytest.mark.parametrize("host", [None, 0.0])
+def test_calls_that_nothing_held_up_are_not_mentioned(
+    events: list[tb.Event], host: float | None
+) -> None:
+    text = tb.predict(tb.Sequence(events), "h200", host=host).explain(1)
+    assert "Its call" not in text
+    assert "host thread" not in text
+
+
+def test_copies_that_take_no_time_are_said_to_be_unknown() -> None:
+    copy = tb.Copy(1 << 26, "h2d", stream=0)
+    words = "no time was measured on this device for copy 0: it takes 0 ns"
+    assert words in str(tb.predict(tb.Sequence([copy, KERNEL]), "a100"))
+    assert words in tb.predict(tb.Sequence([copy, KERNEL]), "a100")._repr_html_()
+    for device, own in (("h200", copy), ("a100", dataclasses.replace(copy, duration=1e-3))):
+        assert "no time" not in str(tb.predict(tb.Sequence([own, KERNEL]), device))

@@ -51,6 +51,7 @@ _MAP_COLUMNS = 66
 LAUNCHES_SHOWN = 50
 _LEVELS_SHOWN = 24
 _WAITS_SHOWN = 12
+_UNKNOWN_SHOWN = 3
 _WAITS_DRAWN = 600
 _NAME, _SHORT = 40, 20
 _BY_SM = (640, 26, 4)  # pixels: of all rows, and of one at most and at least
@@ -130,6 +131,8 @@ def _timed_text(trace: Trace) -> Lines:
     lines: Lines = [trace_head(trace), timed_table(trace, waits)]
     if trace.transfer_ns is not None and len(trace.transfer_ns):
         lines += ["", _transfers_table(trace)]
+        if unknown := unmeasured_words(trace):
+            lines.append(unknown)
     lines += ["", f"makespan {seconds_words(trace.makespan)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
@@ -147,6 +150,27 @@ def _transfers_table(trace: Trace) -> Table:
     left = len(trace.transfer_ns) - len(rows)
     more = f"and {left:,} copies and memsets more" if left else ""
     return table_of(("", "bytes", "start", "end"), rows, (0, 1), more)
+
+
+def unmeasured_words(trace: Trace) -> str:
+    """Of which copies and memsets nobody knows how long they take; empty: of none."""
+    if trace.transfer_ns is None:
+        return ""
+    took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()
+    unknown = [
+        transfer_name(number, own)
+        for number, (own, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
+        if ns == 0 and own.duration is None
+    ]
+    if not unknown:
+        return ""
+    who, more = ", ".join(unknown[:_UNKNOWN_SHOWN]), len(unknown) - _UNKNOWN_SHOWN
+    who += f" and {counted(more, 'other')}" if more > 0 else ""
+    takes = "it takes" if len(unknown) == 1 else "they take"
+    return (
+        f"no time was measured on this device for {who}: {takes} 0 ns, unless Copy(duration=) or "
+        "Memset(duration=) gives one"
+    )
 
 
 def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
@@ -250,6 +274,7 @@ def _timed_html(trace: Trace) -> str:
         standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
         _moments(trace, colours, ran),
         table_html(timed_table(trace, waits), "Launches", marks=colours),
+        note_html(unknown) if (unknown := unmeasured_words(trace)) else Markup(),
         Markup() if waits is None else _waits_html(trace, waits, colours),
     )
 

@@ -6,11 +6,20 @@ import functools
 
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
-from tbsched.program.sequence import Graph, GraphLaunch
+from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Event,
+    Graph,
+    GraphLaunch,
+    Launch,
+    Memset,
+)
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.graphs import nodes_of
-from tbsched.views.layout.names import behind_words, numbered
+from tbsched.views.layout.names import behind_words, call_names, numbered
 from tbsched.views.words import (
     configured_unit,
     counted,
@@ -137,8 +146,11 @@ class Waits:
         begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
         ran = f"Its blocks ran from {begin} to {end}."
         whose = numbered(trace.sequence, launch).replace("l", "L", 1)
+        held = self._held_call(launch)
+        ran = f"{held} {ran}" if held else ran
         if not len(waits):
-            return f"{whose} did not wait. {ran}"
+            there = " on the GPU" if held else ""
+            return f"{whose} did not wait{there}. {ran}"
         shares = shares_of(waits)
         parts = []
         for (cause, behind), waited in shares[:_PARTS_SHOWN]:
@@ -155,6 +167,96 @@ class Waits:
             parts.append(f"the rest for {counted(len(shares) - _PARTS_SHOWN, 'cause')} more")
         total = seconds_words(waited_ns(waits) / 1e9)
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
+
+    def _held_call(self, launch: int) -> str:
+        """What held up the host thread before or in the launch's call; empty: nothing did."""
+        sequence, times = self._trace.sequence, self._trace.call_times
+        number = self._event_of[launch]
+        own = self._blocked_call(number)
+        if own:
+            return f"Its call{own}."
+        thread = _thread(sequence[number])
+        for before in range(number - 1, -1, -1):
+            if _thread(sequence[before]) != thread:
+                continue
+            until = "" if times is None else f" until {seconds_words(times[before][1])}"
+            call = f"{self._calls[before]} (event {before})"
+            if waits_for_gpu(sequence[before]):
+                return f"Before the call, its host thread was in {call}{until}."
+            if blocked := self._blocked_call(before):
+                return f"Before the call, its host thread was in {call}, which{blocked}."
+        return ""
+
+    def _blocked_call(self, number: int) -> str:
+        """What held up the call of an event that launches, in words; empty: nothing did."""
+        sequence, times = self._trace.sequence, self._trace.call_times
+        if not sequence[number].launches:
+            return ""
+        lasted = "" if times is None else f", until {seconds_words(times[number][1])},"
+        for copy in self._blocking_copies:
+            if _thread(sequence[copy]) != _thread(sequence[number]) and self._holds(copy, number):
+                return (
+                    f"{lasted} was held up by {self._calls[copy]} (event {copy}) of host thread "
+                    f"{_thread(sequence[copy])}, which blocks in the legacy stream"
+                )
+        launch = sequence[number]
+        if times is None or not isinstance(launch, Launch) or not self._grows(number):
+            return ""
+        began_ns, returned_ns = (round(time * 1e9) for time in times[number])
+        during = self._running.during(began_ns, returned_ns)
+        if not during or any(span_of(k, self._trace[k])[1] > returned_ns for k in during):
+            return ""
+        return f"{lasted} waited for {self._names(during, -1)} to set up more local memory"
+
+    def _holds(self, copy: int, number: int) -> bool:
+        """Returns whether a launch call of another thread waited until the copy was over."""
+        times = self._trace.call_times
+        if times is not None:
+            return times[number][0] < times[copy][1] <= times[number][1]
+        sequence, thread = self._trace.sequence, _thread(self._trace.sequence[number])
+        own = [k for k in range(number) if _thread(sequence[k]) == thread]
+        later = copy > number or any(sequence[k].launches for k in own if k > copy)
+        if later or any(waits_for_gpu(sequence[k]) for k in own) or self._trace.transfer_ns is None:
+            return False
+        launch = self._event_of.index(number)
+        end_ns = self._trace.transfer_ns[self._transfer_of[copy]][1]
+        return bool(end_ns <= span_of(launch, self._trace[launch])[0])
+
+    def _grows(self, number: int) -> bool:
+        """Returns whether a launch needs more local memory than those before it."""
+        launches = self._trace.sequence.launches
+        launch = self._event_of.index(number)
+        most = max((own.local_memory for own in launches[:launch]), default=0)
+        return launches[launch].local_memory > most
+
+    @functools.cached_property
+    def _blocking_copies(self) -> list[int]:
+        """Events that are copies which block in the legacy stream."""
+        return [
+            number
+            for number, event in enumerate(self._trace.sequence)
+            if isinstance(event, Copy) and event.stream == LEGACY_STREAM and waits_for_gpu(event)
+        ]
+
+    @functools.cached_property
+    def _transfer_of(self) -> dict[int, int]:
+        """The number of each copy and memset in a stream, by event."""
+        before, found = 0, {}
+        for number, event in enumerate(self._trace.sequence):
+            if isinstance(event, Copy | Memset):
+                found[number] = before
+            before += len(event.graph.transfers if isinstance(event, GraphLaunch) else ())
+            before += number in found
+        return found
+
+    @functools.cached_property
+    def _event_of(self) -> list[int]:
+        """The event of each launch."""
+        return [number for number, event in enumerate(self._trace.sequence) for _ in event.launches]
+
+    @functools.cached_property
+    def _calls(self) -> list[str]:
+        return call_names(self._trace.sequence)
 
     def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
         """The cause, told apart from another one of the same name."""
@@ -196,3 +298,8 @@ class Waits:
         left = len(launches) - len(some)
         more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
+
+
+def _thread(event: Event) -> int:
+    """Returns the host thread that makes the call."""
+    return getattr(event, "host", 0)

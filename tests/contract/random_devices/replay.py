@@ -21,7 +21,8 @@ BY_PRIORITY = {"leftover": True, "fifo": False, "pass_by": True, "one_line": Tru
 
 
 def rank(launch: Launch, spec: DeviceSpec) -> int:
-    return launch.priority if BY_PRIORITY[spec.launch_order] else 0
+    clamped = max(min(launch.priority, 0), 1 - spec.priority_levels)
+    return clamped if BY_PRIORITY[spec.launch_order] else 0
 
 
 # -- held -----------------------------------------------------------------------------------------

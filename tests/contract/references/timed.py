@@ -59,7 +59,7 @@ class Work:
 
 
 FRONT_ENDS = 2  # each looks at every second hardware queue
-MOST_URGENT = -1  # of the two priorities that a GPU tells apart if its file says nothing else
+MOST_URGENT = -2  # the most urgent of three priorities
 
 
 @dataclass(frozen=True)

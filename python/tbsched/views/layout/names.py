@@ -81,6 +81,7 @@ def call_names(sequence: Program) -> list[str]:
                 names.append(f"launch {label(event)}{', first use' if event.first_use else ''}")
             case GraphLaunch():
                 names.append("launch graph")
+                transfers += len(event.graph.transfers)
             case Copy() | Memset():
                 names.append(transfer_name(transfers, event))
                 transfers += 1
