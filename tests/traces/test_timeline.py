@@ -185,8 +185,8 @@ LEGACY_COPY = tb.Copy(1 << 20, "h2d", stream=tb.LEGACY_STREAM, blocking=True, ho
             [
                 tb.Graph([dataclasses.replace(KERNEL, stream=None), tb.Copy(64, "h2d")]).launch(0),
                 tb.Copy(64, "d2h", stream=0, pinned=False),
-            ]
-            + [LATER],
+                LATER,
+            ],
             None,
             "thread was in copy 1 (event 1).",
         ),
@@ -198,8 +198,11 @@ LEGACY_COPY = tb.Copy(1 << 20, "h2d", stream=tb.LEGACY_STREAM, blocking=True, ho
             "Its call, until 2.636 ms, waited for launch 0 to set up more local memory.",
         ),
         (
-            [KERNEL, dataclasses.replace(LATER, local_memory=4096, name="big")]
-            + [dataclasses.replace(LATER, stream=2)],
+            [
+                KERNEL,
+                dataclasses.replace(LATER, local_memory=4096, name="big"),
+                dataclasses.replace(LATER, stream=2),
+            ],
             0.0,
             "thread was in launch big (event 1), which, until 2.636 ms, waited for launch 0",
         ),

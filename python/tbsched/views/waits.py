@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 
+from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
-from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
