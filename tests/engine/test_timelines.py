@@ -270,6 +270,21 @@ def hosted_programs(
     program=(Sequence([*4 * [Launch(1, 32, 16, stream=0, duration=US)], OTHER]), [0] * 5),
     device=ToyGpu(Toy(8, queues=2, grids=8, by_priority=True, places=1), "leftover"),
 )
+@example(  # the last call waits for the queue that it found full, though the other one is empty then
+    program=(
+        Sequence(
+            [
+                Launch(1, 32, 16, stream=0, duration=US),
+                Synchronize(),
+                Launch(1, 32, 16, duration=US),
+                Launch(1, 32, 16, priority=-1, duration=US),
+                Launch(1, 32, 16, stream=0, duration=US),
+            ]
+        ),
+        [0] * 5,
+    ),
+    device=ToyGpu(Toy(1, queues=2, grids=1, by_priority=True, places=1), "leftover"),
+)
 def test_hosts_call_and_wait_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:

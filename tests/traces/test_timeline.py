@@ -173,6 +173,8 @@ def test_nothing_ran_in_an_empty_timeline() -> None:
 
 KERNEL = tb.Launch(1, 32, 16, stream=0, duration=1e-3)
 LATER = dataclasses.replace(KERNEL, stream=1)
+BIG = dataclasses.replace(LATER, local_memory=4096, name="big")
+GRAPH = tb.Graph([dataclasses.replace(KERNEL, stream=None), tb.Copy(64, "h2d")])
 LEGACY_COPY = tb.Copy(1 << 20, "h2d", stream=tb.LEGACY_STREAM, blocking=True, host=1)
 
 

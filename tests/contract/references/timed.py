@@ -281,13 +281,21 @@ def simulate(
         work.issue = state.now
         state.called.append(work)
 
+    # What must leave its queue before a call that found that queue full looks at queues again.
+    leaves_first: dict[int, Work] = {}
+
     def has_place(number: int) -> bool:
         work = works[number]
         assert work is not None
+        if number in leaves_first and leaves_first[number].taken < 0:
+            return False
         if isinstance(work.item, Launch):
             queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
             waiting = [w for w in state.issued if w.queue == queue and w.taken < 0]
-            return len(waiting) < toy.places
+            if len(waiting) < toy.places:
+                return True
+            leaves_first[number] = waiting[-toy.places]
+            return False
         return True
 
     def call() -> bool:
