@@ -270,7 +270,7 @@ def hosted_programs(
     program=(Sequence([*4 * [Launch(1, 32, 16, stream=0, duration=US)], OTHER]), [0] * 5),
     device=ToyGpu(Toy(8, queues=2, grids=8, by_priority=True, places=1), "leftover"),
 )
-@example(  # the last call waits for the queue that it found full, though the other one is empty then
+@example(  # the last call waits for the queue that it found full
     program=(
         Sequence(
             [
