@@ -24,6 +24,8 @@ def test_kernel_that_is_loaded_while_its_partner_spins() -> None:
     assert found.witness is not None
     assert found.witness.timed
     assert found.order == (0, 1)
+    assert found.behind == 0  # not itself, though its own kernel is what is loaded
+    assert "never start (first_use), behind a" in str(found)
     assert not kinds(found)["loading"].launches[1].first_use
     assert "CUDA_MODULE_LOADING=EAGER" in kinds(found)["loading"].text
     # It is loaded before the other spins.

@@ -65,6 +65,16 @@ def test_what_the_puzzles_need() -> None:
     assert "carveout" not in gemm  # there are no registers for it, either
 
 
+def test_who_is_in_no_group_keeps_most_sms() -> None:
+    gemm = tb.Launch(132, 256, 128, 100 * KB, name="gemm")
+    reduce_ = tb.Launch(60, 512, 64, 150 * KB, name="reduce")
+    partition = kinds(tb.coresident([gemm, reduce_], "h200", groups=[[1]]))["partition"]
+    own, rest = (one.partition for one in partition.launches)
+    assert own is not None
+    assert rest is not None
+    assert (len(own), len(rest)) == (72, 60)
+
+
 @pytest.mark.parametrize(("kind", "launches"), [("grid", 0), ("carveout", 1), ("registers", 0)])
 def test_a_little_less_is_not_enough(kind: str, launches: int) -> None:
     fix = kinds(tb.coresident([WORKERS, SCHEDULERS], "h200"))[kind]

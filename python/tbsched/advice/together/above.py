@@ -133,6 +133,8 @@ def _played(
         if number in members and late_blocks(trace, place):
             cause, behind = _why(trace, place)
             other = order[behind] if behind >= 0 else None
+            if other == number:  # its kernel is loaded, which waits for all that came before
+                other = order[0] if place == 1 else None
             return Hang(sequence, order, number, cause, other)
     return None
 
