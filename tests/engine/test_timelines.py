@@ -285,6 +285,22 @@ def hosted_programs(
     ),
     device=ToyGpu(Toy(1, queues=2, grids=1, by_priority=True, places=1), "leftover"),
 )
+@example(  # of two calls that found one queue full, the first in the sequence gets its place
+    program=(
+        Sequence(
+            [
+                Synchronize(host=2),
+                Launch(1, 32, 16, stream=0, duration=4 * US),
+                Launch(1, 32, 16, stream=1, duration=US),
+                Launch(1, 32, 16, stream=2, duration=US),
+                Launch(1, 32, 16, duration=US),
+                Launch(1, 32, 16, duration=US, host=2),
+            ]
+        ),
+        [0, 0, 0, 0, 500, 1000],
+    ),
+    device=ToyGpu(Toy(1, queues=2, grids=1, by_priority=True, places=1), "leftover"),
+)
 def test_hosts_call_and_wait_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:

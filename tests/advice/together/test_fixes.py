@@ -65,6 +65,17 @@ def test_what_the_puzzles_need() -> None:
     assert "carveout" not in gemm  # there are no registers for it, either
 
 
+def test_more_launches_than_the_gpu_takes_have_no_fix() -> None:
+    found = tb.coresident([tb.Launch(1, 256, 32)] * 130, "a100")
+    assert (found.safe, found.cause, found.fixes) == (False, "grids", ())
+
+
+def test_order_of_alike_launches_is_tried_once_for_all() -> None:
+    alike = [tb.Launch(40, 1024, 32)] * 4
+    found = tb.coresident([tb.Launch(132, 256, 32), *alike], "h200", groups=[[0]])
+    assert kinds(found)["order"].after == ((0, 1), (0, 2), (0, 3), (0, 4))
+
+
 def test_who_is_in_no_group_keeps_most_sms() -> None:
     gemm = tb.Launch(132, 256, 128, 100 * KB, name="gemm")
     reduce_ = tb.Launch(60, 512, 64, 150 * KB, name="reduce")

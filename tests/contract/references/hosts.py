@@ -106,9 +106,10 @@ class Hosts:
         return False
 
     def retry(self, now: int, has_place: Callable[[int], bool]) -> bool:
-        """Whether a call that waited for a place finds one now."""
-        for thread in self.threads:
-            if thread.wants_place and has_place(thread.calls[0][0]):
+        """Whether a call that waited for a place finds one now, the first in the sequence."""
+        waiting = [thread for thread in self.threads if thread.wants_place]
+        for thread in sorted(waiting, key=lambda t: t.calls[0][0]):
+            if has_place(thread.calls[0][0]):
                 thread.wants_place, thread.due = False, now
                 return True
         return False
