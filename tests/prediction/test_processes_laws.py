@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tbsched as tb
+from helpers import examples
+from tbsched.hardware.catalogue import ablations
 from tbsched.program.events.graph import Node
 from tbsched.program.events.transfers import CopyKind
 from tbsched.program.sequence import Event
@@ -17,6 +21,9 @@ from tbsched.program.sequence import Event
 MB = 1 << 20
 KINDS: tuple[CopyKind, ...] = ("h2d", "d2h", "d2d")
 SEEDS = range(150)
+NAMES = [
+    f"{name}{less}" for name in tb.devices() for less in ("", *(f"-{row}" for row in ablations()))
+]
 
 
 def node(random: Random) -> Any:
@@ -41,6 +48,8 @@ def event(random: Random) -> Event:
             return graph.launch(at["stream"], host=at["host"])
         case 1 | 2:
             size = random.choice([1, 64, MB, 64 * MB])
+            if random.random() < 0.3:
+                return tb.Memset(size, random.choice([None, 0.0]), **at)
             return tb.Copy(size, random.choice(KINDS), random.choice([None, 0.0]), **at)
         case 3:
             return tb.RecordEvent(0, **at)
@@ -68,22 +77,26 @@ def test_nothing_ends_before_it_begins_or_runs_without_the_gpu(device: str) -> N
         found = tb.predict_processes(
             programs(random, random.choice([2, 2, 3])), device, host=random.choice([0.0, 1e-5])
         )
-        turns = found.turns
-        assert (turns["begin_ns"] <= turns["end_ns"]).all()
-        assert (turns["end_ns"][:-1] <= turns["begin_ns"][1:]).all()
-        for process, trace in enumerate(found.traces):
-            rows, waits, own = trace.timeline, trace.waits, turns[turns["process"] == process]
-            assert (rows["start_ns"] <= rows["end_ns"]).all()
-            turn = np.searchsorted(own["begin_ns"], rows["start_ns"], side="right") - 1
-            assert (turn >= 0).all()
-            assert (rows["start_ns"] <= own["end_ns"][turn]).all()
-            assert waits is not None
-            assert (waits["begin_ns"] <= waits["end_ns"]).all()
-            for launch, end_ns in zip(waits["launch"], waits["end_ns"], strict=True):
-                assert end_ns <= rows["start_ns"][rows["launch"] == launch].max()
-            if trace.transfer_ns is not None:
-                begin, end = np.asarray(trace.transfer_ns).T
-                assert (begin <= end).all()
+        check_times(found)
+
+
+def check_times(found: tb.Processes) -> None:
+    turns = found.turns
+    assert (turns["begin_ns"] <= turns["end_ns"]).all()
+    assert (turns["end_ns"][:-1] <= turns["begin_ns"][1:]).all()
+    for process, trace in enumerate(found.traces):
+        rows, waits, own = trace.timeline, trace.waits, turns[turns["process"] == process]
+        assert (rows["start_ns"] <= rows["end_ns"]).all()
+        turn = np.searchsorted(own["begin_ns"], rows["start_ns"], side="right") - 1
+        assert (turn >= 0).all()
+        assert (rows["start_ns"] <= own["end_ns"][turn]).all()
+        assert waits is not None
+        assert (waits["begin_ns"] <= waits["end_ns"]).all()
+        for launch, end_ns in zip(waits["launch"], waits["end_ns"], strict=True):
+            assert end_ns <= rows["start_ns"][rows["launch"] == launch].max()
+        if trace.transfer_ns is not None:
+            begin, end = np.asarray(trace.transfer_ns).T
+            assert (begin <= end).all()
 
 
 def test_a_process_alone_is_predicted_as_without_others() -> None:
@@ -110,3 +123,52 @@ def test_a_copy_of_no_time_neither_ends_too_soon_nor_stops_its_engine() -> None:
     found = tb.predict_processes([many, long], "h200").traces[0].transfer_ns
     assert found is not None
     assert (np.asarray(found)[:, 1] < 60_000_000).all()
+
+
+@settings(deadline=None, max_examples=examples(400), derandomize=True)
+@given(name=st.sampled_from(NAMES), seed=st.integers(0, 2**32), count=st.integers(1, 3))
+def test_laws_hold_on_every_name_that_is_shipped(name: str, seed: int, count: int) -> None:
+    random = Random(seed)
+    given = programs(random, count)
+    host = random.choice([0.0, 1e-5])
+    spec = tb.device(name)
+    traces = [tb.predict(program, name, host=host) for program in given]
+    for trace in traces:
+        check_capacity(trace, spec)
+        check_order(trace)
+        assert (np.diff(trace.transfer_ns) >= 0).all()  # type: ignore[arg-type]
+    if not spec.time_slice_ns:  # several processes need one
+        return
+    found = tb.predict_processes(given, name, host=host)
+    check_times(found)
+    if count == 1:
+        assert np.array_equal(found.traces[0].timeline, traces[0].timeline)
+        assert np.array_equal(found.traces[0].transfer_ns, traces[0].transfer_ns)  # type: ignore[arg-type]
+
+
+def check_capacity(trace: tb.Trace, spec: tb.DeviceSpec) -> None:
+    """No SM ever holds more blocks or warps than it has room for."""
+    rows = trace.timeline
+    rows = rows[rows["start_ns"] < rows["end_ns"]]
+    warps = np.array([-(-launch.threads // 32) for launch in trace.sequence.launches])
+    own = warps[rows["launch"]]
+    at = np.concatenate([rows["start_ns"], rows["end_ns"]])
+    sms, leaves = np.tile(rows["sm"], 2), np.repeat([0, 1], len(rows))
+    order = np.lexsort([1 - leaves, at, sms])  # who leaves makes room in the same instant
+    for most, each in ((spec.blocks_per_sm, np.ones_like(own)), (spec.warps_per_sm, own)):
+        held = np.concatenate([each, -each])[order].cumsum()
+        assert held.max(initial=0) <= most
+
+
+def check_order(trace: tb.Trace) -> None:
+    """Launches of a thread in a stream follow each other, unless they are programmatic."""
+    ends: dict[tuple[object, int], int] = {}
+    number = 0
+    for event in trace.sequence:
+        first, number = number, number + len(event.launches)
+        if not isinstance(event, tb.Launch):
+            continue
+        rows = trace.timeline[trace.timeline["launch"] == first]
+        if not event.programmatic:
+            assert rows["start_ns"].min() >= ends.get((event.stream, event.host), 0)
+        ends[event.stream, event.host] = int(rows["end_ns"].max())

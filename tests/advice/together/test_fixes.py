@@ -71,9 +71,9 @@ def test_more_launches_than_the_gpu_takes_have_no_fix() -> None:
 
 
 def test_order_of_alike_launches_is_tried_once_for_all() -> None:
-    alike = [tb.Launch(40, 1024, 32)] * 4
+    alike = [tb.Launch(132, 1024, 32)] * 2
     found = tb.coresident([tb.Launch(132, 256, 32), *alike], "h200", groups=[[0]])
-    assert kinds(found)["order"].after == ((0, 1), (0, 2), (0, 3), (0, 4))
+    assert kinds(found)["order"].after in (((0, 1),), ((0, 2),))
 
 
 def test_who_is_in_no_group_keeps_most_sms() -> None:

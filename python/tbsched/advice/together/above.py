@@ -61,11 +61,13 @@ def hang_above(
     members: tuple[int, ...],
     after: Pairs,
     deadline: float = math.inf,
+    *,
+    shrinks: bool = True,
 ) -> Above:
     """Searches for an order of calls in which a launch of a group never reaches the scheduler.
 
     All orders of up to six launches are tried; for more, the given order and those in which one
-    launch comes first or last.
+    launch comes first or last. Unless it shrinks, the hang may have launches that it does not need.
     """
     if not _can_hang(spec, launches):
         return Above(None, True, 0)
@@ -77,8 +79,9 @@ def hang_above(
         plays += 1
         hang = _played(spec, policy, staying, order, members)
         if hang is not None:
-            shorter = _without_others(spec, policy, staying, hang, members, after)
-            return Above(shorter, True, plays)
+            if shrinks:
+                hang = _without_others(spec, policy, staying, hang, members, after)
+            return Above(hang, True, plays)
     return Above(None, len(launches) <= MOST_IN_ALL_ORDERS, plays)
 
 
@@ -101,9 +104,9 @@ def _orders(launches: int, after: Pairs) -> Iterator[tuple[int, ...]]:
     if launches <= MOST_IN_ALL_ORDERS:
         orders: Iterator[tuple[int, ...]] = itertools.permutations(given)
     else:
-        moved = [[k, *(x for x in given if x != k)] for k in given]
-        moved += [[*(x for x in given if x != k), k] for k in given]
-        orders = map(tuple, [given, *moved])
+        first = ((k, *given[:k], *given[k + 1 :]) for k in given)
+        last = ((*given[:k], *given[k + 1 :], k) for k in given)
+        orders = itertools.chain([given], first, last)
     return (order for order in orders if keeps(order, after))
 
 

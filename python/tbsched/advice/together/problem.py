@@ -10,7 +10,7 @@ import math
 import time
 from dataclasses import dataclass, replace
 
-from tbsched.advice.together.above import hang_above, issue_times
+from tbsched.advice.together.above import Above, hang_above, issue_times
 from tbsched.advice.together.given import Groups, Pairs, held
 from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
@@ -107,6 +107,10 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     Raises:
         ValueError: a launch that the device refuses.
     """
+    # A hang above the scheduler is found fast, and there is no proof then.
+    first = _above(problem, shrinks=False) if only_to_prove else None
+    if first is not None and first.hang is not None:
+        return Decision(None, NO_PROOF, (), None, first.plays)
     launches, pairs = held(problem.launches)
     question = Question(
         launches, problem.groups, (*problem.after, *pairs), problem.plays, only_to_prove,
@@ -121,10 +125,7 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
             sequence, times, order, found.state, found.stranded, found.cause, behind
         )
         return Decision(False, NO_PROOF, (), stranding, found.plays)
-    above = hang_above(
-        problem.spec, problem.policy, problem.launches, problem.members, problem.after,
-        problem.deadline,
-    )  # fmt: skip
+    above = _above(problem) if first is None else first
     if above.hang is not None:
         hang, state = above.hang, problem.spec.initial_states(problem.policy)[0]
         stranding = Stranding(
@@ -181,3 +182,10 @@ def _is_witness_for(problem: Problem, known: Stranding) -> bool:
     last = trace[place[known.stranded]]
     smid = last.smid if last.final_smid is None else last.final_smid
     return bool((smid < 0).any())
+
+
+def _above(problem: Problem, *, shrinks: bool = True) -> Above:
+    return hang_above(
+        problem.spec, problem.policy, problem.launches, problem.members, problem.after,
+        problem.deadline, shrinks=shrinks,
+    )  # fmt: skip

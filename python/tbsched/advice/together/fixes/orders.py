@@ -25,8 +25,13 @@ def order(unproved: Unproved) -> Iterator[Fix]:
     The first launch of a pair is of a group, as others may never arrive.
     """
     problem = unproved.problem
+    kinds = [_kind(problem, number) for number in range(len(problem.launches))]
+    tried = set()
     for pair in itertools.product(problem.members, range(len(problem.launches))):
-        yield from _fix(problem, [pair])
+        alike = (kinds[pair[0]], kinds[pair[1]])
+        if pair[0] != pair[1] and alike not in tried:
+            tried.add(alike)
+            yield from _fix(problem, [pair])
     found: list[tuple[int, int]] = []
     stranding: Stranding | None = unproved.stranding
     while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *found))):
@@ -40,6 +45,16 @@ def order(unproved: Unproved) -> Iterator[Fix]:
         pairs = _in_order(problem, size)
         if _holds(unproved, pairs):
             yield from _fix(problem, _needed(unproved, pairs))
+
+
+def _kind(problem: Problem, number: int) -> tuple[object, ...]:
+    """Returns what two launches share of which either may be in the place of the other."""
+    groups = tuple(at for at, group in enumerate(problem.groups) if number in group)
+    launch = problem.launches[number]
+    is_own = launch.stream is not None or any(number in pair for pair in problem.after)
+    # Of a first use the name matters: it says which kernel is loaded.
+    unnamed = launch if launch.first_use else replace(launch, name=None)
+    return unnamed, groups, number if is_own else None
 
 
 def _missing_pairs(stranding: Stranding, after: Pairs) -> list[tuple[int, int]]:

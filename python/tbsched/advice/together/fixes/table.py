@@ -32,6 +32,8 @@ _SHARE = 30
 def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
     """Returns the smallest change of each kind that the search proves safe."""
     problem = unproved.problem
+    if any(len(group) > problem.spec.resident_grids for group in problem.groups):
+        return ()  # no change but fewer launches lets the GPU take all of them
     if len(problem.launches) > MOST_IN_ALL_ORDERS or unproved.stranding is None:
         fewer = replace(problem, plays=problem.plays // _SHARE)
         unproved = replace(unproved, problem=fewer)
