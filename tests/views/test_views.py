@@ -61,6 +61,12 @@ def test_value_prints_its_view(value: Callable[[], object], begin: str) -> None:
     assert str(shown).startswith(begin)
 
 
+def test_clusters_that_need_an_attribute_are_shown_as_such() -> None:
+    for cluster, words in ((8, "cluster 8"), (16, "cluster 16 (non-portable)")):
+        trace = tb.predict(tb.Sequence([tb.Launch(16, 64, 16, cluster=cluster)]), "h200")
+        assert f", {words}  " in str(trace)
+
+
 def test_text_is_written_and_not_displayed_in_a_notebook(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,9 +70,12 @@ void check_cluster(const Launch& launch, const int32_t index, const Model& model
   const Device& device = model.device();
   const int32_t largest = largest_cluster(launch, device);
   if (launch.cluster <= largest) return;
+  // A cluster takes SMs of one GPC, or of one TPC that is in none.
+  const std::string because =
+      device.spec.gpcs.empty() ? ", as topology.gpcs does not say which TPCs are in which GPC" : "";
   const std::string where = launch.partition ? "this partition of " : "an idle ";
   refuse(index, "cluster: " + where + device.spec.name + " takes up to " + std::to_string(largest) +
-                    " blocks" + got);
+                    " blocks" + because + got);
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ LIMITER_WORDS = {
     "partition": "the SM is not in its partition",
 }
 WORTH = 0.01  # share of a program's time that a change saves at least, if it is worth its work
+_PORTABLE_CLUSTER = 8  # blocks that every GPU with clusters takes without an attribute
 _IN_TURN = {
     "warps": "no warp slot is free in the processing block whose turn it is",
     "registers": "too few registers in the processing block whose turn it is",
@@ -89,6 +90,7 @@ def launch_words(launch: Launch) -> str:
         words += f", carveout {launch.carveout}"
     if launch.cluster != 1:
         words += f", cluster {launch.cluster}"
+        words += " (non-portable)" if launch.cluster > _PORTABLE_CLUSTER else ""
     if launch.partition is not None:
         words += f", in {counted(len(launch.partition), 'SM')}"
     if launch.cooperative:

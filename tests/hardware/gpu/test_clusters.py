@@ -166,6 +166,13 @@ def test_a_cluster_larger_than_any_gpc_is_refused() -> None:
         run(small, clusters(1, 7))
 
 
+def test_where_gpcs_are_unknown_the_refusal_of_a_cluster_says_so() -> None:
+    unknown = gpu(8, "h200", gpcs=(), policy="hopper")
+    assert fits(unknown, clusters(1, 2))
+    with pytest.raises(ValueError, match=r"takes up to 2 blocks, as topology\.gpcs does not say"):
+        run(unknown, clusters(1, 4))
+
+
 def test_where_clusters_keep_to_gpcs_one_that_has_only_other_sms_is_refused() -> None:
     other = Partition((124, 125))
     in_gpcs = gpu(132, "h200", gpcs=H200.gpcs, clusters_use_singletons=False)

@@ -57,7 +57,9 @@ class Launch:
         local_memory: bytes per thread.
         carveout: preferred shared memory, in percent of the largest configuration, 0 to 100; None
             leaves the choice to the driver.
-        cluster: blocks per thread block cluster, 1 to 16; it divides ``blocks``.
+        cluster: blocks per thread block cluster, 1 to 16; it divides ``blocks``. Above 8 it is
+            not portable: CUDA wants ``cudaFuncAttributeNonPortableClusterSizeAllowed`` of the
+            kernel.
         stream: a number from 0. Launches with the same number run one after the other, in order.
             None is a stream of its own. CUDA's default stream is :data:`LEGACY_STREAM`, not 0; it
             is for launches with durations.
