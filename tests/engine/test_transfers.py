@@ -346,3 +346,22 @@ def test_a_copy_that_ends_as_it_begins_lets_the_next_memset_begin(name: str) -> 
     end = int(found.transfer_ns[:, 1].max())
     assert found[0].start_ns is not None
     assert int(found[0].start_ns[0]) >= end
+
+
+def test_times_of_issue_for_every_event_hold_for_copies() -> None:
+    copy = tb.Copy(1 << 26, "h2d", stream=0)
+    kernel = tb.Launch(132, 256, 32, stream=0, duration=1e-4)
+    program = tb.Sequence([copy, kernel, copy, kernel])
+
+    def begins(times: list[float]) -> list[int]:
+        found = tb.predict(program, "h200", issue_times=times).transfer_ns
+        assert found is not None
+        return [int(begin) // 1_000_000 for begin, _ in found]
+
+    assert begins([0.0, 10e-3]) == [0, 1]  # right after the launch before it
+    assert begins([0.0, 0.0, 10e-3, 10e-3]) == [0, 10]
+    assert begins([2e-3, 3e-3, 9e-3, 10e-3]) == [2, 9]
+    with pytest.raises(ValueError, match="2 ascending times, or 4, one per event, are needed"):
+        begins([0.0] * 3)
+    with pytest.raises(ValueError, match="ascending"):
+        begins([0.0, 2e-3, 1e-3, 3e-3])

@@ -124,7 +124,7 @@ def calls_of(
     if host is not None:
         return Calls(gap_ns=_gaps(seq, host))
     if issue_times is not None:
-        return Calls(issue_ns=_times(seq, issue_times))
+        return _at_times(seq, issue_times)
     return Calls(interval_ns=round(launch_interval * 1e9))
 
 
@@ -138,25 +138,37 @@ def _gaps(seq: Sequence, host: float | Iterable[float]) -> list[int]:
     return [round(gap * 1e9) for gap in gaps]
 
 
-def _times(seq: Sequence, issue_times: Iterable[float]) -> list[int]:
-    times = _seconds("issue_times", issue_times, "a time per launch")
-    if len(times) != len(seq.launches) or not _ascend(seq, times):
+def _at_times(seq: Sequence, issue_times: Iterable[float]) -> Calls:
+    times = _seconds("issue_times", issue_times, "a time per launch, or one per event,")
+    launches = [len(event.launches) for event in seq]
+    if len(times) == sum(launches):
+        hosts = [
+            host_of(event) for event, own in zip(seq, launches, strict=True) for _ in range(own)
+        ]
+        issue_ns, called_ns = times, None
+    elif len(times) == len(launches):
+        hosts = [host_of(event) for event in seq]
+        issue_ns = [time for time, own in zip(times, launches, strict=True) for _ in range(own)]
+        called_ns = [round(time * 1e9) for time in times]
+    if len(times) not in (sum(launches), len(launches)) or not _ascend(hosts, times):
+        events = "" if len(launches) == sum(launches) else f", or {len(launches)}, one per event,"
         raise ValueError(
-            f"issue_times: {len(seq.launches)} ascending times are needed, got {shown(times)}"
+            f"issue_times: {sum(launches)} ascending times{events} are needed, got {shown(times)}"
         )
-    return [round(time * 1e9) for time in times]
+    return Calls(issue_ns=[round(time * 1e9) for time in issue_ns], called_ns=called_ns)
 
 
-def _ascend(seq: Sequence, times: list[float]) -> bool:
+def _ascend(hosts: list[int], times: list[float]) -> bool:
     """Returns whether the times ascend within each host thread."""
-    if all(a <= b for a, b in itertools.pairwise(times)):
-        return True
     of_host: dict[int, list[float]] = {}
-    left = iter(times)
-    for event in seq:
-        for _ in event.launches:
-            of_host.setdefault(getattr(event, "host", 0), []).append(next(left))
+    for host, time in zip(hosts, times, strict=True):
+        of_host.setdefault(host, []).append(time)
     return all(a <= b for own in of_host.values() for a, b in itertools.pairwise(own))
+
+
+def host_of(event: Event) -> int:
+    """Returns the host thread that makes the call."""
+    return getattr(event, "host", 0)
 
 
 def _seconds(name: str, given: Iterable[float], needed: str) -> list[float]:

@@ -107,7 +107,10 @@ def predict(
             next. Calls take no time, but for a :class:`Synchronize` that waits.
         issue_times: in a timed sequence, when the host issues each launch: ascending seconds, such
             as ``Trace.issue_times`` of a recording. With several host threads they ascend in each.
-            The host has then waited already: a :class:`Synchronize` changes nothing.
+            The host has then waited already: a :class:`Synchronize` changes nothing. What is
+            between two launches of a thread, such as a copy, is issued right after the first of
+            them, and what is before its first launch together with that. As many times as
+            there are events, if that is another number, are when the host makes each call.
         host: in a timed sequence, for each event the seconds since the last call of its host thread
             returned, of a thread's first call since the program began; one number is for all. Calls
             take their time, and wait where a real host waits. ``Trace.issue_times`` of the result
