@@ -11,7 +11,7 @@ from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
 from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
-from tbsched.views.cards import card, keys_html, tiles_html
+from tbsched.views.cards import card, keys_html, note_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.names import cut
 from tbsched.views.layout.topology import topology_of
@@ -41,7 +41,18 @@ def capacity_short(found: Capacity) -> str:
 
 def capacity_text(found: Capacity) -> Lines:
     """How many blocks fit, and what binds each class of SMs."""
-    return [capacity_short(found), limits_table(found.limits, found.device)]
+    note = board_words(found.launch, found.device)
+    return [capacity_short(found), limits_table(found.limits, found.device), *filter(None, [note])]
+
+
+def board_words(launch: Launch, device: DeviceInfo) -> str:
+    """That another board may hold other clusters; empty: there are none."""
+    if launch.cluster == 1:
+        return ""
+    return (
+        f"This is the map of GPCs of {device.details['model']}: boards of one kind differ in it, "
+        "and so in how many clusters they hold."
+    )
 
 
 def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
@@ -126,6 +137,7 @@ def capacity_html(found: Capacity) -> str:
         ),
         *limits_map(found.device, found.limits, (_OWN, named(found.launch)), others),
         limits_table(found.limits, found.device),
+        note_html(note) if (note := board_words(found.launch, found.device)) else Markup(),
     )
 
 

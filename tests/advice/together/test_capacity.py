@@ -17,6 +17,13 @@ from helpers import examples, gpu, launch
 H200 = tb.device("h200")
 
 
+def test_clusters_that_fit_are_said_to_depend_on_the_board() -> None:
+    for cluster, depends in ((1, False), (2, True), (16, True)):
+        found = tb.capacity(tb.Launch(160, 64, 16, cluster=cluster), "h200")
+        assert ("the map of GPCs of h200" in str(found)) is depends
+        assert ("the map of GPCs of h200" in found._repr_html_()) is depends
+
+
 def test_workers_beside_schedulers() -> None:
     found = tb.capacity(WORKERS, "h200", beside=[SCHEDULERS])
     assert (found.blocks, found.clusters, found.fits, found.idle_sms) == (116, 116, False, ())
