@@ -128,4 +128,3 @@ inline tbsched::DeviceSpec rtx3090() {
       .preemption_bandwidth = 0,
   };
 }
-
