@@ -160,7 +160,7 @@ def runs(path: Path, rest: bytes, pack: Callable[[bytes], bytes] = bytes) -> Pat
         (8, "6", "run.instructions: an integer"),
         (9, 1, "run.as_predicted"),
         (0, None, "opcode"),
-        (1, [], "not a valid Mode"),
+        (1, [], r"mode: \[\] is none of write-read"),
         (11, {**SAME, "start": 2**64}, "same.start"),
         (11, {"start": 1}, "columns: 0 bytes"),
         (11, {"begin": 1}, "begin"),

@@ -90,11 +90,13 @@ def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Valu
     found: dict[Field, _Value] = {}
     for section, rows in sections.items():
         if not isinstance(rows, dict) or section not in _SECTIONS:
-            raise ValueError(f"{file}: unknown key {section!r}{did_you_mean(section, _SECTIONS)}")
+            raise ValueError(
+                f"{file}: unknown key {shown(section)}{did_you_mean(section, _SECTIONS)}"
+            )
         for key, row in rows.items():
             path = f"{section}.{key}"
             if path not in _ROWS:
-                raise ValueError(f"{file}: unknown key {path!r}{did_you_mean(path, _ROWS)}")
+                raise ValueError(f"{file}: unknown key {shown(path)}{did_you_mean(path, _ROWS)}")
             where = f"{file}: {path}"
             value, origin = _row(where, row)
             found[_ROWS[path]] = (_ROWS[path].read(where, value), origin)
@@ -130,7 +132,7 @@ def _row(where: str, row: object) -> tuple[object, Provenance]:
         raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {shown(row)}")
     if row["provenance"] not in PROVENANCES:
         raise ValueError(
-            f"{where}: provenance {row['provenance']!r} is not one of {', '.join(PROVENANCES)}"
+            f"{where}: provenance {shown(row['provenance'])} is not one of {', '.join(PROVENANCES)}"
             f"{did_you_mean(row['provenance'], PROVENANCES)}"
         )
     return row["value"], Provenance(row["provenance"], string(f"{where}.source", row["source"]))

@@ -49,7 +49,7 @@ def read(place: Path, selection: Selection) -> Recording:
 def _content(log: Path) -> dict[str, Any]:
     try:
         found = json.loads(storage.content(log), parse_float=Decimal)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"not whole JSON: {error}; did the benchmark run to its end?") from None
     if not isinstance(found, dict) or not isinstance(found.get("times"), list):
         raise ValueError('a log with a list "times" is needed')

@@ -11,7 +11,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tbsched import _core, storage
 from tbsched.errors import did_you_mean, shown
@@ -153,27 +153,31 @@ def _read(file: Traversable) -> Config:
     try:
         held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
         data = tomllib.loads(held.decode("utf-8-sig"))
+        return _described(file.name.removesuffix(".toml"), data)
     except FileNotFoundError:
         raise ValueError(f"config: no file {storage.shown(str(file))}") from None
-    except (ValueError, RecursionError) as error:
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"config: {file}: {error}") from None
+
+
+def _described(name: str, data: dict[str, Any]) -> Config:
     sections = {row.section for row in PARAMETERS.values()}
-    known_fields(f"config: {file}", data, sections, sections)
+    known_fields("file", data, sections, sections)
     values: dict[str, int] = {}
     provenance: dict[str, Provenance] = {}
     for section in sections:
         names = [row.name for row in PARAMETERS.values() if row.section == section]
-        rows = known_fields(f"config: {file}: {section}", data[section], names, names)
-        for name, row in rows.items():
-            where = f"config: {file}: {section}.{name}"
+        rows = known_fields(section, data[section], names, names)
+        for key, row in rows.items():
+            where = f"{section}.{key}"
             fields = ("value", "provenance", "source")
             known_fields(where, row, fields, fields)
             if row["provenance"] not in _PROVENANCES:
                 raise ValueError(f"{where}: provenance is none of {', '.join(_PROVENANCES)}")
-            values[name] = _checked(name, row["value"])
-            provenance[name] = Provenance(row["provenance"], str(row["source"]))
-    ordered = {name: values[name] for name in PARAMETERS}
-    return _config(file.name.removesuffix(".toml"), ordered, provenance)
+            values[key] = _checked(key, row["value"])
+            provenance[key] = Provenance(row["provenance"], str(row["source"]))
+    ordered = {key: values[key] for key in PARAMETERS}
+    return _config(name, ordered, provenance)
 
 
 def _checked(name: str, value: object) -> int:

@@ -82,7 +82,7 @@ def load_ncu(
         units, *rows = csv.DictReader(io.StringIO("\n".join(lines)), restval="")
     except (ValueError, csv.Error):
         raise ValueError(f"{storage.shown(where)}: no report of ncu --page raw --csv") from None
-    columns = {str(name).split(" ")[0]: name for name in units}
+    columns = {str(name).split(" ")[0]: name for name in units if name is not None}
     for name in (*NCU_METRICS, "Kernel", "Grid", "Block"):
         if name not in columns:
             raise ValueError(

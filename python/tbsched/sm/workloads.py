@@ -10,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from dataclasses import dataclass, fields
+from tokenize import TokenError
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -131,7 +132,7 @@ _DICTIONARY_AT = 5  # of the size of the dictionary, in what ZIP has before data
 # What NumPy and its libraries raise of files that are no archives, or are broken.
 _BROKEN = (
     ArithmeticError, AttributeError, EOFError, KeyError, MemoryError, NotImplementedError,
-    RuntimeError, SyntaxError, TypeError, ValueError, lzma.LZMAError, struct.error,
+    RuntimeError, SyntaxError, TokenError, TypeError, ValueError, lzma.LZMAError, struct.error,
     zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 

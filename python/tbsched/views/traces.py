@@ -64,9 +64,14 @@ def trace_short(trace: Trace) -> str:
     return f"{size_of(trace.sequence.launches)} on {trace_head(trace)}"
 
 
+def _has_times(trace: Trace) -> bool:
+    """Returns whether there is something to show over time."""
+    return trace.sequence.timed and has_times(trace)
+
+
 def trace_text(trace: Trace) -> Lines:
     """What ``print`` shows of a trace."""
-    return _timed_text(trace) if trace.sequence.timed else _held_text(trace)
+    return _timed_text(trace) if _has_times(trace) else _held_text(trace)
 
 
 def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
@@ -193,7 +198,7 @@ def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tu
 
 def trace_html(trace: Trace) -> str:
     """What ``print`` says, with pictures."""
-    return _timed_html(trace) if trace.sequence.timed else _held_html(trace)
+    return _timed_html(trace) if _has_times(trace) else _held_html(trace)
 
 
 def _held_html(trace: Trace) -> str:
@@ -201,7 +206,7 @@ def _held_html(trace: Trace) -> str:
     placed = sum(placement.placed for placement in trace)
     blocks = sum(launch.blocks for launch in launches)
     colours = colours_of(launches)
-    at = _worth_seeing(trace)
+    pictures = [] if trace.sequence.timed else _standing(trace, colours)
     return card(
         trace_head(trace),
         tiles_html(
@@ -210,11 +215,16 @@ def _held_html(trace: Trace) -> str:
             (f"{placed:,}", "placed before the next event"),
         ),
         legend_html(launches),
-        standing_html(trace, standing(trace, at), colours, at=at),
-        _moments(trace, colours),
+        *pictures,
         _levels(trace, colours),
         table_html(held_table(trace), "Launches", marks=colours),
     )
+
+
+def _standing(trace: Trace, colours: list[str]) -> list[Markup]:
+    """Which blocks are where at an event that is worth seeing, and at others."""
+    at = _worth_seeing(trace)
+    return [standing_html(trace, standing(trace, at), colours, at=at), _moments(trace, colours)]
 
 
 def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = None) -> Markup:

@@ -8,7 +8,8 @@ import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from enum import StrEnum
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from tbsched.sm.characterization.loops import Loop, Mode
 from tbsched.sm.characterization.placing import Placed, Scope
 
 VERSION = 2
+_Word = TypeVar("_Word", bound=StrEnum)
 _BEGINS = b'{"tbsched_characterization"'
 # What the kernel writes for each warp. kind: 0 nothing, 1 it measured, 2 its block held a place.
 RECORD = np.dtype(
@@ -182,9 +184,17 @@ def _run(row: object) -> Run:
     integer("run", "warps", warps, 1, _MOST_WARPS)
     integer("run", "instructions", instructions, 0, _MOST)
     integer("run", "recorded", recorded, 0, _MOST_WARPS)
-    key = Key(opcode, Mode(mode), distance, spacing, updates, Scope(scope), warps, repeat)
+    mode, scope = _one_of("mode", Mode, mode), _one_of("scope", Scope, scope)
+    key = Key(opcode, mode, distance, spacing, updates, scope, warps, repeat)
     found = _unpacked(same, columns, recorded)
     return Run(key, instructions, flag("run", "as_predicted", as_predicted), found)
+
+
+def _one_of(field: str, kind: type[_Word], value: object) -> _Word:
+    found = next((each for each in kind if each == value), None)
+    if found is None:
+        raise ValueError(f"{field}: {shown(value)} is none of {', '.join(kind)}")
+    return found
 
 
 def _line(data: Mapping[str, Any] | list[Any]) -> bytes:
