@@ -178,6 +178,21 @@ def test_line_of_a_run_is_checked(tmp_path: Path, place: int, value: object, wor
         load_runs(runs(path, json.dumps(row).encode()))
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [
+        (b'{"tbsched_characterization":2}', "device is missing"),
+        (b'{"tbsched_characterization":2,"device":3}', "device: an object is needed"),
+        (b'{"tbsched_characterization":1,"device":{}}', "another version of tbsched"),
+        (b'{"tbsched_characterization":2,"device":{}}', "device has no 'name'"),
+    ],
+)
+def test_header_of_runs_is_checked(tmp_path: Path, header: bytes, words: str) -> None:
+    (tmp_path / "a.jsonl").write_bytes(header + b"\n")
+    with pytest.raises(ValueError, match=rf"a\.jsonl.*{words}"):
+        tb.sm.load_characterization(tmp_path / "a.jsonl")
+
+
 def test_runs_take_no_more_than_their_file_allows(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     for rest, words in [

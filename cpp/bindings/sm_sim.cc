@@ -70,7 +70,14 @@ class PythonScheduler final : public sm_sim::Scheduler {
     const py::object picked =
         scheduler_.attr("pick")(now.ready, now.waiting, now.resident, now.cycle);
     try {
-      return picked.cast<int32_t>();
+      const auto warp = picked.cast<int32_t>();
+      empty_slots_ = warp < 0 ? empty_slots_ + 1 : 0;
+      if (empty_slots_ > kMostEmptySlots) {
+        throw std::invalid_argument("scheduler.pick: no warp was picked " +
+                                    std::to_string(kMostEmptySlots) +
+                                    " times in a row, though some were ready");
+      }
+      return warp;
     } catch (const py::cast_error&) {
       throw py::type_error("scheduler.pick: the number of a warp is needed, got " +
                            py::repr(picked).cast<std::string>());
@@ -84,8 +91,12 @@ class PythonScheduler final : public sm_sim::Scheduler {
   }
 
  private:
+  // Far more than a scheduler may wait for a warp's memory: one that never picks ends.
+  static constexpr int64_t kMostEmptySlots = 1'000'000;
+
   py::object scheduler_;
   bool wants_blocks_;
+  int64_t empty_slots_ = 0;
 };
 
 py::tuple columns_of(const std::vector<Command>& commands) {

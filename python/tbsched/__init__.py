@@ -167,6 +167,25 @@ else:
     __all__ = sorted(_HOME)
 
 
+def _check_interpreter() -> None:
+    """Refuses a sub-interpreter, in which importing the core would wait for ever.
+
+    Raises:
+        ImportError: this is one.
+    """
+    for name in ("_interpreters", "_xxsubinterpreters"):  # since Python 3.13, and before
+        try:
+            known = import_module(name)
+        except ImportError:
+            continue
+        if known.get_current() != known.get_main():
+            raise ImportError(
+                "tbsched works in the main interpreter of a process only, not in a "
+                "sub-interpreter; under mod_wsgi set WSGIApplicationGroup %{GLOBAL}"
+            )
+        return
+
+
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module("importlib.metadata").version(__name__)
@@ -181,3 +200,6 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted([*_HOME, *_MODULES])
+
+
+_check_interpreter()

@@ -33,8 +33,8 @@ def as_path(path: object) -> Path:
 
 
 def shown(path: os.PathLike[str] | str) -> str:
-    """Returns the path for a message, cut if it is long."""
-    text = os.fspath(path)
+    """Returns the path for a message: on one line, and cut if it is long."""
+    text = "".join(c if c.isprintable() else "\ufffd" for c in os.fspath(path))
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
 
 

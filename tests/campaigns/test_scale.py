@@ -10,15 +10,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from campaigns.dying import RIGHT, Dying, Slow
 from tbsched.campaigns import Lost, Report, Workers, fuzz, merge_corpora, record
+from tbsched.campaigns.scale import coordinator
 from tbsched.campaigns.scale.workers import WorkerDied
 from tbsched.errors import CudaError
 from tbsched.traces.files import load_traces, save_traces
@@ -157,6 +159,27 @@ def test_seconds_end_a_campaign(two: Workers) -> None:
     assert report.ended == "seconds"
     assert report.examples > 0
     assert time.monotonic() - started < 60
+
+
+class Silent(Executor):
+    """Takes work, and never does any."""
+
+    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_running_or_notify_cancel()
+        return future
+
+
+def test_executor_that_never_answers_does_not_outlive_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(coordinator, "GRACE", 0.0)
+    report = campaign(Silent(), max_seconds=0.5, shrink_seconds=0.1, max_examples=10**6)
+    assert (report.ended, report.examples) == ("seconds", 0)
+    assert report.lost
+    assert {each.reason for each in report.lost} == {
+        "no answer within 0.1 s after the end of the time"
+    }
 
 
 # -- workers that die -----------------------------------------------------------------------------

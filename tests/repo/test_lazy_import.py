@@ -52,6 +52,31 @@ def test_importing_the_package_loads_nothing_else() -> None:
     assert printed("*(module for module in sys.modules if module.startswith('tbsched.'))") == ""
 
 
+def test_sub_interpreter_is_refused_and_does_not_hang() -> None:
+    code = """
+import sys
+try:
+    import _interpreters as known
+except ImportError:
+    import _xxsubinterpreters as known
+try:
+    found = known.run_string(known.create(), "import tbsched._core")
+except Exception as error:
+    found = error
+print(found)
+"""
+    path = os.pathsep.join(part for part in sys.path if part)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+    assert "works in the main interpreter of a process only" in done.stdout
+
+
 def printed(words: str) -> str:
     """What a process that has imported nothing but the package prints."""
     path = [part for part in sys.path if part]

@@ -166,6 +166,11 @@ class Idle(RoundRobin):
         return -1 if cycle % 8 else chosen
 
 
+class Never(RoundRobin):
+    def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
+        return -1
+
+
 class Failing(RoundRobin):
     def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
         raise ZeroDivisionError("mine")
@@ -174,6 +179,11 @@ class Failing(RoundRobin):
 def test_scheduler_cannot_issue_a_warp_that_is_not_ready() -> None:
     with pytest.raises(ValueError, match=r"picked warp 8 of core 0, which is not ready"):
         simulate(workload([[(1, LOAD, 0)]]), Wrong, GPU)
+
+
+def test_scheduler_that_never_picks_a_warp_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"scheduler\.pick: no warp was picked 1000000 times in a"):
+        simulate(workload([[(1, LOAD, 0)]]), Never, GPU)
 
 
 def test_scheduler_that_picks_no_number_is_told_so() -> None:

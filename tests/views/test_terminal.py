@@ -12,8 +12,9 @@ import pytest
 
 import tbsched as tb
 from helpers import gpu, launch
-from tbsched import views
+from tbsched import storage, views
 from tbsched.cli import console
+from tbsched.hardware.spec import Provenance
 from tbsched.views.layout.names import cut_apart
 from tbsched.views.tables import table_of, written
 from tbsched.views.terminal import visible, visible_lines
@@ -72,6 +73,16 @@ def test_command_line_prints_nothing_that_is_obeyed(
     console.note(f"tbsched: {HOSTILE}: no such file")
     assert out.getvalue().count("gemm") == 2
     assert not obeyed(out.getvalue() + err.getvalue())
+
+
+def test_no_text_of_a_file_begins_a_line_of_its_own() -> None:
+    """A device of a file, an error and a path that would forge a line of output."""
+    spec = dataclasses.replace(gpu(2), title=HOSTILE)
+    origins = {"device.title": Provenance("measured", HOSTILE)}
+    spec = dataclasses.replace(spec, provenance=origins)
+    for text in (str(spec), repr(spec), views.short(spec), storage.shown(Path(HOSTILE))):
+        assert not any(line.startswith("safe") for line in text.splitlines())
+        assert not obeyed(text)
 
 
 def test_tables_are_as_wide_as_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

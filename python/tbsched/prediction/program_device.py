@@ -57,9 +57,8 @@ def device_of(
     own = own_device(program)
     if device is None:
         if own is None:
-            gpu = (
-                "no GPU" if program.device is None else f"{program.device}, of which it says little"
-            )
+            name = " ".join((program.device or "").split())[:100]
+            gpu = "no GPU" if program.device is None else f"{name}, of which it says little"
             raise ValueError(
                 f"device: the profile names {gpu}; name a device, or describe one with `tbsched "
                 "describe`"

@@ -13,6 +13,7 @@ from tbsched.views.cards import card, folded_html, table_html, tiles_html
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import table_of
+from tbsched.views.terminal import visible
 from tbsched.views.words import size_words
 
 _HEADING = "SMs by TPC and GPC; the stronger the colour, the sooner among equally suitable SMs"
@@ -26,9 +27,9 @@ def device_short(spec: DeviceSpec) -> str:
 
 def device_text(spec: DeviceSpec) -> str:
     """Every value that its file states or inherits, and the source of it."""
-    lines = [f"{spec.name}: {spec.title}"]
+    lines = [visible(f"{spec.name}: {spec.title}")]
     for key, value, origin in values_of(spec):
-        lines.append(f"  {key} = {value}  [{origin.kind}: {origin.source}]")
+        lines.append(visible(f"  {key} = {value}  [{origin.kind}: {origin.source}]"))
     return "\n".join(lines)
 
 

@@ -159,10 +159,10 @@ def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
 
 def called(launches: tuple[Launch, ...], number: int) -> str:
     """Returns the name of a launch, with its number if others have the same name."""
-    name = launches[number].name
+    name = " ".join((launches[number].name or "").split())
     if not name:
         return f"launch {number}"
-    alone = sum(one.name == name for one in launches) == 1
+    alone = sum(one.name == launches[number].name for one in launches) == 1
     return name if alone else f"{name} (launch {number})"
 
 

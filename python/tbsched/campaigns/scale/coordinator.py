@@ -47,7 +47,8 @@ def run(asked: CampaignOptions, executor: Executor) -> Report:
     with contextlib.ExitStack() as opened:
         out = outputs(asked, opened)
         merged = _Merged(asked.max_counterexamples, out)
-        work = _Work(executor, units(asked, out.corpus.unresolved, until), until, merged)
+        parts = units(asked, out.corpus.unresolved, until)
+        work = _Work(executor, parts, until, GRACE + asked.shrink_seconds, merged)
         try:
             ended = work.run()
         except Exception as error:
@@ -90,11 +91,17 @@ class _Work:
     """The units that are with the executor, or back from it."""
 
     def __init__(
-        self, executor: Executor, parts: Iterator[Unit], until: float | None, merged: _Merged
+        self,
+        executor: Executor,
+        parts: Iterator[Unit],
+        until: float | None,
+        patience: float,
+        merged: _Merged,
     ) -> None:
         self._executor = executor
         self._parts = enumerate(parts)
         self._until = until
+        self._patience = patience  # seconds for the next answer when the time is over
         self._merged = merged
         self._late = False
         self._running: dict[Future[Done], tuple[int, Unit]] = {}
@@ -124,12 +131,31 @@ class _Work:
     def _run(self) -> str:
         self._fill()
         while self._running:
-            self._take(self._arrived.get())
+            try:
+                self._take(self._arrived.get(timeout=self._seconds_left()))
+            except queue.Empty:
+                self._give_up()
+                return "seconds"
             ended = self._merge()
             if ended is not None:
                 return ended
             self._fill()
         return "seconds" if self._late else "examples"
+
+    def _seconds_left(self) -> float | None:
+        """Returns how long to wait for an answer; None: for ever."""
+        if self._until is None:
+            return None
+        return max(0.0, self._until - time.time()) + self._patience
+
+    def _give_up(self) -> None:
+        """Merges what is back; units that were begun and did not come back are lost."""
+        for future, (number, unit) in [*self._running.items()]:
+            if not future.cancel():
+                asked = unit.asked
+                reason = f"no answer within {self._patience:g} s after the end of the time"
+                self._back[number] = Lost(asked.begin, asked.max_examples, reason)
+        self._merge_back()
 
     def _fill(self) -> None:
         while len(self._running) < self._window and not self._late:
@@ -200,6 +226,9 @@ class _Work:
                 number, _ = self._running.pop(future)
                 with contextlib.suppress(BaseException):
                     self._back[number] = future.result(timeout=0)
+        self._merge_back()
+
+    def _merge_back(self) -> None:
         for number in sorted(self._back):
             self._merged.add(self._back.pop(number))
 

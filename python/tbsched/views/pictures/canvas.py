@@ -22,6 +22,7 @@ from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array
 from tbsched.program.checks import integer
 from tbsched.traces.trace import Trace
+from tbsched.views.terminal import visible
 from tbsched.views.words import source_words
 
 EMPTY = (0.5, 0.5, 0.5, 0.13)  # what is free, on a light and on a dark background
@@ -81,7 +82,9 @@ def entitle(ax: Axes, title: str, *notes: str) -> None:
     assert figure is not None
     wide = figure.get_size_inches()[0] if isinstance(ax, Picture) else inches_of(ax)[0]
     lines = textwrap.wrap(text, max(40, int((wide - 1) * _LETTERS_PER_INCH)))
-    ax.set_title(title, loc="left", fontweight="bold", pad=8 + 13 * len(lines), parse_math=False)
+    ax.set_title(
+        visible(title), loc="left", fontweight="bold", pad=8 + 13 * len(lines), parse_math=False
+    )
     words = ax.annotate(
         "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points",
         fontsize="small", annotation_clip=False, parse_math=False,
