@@ -105,15 +105,15 @@ inline constexpr int32_t kMaxWarpsPerSm = ranges::warps_per_sm.high;
 struct Mechanisms {
   // 2.1, a warp waits for the processing block whose turn it is
   bool strict_round_robin = false;
-  // 2.2, one processing block more is skipped after a block whose number of warps is a multiple of
-  // the processing blocks
+  // 2.2, after a block whose number of warps is a multiple of the number of processing blocks, one
+  // processing block is skipped
   bool warp_skip = false;
   // 4, whether an allocation must be contiguous, may wrap around the end of a circular memory, or
   // may be in pieces, pooled
   Layout registers{};
   // 4, likewise
   Layout shared_memory{};
-  // 4, of the gaps in shared memory that are large enough the lowest is taken; else the highest
+  // 4, a block takes the lowest gap in shared memory that is large enough; else the highest
   bool lowest_gap_first = true;
   // 3, the first block on an idle TPC sets its configuration
   bool shared_memory_configuration = false;
@@ -123,20 +123,20 @@ struct Mechanisms {
   bool configuration_headroom = false;
   // an SM whose configuration is larger than what an explicit carveout asks for refuses the block
   bool explicit_carveout_is_upper_bound = false;
-  // an explicit carveout enters an SM with room for as many of its blocks as the size that it asks
-  // for, however small that SM's configuration is
+  // an SM accepts a launch with an explicit carveout if it has room for as many of its blocks as
+  // the carveout's size would hold, even if the SM's configuration is smaller
   bool carveout_counts_blocks = true;
   // a larger local memory waits for an idle GPU
   bool local_memory_configuration = false;
-  // for a cluster, an idle SM comes before one with as much room
+  // a cluster prefers an idle SM to a busy one with as much room
   bool clusters_seek_idle_sms = true;
-  // a relay starts those nodes of a graph that wait for several branches
+  // nodes of a graph that wait for several branches are started by a relay
   bool graph_branches = true;
-  // the driver issues those copies and memsets of a graph that are no kernels, and what follows
+  // the driver issues copies and memsets of a graph that are not kernels, and the nodes that follow
   // them
   bool graph_copies = true;
-  // where branches join in a graph, the last of its streams takes a hardware queue before the roots
-  // do
+  // in a graph whose branches join, the last of its internal streams takes a hardware queue before
+  // the roots do
   bool joins_turn_front_ends = true;
   // copies of one direction between the host and the GPU move their bytes one after the other, with
   // one latency if they follow each other
@@ -148,19 +148,19 @@ struct Mechanisms {
   bool clusters_take_whole_tpcs = true;
   // a cluster that fits a TPC of no GPC may go there
   bool clusters_use_singletons = true;
-  // a cluster of which an SM needs to hold one block goes to the SMs with the most room, and may
-  // have several blocks on an SM
+  // a cluster whose SMs need to hold only one block each goes to the SMs with the most room, and
+  // may have several blocks on an SM
   bool clusters_balance = true;
-  // clusters that fit no TPC of no GPC use those of their partition all the same: they hold them
-  // while they wait, and share their SMs where they are balanced
+  // in a partition, clusters also count TPCs of no GPC that they do not fit: they hold them up
+  // while they wait, and balanced clusters share their SMs
   bool clusters_use_whole_partition = true;
-  // single blocks on TPCs of no GPC move the turn of clusters among them
+  // single blocks on TPCs of no GPC advance the turn of clusters among them
   bool blocks_turn_singletons = true;
 };
 
 // check() says whether it makes sense.
 struct DeviceSpec {
-  // what it is found by: of a file, its name without .toml
+  // the device's name: of a file, its name without .toml
   std::string name;
   // the vendor's name
   std::string title;
@@ -178,7 +178,7 @@ struct DeviceSpec {
   int32_t processing_blocks = 0;
   // thread block slots of an SM
   int32_t blocks_per_sm = 0;
-  // how many of its slots blocks of clusters may have
+  // how many of the block slots of an SM clusters may use
   int32_t cluster_blocks_per_sm = 32;
   // warp slots of an SM
   int32_t warps_per_sm = 0;
@@ -205,7 +205,7 @@ struct DeviceSpec {
   std::vector<int32_t> shared_memory_configurations;
   // bytes per thread that an untouched GPU is set up for
   int32_t local_memory_initial = 1024;
-  // bytes per thread; it grows in steps of so many
+  // bytes per thread; local memory grows in steps of this size
   int32_t local_memory_unit = 16;
   Mechanisms mechanisms;
   // the row of the policy table that predicts this device
@@ -221,34 +221,34 @@ struct DeviceSpec {
   int32_t resident_grids = 128;
   // from the launch call until the launch has reached the GPU
   int64_t launch_latency_ns = 0;
-  // from the exit of a launch's last block until what waits for the launch may start
+  // from the exit of a launch's last block until work that waits for the launch may start
   int64_t completion_latency_ns = 0;
-  // from the end of a block until its room is there for another
+  // from the end of a block until another block can use its room
   int64_t exit_latency_ns = 0;
-  // on top of completion_latency_ns, for what waits for an event
+  // on top of completion_latency_ns, for work that waits for an event
   int64_t event_latency_ns = 0;
-  // so many parts of the GPU look at hardware queues, each at its own
+  // parts of the GPU that poll hardware queues, each an equal share of them
   int32_t front_ends = 2;
-  // how long a front end takes to turn to another hardware queue that waits
+  // how long a front end takes to poll the next waiting hardware queue
   int64_t queue_watch_ns = 0;
-  // how much later a launch may go on while a front end goes round, where kernels write to the
+  // how much later a launch starts while a front end polls several queues, if kernels write to the
   // memory of the host, as those of tb.observe do
   int64_t host_watch_ns = 0;
-  // how much later a launch may go on, at least, if that which it waits for has written to the
+  // how much later a launch starts, at least, if the launch that it waits for has written to the
   // memory of the host
   int64_t host_write_ns = 0;
   // from the last trigger of a launch's blocks until a programmatic launch that waits for it may
   // start
   int64_t trigger_latency_ns = 0;
-  // from when a launch leaves its hardware queue until its completion event happens
+  // from the moment a launch leaves its hardware queue until its completion event happens
   int64_t launch_completion_latency_ns = 0;
   // from the exit of the last block of a graph's node until a node that waits for it may start
   int64_t node_latency_ns = 0;
-  // between two places of a graph's node: it starts what follows it one after the other
+  // between two places of a graph's node, which starts its followers one after the other
   int64_t node_place_ns = 0;
-  // so many nodes of a graph can follow one without a relay
+  // how many nodes of a graph can follow a node without a relay
   int32_t node_places = 6;
-  // how long the block runs that starts nodes of a graph which wait for several branches
+  // how long a relay runs: the block that starts nodes of a graph which wait for several branches
   int64_t relay_ns = 0;
   // from the call that launches a graph until its first node has reached the GPU
   int64_t graph_latency_ns = 0;
@@ -257,17 +257,17 @@ struct DeviceSpec {
   // copy engines: with 2 there is one for each direction between the host and the GPU, with 1
   // copies of both directions take turns
   int32_t copy_engine_count = 2;
-  // channels of each copy engine: a copy that waits holds up what is behind it in its channel
+  // channels of each copy engine: a copy that waits holds up the copies behind it in its channel
   int32_t copy_channels = 4;
-  // from when a copy to or from the host need not wait any more until it moves bytes
+  // from the moment a copy to or from the host may start until it moves bytes
   int64_t host_copy_latency_ns = 0;
-  // the same of a node of a graph
+  // the same, for a node of a graph
   int64_t node_copy_latency_ns = 0;
   // from the call until a copy to or from the host moves bytes, if it waits for nothing
   int64_t host_copy_issue_ns = 0;
   // between two copies of one copy engine
   int64_t host_copy_gap_ns = 0;
-  // so long the GPU watches whether a copy is over for which a launch waits
+  // how long the GPU watches for the end of a copy that a launch waits for
   int64_t copy_watch_ns = 0;
   // on top of completion_latency_ns, for a launch that has waited longer than copy_watch_ns for a
   // copy to or from the host
@@ -280,9 +280,9 @@ struct DeviceSpec {
   // bytes per microsecond that the driver copies to pageable memory of the host, within the call; 0
   // if unknown
   int32_t pageable_return_bandwidth = 0;
-  // copies from pageable memory of the host of at most so many bytes are small
+  // the largest small copy from pageable memory of the host
   int32_t pageable_small_bytes = 0;
-  // bytes per microsecond that the driver copies of a small copy from pageable memory, within the
+  // bytes per microsecond that the driver copies in a small copy from pageable memory, within the
   // call; 0 if unknown
   int32_t pageable_small_bandwidth = 0;
   // bytes per microsecond of a copy to or from pinned memory of the host; 0 if unknown, and such a
@@ -293,7 +293,7 @@ struct DeviceSpec {
   int32_t both_ways_to_gpu_bandwidth = 0;
   // bytes per microsecond of a copy from the GPU while another one to it moves bytes; 0 if unknown
   int32_t both_ways_from_gpu_bandwidth = 0;
-  // copies from pinned memory of the host of at most so many bytes are small
+  // the largest small copy from pinned memory of the host
   int32_t small_copy_bytes = 0;
   // how long a small copy from the host takes in a graph
   int64_t small_copy_latency_ns = 0;
@@ -301,47 +301,46 @@ struct DeviceSpec {
   int64_t inline_copy_ns = 0;
   // how long a small memset takes in a graph
   int64_t small_memset_latency_ns = 0;
-  // memsets of at most so many bytes are small
+  // the largest small memset
   int32_t small_memset_bytes = 0;
-  // so many bytes a block of a driver's kernel copies or sets
+  // bytes that a block of a driver's kernel copies or sets
   int32_t copy_block_bytes = 8192;
-  // how long a block of a copy within the GPU's memory takes at least
+  // the shortest time of a block of a copy within the GPU's memory
   int64_t device_copy_latency_ns = 0;
   // bytes per microsecond of a copy within the GPU's memory; 0 if unknown
   int32_t device_copy_bandwidth = 0;
-  // how long a block of a memset takes at least
+  // the shortest time of a block of a memset
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
-  // so many launches can wait in a hardware queue; the next launch call waits until there is a
-  // place
+  // launches that can wait in a hardware queue; the next launch call waits until there is a place
   int32_t queue_places = 1021;
-  // how long a launch call takes that waits for nothing
+  // how long a launch call takes if it waits for nothing
   int64_t launch_call_ns = 0;
   // how long a call takes for a copy from or to pinned memory, or a small memset
   int64_t copy_call_ns = 0;
-  // how long a call takes that records an event or makes a stream wait for one
+  // how long a call takes to record an event, or to make a stream wait for one
   int64_t event_call_ns = 0;
-  // how much longer a thread's first launch, copy or memset call takes, the second one half of
-  // that, the third one a third, and so on; and its first call that waits for work
+  // how much longer a thread's first launch, copy or memset call takes; the second takes half of
+  // that longer, the third a third, and so on; the same for its first call that waits for work
   int64_t first_call_ns = 0;
   // how much longer a thread's first call of a kind takes: a launch, a copy in each direction, a
   // memset, the record of an event, a wait for one
   int64_t first_kind_call_ns = 0;
-  // how much longer the first launch call of a stream takes, its first call for a copy in each
-  // direction, and for a memset
+  // how much longer a stream's first launch call takes, its first copy call in each direction, and
+  // its first memset call
   int64_t new_stream_call_ns = 0;
-  // so long within a launch, copy or memset call such calls of other threads wait
+  // the part of a launch, copy or memset call during which such calls of other threads wait
   int64_t driver_call_ns = 0;
-  // on top of completion_latency_ns, until a call returns that waits for work, and how long it
-  // takes where there is none
+  // on top of completion_latency_ns, until a call that waits for work returns; also the length of
+  // such a call if there is no work
   int64_t synchronize_ns = 0;
-  // how much longer the launch call takes that uses a kernel first: other launch calls wait
+  // how much longer the launch call takes that first uses a kernel; other launch calls wait
   // meanwhile
   int64_t first_use_ns = 0;
   // on top of completion_latency_ns, until a kernel is loaded at its first use
   int64_t load_ns = 0;
-  // how long the launch call takes, once the GPU is idle, that sets up more local memory
+  // how long the launch call takes that sets up more local memory, once the GPU is idle
   int64_t local_memory_growth_ns = 0;
   // on top of that, for each byte of local memory of a thread
   int64_t local_memory_growth_per_byte_ns = 0;
@@ -351,7 +350,8 @@ struct DeviceSpec {
   int64_t time_slice_ns = 0;
   // from the end of a process's turn until the next process has the GPU
   int64_t process_switch_ns = 0;
-  // how long it takes to stop the blocks of a process, or to let them go on, on top of their bytes
+  // how long it takes to stop the blocks of a process, or to resume them, in addition to the time
+  // for their bytes
   int64_t preemption_ns = 0;
   // for how long a process keeps a copy engine while others want it; 0 if unknown
   int64_t engine_slice_ns = 0;
@@ -359,8 +359,8 @@ struct DeviceSpec {
   int64_t engine_switch_ns = 0;
   // how much longer it takes to stop blocks that have not been stopped before
   int64_t first_preemption_ns = 0;
-  // bytes per microsecond of the registers and shared memory of blocks that stop or go on; 0 if
-  // unknown
+  // bytes per microsecond of the registers and shared memory of blocks that are stopped or resumed;
+  // 0 if unknown
   int32_t preemption_bandwidth = 0;
 };
 

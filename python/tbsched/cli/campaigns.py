@@ -57,7 +57,9 @@ def fuzz(
     max_counterexamples: Annotated[
         int,
         typer.Option(
-            "--max-counterexamples", help="Stop after so many counterexamples.", metavar="COUNT"
+            "--max-counterexamples",
+            help="Stop after this number of counterexamples.",
+            metavar="COUNT",
         ),
     ] = 1,
     seed: OptionalSeed = None,

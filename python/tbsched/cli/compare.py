@@ -64,7 +64,7 @@ def verify(
         policy_option("May be repeated. 'all' is the ladder."),
     ] = None,
     misses: Annotated[
-        int, typer.Option("--misses", "-m", help="Explain so many of the differences.")
+        int, typer.Option("--misses", "-m", help="Explain this number of differences.")
     ] = 0,
     as_json: AsJson = False,
 ) -> int:

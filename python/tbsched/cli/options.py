@@ -96,14 +96,16 @@ FromTime = Annotated[
     float | None,
     typer.Option(
         "--from",
-        help="Of a profile: what starts so many seconds after the first work.",
+        help="Of a profile: what starts at this time or later, counted from the first work.",
         metavar="SECONDS",
     ),
 ]
 ToTime = Annotated[
     float | None,
     typer.Option(
-        "--to", help="Of a profile: what starts before so many seconds.", metavar="SECONDS"
+        "--to",
+        help="Of a profile: what starts before this time, counted from the first work.",
+        metavar="SECONDS",
     ),
 ]
 OnlyStream = Annotated[
@@ -142,7 +144,7 @@ _GPU = typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.", metav
 GpuIndex = Annotated[int, _GPU]
 OptionalGpuIndex = Annotated[int | None, _GPU]
 TracesOutput = Annotated[Path | None, output_option("A trace file (.jsonl, .xz, .gz).")]
-_SECONDS = typer.Option("--seconds", help="Stop after so many seconds.", metavar="SECONDS")
+_SECONDS = typer.Option("--seconds", help="Time limit in seconds.", metavar="SECONDS")
 Seconds = Annotated[float, _SECONDS]
 OptionalSeconds = Annotated[float | None, _SECONDS]
 SequencesOption = Annotated[
@@ -227,7 +229,7 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Run in so many processes; not on a GPU, which takes --gpus.",
+        help="Run in this number of processes; not on a GPU, which takes --gpus.",
         metavar="COUNT",
     ),
 ]

@@ -16,12 +16,12 @@ class Mechanisms:
 
     Attributes:
         strict_round_robin: 2.1, a warp waits for the processing block whose turn it is.
-        warp_skip: 2.2, one processing block more is skipped after a block whose number of warps is
-            a multiple of the processing blocks.
+        warp_skip: 2.2, after a block whose number of warps is a multiple of the number of
+            processing blocks, one processing block is skipped.
         registers: 4, whether an allocation must be contiguous, may wrap around the end of a
             circular memory, or may be in pieces, pooled.
         shared_memory: 4, likewise.
-        lowest_gap_first: 4, of the gaps in shared memory that are large enough the lowest is taken;
+        lowest_gap_first: 4, a block takes the lowest gap in shared memory that is large enough;
             else the highest.
         shared_memory_configuration: 3, the first block on an idle TPC sets its configuration.
         configuration_per_tpc: both SMs of a TPC share one configuration; else each SM has its own.
@@ -29,27 +29,27 @@ class Mechanisms:
             need.
         explicit_carveout_is_upper_bound: an SM whose configuration is larger than what an explicit
             carveout asks for refuses the block.
-        carveout_counts_blocks: an explicit carveout enters an SM with room for as many of its
-            blocks as the size that it asks for, however small that SM's configuration is.
+        carveout_counts_blocks: an SM accepts a launch with an explicit carveout if it has room for
+            as many of its blocks as the carveout's size would hold, even if the SM's configuration
+            is smaller.
         local_memory_configuration: a larger local memory waits for an idle GPU.
-        clusters_seek_idle_sms: for a cluster, an idle SM comes before one with as much room.
-        graph_branches: a relay starts those nodes of a graph that wait for several branches.
-        graph_copies: the driver issues those copies and memsets of a graph that are no kernels, and
-            what follows them.
-        joins_turn_front_ends: where branches join in a graph, the last of its streams takes a
-            hardware queue before the roots do.
+        clusters_seek_idle_sms: a cluster prefers an idle SM to a busy one with as much room.
+        graph_branches: nodes of a graph that wait for several branches are started by a relay.
+        graph_copies: the driver issues copies and memsets of a graph that are not kernels, and the
+            nodes that follow them.
+        joins_turn_front_ends: in a graph whose branches join, the last of its internal streams
+            takes a hardware queue before the roots do.
         copy_engines: copies of one direction between the host and the GPU move their bytes one
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
             take a hardware queue and room on the SMs.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
-        clusters_balance: a cluster of which an SM needs to hold one block goes to the SMs with the
-            most room, and may have several blocks on an SM.
-        clusters_use_whole_partition: clusters that fit no TPC of no GPC use those of their
-            partition all the same: they hold them while they wait, and share their SMs where they
-            are balanced.
-        blocks_turn_singletons: single blocks on TPCs of no GPC move the turn of clusters among
+        clusters_balance: a cluster whose SMs need to hold only one block each goes to the SMs with
+            the most room, and may have several blocks on an SM.
+        clusters_use_whole_partition: in a partition, clusters also count TPCs of no GPC that they
+            do not fit: they hold them up while they wait, and balanced clusters share their SMs.
+        blocks_turn_singletons: single blocks on TPCs of no GPC advance the turn of clusters among
             them.
     """
 
@@ -82,7 +82,7 @@ class DeviceFields:
     """The values of a GPU as the predictor sees it. Sizes in bytes, registers of 32 bits.
 
     Attributes:
-        name: what it is found by: of a file, its name without .toml.
+        name: the device's name: of a file, its name without .toml.
         title: the vendor's name.
         compute_capability: such as 9.0.
         sms: streaming multiprocessors.
@@ -91,7 +91,7 @@ class DeviceFields:
         sm_preference: all SMs, the preferred first among equally suitable ones.
         processing_blocks: processing blocks of an SM, which share its warps and registers evenly.
         blocks_per_sm: thread block slots of an SM.
-        cluster_blocks_per_sm: how many of its slots blocks of clusters may have.
+        cluster_blocks_per_sm: how many of the block slots of an SM clusters may use.
         warps_per_sm: warp slots of an SM.
         registers_per_sm: registers of an SM, of 32 bits each.
         threads_per_block: threads of a block, the most that the runtime allows.
@@ -105,7 +105,7 @@ class DeviceFields:
         shared_memory_per_block: bytes, the most that a block may ask for.
         shared_memory_configurations: bytes that an SM can be configured to, ascending.
         local_memory_initial: bytes per thread that an untouched GPU is set up for.
-        local_memory_unit: bytes per thread; it grows in steps of so many.
+        local_memory_unit: bytes per thread; local memory grows in steps of this size.
         policy: the row of the policy table that predicts this device.
         launch_order: which waiting launch is considered first, a row of the table of launch orders.
         priority_levels: levels of priority, 0 to 1 - priority_levels, as
@@ -114,42 +114,42 @@ class DeviceFields:
         hardware_queues: queues that streams are mapped to (CUDA_DEVICE_MAX_CONNECTIONS).
         resident_grids: launches that can run or wait for room at once.
         launch_latency_ns: from the launch call until the launch has reached the GPU.
-        completion_latency_ns: from the exit of a launch's last block until what waits for the
+        completion_latency_ns: from the exit of a launch's last block until work that waits for the
             launch may start.
-        exit_latency_ns: from the end of a block until its room is there for another.
-        event_latency_ns: on top of completion_latency_ns, for what waits for an event.
-        front_ends: so many parts of the GPU look at hardware queues, each at its own.
-        queue_watch_ns: how long a front end takes to turn to another hardware queue that waits.
-        host_watch_ns: how much later a launch may go on while a front end goes round, where kernels
-            write to the memory of the host, as those of tb.observe do.
-        host_write_ns: how much later a launch may go on, at least, if that which it waits for has
+        exit_latency_ns: from the end of a block until another block can use its room.
+        event_latency_ns: on top of completion_latency_ns, for work that waits for an event.
+        front_ends: parts of the GPU that poll hardware queues, each an equal share of them.
+        queue_watch_ns: how long a front end takes to poll the next waiting hardware queue.
+        host_watch_ns: how much later a launch starts while a front end polls several queues, if
+            kernels write to the memory of the host, as those of tb.observe do.
+        host_write_ns: how much later a launch starts, at least, if the launch that it waits for has
             written to the memory of the host.
         trigger_latency_ns: from the last trigger of a launch's blocks until a programmatic launch
             that waits for it may start.
-        launch_completion_latency_ns: from when a launch leaves its hardware queue until its
+        launch_completion_latency_ns: from the moment a launch leaves its hardware queue until its
             completion event happens.
         node_latency_ns: from the exit of the last block of a graph's node until a node that waits
             for it may start.
-        node_place_ns: between two places of a graph's node: it starts what follows it one after the
-            other.
-        node_places: so many nodes of a graph can follow one without a relay.
-        relay_ns: how long the block runs that starts nodes of a graph which wait for several
-            branches.
+        node_place_ns: between two places of a graph's node, which starts its followers one after
+            the other.
+        node_places: how many nodes of a graph can follow a node without a relay.
+        relay_ns: how long a relay runs: the block that starts nodes of a graph which wait for
+            several branches.
         graph_latency_ns: from the call that launches a graph until its first node has reached the
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
             one after the other.
         copy_engine_count: copy engines: with 2 there is one for each direction between the host and
             the GPU, with 1 copies of both directions take turns.
-        copy_channels: channels of each copy engine: a copy that waits holds up what is behind it in
-            its channel.
-        host_copy_latency_ns: from when a copy to or from the host need not wait any more until it
-            moves bytes.
-        node_copy_latency_ns: the same of a node of a graph.
+        copy_channels: channels of each copy engine: a copy that waits holds up the copies behind it
+            in its channel.
+        host_copy_latency_ns: from the moment a copy to or from the host may start until it moves
+            bytes.
+        node_copy_latency_ns: the same, for a node of a graph.
         host_copy_issue_ns: from the call until a copy to or from the host moves bytes, if it waits
             for nothing.
         host_copy_gap_ns: between two copies of one copy engine.
-        copy_watch_ns: so long the GPU watches whether a copy is over for which a launch waits.
+        copy_watch_ns: how long the GPU watches for the end of a copy that a launch waits for.
         copy_wake_ns: on top of completion_latency_ns, for a launch that has waited longer than
             copy_watch_ns for a copy to or from the host.
         host_return_ns: from the end of a copy until the call that waits for it returns.
@@ -157,9 +157,8 @@ class DeviceFields:
             host, within the call; 0 if unknown.
         pageable_return_bandwidth: bytes per microsecond that the driver copies to pageable memory
             of the host, within the call; 0 if unknown.
-        pageable_small_bytes: copies from pageable memory of the host of at most so many bytes are
-            small.
-        pageable_small_bandwidth: bytes per microsecond that the driver copies of a small copy from
+        pageable_small_bytes: the largest small copy from pageable memory of the host.
+        pageable_small_bandwidth: bytes per microsecond that the driver copies in a small copy from
             pageable memory, within the call; 0 if unknown.
         host_copy_bandwidth: bytes per microsecond of a copy to or from pinned memory of the host; 0
             if unknown, and such a copy takes its latency.
@@ -167,44 +166,44 @@ class DeviceFields:
             from it moves bytes; 0 if unknown, and neither slows the other.
         both_ways_from_gpu_bandwidth: bytes per microsecond of a copy from the GPU while another one
             to it moves bytes; 0 if unknown.
-        small_copy_bytes: copies from pinned memory of the host of at most so many bytes are small.
+        small_copy_bytes: the largest small copy from pinned memory of the host.
         small_copy_latency_ns: how long a small copy from the host takes in a graph.
         inline_copy_ns: how long a small copy or memset takes in a stream.
         small_memset_latency_ns: how long a small memset takes in a graph.
-        small_memset_bytes: memsets of at most so many bytes are small.
-        copy_block_bytes: so many bytes a block of a driver's kernel copies or sets.
-        device_copy_latency_ns: how long a block of a copy within the GPU's memory takes at least.
+        small_memset_bytes: the largest small memset.
+        copy_block_bytes: bytes that a block of a driver's kernel copies or sets.
+        device_copy_latency_ns: the shortest time of a block of a copy within the GPU's memory.
         device_copy_bandwidth: bytes per microsecond of a copy within the GPU's memory; 0 if
             unknown.
-        memset_latency_ns: how long a block of a memset takes at least.
+        memset_latency_ns: the shortest time of a block of a memset.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
-        queue_places: so many launches can wait in a hardware queue; the next launch call waits
-            until there is a place.
-        launch_call_ns: how long a launch call takes that waits for nothing.
+        queue_places: launches that can wait in a hardware queue; the next launch call waits until
+            there is a place.
+        launch_call_ns: how long a launch call takes if it waits for nothing.
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
-        event_call_ns: how long a call takes that records an event or makes a stream wait for one.
-        first_call_ns: how much longer a thread's first launch, copy or memset call takes, the
-            second one half of that, the third one a third, and so on; and its first call that waits
-            for work.
+        event_call_ns: how long a call takes to record an event, or to make a stream wait for one.
+        first_call_ns: how much longer a thread's first launch, copy or memset call takes; the
+            second takes half of that longer, the third a third, and so on; the same for its first
+            call that waits for work.
         first_kind_call_ns: how much longer a thread's first call of a kind takes: a launch, a copy
             in each direction, a memset, the record of an event, a wait for one.
-        new_stream_call_ns: how much longer the first launch call of a stream takes, its first call
-            for a copy in each direction, and for a memset.
-        driver_call_ns: so long within a launch, copy or memset call such calls of other threads
-            wait.
-        synchronize_ns: on top of completion_latency_ns, until a call returns that waits for work,
-            and how long it takes where there is none.
-        first_use_ns: how much longer the launch call takes that uses a kernel first: other launch
+        new_stream_call_ns: how much longer a stream's first launch call takes, its first copy call
+            in each direction, and its first memset call.
+        driver_call_ns: the part of a launch, copy or memset call during which such calls of other
+            threads wait.
+        synchronize_ns: on top of completion_latency_ns, until a call that waits for work returns;
+            also the length of such a call if there is no work.
+        first_use_ns: how much longer the launch call takes that first uses a kernel; other launch
             calls wait meanwhile.
         load_ns: on top of completion_latency_ns, until a kernel is loaded at its first use.
-        local_memory_growth_ns: how long the launch call takes, once the GPU is idle, that sets up
-            more local memory.
+        local_memory_growth_ns: how long the launch call takes that sets up more local memory, once
+            the GPU is idle.
         local_memory_growth_per_byte_ns: on top of that, for each byte of local memory of a thread.
         launch_switch_ns: from the first block of a launch until another launch is considered.
         time_slice_ns: for how long a process keeps the GPU while others have work; 0 if unknown.
         process_switch_ns: from the end of a process's turn until the next process has the GPU.
-        preemption_ns: how long it takes to stop the blocks of a process, or to let them go on, on
-            top of their bytes.
+        preemption_ns: how long it takes to stop the blocks of a process, or to resume them, in
+            addition to the time for their bytes.
         engine_slice_ns: for how long a process keeps a copy engine while others want it; 0 if
             unknown.
         engine_switch_ns: from the end of a process's turn in a copy engine until the next process
@@ -212,7 +211,7 @@ class DeviceFields:
         first_preemption_ns: how much longer it takes to stop blocks that have not been stopped
             before.
         preemption_bandwidth: bytes per microsecond of the registers and shared memory of blocks
-            that stop or go on; 0 if unknown.
+            that are stopped or resumed; 0 if unknown.
         mechanisms: which mechanisms act.
     """
 
@@ -343,7 +342,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "shared_memory_configuration", "bool"),
     Field("mechanisms", "configuration_per_tpc", "bool"),
     Field("mechanisms", "configuration_headroom", "bool", "as on Ampere"),
-    Field("mechanisms", "explicit_carveout_is_upper_bound", "bool", "nobody set a carveout"),
+    Field("mechanisms", "explicit_carveout_is_upper_bound", "bool", "not measured: no recording sets a carveout"),
     Field("mechanisms", "carveout_counts_blocks", "bool", "as on the H200; matters only where a carveout is set"),
     Field("mechanisms", "local_memory_configuration", "bool"),
     Field("mechanisms", "clusters_seek_idle_sms", "bool", "as on the H200; matters only where max_cluster is above 1"),

@@ -53,7 +53,7 @@ def coresident(
     connections: Connections = None,
     plays: Annotated[
         int,
-        typer.Option("--plays", help="Stop after so many predictions.", metavar="COUNT"),
+        typer.Option("--plays", help="Stop after this number of predictions.", metavar="COUNT"),
     ] = PLAYS,
     seconds: OptionalSeconds = None,
     on_gpu: Annotated[
