@@ -96,11 +96,11 @@ def test_old_spellings_work_and_say_so(tmp_path: Path, count: str, joined: bool)
     given = ["--oracle", "tx2", "--seed", "1"]
     result = run("record", "-o", new, "--device", "tx2", "--sequences", "3", *given)
     assert result.exception is None
-    assert "is now" not in result.stderr
+    assert "is now" not in result.output
     many = [f"{count}=3" if count.startswith("--") else f"{count}3"] if joined else [count, "3"]
     result = run("record", old, "--predictor", "tx2", *many, *given)
     assert result.exception is None
-    said = [line for line in result.stderr.splitlines() if "is now" in line]
+    said = [line for line in result.output.splitlines() if "is now" in line]
     expected = {POSITIONAL: "--output", "--predictor": "--device", count: "--sequences"}
     expected.pop("--sequences", None)
     assert said == [
@@ -112,7 +112,7 @@ def test_old_spellings_work_and_say_so(tmp_path: Path, count: str, joined: bool)
 
 def test_a_value_that_looks_like_an_old_spelling_stays_a_value(tmp_path: Path) -> None:
     result = run("capacity", tmp_path / "none.json", "--match", "-k")
-    assert "is now" not in result.stderr
+    assert "is now" not in result.output
     result = run("capacity", "-k", "0", "--", tmp_path / "none.json")
-    assert "-k is now --launch" in result.stderr
+    assert "-k is now --launch" in result.output
     assert isinstance(result.exception, FileNotFoundError)

@@ -30,7 +30,7 @@ def test_every_library_of_the_tests_is_pinned_at_a_version_that_is_allowed() -> 
 def test_what_users_are_told_to_install_is_a_library_of_the_package() -> None:
     sources = (path.read_text("utf-8") for path in (ROOT / "python").rglob("*.py"))
     told = {name for text in sources for name in re.findall(r'missing\(.*"([\w-]+)"\)', text)}
-    assert told == {"hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow"}
+    assert told == {"cuda-core", "hypothesis", "matplotlib", "pandas", "perfetto", "pyarrow"}
     assert told <= floors().keys()
 
 

@@ -22,6 +22,7 @@ from tbsched.advice.explain.facts import names_of
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.views.layout.names import numbered
+from tbsched.views.tables import table_of, written
 from views.gallery import search, variants
 
 TIMED = tb.Sequence(
@@ -213,3 +214,27 @@ def test_different_kernels_are_never_shown_by_one_name(tmp_path: Path) -> None:
     assert len(set(shown)) == 3
     tb.save_traces(tmp_path / "run.jsonl", [trace])
     assert len(set(names_of(tb.load_program(tmp_path / "run.jsonl")).values())) == 3
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_what_is_printed_fits_the_terminal(width: int) -> None:
+    """Tables are cut, their headings broken, and sentences wrapped; no word is lost."""
+    words = (
+        "- Of every kernel: assumed no local memory, no clusters, and a carveout of the driver's"
+    )
+    table = table_of(
+        ("SMs", "a heading of many words", "what refuses one more"),
+        [
+            (str(k), "7", f"{k}: too few registers in the processing block whose turn it is")
+            for k in range(9)
+        ],
+        left=(2,),
+    )
+    lines = written([words, table, f"  {words}"], width).split("\n")
+    assert max(map(len, lines)) <= width
+    text = " ".join(" ".join(lines).split())
+    assert text.startswith(words)
+    assert text.endswith(words)
+    above = [line for line in lines if "too few" not in line and "Of every" not in line]
+    assert {"a", "heading", "of", "many", "words"} <= set(" ".join(above).split())
+    assert written([words, table]) == f"{words}\n{table.text()}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -39,7 +40,10 @@ class Table:
         """
         columns = [list(column) for column in zip(self.headings, *self.rows, strict=True)]
         if width is not None:
-            self._cut(columns, width - 2 * (len(columns) - 1))
+            room = width - 2 * (len(columns) - 1)
+            if sum(max(map(cell_len, column)) for column in columns) > room:
+                columns = _with_low_headings(columns)
+            self._cut(columns, room)
         aligned = [_aligned(own, position in self.left) for position, own in enumerate(columns)]
         return "\n".join("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
 
@@ -57,6 +61,30 @@ class Table:
 
 
 Lines: TypeAlias = list[str | Table]
+
+
+def _with_low_headings(columns: list[list[str]]) -> list[list[str]]:
+    """Breaks headings that are wider than what stands below them, at their spaces."""
+    broken = []
+    for heading, *cells in columns:
+        wide = max(map(cell_len, cells), default=cell_len(heading))
+        broken.append(textwrap.wrap(heading, max(wide, 1), break_long_words=False) or [""])
+    lines = max(map(len, broken))
+    return [
+        [*[""] * (lines - len(heading)), *heading, *cells]
+        for heading, (_, *cells) in zip(broken, columns, strict=True)
+    ]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """A line as lines that fit, below each other behind its indent or its dash."""
+    if cell_len(text) <= width:
+        return [text]
+    begin = len(text) - len(text.lstrip(" "))
+    indent = " " * (begin + 2 if text[begin:].startswith("- ") or begin else 0)
+    return textwrap.wrap(
+        text, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )  # fmt: skip
 
 
 def _aligned(cells: list[str], is_left: bool) -> list[str]:
@@ -82,17 +110,23 @@ def render(table: Table) -> str:
     return table.text()
 
 
+def _in_lines(text: str, width: int) -> list[str]:
+    return [line for whole in text.split("\n") for line in _wrapped(whole, width)]
+
+
 def written(parts: str | Lines, width: int | None = None) -> str:
     """What is printed of lines and tables; nothing in it is obeyed by a terminal.
 
     Args:
         parts: lines, and tables between them.
-        width: columns of the terminal, to which tables are cut; None: they are not cut.
+        width: columns of the terminal, to which tables are cut and other lines wrapped; None:
+            they stay as long as they are.
     """
     lines: list[str] = []
     for part in [parts] if isinstance(parts, str) else parts:
         if isinstance(part, Table):
             lines += [part.text(width), *([part.more] if part.more else [])]
         else:
-            lines.append(visible_lines(part))
+            shown = visible_lines(part)
+            lines += [shown] if width is None else _in_lines(shown, width)
     return "\n".join(lines)

@@ -92,7 +92,8 @@ def capacity(
     for row in answers:
         show(row.room)
         if row.table is not None:
-            show(f"\n{row.table}")
+            show("")
+            show(row.table)
         if row.grid is not None:
             show(
                 f"\nin every order of arrival {counted(row.grid, 'block')} of "
