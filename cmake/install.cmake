@@ -5,6 +5,7 @@ include(GNUInstallDirs)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/tbsched")
 install(TARGETS tbsched EXPORT tbsched-targets
         ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp
+        LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT cpp
         FILE_SET HEADERS DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT cpp)
 install(EXPORT tbsched-targets NAMESPACE tbsched:: DESTINATION "${package_folder}" COMPONENT cpp)
 

@@ -1,5 +1,8 @@
 # The extension modules: _core, and _launcher where nvcc is found. They are installed only where
 # their component is named, as pyproject.toml does.
+if(BUILD_SHARED_LIBS)
+  message(FATAL_ERROR "BUILD_SHARED_LIBS=ON needs TBSCHED_PYTHON=OFF: the Python package holds the library itself")
+endif()
 set(PYBIND11_FINDPYTHON ON)
 find_package(pybind11 3.0 CONFIG REQUIRED)
 

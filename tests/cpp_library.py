@@ -22,6 +22,9 @@ WITHOUT_PYTHON = [
     f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Python", "Python3", "pybind11")
 ]
 
+# The library alone, without a warning.
+ALONE = ["-DTBSCHED_PYTHON=OFF", "-DCMAKE_COMPILE_WARNING_AS_ERROR=ON", *WITHOUT_PYTHON]
+
 
 def skip_without_tools() -> None:
     """Skips the test where the library cannot be built."""
@@ -51,9 +54,22 @@ def _install(folder: Path) -> None:
     built = _built_with_the_package()
     if built is None:
         built = folder / "build"
-        configure(ROOT, built, "-DTBSCHED_PYTHON=OFF", *WITHOUT_PYTHON)
+        configure(ROOT, built, *ALONE)
         build(built)
     run(CMAKE, "--install", built, "--prefix", folder / "prefix")
+
+
+def installed_shared_library(factory: pytest.TempPathFactory) -> Path:
+    """As `installed_library`, but of ``BUILD_SHARED_LIBS=ON``."""
+    # Its objects are those of the static library, if that was compiled for the tests.
+    objects = installed_library(factory).parent / "build"
+
+    def make(folder: Path) -> None:
+        configure(ROOT, objects, *ALONE, "-DBUILD_SHARED_LIBS=ON")
+        build(objects)
+        run(CMAKE, "--install", objects, "--prefix", folder)
+
+    return made_once(factory, "shared", make)
 
 
 def _built_with_the_package() -> Path | None:

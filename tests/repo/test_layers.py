@@ -20,6 +20,8 @@ SOURCES = (ROOT / "python", CPP, ROOT / "kernels", ROOT / "tests")
 ENDINGS = {".py", ".pyi", ".cc", ".h", ".cu", ".cuh"}
 
 MAY_INCLUDE = {
+    # What a program includes that wants all of it.
+    "tbsched/tbsched.h": {"tbsched"},
     "tbsched/program": {"tbsched/program"},
     "tbsched/hardware": {"tbsched/hardware", "tbsched/program"},
     "tbsched/sm_sim": {"tbsched/sm_sim", "tbsched/hardware"},

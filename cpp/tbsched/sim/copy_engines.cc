@@ -44,7 +44,9 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
   }
   const bool to_gpu = copy.kind == CopyKind::h2d;
   // The duration of a copy to or from pageable memory is that of the host's copy.
-  const std::optional<int64_t> given = copy.pinned ? copy.duration_ns : std::nullopt;
+  const auto given_or = [&](const int64_t model_ns) {
+    return copy.pinned ? copy.duration_ns.value_or(model_ns) : model_ns;
+  };
   const int32_t small = copy.pinned ? spec_.small_copy_bytes : spec_.pageable_small_bytes;
   const bool is_small = to_gpu && copy.bytes <= small;
   const int32_t pageable = is_small ? spec_.pageable_small_bandwidth
@@ -55,8 +57,8 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
   const int64_t bytes_ns = move_ns(copy.bytes, spec_.host_copy_bandwidth);
   if (is_small) {
     return {.engine = kNone,
-            .bytes_ns = given.value_or(spec_.inline_copy_ns + bytes_ns),
-            .in_graph_ns = given.value_or(spec_.small_copy_latency_ns),
+            .bytes_ns = given_or(spec_.inline_copy_ns + bytes_ns),
+            .in_graph_ns = given_or(spec_.small_copy_latency_ns),
             .call_ns = staging_ns};
   }
   // Another copy slows this one, unless it comes from pageable memory: then the host is slower than
@@ -69,7 +71,7 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
   }
   const int64_t rest = copy.pinned ? copy.bytes : std::min(copy.bytes, kStagingBytes);
   return {.engine = 0,
-          .bytes_ns = given.value_or(move_ns(rest, spec_.host_copy_bandwidth)),
+          .bytes_ns = given_or(move_ns(rest, spec_.host_copy_bandwidth)),
           .call_ns = staging_ns,
           .slows = slows};
 }

@@ -28,7 +28,7 @@ int32_t way_of(const uint64_t* const set, const int32_t ways, const uint64_t lin
   return -1;
 }
 
-void to_front(uint64_t* const set, const int32_t way, const uint64_t entry) {
+void to_front(uint64_t* const set, const uint32_t way, const uint64_t entry) {
   std::copy_backward(set, set + way, set + way + 1);
   set[0] = entry;
 }

@@ -1,0 +1,23 @@
+// Everything that a program calls; read_device(), which needs toml++, is in hardware/device_file.h.
+#pragma once
+
+#include "tbsched/coresidency/budget.h"
+#include "tbsched/coresidency/capacity.h"
+#include "tbsched/coresidency/coresident.h"
+#include "tbsched/coresidency/question.h"
+#include "tbsched/coresidency/remembered.h"
+#include "tbsched/engine/bulk/bulk.h"
+#include "tbsched/engine/bulk/outcomes.h"
+#include "tbsched/engine/held/held_engine.h"
+#include "tbsched/engine/predict.h"
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/hardware/gpu/partitions.h"
+#include "tbsched/policy/model.h"
+#include "tbsched/policy/policy.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/trace.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/observer.h"
+#include "tbsched/sim/simulation.h"
+#include "tbsched/sm_sim/simulate.h"
+#include "tbsched/version.h"
