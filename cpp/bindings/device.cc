@@ -7,8 +7,10 @@
 #include <span>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "bindings/device_spec.h"
+#include "bindings/python_policy.h"
 #include "tbsched/hardware/gpu/partitions.h"
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/policy/model.h"
@@ -52,8 +54,12 @@ py::list state_names_in_python() {
 
 void bind_device(py::module_& module) {
   py::class_<Model>(module, "Model")
-      .def(py::init([](const py::object& spec, const std::string_view policy) {
-             return std::make_unique<Model>(spec_of(spec), policy);
+      .def(py::init([](const py::object& spec,
+                       const std::variant<std::string_view, py::function>& policy) {
+             const auto* const name = std::get_if<std::string_view>(&policy);
+             return name ? std::make_unique<Model>(spec_of(spec), *name)
+                         : std::make_unique<Model>(spec_of(spec),
+                                                   python_policy(std::get<py::function>(policy)));
            }),
            py::arg("spec"), py::arg("policy"))
       .def("states", &states_in_python,

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "rtx3090.h"
-#include "tbsched/engine/held/held_engine.h"
+#include "tbsched/tbsched.h"
 
 namespace {
 

@@ -16,7 +16,8 @@ from helpers import ROOT, final
 from tbsched.hardware.catalogue import device, devices
 from tbsched.hardware.export import cpp_header
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Release, Sequence
+from tbsched.program.arrays import Int32Array
+from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.sm.running import simulate
 from tbsched.sm.workloads import Workload
 
@@ -166,6 +167,16 @@ def test_example_simulates_warp_schedulers_as_python_does(build: Path) -> None:
     printed = dict(line.removesuffix(" cycles").split(": ") for line in done.stdout.splitlines())
     assert printed.keys() == {*cycles, "lowest"}
     assert {name: int(printed[name]) for name in cycles} == cycles
+
+
+def test_example_brings_a_policy_along(build: Path) -> None:
+    done = subprocess.run([build / "policy"], capture_output=True, text=True, check=True)
+
+    def last(room: Int32Array) -> int:
+        return int(room.nonzero()[0][-1])
+
+    expected = predict(Sequence([Launch(4, 1024, 32)]), "rtx3090", last)[0].smid
+    assert list(map(int, done.stdout.split())) == expected.tolist() == [81, 80, 79, 78]
 
 
 def test_example_decides_whether_launches_run_together(build: Path) -> None:

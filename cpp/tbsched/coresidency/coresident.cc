@@ -70,6 +70,10 @@ TogetherQuestion without_lone_streams(TogetherQuestion question) {
 }
 
 void check_launches(const Model& model, const TogetherQuestion& question) {
+  if (model.policy().may_decline) {
+    refuse("coresident: policy '" + std::string(model.policy().name) +
+           "' may leave blocks waiting that have room");
+  }
   BlockScheduler scheduler(model, model.states().front());
   for (size_t k = 0; k < question.launches.size(); ++k) {
     HeldEngine::check(question.launches[k], k);

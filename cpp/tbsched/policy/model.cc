@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace tbsched {
 
@@ -12,6 +13,13 @@ Model::Model(const DeviceSpec& spec, const std::string_view policy)
       order_(launch_order_named(spec.launch_order)),
       states_(policy_.states(device_)),
       start_(policy_.make(device_)) {}
+
+Model::Model(const DeviceSpec& spec, StartPolicy start)
+    : policy_(own_policy()),
+      device_(policy_.sees(spec)),
+      order_(launch_order_named(spec.launch_order)),
+      states_(policy_.states(device_)),
+      start_(std::move(start)) {}
 
 std::span<const InitialState> Model::states_that_choose() const {
   return states().first(policy_.states_only_number_blocks ? 1 : states_.size());

@@ -20,6 +20,9 @@ class Model {
   // the policy does not suit the device.
   Model(const DeviceSpec& spec, std::string_view policy);
   explicit Model(const DeviceSpec& spec) : Model(spec, spec.policy) {}
+  // A policy of the caller's own, without latent states. It may leave blocks waiting that have
+  // room; it is given no clusters and no cooperative launches. coresident() refuses it.
+  Model(const DeviceSpec& spec, StartPolicy start);
   // Not copyable: the policy's starter refers to the device.
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;

@@ -62,11 +62,15 @@ struct PolicyRow {
   // Whether states only decide which block is on which SM: every state puts equally many on each
   // SM, as long as blocks of a launch leave together.
   bool states_only_number_blocks = false;
+  // Whether it may leave a block waiting for which an SM has room.
+  bool may_decline = false;
 };
 
 std::span<const PolicyRow> policy_table();
 // Throws std::invalid_argument if there is no such row.
 const PolicyRow& policy_named(std::string_view name);
+// Returns the row of a policy that is not in the table: one of the caller's own.
+const PolicyRow& own_policy();
 
 // For policies that decide block by block: choose() returns an SM with room, or -1.
 template <typename Choose>

@@ -67,7 +67,18 @@ constexpr std::array kPolicies = {
               kHopperStateNames, hopper_states, true},
 };
 
+constexpr PolicyRow kOwn{.name = "own",
+                         .summary = "a policy of the caller's own",
+                         .source = "",
+                         .places_clusters = false,
+                         .most_room_first = false,
+                         .sees = as_it_is,
+                         .make = nullptr,
+                         .may_decline = true};
+
 }  // namespace
+
+const PolicyRow& own_policy() { return kOwn; }
 
 std::span<const PolicyRow> policy_table() { return kPolicies; }
 

@@ -267,7 +267,8 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   Refusal refusal = Refusal::none;
   if (state.waiting() > 0) {
     rooms_.ask(gpu_, state.demand);
-    refusal = rooms_.commonest_limiter();
+    refusal = model_.policy().may_decline && rooms_.most() > 0 ? Refusal::policy
+                                                               : rooms_.commonest_limiter();
   }
   if (count > 0) pass.observer.on_place(placed);
   return refusal;
@@ -299,6 +300,10 @@ bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
 
 void BlockScheduler::check_cooperative(const Launch& launch, const Demand& demand,
                                        const int32_t index) const {
+  if (model_.policy().may_decline) {
+    refuse(index, "cooperative: policy '" + std::string(model_.policy().name) +
+                      "' may place some of its blocks and not the others");
+  }
   const int32_t allowed = allowed_at_once(model_, launch, demand, launch.blocks);
   if (allowed >= launch.blocks) return;
   const std::string where = demand.partition != nullptr ? "this partition of " : "an idle ";

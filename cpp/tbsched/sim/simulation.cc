@@ -33,6 +33,7 @@ void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_n
 Simulation::Simulation(const Model& model, const InitialState state, HostCalls calls,
                        const size_t most_waits)
     : spec_(model.device().spec),
+      may_decline_(model.policy().may_decline),
       events_(clock_),
       hosts_(spec_, std::move(calls), events_),
       work_(spec_, clock_, events_),
@@ -342,7 +343,7 @@ void Simulation::check_waits() const {
 }
 
 // Checks that every launch has ended. Each fits an idle GPU and waits for earlier ones alone, so
-// one that has not ended indicates a bug of this simulation.
+// one that has not ended indicates a bug of this simulation, or a policy that declines for ever.
 void Simulation::check_ended() const {
   const int32_t left = blocks_.first_left();
   if (left < 0) return;
@@ -350,6 +351,11 @@ void Simulation::check_ended() const {
   const std::string why = cause == Refusal::none
                               ? "it never became ready"
                               : "its blocks wait for ever: " + std::string(name(cause));
+  if (may_decline_) {
+    refuse(left, "policy: nothing runs any more, and its blocks wait for ever: " +
+                     std::string(name(cause)) +
+                     "; a policy that chooses no SM leaves them waiting");
+  }
   throw std::logic_error("launch " + std::to_string(left) +
                          " did not end, though nothing more happens: " + why);
 }

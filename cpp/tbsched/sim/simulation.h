@@ -118,6 +118,7 @@ class Simulation : private Observer {
   void check_ended() const;
 
   const DeviceSpec& spec_;
+  const bool may_decline_;  // the policy, though an SM has room
   Clock clock_;
   EventQueue events_;
   Hosts hosts_;

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 import functools
+from typing import TypeAlias
 
 from tbsched import _core
 from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec, model
+from tbsched.prediction.own_policy import Choices
 from tbsched.traces.placement import DeviceInfo
+
+Prepared: TypeAlias = tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]
+
+
+def prepared(spec: DeviceSpec, policy: str | Choices) -> Prepared:
+    """Returns the shared state of a device's predictions; the policy may repeat choices."""
+    if isinstance(policy, str):
+        return _prepared(spec, policy)
+    core_model = _core.Model(spec, policy.again())
+    ((state, _),) = core_model.states()
+    return core_model, _info(spec, policy.policy, core_model), {InitialState(): state}
 
 
 @functools.lru_cache(maxsize=128)
-def prepared(
-    spec: DeviceSpec, policy: str
-) -> tuple[_core.Model, DeviceInfo, dict[InitialState, _core.InitialState]]:
-    """Returns the shared state of a device's predictions, cached as most programs use one."""
+def _prepared(spec: DeviceSpec, policy: str) -> Prepared:
+    """Returns what a policy of the table prepares, cached as most programs use one device."""
     core_model, states = model(spec, policy)
+    return core_model, _info(spec, policy, core_model), states
+
+
+def _info(spec: DeviceSpec, policy: str, core_model: _core.Model) -> DeviceInfo:
     switches = spec.mechanisms
     details = {
         "compute_capability": spec.compute_capability,
@@ -30,11 +45,10 @@ def prepared(
             "sm_preference": list(spec.sm_preference),
         },
     }
-    info = DeviceInfo(spec.title, spec.sms, details)
-    return core_model, info, states
+    return DeviceInfo(spec.title, spec.sms, details)
 
 
-def policy_of(spec: DeviceSpec, policy: str | None) -> str:
+def policy_of(spec: DeviceSpec, policy: object) -> str:
     """Returns the policy; None is the device's own.
 
     Raises:
@@ -47,7 +61,7 @@ def policy_of(spec: DeviceSpec, policy: str | None) -> str:
     return policy
 
 
-def known_state(spec: DeviceSpec, policy: str, state: InitialState) -> _core.InitialState:
+def known_state(spec: DeviceSpec, policy: str | Choices, state: InitialState) -> _core.InitialState:
     """Returns the core's own of a latent state.
 
     Raises:
@@ -59,5 +73,7 @@ def known_state(spec: DeviceSpec, policy: str, state: InitialState) -> _core.Ini
     if state not in states:
         raise ValueError(
             f"initial_state: {state} is not one of {spec.name}'s initial_states({policy!r})"
+            if isinstance(policy, str)
+            else f"initial_state: policy {policy.policy!r} has none, got {state}"
         )
     return states[state]

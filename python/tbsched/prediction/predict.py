@@ -18,6 +18,7 @@ from tbsched.prediction.calls import Calls, calls_of
 from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import Neighbours, neighbours_of
+from tbsched.prediction.own_policy import Choices, ChooseSm
 from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.recorded import (
     host_write_ns,
@@ -82,7 +83,7 @@ def launch_orders() -> tuple[Policy, ...]:
 def predict(
     seq: Sequence,
     device: str | os.PathLike[str] | DeviceSpec,
-    policy: str | None = None,
+    policy: str | ChooseSm | None = None,
     initial_state: InitialState | None = None,
     *,
     launch_interval: float = 0.0,
@@ -101,7 +102,11 @@ def predict(
     Args:
         seq: launches and releases, or launches with durations and CUDA events.
         device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
-        policy: a row of :func:`policies`; None is the device's own.
+        policy: a row of :func:`policies`, or a function of your own; None is the device's own. The
+            function is called for one block after the other, with the number of blocks of that
+            launch for which each SM has room now: int32 (SMs,), by SMID. It returns the SM that
+            the block goes to, or -1 to let the block wait. It is slow: a call of Python for each
+            block. :doc:`/how-to/add-a-policy` has examples.
         initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
         launch_interval: in a timed sequence, seconds from one launch call of a host thread to the
             next. Calls take no time, but for a :class:`Synchronize` that waits.
@@ -141,8 +146,9 @@ def predict(
             launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or
             for a device without ``strict_round_robin``; more than 2**28 blocks, or in a timed
             sequence 2**26 blocks or 2**24 waits; ``interference`` with a launch that has no
-            profile, is programmatic or has a trigger. The message names the field, the value and
-            the limit.
+            profile, is programmatic or has a trigger; with a policy of your own, a cooperative
+            launch, an SM that has no room for the block, or, in a timed sequence, blocks that wait
+            for ever. The message names the field, the value and the limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
@@ -151,9 +157,12 @@ def predict(
         >>> program = tb.Sequence([tb.Launch(264, 1024, 64, duration=1e-3)])
         >>> round(1e3 * tb.predict(program, "h200").makespan)  # two waves of 1 ms
         2
+        >>> last = lambda room: max(room.nonzero()[0])  # the last SM that has room
+        >>> tb.predict(sequence, "rtx3090", policy=last)[0].smid.tolist()[:4]
+        [81, 81, 81, 80]
     """
     spec = with_connections("predict", _spec(device), connections)
-    run = Run(spec, policy, initial_state, launch_interval, warp_slots)
+    run = Run(spec, policy, initial_state, launch_interval, warp_slots, own=True)
     events = run.events(seq)
     neighbours = neighbours_of(seq, run.device, interference, profiles)
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
@@ -270,6 +279,7 @@ def predict_as_recorded(
         0.0
     """
     instance("predict_as_recorded", "observation", observation, Trace)
+    policy = None if policy is None else policy_of(_spec(device), policy)
     if not observation.sequence.timed:
         run = Run(device, policy, initial_state, 0.0, False)
         return run.raced(observation.sequence, _core.predict_as_recorded(
@@ -338,22 +348,31 @@ class Run:
     def __init__(
         self,
         device: str | os.PathLike[str] | DeviceSpec,
-        policy: str | None,
+        policy: str | ChooseSm | None,
         initial_state: InitialState | None,
         launch_interval: float,
         warp_slots: bool,
+        *,
+        own: bool = False,  # whether the policy may be a function
     ) -> None:
         self.device = _spec(device)
-        policy = policy_of(self.device, policy)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
-        self._policy = policy
-        self.model, self._info, states = prepared(self.device, policy)
+        self._policy: str | Choices
+        if own and isinstance(policy, type):
+            raise TypeError(f"policy: a class; an object of it is needed, {policy.__name__}()")
+        if own and callable(policy):
+            self._policy = Choices.of(policy)
+            _, self._info, states = prepared(self.device, self._policy)
+            self.model = _core.Model(self.device, self._policy.recorded(policy))
+        else:
+            self._policy = policy_of(self.device, policy)
+            self.model, self._info, states = prepared(self.device, self._policy)
         if initial_state is None:
             self._initial_state, self.state = next(iter(states.items()))
         else:
-            self.state = known_state(self.device, policy, initial_state)
+            self.state = known_state(self.device, self._policy, initial_state)
             self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
@@ -434,7 +453,7 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 
 
 def _capacities(
-    spec: DeviceSpec, policy: str, state: InitialState, seq: Sequence
+    spec: DeviceSpec, policy: str | Choices, state: InitialState, seq: Sequence
 ) -> tuple[Room, ...]:
     """Returns the room on each SM, also of predictions made in another process."""
     model, _, core_states = prepared(spec, policy)

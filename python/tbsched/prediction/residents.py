@@ -12,6 +12,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls
 from tbsched.prediction.model import prepared
 from tbsched.prediction.neighbours.slowing import Neighbours
+from tbsched.prediction.own_policy import Choices
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
 from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
@@ -19,7 +20,7 @@ from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
 
 def residents_at(
     spec: DeviceSpec,
-    policy: str,
+    policy: str | Choices,
     state: InitialState,
     seq: Sequence,
     calls: Calls | None,

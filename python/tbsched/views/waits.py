@@ -76,6 +76,7 @@ CAUSE_WORDS = {
         "not run beside itself)"
     ),
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
+    "policy": "for the policy to choose an SM for it, beside {who} (an SM had room)",
     "partition": "for an SM of its partition, beside {who}",
     "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
     "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
@@ -98,7 +99,7 @@ CAUSE_WORDS = {
 # Causes that name no launch: what runs holds the resource.
 _OF_AN_SM = {
     "slots", "warps", "registers", "shared_memory", "configuration", "local_memory", "cooperative",
-    "partition",
+    "partition", "policy",
 }  # fmt: skip
 
 

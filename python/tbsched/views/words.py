@@ -32,6 +32,7 @@ LIMITER_WORDS = {
     "trigger": "a block of the launch before it in its stream has neither triggered nor left",
     "node": "a node of its graph that comes before it has not finished",
     "first_use": "a kernel is being loaded at its first use",
+    "policy": "the policy chose no SM, though one has room",
     "partition": "the SM is not in its partition",
 }
 WORTH = 0.01  # share of a program's time that a change saves at least, if it is worth its work
