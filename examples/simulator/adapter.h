@@ -1,42 +1,35 @@
-// Between the scheduler and a simulator that distributes thread blocks itself.
+// Between the scheduler and a simulator that distributes thread blocks itself. The simulator need
+// be no more than C++11.
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <map>
-#include <utility>
-#include <vector>
-
-#include "tbsched/sim/block_scheduler.h"
+#include <memory>
 
 // Kernels have the simulator's own numbers. A block that runs is named by its SM and its slot
 // there.
-class Adapter final : private tbsched::Observer {
+class Adapter final {
  public:
+  struct Kernel {
+    int blocks;
+    int threads;        // per block
+    int registers;      // per thread
+    int shared_memory;  // bytes per block, static and dynamic
+  };
   // Starts a kernel's next block on an SM; returns the slot that the SM gave it.
-  using Start = std::function<int32_t(int32_t sm, int32_t kernel, int32_t block)>;
+  using Start = std::function<int(int sm, int kernel, int block)>;
 
-  // The model outlives it.
-  Adapter(const tbsched::Model& model, Start start)
-      : scheduler_(model, {}), start_(std::move(start)) {}
+  explicit Adapter(Start start);  // of an idle H200
+  ~Adapter();
 
+  int sms() const;
   // The kernel's blocks may start from now on. Throws std::invalid_argument for one that never can.
-  void launch(int32_t kernel, const tbsched::Launch& launch);
+  void launch(int number, const Kernel& kernel);
   // Starts every block that has room now, those of a kernel in order.
-  void distribute() { scheduler_.place(*this); }
+  void distribute();
   // A block has ended. Throws std::invalid_argument if none runs there.
-  void leave(int32_t sm, int32_t slot);
+  void leave(int sm, int slot);
 
  private:
-  struct Running {
-    int32_t launch;
-    tbsched::Footprint footprint;
-  };
-
-  void on_place(const tbsched::PlacedBlocks& placed) override;
-
-  tbsched::BlockScheduler scheduler_;
-  Start start_;
-  std::vector<int32_t> kernels_;                            // of each launch of the scheduler
-  std::map<std::pair<int32_t, int32_t>, Running> running_;  // by SM and slot
+  class Blocks;
+  std::unique_ptr<Blocks> blocks_;
 };

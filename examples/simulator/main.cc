@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "adapter.h"
-#include "h200.h"
 
 namespace {
 
@@ -20,22 +19,22 @@ constexpr int64_t kFree = -1;
 
 struct Arrival {
   int64_t cycle;
-  tbsched::Launch launch;
+  Adapter::Kernel kernel;
   int64_t length;  // of a block, in cycles; a little more for some
 };
 
 std::istream& operator>>(std::istream& input, Arrival& arrival) {
-  tbsched::Launch& launch = arrival.launch;
-  return input >> arrival.cycle >> launch.blocks >> launch.threads >> launch.registers >>
-         launch.shared_memory >> arrival.length;
+  Adapter::Kernel& kernel = arrival.kernel;
+  return input >> arrival.cycle >> kernel.blocks >> kernel.threads >> kernel.registers >>
+         kernel.shared_memory >> arrival.length;
 }
 
 struct Sm {
   std::array<int64_t, 32> ends;  // of the block in each slot, or kFree
 
   Sm() { ends.fill(kFree); }
-  int32_t start(const int64_t end) {
-    int32_t slot = 0;
+  int start(const int64_t end) {
+    int slot = 0;
     while (ends.at(slot) != kFree) ++slot;
     ends[slot] = end;
     return slot;
@@ -44,17 +43,15 @@ struct Sm {
 
 class Simulator {
  public:
-  explicit Simulator(const tbsched::Model& model)
-      : sms_(model.device().spec.sms),
-        adapter_(model, [this](int32_t sm, int32_t kernel, int32_t block) {
-          return start(sm, kernel, block);
-        }) {}
+  Simulator()
+      : adapter_([this](int sm, int kernel, int block) { return start(sm, kernel, block); }),
+        sms_(adapter_.sms()) {}
 
   void launch(const Arrival& arrival) {
     if (arrival.length < 1) throw std::invalid_argument("a block runs for a cycle or more");
-    adapter_.launch(static_cast<int32_t>(lengths_.size()), arrival.launch);
+    adapter_.launch(static_cast<int>(lengths_.size()), arrival.kernel);
     lengths_.push_back(arrival.length);
-    unfinished_ += arrival.launch.blocks;
+    unfinished_ += arrival.kernel.blocks;
   }
   bool busy() const { return unfinished_ > 0; }
 
@@ -71,30 +68,28 @@ class Simulator {
   int64_t now() const { return now_; }
 
  private:
-  int32_t start(const int32_t sm, const int32_t kernel, const int32_t block) {
+  int start(const int sm, const int kernel, const int block) {
     std::cout << now_ << ' ' << kernel << ' ' << block << ' ' << sm << '\n';
     return sms_[sm].start(now_ + lengths_[kernel] + 7 * block % 13);
   }
   void end(const size_t sm, const size_t slot) {
     sms_[sm].ends[slot] = kFree;
-    adapter_.leave(static_cast<int32_t>(sm), static_cast<int32_t>(slot));
+    adapter_.leave(static_cast<int>(sm), static_cast<int>(slot));
     --unfinished_;
   }
 
+  Adapter adapter_;
   std::vector<Sm> sms_;
   std::vector<int64_t> lengths_;  // of each kernel's blocks
   int64_t unfinished_ = 0;        // blocks
   int64_t now_ = 0;
-  Adapter adapter_;
 };
 
 }  // namespace
 
 int main() {
   try {
-    const tbsched::DeviceSpec spec = h200();
-    const tbsched::Model model(spec);
-    Simulator simulator(model);
+    Simulator simulator;
     for (Arrival arrival; std::cin >> arrival;) {
       while (simulator.now() < arrival.cycle) simulator.cycle();
       simulator.launch(arrival);
