@@ -36,6 +36,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Program": ("programs", "program"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
+    "Responses": ("responses", "responses"),
     "Score": ("scores", "score"),
     "Search": ("variants", "search"),
     "Sequence": ("sequences", "sequence"),

@@ -17,6 +17,7 @@ import tbsched.sm
 import tbsched.strategies
 from tbsched.advice.change import Change
 from tbsched.advice.orders import BestOrder
+from tbsched.advice.periodic import Job, Periodic, Response, Responses
 from tbsched.advice.what_if import WhatIf
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.comparison.compare import LaunchDiff
@@ -32,8 +33,8 @@ from tbsched.traces.residents import SmLimits
 PACKAGES = (tbsched, tbsched.show, tbsched.strategies, tbsched.campaigns, tbsched.sm)
 # What public functions return or take, but users do not make by name.
 RETURNED = (
-    BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, LaunchDiff, LaunchTimes, Policy,
-    Provenance, Room, Scheduler, SchedulerRow, SmLimits, WhatIf,
+    BestOrder, Change, Coverage, DeviceInfo, FullSms, Gpu, Job, LaunchDiff, LaunchTimes, Periodic,
+    Policy, Provenance, Response, Responses, Room, Scheduler, SchedulerRow, SmLimits, WhatIf,
 )  # fmt: skip
 NOT_FOR_USERS = {"ModelGpu.observe_tables"}
 # A constant has no docstring: an example of another name must use it.

@@ -12,6 +12,7 @@ import tbsched as tb
 from helpers import ROOT, gpu, recorded
 from profiled import profiled
 from sm.characterization.model_sm import Class, ModelSm
+from tbsched.advice.periodic import Responses
 from tbsched.traces.placement import DeviceInfo, Placement
 
 GEMM = (
@@ -138,6 +139,19 @@ def _timed_observation() -> tb.Trace:
     return next(trace for trace in tb.load_traces(path) if trace.sequence.timed)
 
 
+def _responses() -> Responses:
+    camera = tb.Launch(24, 512, 64, duration=3e-3)
+    brake = tb.Launch(4, 128, 32, duration=0.5e-3)
+    released = tb.periodic(
+        [
+            tb.Task("camera", [camera, camera], period=20e-3),
+            tb.Task("brake", [brake], period=5e-3, offset=1e-3, deadline=2e-3),
+        ]
+    )
+    trace = tb.predict(released.sequence, "xavier", issue_times=released.issue_times)
+    return released.responses(trace)
+
+
 def _time_diff() -> tb.TimeDiff:
     observed = _timed_observation()
     return tb.compare_times(tb.predict_as_recorded(observed, "h200"), observed)
@@ -181,6 +195,7 @@ GALLERY: dict[str, Callable[[], object]] = {
     "calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=20, progress=False),
     "counterexample": lambda: _report().counterexamples[0],  # type: ignore[attr-defined]
     "best-order": lambda: tb.best_order([*KERNELS[:2], *KERNELS[4:]], "h200"),
+    "responses": _responses,
     "program": lambda: profiled(tb.Sequence(KERNELS[:4]), "h200"),
     "explanation": lambda: tb.explain(profiled(tb.Sequence(KERNELS[:4]), "h200"), "h200"),
     "what-if": lambda: tb.what_if(tb.Sequence(KERNELS[:4]), "h200"),

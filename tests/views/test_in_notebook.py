@@ -21,6 +21,7 @@ timed = tb.Sequence([kernel, kernel])
 held = tb.Sequence([tb.Launch(300, 256, 32, name="<gemm>")])
 device = tb.device("rtx3090")
 trace = tb.predict(held, device)
+jobs = tb.periodic([tb.Task("<camera>", [tb.Launch(16, 256, 32, duration=1e-4)], period=1e-3)])
 times = tb.predict(timed, device)
 report = tb.fuzz(device, device, "most_room", max_examples=30, max_counterexamples=1, seed=1,
                  progress=False)
@@ -45,6 +46,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.Meeting(trace, ((0,),), (True,))",
         "tb.what_if(timed, device)",
         "tb.best_order([kernel], device)",
+        "jobs.responses(tb.predict(jobs.sequence, device, issue_times=jobs.issue_times))",
         "tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])",
         "tb.Partition((0, 1))",
         'tb.compare_devices(device, "h200")',

@@ -19,6 +19,7 @@ from profiled import profiled
 from sm.characterization.model_sm import ModelSm
 from tbsched import views
 from tbsched.advice.explain.facts import names_of
+from tbsched.advice.periodic import Responses
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.views.layout.names import numbered
@@ -45,6 +46,12 @@ def report() -> Report:
     )
 
 
+def periodic_responses() -> Responses:
+    released = tb.periodic([tb.Task("é,\n", [launch(duration=1e-3)], 2e-3)])
+    trace = tb.predict(released.sequence, gpu(), issue_times=released.issue_times)
+    return released.responses(trace)
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "Trace": lambda: tb.predict(TIMED, gpu()),
     "Trace, held": lambda: tb.predict(HELD, gpu(4)),
@@ -57,6 +64,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Calibration": lambda: tb.calibrate("tx2", 3600.0, sequences=0, progress=False),
     "WhatIf": lambda: tb.what_if(LAUNCHES, gpu()),
     "Explanation": lambda: tb.explain(profiled(LAUNCHES_OF_A_STREAM, "h200"), "h200"),
+    "Responses": periodic_responses,
     "BestOrder": lambda: tb.best_order(LAUNCHES, gpu()),
     "LaunchConfigs": lambda: tb.launch_configs(gpu(), tb.Kernel(82 * 64, 200)),
     "Capacity": lambda: tb.capacity(launch(), gpu(4), beside=[launch(2, 32)]),

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+import numpy as np
+
+from tbsched.program.arrays import (
+    Float64Array,
+    HoldsArrays,
+    Int64Array,
+    StructuredArray,
+    read_only,
+)
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.shown import Shown, explanation
@@ -209,6 +217,40 @@ class Trace(Shown, HoldsArrays):
             1e-05
         """
         return makespan_of(self.placements)
+
+    def response_times(self, issue_times: Iterable[float] | None = None) -> Float64Array:
+        """Returns, for each launch, the seconds from its call to the end of its last block.
+
+        Args:
+            issue_times: when each launch was called, in seconds from the start of the program:
+                those that :func:`tbsched.predict` was given. None: the trace's own, which a
+                prediction with ``host`` has.
+
+        Returns:
+            A read-only array, float64 (launches,).
+
+        Raises:
+            TypeError, ValueError: no prediction of a timed sequence (the clock of a recording
+                begins with its first block, and that of its calls with the first call); nobody says
+                when launches were called; not one time for each launch.
+
+        Example:
+            >>> launch = tb.Launch(16, 1024, 32, stream=0, duration=1e-3)
+            >>> times = (0.0, 0.0005)
+            >>> trace = tb.predict(tb.Sequence([launch, launch]), "xavier", issue_times=times)
+            >>> trace.response_times(times).tolist()
+            [0.001, 0.0015]
+        """
+        if self.waits is None:
+            raise ValueError("response_times: a prediction of a timed sequence is needed")
+        times = self.issue_times if issue_times is None else tuple(issue_times)
+        if times is None:
+            raise ValueError("response_times: issue_times: None; the trace does not have them")
+        if len(times) != len(self):
+            raise ValueError(f"response_times: issue_times: {len(times)} for {len(self)} launches")
+        called_ns = [round(seconds("response_times", "issue_times", time) * 1e9) for time in times]
+        ends_ns = [span_of(number, placement)[1] for number, placement in enumerate(self)]
+        return read_only((np.array(ends_ns, np.int64) - np.array(called_ns, np.int64)) / 1e9)
 
     def concurrent(self, a: int, b: int) -> bool:
         """Returns whether launches a and b overlapped in time.

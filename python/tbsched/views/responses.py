@@ -1,0 +1,75 @@
+"""How long the jobs of periodic tasks took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tbsched.advice.periodic import Responses
+from tbsched.views.cards import card, table_html
+from tbsched.views.tables import Lines, table_of
+from tbsched.views.words import counted, seconds_words
+
+_HEADS = ("task", "jobs", "least", "mean", "worst", "deadline", "missed")
+
+
+def responses_short(found: Responses) -> str:
+    """How many jobs there were, and how many were late."""
+    tasks, jobs = counted(len(found.tasks), "task"), counted(len(found.jobs), "job")
+    late = counted(len(found.missed), "deadline") if found.missed else "no deadline"
+    return f"{tasks}, {jobs}, {late} missed"
+
+
+def responses_text(found: Responses) -> Lines:
+    """A row per task."""
+    return [table_of(_HEADS, _rows(found))]
+
+
+def responses_html(found: Responses) -> str:
+    """A row per task."""
+    return card(responses_short(found), table_html(table_of(_HEADS, _rows(found))))
+
+
+def responses_columns(found: Responses) -> dict[str, Any]:
+    """A row per job."""
+    jobs = found.jobs
+    return {
+        "task": [job.job.task for job in jobs],
+        "job": [job.job.number for job in jobs],
+        "release": [job.job.release for job in jobs],
+        "end": [job.end for job in jobs],
+        "response": [job.response for job in jobs],
+        "deadline": [job.job.deadline for job in jobs],
+        "missed": [job.missed for job in jobs],
+    }
+
+
+def responses_data(found: Responses) -> dict[str, Any]:
+    """A row per task and per job."""
+    worst = found.worst
+    columns = responses_columns(found)
+    return {
+        "tasks": [
+            {
+                "name": task.name,
+                "period": task.period,
+                "deadline": task.deadline,
+                "worst": worst[task.name].response if task.name in worst else None,
+            }
+            for task in found.tasks
+        ],
+        "jobs": [
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+        ],
+    }
+
+
+def _rows(found: Responses) -> list[tuple[str, ...]]:
+    rows = []
+    for task in found.tasks:
+        own = [job for job in found.jobs if job.job.task == task.name]
+        times = [job.response for job in own] or [0.0]
+        spans = (min(times), sum(times) / len(times), max(times), task.deadline or task.period)
+        missed = sum(job.missed for job in own)
+        words = map(seconds_words, spans) if own else ("", "", "", seconds_words(spans[-1]))
+        rows.append((task.name, f"{len(own):,}", *words, f"{missed:,}"))
+    return rows
