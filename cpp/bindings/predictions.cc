@@ -137,7 +137,8 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
 py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
                               const InitialState state,
                               std::vector<std::tuple<Times, Times, int64_t, Times>> given,
-                              const std::optional<size_t> last) {
+                              const std::optional<size_t> last, std::vector<size_t> slots,
+                              std::vector<int64_t> slice_ns) {
   std::vector<HostCalls> calls;
   for (auto& [issue_ns, gap_ns, interval_ns, called_ns] : given) {
     calls.push_back(
@@ -146,7 +147,8 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
   ProcessTimelines found;
   {
     const py::gil_scoped_release unlocked;
-    found = predict_processes(model, programs, state, std::move(calls), last);
+    found = predict_processes(model, programs, state, std::move(calls), last,
+                              {std::move(slots), std::move(slice_ns)});
   }
   py::list timelines;
   for (Timeline& timeline : found.timelines) timelines.append(in_python(std::move(timeline)));
@@ -371,9 +373,9 @@ void bind_predictions(py::module_& module) {
       "other.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
-      py::arg("state"), py::arg("calls"), py::arg("last"),
+      py::arg("state"), py::arg("calls"), py::arg("last"), py::arg("slots"), py::arg("slice_ns"),
       "What predict_timeline() returns for each program, and of each turn its process, begin "
-      "and end.");
+      "and end. `slots`: the process of each slot of a round. `slice_ns`: by process.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
   module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;

@@ -115,6 +115,8 @@ def predict_processes(
         tuple[_Sequence[int] | None, _Sequence[int] | None, int, _Sequence[int] | None]
     ],
     last: int | None,
+    slots: _Sequence[int],
+    slice_ns: _Sequence[int],
 ) -> tuple[list[Any], _Ints, _Longs, _Longs]: ...
 def predict_timeline(
     model: Model,

@@ -31,6 +31,8 @@ class Process {
   const GpuState& gpu() const { return simulation_.gpu(); }
   // Returns from when on it has work, by the GPU's clock.
   int64_t works_from_ns() const { return on_the_gpu(simulation_.work().works_from_ns(true)); }
+  // Whether it does not have the GPU, and had work when it lost it or since.
+  bool stopped() const { return stopped_.has_value(); }
   // Whether it has work that the GPU sees.
   bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
   // Whether all its work is deferred.
@@ -109,11 +111,16 @@ class Process {
 class RoundRobin {
  public:
   RoundRobin(const Model& model, const std::span<const Sequence* const> programs,
-             const InitialState state, std::vector<HostCalls> calls)
-      : spec_(model.device().spec), engines_{EngineTurns(spec_), EngineTurns(spec_)} {
+             const InitialState state, std::vector<HostCalls> calls, Runlist runlist)
+      : spec_(model.device().spec),
+        runlist_(std::move(runlist)),
+        engines_{EngineTurns(spec_), EngineTurns(spec_)} {
     for (size_t k = 0; k < programs.size(); ++k) {
       processes_.emplace_back(model, *programs[k], state, std::move(calls[k]), engines_,
                               static_cast<int32_t>(k));
+    }
+    for (const size_t process : runlist_.slots) {
+      if (std::ranges::find(order_, process) == order_.end()) order_.push_back(process);
     }
   }
 
@@ -138,22 +145,28 @@ class RoundRobin {
     return begin_ns == kNever ? std::vector<Turn>() : std::vector<Turn>{{0, begin_ns, now_}};
   }
 
-  std::vector<Turn> turns_of_all(std::optional<size_t> last) {
+  std::vector<Turn> turns_of_all(const std::optional<size_t> last_process) {
     std::vector<Turn> turns;
     for (Process& process : processes_) process.back_off();
+    std::optional<size_t> last;
+    if (last_process)
+      last = std::ranges::find(runlist_.slots, *last_process) - runlist_.slots.begin();
     std::optional<size_t> next = first_to_come(last.value_or(0));
     while (next) {
       if (turns.size() == kMaxTurns) {
         refuse("durations: the processes take more than " + std::to_string(kMaxTurns) +
                " turns; give shorter ones");
       }
-      now_ = std::max(now_, processes_[*next].wants_ns());
-      if (last && next != last) now_ += switch_ns(processes_[*last]);
+      now_ = std::max(now_, process_of(*next).wants_ns());
+      const bool same = last && &process_of(*next) == &process_of(*last);
+      if (last && !same) now_ += switch_ns(process_of(*last));
+      const bool goes_on = same && next != last;  // from one of its slots to another
       const int64_t begin_ns = now_;
-      const std::optional<size_t> chosen = take_turn(*next);
-      turns.push_back({static_cast<int32_t>(*next), begin_ns, now_});
+      const std::optional<size_t> chosen = take_turn(*next, goes_on);
+      turns.push_back({static_cast<int32_t>(runlist_.slots[*next]), begin_ns, now_});
       last = next;
-      next = chosen ? chosen : next_in_round(*last, now_);
+      const bool wanted = chosen && process_of(*chosen).wants_ns() != kNever;
+      next = wanted ? chosen : next_in_round(*last, now_);
       if (!next) next = first_to_come(*last + 1);
     }
     return turns;
@@ -172,37 +185,46 @@ class RoundRobin {
            (stops && from.started() ? spec_.first_preemption_ns : 0);
   }
 
-  // Returns the process that follows in the round, of those that have work by then.
+  const Process& process_of(const size_t slot) const { return processes_[runlist_.slots[slot]]; }
+
+  // Returns the slot that follows in the round, of those whose process has work by then. A process
+  // that has the GPU has work if the GPU sees it.
   std::optional<size_t> next_in_round(const size_t current, const int64_t by_ns) const {
-    for (size_t k = 1; k < processes_.size(); ++k) {
-      const size_t other = (current + k) % processes_.size();
-      if (processes_[other].wants_ns() <= by_ns) return other;
+    const size_t slots = runlist_.slots.size();
+    for (size_t k = 1; k < slots; ++k) {
+      const size_t other = (current + k) % slots;
+      const Process& process = process_of(other);
+      if (process.wants_ns() <= by_ns) return other;
+      if (&process == &process_of(current) && !process.stopped() && process.busy()) return other;
     }
     return std::nullopt;
   }
 
-  // Returns the process that has work first; at a tie, the first in the round from `from` on.
+  // Returns the slot whose process has work first; at a tie, the first in the round from `from` on.
   std::optional<size_t> first_to_come(const size_t from) {
     wait_for_any(nullptr, kNever);
-    size_t first = from % processes_.size();
-    for (size_t k = 1; k < processes_.size(); ++k) {
-      const size_t other = (from + k) % processes_.size();
-      if (processes_[other].wants_ns() < processes_[first].wants_ns()) first = other;
+    const size_t slots = runlist_.slots.size();
+    size_t first = from % slots;
+    for (size_t k = 1; k < slots; ++k) {
+      const size_t other = (from + k) % slots;
+      if (process_of(other).wants_ns() < process_of(first).wants_ns()) first = other;
     }
-    return processes_[first].wants_ns() == kNever ? std::nullopt : std::optional(first);
+    return process_of(first).wants_ns() == kNever ? std::nullopt : std::optional(first);
   }
 
-  // Runs a process until its slice is over, or until it has nothing to do while another one has.
-  // Returns the next process if it was chosen before the end.
-  std::optional<size_t> take_turn(const size_t current) {
-    Process& process = processes_[current];
-    int64_t slice_ends_ns = now_ + spec_.time_slice_ns;
-    const int64_t resumed_ns = now_ + preemption_ns(process);
+  // Runs the process of a slot until its slice is over, or until it has nothing to do while another
+  // one has. Returns the next slot if it was chosen before the end. `goes_on`: the process had the
+  // GPU until now.
+  std::optional<size_t> take_turn(const size_t current, const bool goes_on) {
+    Process& process = processes_[runlist_.slots[current]];
+    const int64_t slice_ns = runlist_.slice_ns[runlist_.slots[current]];
+    int64_t slice_ends_ns = now_ + slice_ns;
+    const int64_t resumed_ns = goes_on ? now_ : now_ + preemption_ns(process);
     run_without_gpu_until(nullptr, std::min(now_, process.issued_by_ns(resumed_ns)));
     run_without_gpu_until(&process, now_);
     std::optional<size_t> chosen;
     if (resumed_ns >= slice_ends_ns) {
-      refuse("time_slice_ns: " + std::to_string(spec_.time_slice_ns) +
+      refuse("time_slice_ns: " + std::to_string(slice_ns) +
              " ns are over before the blocks of a process can go on");
     }
     run_without_gpu_until(nullptr, process.issued_by_ns(resumed_ns));
@@ -212,8 +234,7 @@ class RoundRobin {
       const int64_t other_ns = wait_for_any(&process, next_ns);
       const bool waits = process.waits_in_queue();
       if (waits) {
-        slice_ends_ns =
-            extended_slice_end_ns(slice_ends_ns, std::min(next_ns, other_ns), spec_.time_slice_ns);
+        slice_ends_ns = extended_slice_end_ns(slice_ends_ns, std::min(next_ns, other_ns), slice_ns);
       }
       // Work issued from then on reaches the GPU after the other process's.
       if (next_ns >= other_ns - spec_.launch_latency_ns) process.back_off();
@@ -234,9 +255,9 @@ class RoundRobin {
       process.step();
       if (now_ >= other_ns) continue;
       if (!waits && arrivals < process.arrivals()) {
-        slice_ends_ns = now_ + spec_.launch_latency_ns + spec_.time_slice_ns;
+        slice_ends_ns = now_ + spec_.launch_latency_ns + slice_ns;
       } else if (wakeups < process.wakeups()) {
-        slice_ends_ns = now_ + spec_.time_slice_ns;
+        slice_ends_ns = now_ + slice_ns;
       }
     }
     process.stop(now_);
@@ -267,11 +288,13 @@ class RoundRobin {
     }
   }
 
-  // Returns the process without the GPU whose next instant is the earliest.
+  // Returns the process without the GPU whose next instant is the earliest; at a tie, the one whose
+  // slot comes first in the round.
   Process* first_without_gpu(const Process* const but) {
     Process* next = nullptr;
     int64_t next_ns = kNever;
-    for (Process& each : processes_) {
+    for (const size_t process : order_) {
+      Process& each = processes_[process];
       if (&each == but || each.next_without_gpu_ns() >= next_ns) continue;
       next = &each;
       next_ns = each.next_without_gpu_ns();
@@ -280,6 +303,8 @@ class RoundRobin {
   }
 
   const DeviceSpec& spec_;
+  Runlist runlist_;
+  std::vector<size_t> order_;  // processes by their first slot
   std::array<EngineTurns, CopyEngines::kEngines> engines_;
   std::deque<Process> processes_;  // which cannot be moved
   int64_t now_ = 0;
@@ -290,8 +315,8 @@ class RoundRobin {
 ProcessTimelines predict_processes(const Model& model,
                                    const std::span<const Sequence* const> programs,
                                    const InitialState state, std::vector<HostCalls> calls,
-                                   const std::optional<size_t> last) {
-  return RoundRobin(model, programs, state, std::move(calls)).run(last);
+                                   const std::optional<size_t> last, Runlist runlist) {
+  return RoundRobin(model, programs, state, std::move(calls), std::move(runlist)).run(last);
 }
 
 }  // namespace tbsched

@@ -12,6 +12,7 @@
 //      behind a launch. A slice also begins when one of these arrives while nothing waits, and when
 //      a launch no longer waits for a copy. After the last slice the process goes on until another
 //      one has work.
+//      Slices can differ by process, and a process can have several slots in a round: Runlist.
 //   3. The next process is chosen as soon as another one has work and nothing waits in hardware
 //      queues, or else at the end of the turn: the process that follows in the round, of those that
 //      have work then. A launch that waits for a copy by an engine does not count as waiting.
@@ -53,10 +54,16 @@ struct ProcessTimelines {
   std::vector<Turn> turns;
 };
 
+// The slots of a round, and how long they are. A slot is skipped while its process has no work.
+struct Runlist {
+  std::vector<size_t> slots;      // the process of each; every process has one at least
+  std::vector<int64_t> slice_ns;  // by process
+};
+
 // `calls`: by program. `last`: the process that had the GPU before, if that is known; the GPU must
 // switch to any other one. Throws as Simulation::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
                                    InitialState state, std::vector<HostCalls> calls,
-                                   std::optional<size_t> last = {});
+                                   std::optional<size_t> last, Runlist runlist);
 
 }  // namespace tbsched

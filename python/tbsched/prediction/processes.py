@@ -23,6 +23,7 @@ from tbsched.program.sequence import Sequence, Synchronize
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
 
+MOST_SLOTS = 1000
 _TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
 
 
@@ -33,8 +34,8 @@ class Processes(Shown, HoldsArrays):
     Attributes:
         traces: of each process, in the order given. A block's time includes the turns of others.
         turns: who has the GPU when: a structured array with ``process`` (int32), ``begin_ns`` and
-            ``end_ns`` (int64), in order of time. Between two turns the GPU switches. Empty under
-            MPS.
+            ``end_ns`` (int64), in order of time. Between turns of two processes the GPU switches.
+            Empty under MPS.
         seen: under MPS the traces once more, with the SM numbers that the processes themselves
             read. Else nothing: they read physical ones.
 
@@ -75,6 +76,8 @@ def predict_processes(
     host: float | Iterable[float | Iterable[float]] | None = None,
     last: int | None = None,
     mps: bool = False,
+    time_slice: float | Iterable[float] | None = None,
+    runlist: Iterable[int] | None = None,
 ) -> Processes:
     """Predicts when each of several processes has the GPU, and when their blocks run.
 
@@ -86,7 +89,7 @@ def predict_processes(
         programs: a timed sequence for each process. Where several wait, turns go round in this
             order. On an H200 that is the order in which the processes made their contexts.
         device, policy, initial_state: as for :func:`predict`; the device must say how long a slice
-            is (``DeviceSpec.time_slice_ns``).
+            is (``DeviceSpec.time_slice_ns``), or ``time_slice`` must.
         launch_interval: seconds from one launch call of a host to the next, for all processes.
         issue_times: for each process its times of issue in seconds, all on one clock.
         host: for each process what :func:`predict` takes: a number of seconds, or one per event;
@@ -96,14 +99,20 @@ def predict_processes(
             first, which takes 0.14 ms. None: nobody knows, and it does not.
         mps: they are clients of one MPS server, each with all of the GPU. Nobody knows what copies,
             memsets and waiting hosts do then: they are refused, and so is ``host``.
+        time_slice: seconds of a slice, for all processes or for each, in place of the device's.
+        runlist: the process of each slot of a round, such as ``[0, 1, 0, 2]``: a process of higher
+            priority has several. A slot is skipped while its process has no work. None: each has
+            one, in their order. What a switch costs is the device's own; where nobody measured
+            that, as on ``xavier``, it takes no time.
 
     Returns:
         The traces and the turns. The traces do not know what their SMs held.
 
     Raises:
         TypeError, ValueError: as :func:`predict`; no program; one that is not timed; a device
-            without slices; issue_times or host that are not one row per process; under MPS, what
-            is not known there.
+            without slices, and no ``time_slice``; a time_slice out of 1 ns to 1 s, or under MPS; a
+            runlist without one of the processes, or under MPS; issue_times or host that are not one
+            row per process; under MPS, what is not known there.
 
     Example:
         >>> long = tb.Sequence([tb.Launch(132, 1024, 32, duration=20e-3)])
@@ -125,22 +134,60 @@ def predict_processes(
     run = Run(spec, policy, initial_state, launch_interval, warp_slots=False)
     sequences, calls = _checked(run, known, issue_times, host)
     if mps:
+        if time_slice is not None or runlist is not None:
+            raise ValueError("mps: there are no turns, so neither time_slice nor runlist")
         for number, program in enumerate(known):
             _check_under_mps(number, program, host)
         rows = zip(known, calls, strict=True)
         traces = run_as_one(known, [launch_times(*row) for row in rows], run)
         return Processes(traces, np.empty(0, _TURN), as_seen(traces, spec))
-    if spec.time_slice_ns == 0:
-        raise ValueError(
-            f"time_slice_ns: {spec.name} does not say for how long a process keeps the GPU"
-        )
+    slices = _slices_ns(time_slice, len(known), spec)
+    slots = _slots(runlist, len(known))
     timelines, process, begin_ns, end_ns = _core.predict_processes(
-        run.model, sequences, run.state, calls, last
+        run.model, sequences, run.state, calls, last, slots, slices
     )
     turns = np.empty(len(process), _TURN)
     turns["process"], turns["begin_ns"], turns["end_ns"] = process, begin_ns, end_ns
     found = zip(known, timelines, strict=True)
     return Processes(tuple([run.timed(program, row, None) for program, row in found]), turns)
+
+
+def _slices_ns(
+    given: float | Iterable[float] | None, processes: int, spec: DeviceSpec
+) -> list[int]:
+    """Returns the nanoseconds of each process's slice."""
+    if given is None:
+        if spec.time_slice_ns == 0:
+            raise ValueError(
+                f"time_slice_ns: {spec.name} does not say for how long a process keeps the GPU; "
+                "time_slice can say it"
+            )
+        return [spec.time_slice_ns] * processes
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        given = [given] * processes
+    rows = _rows("time_slice", given, processes)
+    for row in rows:
+        if isinstance(row, bool) or not isinstance(row, int | float):
+            raise TypeError(f"time_slice: seconds are needed, got {shown(row)}")
+        if not 1e-9 <= row <= 1:
+            raise ValueError(f"time_slice: {row} s is outside 1e-09..1")
+    return [round(1e9 * row) for row in rows]
+
+
+def _slots(given: Iterable[int] | None, processes: int) -> list[int]:
+    """Returns the process of each slot of a round."""
+    if given is None:
+        return [*range(processes)]
+    slots = [
+        integer("predict_processes", "runlist", slot, 0, processes - 1)
+        for slot in items("predict_processes", "runlist", given)
+    ]
+    if len(slots) > MOST_SLOTS:
+        raise ValueError(f"runlist: {len(slots)} slots are more than {MOST_SLOTS}")
+    missing = sorted({*range(processes)} - {*slots})
+    if missing:
+        raise ValueError(f"runlist: process {missing[0]} has no slot, and would wait for ever")
+    return slots
 
 
 def _checked(
