@@ -17,6 +17,7 @@ import pytest
 
 from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
+from conformance.papers.interference import rows as interference
 from conformance.papers.kernel_order import rows as kernel_order
 from docs.verbs import options_of
 from sm.variants import score as variants
@@ -190,6 +191,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "gains": lambda: table(*variants.found()),
         "much": lambda: table(*variants.much()),
     },
+    "hierarchy.md": {"interference": lambda: table(*interference())},
     "kernel-order.md": {"order": lambda: table(*kernel_order())},
     "inside-an-sm.md": {"outputs": lambda: table(*variants.outputs())},
     "papers.md": {"figure3": figure3_table, "gf100": gf100_table},

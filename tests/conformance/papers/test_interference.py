@@ -1,0 +1,41 @@
+"""How far predictions of Figures 6 to 8 are off: what the page on the hierarchy paper says."""
+
+from __future__ import annotations
+
+import pytest
+
+from conformance.papers.interference import GPUS, Point, points
+
+
+@pytest.fixture(scope="module", params=GPUS)
+def found(request: pytest.FixtureRequest) -> list[Point]:
+    return points(request.param)
+
+
+def test_halves_of_a_block_are_predicted_a_quarter_too_low(found: list[Point]) -> None:
+    errors = [point.error for point in found if point.figure == "6"]
+    assert len(errors) == 3
+    assert all(-0.27 < error < -0.15 for error in errors)
+    assert all(point.predicted > 1 for point in found if point.figure == "6")
+
+
+def test_copies_of_the_host_slow_nothing_in_either(found: list[Point]) -> None:
+    (host,) = [[point for point in found if "the host" in point.case]]
+    assert len(host) == 8
+    assert all(point.predicted == 1 for point in host)
+    assert all(abs(point.error) < 0.04 for point in host)
+
+
+def test_memsets_slow_the_addition_as_much_as_predicted_where_it_is_long(
+    found: list[Point],
+) -> None:
+    long = [p for p in found if p.case.startswith("memset") and not p.case.endswith(" 50 MB")]
+    assert len(long) == 3
+    assert all(abs(point.error) < 0.06 for point in long)
+    slowdowns = [point.predicted for point in long]
+    assert slowdowns == sorted(slowdowns, reverse=True)
+
+
+def test_copies_within_the_gpu_are_predicted_too_low(found: list[Point]) -> None:
+    copies = [point for point in found if point.case.startswith("copy in the GPU")]
+    assert [-0.35 < point.error < 0 for point in copies] == [True] * 4
