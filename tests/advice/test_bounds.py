@@ -80,6 +80,10 @@ def test_no_prediction_is_outside(
     spec, program, intervals, interval = case
     found = tb.makespan_bounds(program, spec, intervals, launch_interval=interval, predictions=12)
     assert found.least <= found.seen[0] <= found.seen[1] <= found.greatest
+    assert len(found.ends) == len(found.seen_ends) == len(program.launches)
+    for (least, greatest), (first, last) in zip(found.ends, found.seen_ends, strict=True):
+        assert least <= first <= last <= greatest
+    assert max(greatest for _, greatest in found.ends) == found.greatest
 
 
 @pytest.mark.parametrize("name", ["h200", "h100"])
@@ -89,6 +93,7 @@ def test_makespans_of_gpus_are_within(name: str) -> None:
     late = 0.7 * US  # at most, of a block: traces h200-timed
     traces = [trace for trace in load_traces(path) if trace.extra["about"] == "bounds"]
     assert len(traces) == 12
+    missed = []
     for trace in traces:
         names = [str(kernel.name) for kernel in trace.sequence.launches]
         limits = [tuple(float(part) * US for part in name.split("-")) for name in names]
@@ -97,6 +102,15 @@ def test_makespans_of_gpus_are_within(name: str) -> None:
             issue_times=trace.issue_times, predictions=2,
         )  # fmt: skip
         assert found.least < trace.makespan < found.greatest
+        begin_ns = int(trace.timeline["start_ns"].min())
+        for placement, (least, greatest) in zip(trace, found.ends, strict=True):
+            assert placement.end_ns is not None
+            end = (int(placement.end_ns.max()) - begin_ns) / 1e9
+            missed.append(max(least - end, end - greatest, 0))
+    # Launches reach a GPU some us sooner or later than in the model.
+    assert len(missed) == 88
+    assert sum(by > 0 for by in missed) <= 7
+    assert max(missed) < 10 * US
 
 
 # -- exact -----------------------------------------------------------------------------------------
@@ -108,6 +122,21 @@ def test_one_launch_is_exact_in_any_number_of_rounds(blocks: int) -> None:
     assert found.exact
     rounds = -(-blocks // 264)
     assert found.greatest == pytest.approx(rounds * 100 * US + (rounds - 1) * 0.45 * US)
+
+
+def test_each_launch_of_a_stream_has_limits_of_its_own() -> None:
+    found = bounds(*[timed(264, stream=0)] * 3, durations=(50 * US, 100 * US))
+    for number, (least, greatest) in enumerate(found.ends, 1):
+        assert least == pytest.approx(number * 50 * US, abs=3 * US * number)
+        assert greatest == pytest.approx(number * 100 * US, abs=3 * US * number)
+    assert found.ends == found.seen_ends
+
+
+def test_a_launch_that_nothing_holds_up_ends_before_others() -> None:
+    """The GPU has room for the first beside all of the second, which takes ten times as long."""
+    short, long = timed(1, warps=1, us=10, stream=0), timed(132, warps=8, us=100, stream=1)
+    (first, second) = bounds(short, long, durations=[(8 * US, 10 * US), (90 * US, 100 * US)]).ends
+    assert first[1] < 20 * US < 90 * US <= second[0]
 
 
 def test_launches_of_one_stream_are_exact() -> None:

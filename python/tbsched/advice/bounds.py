@@ -20,12 +20,14 @@ from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.sequence import GraphLaunch, Launch, Sequence, with_durations
+from tbsched.traces.trace import Trace
 
 MAX_LAUNCHES = 1024
 # With more of them, no launch counts as one that must wait for another.
 MAX_ORDERED = 256
 _LONG_NS = 10**14
 Interval = tuple[float, float]
+Ends = list[float]  # of each launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,10 @@ class MakespanBounds:
         greatest: no makespan is longer.
         seen: the shortest and the longest makespan that was predicted on the way.
         predictions: how many predictions that were.
+        ends: of each launch, between how many seconds after the program's first block its last
+            block ends: limits of its response time, if the program begins when the launch is
+            called.
+        seen_ends: of each launch the first and the last end that were predicted on the way.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
@@ -51,6 +57,8 @@ class MakespanBounds:
     greatest: float
     seen: Interval
     predictions: int
+    ends: tuple[Interval, ...] = ()
+    seen_ends: tuple[Interval, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -118,20 +126,27 @@ def makespan_bounds(
     issued = None if issue_times is None else tuple(issue_times)
     program = _Program(seq, spec, policy, launch_interval, issued)
     if shortest == longest:
-        spans = program.all_spans(predictions)
-        if spans is not None:
-            return MakespanBounds(min(spans), max(spans), (min(spans), max(spans)), len(spans))
-    spans = program.some_spans(shortest, longest, predictions)
+        every = program.all_ends(predictions)
+        if every is not None:
+            least, greatest = _least_and_greatest(every)
+            exact = min(map(max, every)), max(map(max, every))
+            each = tuple(zip(least, greatest, strict=True))
+            return MakespanBounds(*exact, exact, len(every), each, each)
+    some = program.some_ends(shortest, longest, predictions)
     low, high = (
         [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
         for launches in (shortest, longest)
     )
     begin_ns = program.begin_ns()
+    first, last = program.least_ends_ns(low), program.greatest_ends_ns(high)
+    ends = [((a - begin_ns) / 1e9, (b - begin_ns) / 1e9) for a, b in zip(first, last, strict=True)]
     return MakespanBounds(
         (program.least_end_ns(low) - begin_ns) / 1e9,
-        (program.greatest_end_ns(high) - begin_ns) / 1e9,
-        (min(spans), max(spans)),
-        len(spans),
+        max(end for _, end in ends),
+        (min(map(max, some)), max(map(max, some))),
+        len(some),
+        tuple(ends),
+        tuple(zip(*_least_and_greatest(some), strict=True)),
     )
 
 
@@ -158,32 +173,32 @@ class _Program:
         alone = sum(isinstance(e, Launch) and e.stream is None for e in seq)
         self._lines = len(named) + alone + self._nodes
 
-    def all_spans(self, most: int) -> list[float] | None:
-        """The makespans from each latent state, of each order; None if there are more of them."""
+    def all_ends(self, most: int) -> list[Ends] | None:
+        """What each latent state and each order gives; None if there are more of them."""
         ties = self._ties(self._seq)
-        spans: list[float] = []
+        found: list[Ends] = []
         for state in self._spec.initial_states(self._policy):
             for trace in ties.all(state):
-                if len(spans) == most:
+                if len(found) == most:
                     return None
-                spans.append(trace.makespan)
-        return spans
+                found.append(_ends(trace))
+        return found
 
-    def some_spans(
+    def some_ends(
         self, shortest: list[Launch], longest: list[Launch], predictions: int
-    ) -> list[float]:
-        """Makespans for the shortest and the longest durations, and for others between."""
+    ) -> list[Ends]:
+        """What the shortest and the longest durations give, and others between."""
         states = itertools.cycle(self._spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
         count = len(shortest)
-        spans = []
+        found = []
         for number, state in zip(range(predictions), states, strict=False):
             launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
             if number < 2:
                 launches, turns = [shortest, longest][number], np.arange(count)
             ties = self._ties(with_durations(self._seq, launches))
-            spans.append(ties.predict(state, tuple(turns.tolist())).makespan)
-        return spans
+            found.append(_ends(ties.predict(state, tuple(turns.tolist()))))
+        return found
 
     def _ties(self, seq: Sequence) -> Ties:
         return Ties(seq, self._spec, self._policy, self._interval, self._issue_times)
@@ -196,15 +211,23 @@ class _Program:
         )  # fmt: skip
         return int(trace.timeline["start_ns"].min())
 
-    def least_end_ns(self, kept: list[Durations]) -> int:
-        """No last block ends sooner."""
-        spec = self._spec
-        exit_ns = spec.exit_latency_ns
+    def _soonest(self, kept: list[Durations]) -> tuple[Int64Array, Int64Array]:
+        """When each launch starts and ends at least, by itself and what it waits for."""
         spans = [
-            least_span_ns(own, at_once) - exit_ns
+            least_span_ns(own, at_once) - self._spec.exit_latency_ns
             for own, at_once in zip(kept, self._crowd.at_once, strict=True)
         ]
-        starts, ends = self._alone(spans, queues=MAX_LAUNCHES)
+        return self._alone(spans, queues=MAX_LAUNCHES)
+
+    def least_ends_ns(self, kept: list[Durations]) -> list[int]:
+        """The last block of each launch does not end sooner."""
+        ends: list[int] = self._soonest(kept)[1].tolist()
+        return ends
+
+    def least_end_ns(self, kept: list[Durations]) -> int:
+        """No last block of all ends sooner."""
+        exit_ns = self._spec.exit_latency_ns
+        starts, ends = self._soonest(kept)
         least = int(ends.max())
         for sms in set(self._crowd.sms):
             within = [k for k, own in enumerate(self._crowd.sms) if own <= sms]
@@ -215,8 +238,11 @@ class _Program:
             least = max(least, int(sooner.max()))
         return least
 
-    def greatest_end_ns(self, kept: list[Durations]) -> int:
-        """No last block ends later."""
+    def greatest_ends_ns(self, kept: list[Durations]) -> list[int]:
+        """The last block of each launch does not end later.
+
+        The argument is that of the block that ends last of all, for the last one of each launch.
+        """
         spec = self._spec
         longest = [own.longest - spec.exit_latency_ns for own in kept]
         late = [self._delay_ns(k) for k in range(len(kept))]
@@ -227,12 +253,13 @@ class _Program:
         if self._lines > spec.resident_grids:
             step_ns = spec.exit_latency_ns + spec.completion_latency_ns + spec.event_latency_ns
             last_ns = int(self._alone([0] * len(kept), queues)[1].max())
-            return last_ns + sum(apart) + step_ns * len(kept) + full_ns
-        greatest = int(self._alone(apart, queues)[1].max()) + full_ns
-        if self._nodes or len(kept) > MAX_ORDERED:
-            return greatest
-        waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
-        return min(greatest, int(self._alone(waiting, queues)[1].max()))
+            return [last_ns + sum(apart) + step_ns * len(kept) + full_ns] * len(kept)
+        ends = self._alone(apart, queues)[1] + full_ns
+        if not self._nodes and len(kept) <= MAX_ORDERED:
+            waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
+            ends = np.minimum(ends, self._alone(waiting, queues)[1])
+        found: list[int] = ends.tolist()
+        return found
 
     def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
         """For how long there can be no room for a launch that waits for nothing else."""
@@ -360,6 +387,19 @@ class _Program:
         )  # fmt: skip
         rows = trace.timeline
         return rows["start_ns"], rows["end_ns"]
+
+
+def _ends(trace: Trace) -> Ends:
+    """When the last block of each launch ended, in seconds after the first block of all began."""
+    begin_ns = int(trace.timeline["start_ns"].min())
+    ends = (placement.end_ns for placement in trace)
+    return [(int(row.max()) - begin_ns) / 1e9 for row in ends if row is not None]
+
+
+def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
+    """Of each launch the first and the last end."""
+    columns = list(zip(*found, strict=True))
+    return [min(column) for column in columns], [max(column) for column in columns]
 
 
 def _check(seq: Sequence, spec: DeviceSpec) -> None:
