@@ -21,10 +21,12 @@ from tbsched.sm.parameters import Config
 from tbsched.sm.running import simulate
 from tbsched.sm.workloads import LOAD, Workload
 
-# A core or two and a controller of the paper's GPU, so that few blocks are enough to fill them.
+# Two cores and a controller of the paper's GPU, so that few blocks are enough to fill them; and
+# L1 takes all lines at once.
 GPU = OWL.changed(
-    cores=2, controllers=1, mesh_width=2, mesh_height=2, warps_per_core=4, group_warps=1, l1_mshrs=4
-)
+    cores=2, controllers=1, mesh_width=2, mesh_height=2, warps_per_core=4, group_warps=1,
+    l1_mshrs=4, l1_line_cycles=0,
+)  # fmt: skip
 SLOWER = 1.05  # at least
 
 

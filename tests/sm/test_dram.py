@@ -69,7 +69,7 @@ def test_fifth_activate_waits_for_four() -> None:
 def test_open_row_is_prefetched_to_its_end_while_nobody_waits() -> None:
     found = dram_commands([(0, 5 * LINE % CONTROLLER, False)], prefetch=True)
     reads = found[found["kind"] == R]
-    assert reads["column"].tolist() == [1, 0, *range(2, 32)]
+    assert reads["column"].tolist() == [5, *range(5), *range(6, 32)]
     assert reads["prefetch"].tolist() == [False] + [True] * 31
 
 
@@ -81,6 +81,17 @@ def test_prefetch_ends_after_some_lines_where_another_row_is_asked_for(
     found = dram_commands([READ_0, (0, ROW, False)], gpu, prefetch=True)
     until = found[: list(found["kind"]).index(P)]
     assert int(until["prefetch"].sum()) == lines
+
+
+@pytest.mark.parametrize(
+    ("stop", "other", "lines"), [(0, ROW, 8), (1, ROW, 1), (2, ROW, 1), (1, BANK, 4), (2, BANK, 1)]
+)
+def test_prefetch_ends_when_another_row_is_asked_for(stop: int, other: int, lines: int) -> None:
+    # One line has been prefetched when another row is asked for, of the same bank or of another.
+    gpu = OWL.changed(prefetch_stop=stop)
+    found = dram_commands([READ_0, (20, other, False)], gpu, prefetch=True)
+    reads = found[found["kind"] == R]["prefetch"].tolist()
+    assert reads[: lines + 3] == [False, *[True] * lines, False, True]
 
 
 # Legal commands, as (cycle, bank, kind, row), the last of which is sent as early as it may be; and

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import examples
-from sm.machines import LINE, OWL, Row, small, workload, workloads
+from sm.machines import CONTROLLER, LINE, OWL, Row, small, workload, workloads
 from tbsched.sm.parameters import Config
 from tbsched.sm.results import Simulation
 from tbsched.sm.running import schedulers, simulate
@@ -24,6 +24,7 @@ CONFIGS = st.builds(
     refill_to_back=st.integers(0, 1),
     own_blocks=st.integers(0, 1),
     prefetch_absent=st.integers(0, 1),
+    prefetch_stop=st.integers(0, 2),
     issue_width=st.integers(1, 2),
     pipeline_stages=st.integers(1, 5),
     fair_cycles=st.sampled_from([7, 1000]),
@@ -121,7 +122,7 @@ def test_shortest_miss_takes_120_cycles() -> None:
         one = workload([[(0, LOAD, address // LINE)]])
         return simulate(one, "round_robin", cores=[core]).latency
 
-    found = [latency(core, 256 * slice_) for core in range(28) for slice_ in range(8)]
+    found = [latency(core, CONTROLLER * slice_) for core in range(28) for slice_ in range(8)]
     assert (min(found), max(found)) == (120, 152)
 
 
@@ -167,7 +168,7 @@ def test_lines_of_an_instruction_take_l1_one_after_the_other() -> None:
     warm = workload([lines * 11])
     # Sixteen slots of four cycles each, then five slots to the next instruction.
     alone = simulate(warm, "round_robin", gpu).counts["cycles"]
-    plain = simulate(warm, "round_robin", OWL.changed(cores=1)).counts["cycles"]
+    plain = simulate(warm, "round_robin", gpu.changed(l1_line_cycles=0)).counts["cycles"]
     assert alone - plain == pytest.approx(10 * 16 * 4, abs=16)
     both = simulate(workload([lines * 11] * 2), "round_robin", gpu).counts["cycles"]
     assert both - alone == pytest.approx(0.76 * 10 * 16 * 4, rel=0.3)

@@ -110,8 +110,13 @@ constexpr std::array kParameters = {
     Parameter{"dram", "t_rtw", &Config::t_rtw, 1, 200, "read to write"},
     Parameter{"dram", "t_cdlr", &Config::t_cdlr, 1, 200, "last data of a write to read"},
     Parameter{"dram", "t_wr", &Config::t_wr, 1, 200, "last data of a write to precharge"},
+    Parameter{"prefetch", "prefetch_stop", &Config::prefetch_stop, 0, 2,
+              "what stops the prefetching of an open row: 0 so many lines, once another row of its "
+              "bank is asked for; 1 the first request for another row of its bank, 2 of its "
+              "controller"},
     Parameter{"prefetch", "prefetch_lower", &Config::prefetch_lower, 0, 512,
-              "lines of an open row that are prefetched although another row is asked for"},
+              "lines of an open row that are prefetched although another row is asked for, where "
+              "prefetch_stop is 0"},
     Parameter{"prefetch", "prefetch_higher", &Config::prefetch_higher, 0, 512,
               "as many instead while few requests wait"},
     Parameter{"prefetch", "prefetch_threshold", &Config::prefetch_threshold, -1, kMany,

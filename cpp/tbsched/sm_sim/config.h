@@ -35,7 +35,7 @@ struct Config {
   int32_t l1_write_back = 1;
   int32_t l1_store_allocates = 0;
   int32_t l1_miss_allocates = 0;
-  int32_t l1_line_cycles = 0;
+  int32_t l1_line_cycles = 1;
   int32_t replay_all = 0;
 
   int32_t crossbar = 0;
@@ -54,7 +54,7 @@ struct Config {
   int32_t l2_mshrs = 128;
   int32_t l2_cycles = 62;
 
-  int32_t channel_interleave = 256;
+  int32_t channel_interleave = 2048;
   int32_t bank_interleave = 2048;
   int32_t hash_banks = 0;
 
@@ -77,6 +77,7 @@ struct Config {
   int32_t t_cdlr = 6;
   int32_t t_wr = 11;
 
+  int32_t prefetch_stop = 0;
   int32_t prefetch_lower = 8;
   int32_t prefetch_higher = 16;
   int32_t prefetch_threshold = -1;

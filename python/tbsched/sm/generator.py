@@ -16,36 +16,35 @@ from tbsched.program.checks import instance, integer
 from tbsched.sm.workloads import ALSO, LOAD, STORE, Workload
 
 _LINE = 64  # bytes; a config may have longer lines
+_ROW_LINES = 32  # lines in 2,048 bytes, a row of the DRAM
 _SEED = 2013
-_REUSED = 1 << 40  # address of the bytes that blocks reuse, behind those of the matrix
-# Issue slots that the 28 cores of owl-table1 have while its memory moves the two lines of a load:
-# 28 * 1300 / 4 million instructions and 8 * 800 / 4 million lines a second.
-_SLOTS_PER_LOAD = 2 * (28 * 1300 / 4) / (8 * 800 / 4)
 
 
 @dataclass(frozen=True, slots=True)
 class Knobs:
     """What a synthetic workload is like.
 
-    Blocks read a matrix whose rows are stored one after the other. Each block has a tile of it,
-    which its warps read from top to bottom. A share of the loads goes to bytes of the block's own
-    instead. The warps read these again and again: a part of them each, and then the next warp's.
-    By default those of eight blocks are half as many again as an L1 cache of 32 KB holds.
+    Blocks read a matrix. Each block has a tile of it, which its warps read from top to bottom,
+    together. A part of the loads goes to lines that the block has read before.
 
     Attributes:
         name: of the workload.
         blocks: blocks of the kernel.
         warps_per_block: warps of a block.
         blocks_per_core: resident blocks at most.
-        loads: loads of a warp.
+        loads: loads of a warp, but those that are near.
+        near: for each hundred of these, loads that read the lines of the last one once more.
         compute: instructions before each load.
+        more_compute: percent of the loads before which there is one more.
         lines: lines of 64 bytes that a load reads.
-        reuse: percent of the loads that go to reused bytes.
-        reuse_bytes: how many these are.
-        blocks_per_row: tiles in 2,048 bytes of a row of the matrix.
-        consecutive: percent of the blocks whose tiles are in the order of the blocks; the others
-            are shuffled.
-        stores: percent of the loads behind which the warp writes what it has read from its tile.
+        reuse: percent of the loads that read lines which another warp of the block has read.
+        reuse_bytes: what the block has read since then. By default, those of eight blocks are half
+            as many again as an L1 cache of 32 KB holds.
+        blocks_per_row: tiles in 2,048 bytes of the matrix. With more than 32 some have the same
+            line.
+        consecutive: of the blocks whose tiles are in the same 2,048 bytes, percent that have the
+            number before or after that of another of them; about.
+        stores: percent of the loads behind which the warp writes what it has read.
 
     Raises:
         TypeError, ValueError: a knob that is no integer, or is out of range.
@@ -60,7 +59,9 @@ class Knobs:
     warps_per_block: int = 4
     blocks_per_core: int = 8
     loads: int = 48
+    near: int = 0
     compute: int = 5
+    more_compute: int = 0
     lines: int = 2
     reuse: int = 0
     reuse_bytes: int = 6144
@@ -79,7 +80,9 @@ _LIMITS = {
     "warps_per_block": (1, 64),
     "blocks_per_core": (1, 64),
     "loads": (1, 1 << 20),
+    "near": (0, 100_000),
     "compute": (0, 1 << 20),
+    "more_compute": (0, 100),
     "lines": (1, 32),
     "reuse": (0, 100),
     "reuse_bytes": (64, 1 << 30),
@@ -106,23 +109,22 @@ def synthetic(knobs: Knobs) -> Workload:
     warps = knobs.blocks * knobs.warps_per_block
     block, warp = np.divmod(np.arange(warps), knobs.warps_per_block)
     load = np.arange(knobs.loads)
-    # Which loads reuse, and which are stored: spread evenly.
-    reuses = _spread(load, knobs.reuse)
-    stores = _spread(load, knobs.stores) & ~reuses
-    streamed = np.cumsum(~reuses) - 1
-    line = np.arange(knobs.lines)
-    tile = _tile_lines(knobs, block, warp, streamed[:, None] * knobs.lines + line)
-    own = _reused_lines(knobs, block, warp, (np.cumsum(reuses) - 1)[:, None] * knobs.lines + line)
-    address = np.where(reuses[:, None], own, tile) * _LINE
-    # Behind a load its store, of the same lines.
-    times = 1 + stores
-    kinds = np.repeat(np.full(knobs.loads, LOAD), times)
-    kinds[np.cumsum(times)[stores] - 1] = STORE
+    part, times = _parts(knobs)
+    # The warps of a block read a part together, a load of each after the other.
+    whose = (warp[:, None] + times) % knobs.warps_per_block
+    first = (part * knobs.warps_per_block + whose) * knobs.lines
+    line = _tile_lines(knobs, block, first[:, :, None] + np.arange(knobs.lines))
+    # Behind a load its near ones, and its store.
+    stored = _spread(load, knobs.stores)
+    near = (load + 1) * knobs.near // 100 - load * knobs.near // 100
+    accesses = 1 + near + stored
+    kinds = np.full(int(accesses.sum()), LOAD)
+    kinds[np.cumsum(accesses)[stored] - 1] = STORE
     access = np.full((len(kinds), knobs.lines), ALSO)
     access[:, 0] = kinds
     compute = np.zeros_like(access)
-    compute[kinds == LOAD, 0] = knobs.compute
-    address = np.repeat(address, times, axis=1)
+    loaded = np.arange(np.count_nonzero(kinds == LOAD))
+    compute[kinds == LOAD, 0] = knobs.compute + _spread(loaded, knobs.more_compute)
     return Workload(
         knobs.name,
         knobs.warps_per_block,
@@ -130,43 +132,74 @@ def synthetic(knobs: Knobs) -> Workload:
         np.arange(warps + 1) * access.size,
         np.tile(compute.ravel(), warps),
         np.tile(access.ravel(), warps),
-        address.ravel(),
+        (np.repeat(line, accesses, axis=1) * _LINE).ravel(),
     )
 
 
-def _spread(load: Int64Array, percent: int) -> Any:
-    return (load + 1) * percent // 100 > load * percent // 100
+def _spread(number: Int64Array, percent: int) -> Any:
+    """Returns of which numbers something holds for so many percent, evenly."""
+    return (number + 1) * percent // 100 > number * percent // 100
 
 
-def _tile_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Array) -> Int64Array:
-    """Returns the nth line that each warp reads of its block's tile, (warps, *nth)."""
-    across = max(1, 2048 // knobs.blocks_per_row // _LINE)  # lines of a tile's row
-    pitch = -(-knobs.blocks * across // 256) * 256  # lines of the matrix's row: whole DRAM rows
-    columns = pitch // across
-    own = nth[None] // knobs.lines * knobs.warps_per_block + warp[:, None, None]
-    number = own * knobs.lines + nth[None] % knobs.lines  # in the tile, row by row
-    height = -(-knobs.loads * knobs.lines * knobs.warps_per_block // across)
-    tile = _order(knobs)[block][:, None, None]
-    row = tile // columns * height + number // across
-    return np.asarray(row * pitch + tile % columns * across + number % across)
+def _parts(knobs: Knobs) -> tuple[Int64Array, Int64Array]:
+    """Returns of each load the part of the tile, and how often that was read before.
+
+    A part has a load of each warp. When it is read again, each warp reads what the next one read.
+    """
+    count = knobs.loads
+    back = knobs.reuse_bytes // (_LINE * knobs.lines * knobs.warps_per_block)  # so many parts
+    back = min(max(1, back), count)
+    # The first parts are new; then as many of the others as the share says, spread evenly.
+    more = max(0, round(count * (100 - knobs.reuse) / 100) - back)
+    behind = np.arange(count - back)
+    new = np.ones(count, bool)
+    new[back:] = (behind + 1) * more // max(1, len(behind)) > behind * more // max(1, len(behind))
+    part = np.cumsum(new) - 1
+    times = np.zeros(count, np.int64)
+    for at in np.flatnonzero(~new):
+        part[at] = part[at - back]
+        times[at] = times[at - back] + 1
+    return part, times
+
+
+def _tile_lines(knobs: Knobs, block: Int64Array, number: Int64Array) -> Int64Array:
+    """Returns the lines with these numbers of the tiles of blocks, (blocks, ...).
+
+    The matrix is as wide as a row of the DRAM, where its rows follow one another. From row to row
+    the tiles move on by one, so that those of few lines use all sets of a cache.
+    """
+    across = max(1, _ROW_LINES // knobs.blocks_per_row)  # lines of a tile's row
+    # An odd number of rows, so that the tiles next to each other begin in different banks.
+    height = -(-(int(number.max()) + 1) // across) | 1
+    strip, place = np.divmod(_order(knobs)[block], knobs.blocks_per_row)
+    row, column = np.divmod(number, across)
+    moved = (place[:, None, None] + row) % knobs.blocks_per_row
+    first = moved * _ROW_LINES // knobs.blocks_per_row
+    return np.asarray((strip[:, None, None] * height + row) * _ROW_LINES + first + column)
 
 
 def _order(knobs: Knobs) -> Int64Array:
     """Returns the tile of each block."""
     random = np.random.RandomState(_SEED)  # whose numbers are the same in every version
     tiles = np.arange(knobs.blocks)
-    moved = random.permutation(knobs.blocks)[: knobs.blocks * (100 - knobs.consecutive) // 100]
-    tiles[np.sort(moved)] = moved
+    strips = -(-knobs.blocks // knobs.blocks_per_row)
+
+    def neighbours(kept: int) -> float:
+        """The share of blocks with a neighbour in their strip, if so many strips are in order."""
+        others = (knobs.blocks_per_row - 1) / max(1, knobs.blocks_per_row * (strips - kept) - 1)
+        return (kept + (strips - kept) * (1 - (1 - others) ** 2)) / strips
+
+    kept = min(range(strips + 1), key=lambda n: abs(neighbours(n) - knobs.consecutive / 100))
+    shuffled = random.permutation(strips)[kept:]
+    moved = np.isin(tiles // knobs.blocks_per_row, shuffled)
+    tiles[moved] = random.permutation(tiles[moved])
     return tiles
 
 
-def _reused_lines(knobs: Knobs, block: Int64Array, warp: Int64Array, nth: Int64Array) -> Int64Array:
-    """Returns the nth line that each warp reads of its block's own bytes, (warps, *nth)."""
-    part = max(1, knobs.reuse_bytes // _LINE // knobs.warps_per_block)
-    sweep, place = np.divmod(nth[None], part)
-    whose = (warp[:, None, None] + sweep) % knobs.warps_per_block
-    first = _REUSED // _LINE + block[:, None, None] * part * knobs.warps_per_block
-    return np.asarray(first + whose * part + place)
+# Of all presets: two waves of blocks on the 28 cores of owl-table1; those of a core read three
+# times as much as its L1 holds, before they read the same again; and a store behind each eighth
+# load.
+_COMMON = {"blocks": 448, "reuse_bytes": 12288, "stores": 12}
 
 
 @functools.cache
@@ -210,7 +243,4 @@ def preset(name: str, **knobs: int) -> Workload:
     unknown = next((knob for knob in knobs if knob not in known), None)
     if unknown is not None:
         raise ValueError(f"preset: {shown(unknown)} is no knob; there are {', '.join(_LIMITS)}")
-    # With a perfect L1, the compute instructions and the load take all the time.
-    row = dict(_rows()[name])
-    row["compute"] = max(0, round(_SLOTS_PER_LOAD / row.pop("pmem")) - 1)
-    return synthetic(Knobs(name, **{"stores": 12, **row, **knobs}))
+    return synthetic(Knobs(name, **{**_COMMON, **_rows()[name], **knobs}))

@@ -39,6 +39,7 @@ std::optional<std::function<void()>> simulation_named(const std::string& name) {
   return [kernel] {
     const sm::Workload workload{
         4, 8, kernel->rows, kernel->compute, kernel->access, kernel->address};
-    simulate(workload, sm::Config{}, {.scheduler = sm::scheduler_named("round_robin")});
+    const sm::Config config{.l1_line_cycles = 0, .channel_interleave = 256};
+    simulate(workload, config, {.scheduler = sm::scheduler_named("round_robin")});
   };
 }

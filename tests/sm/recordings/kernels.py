@@ -22,7 +22,7 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
-from lab.inside.addresses import GROUPS, KERNELS
+from lab.inside.addresses import GROUPS, KERNELS, SMALL_GROUPS
 from tbsched.sm.workloads import ALSO, BARRIER, LOAD, STORE
 
 FOLDER = Path(__file__).parent
@@ -77,7 +77,7 @@ def profiled(report: Path, group: str) -> Iterator[tuple[str, dict[str, float]]]
     text = (report / f"ncu-{group}.csv").read_text("utf-8")
     table = text[text.index('"ID"') :]
     names, units, *rows = csv.reader(io.StringIO(table))
-    for kernel, row in zip(GROUPS[group][0], rows, strict=True):
+    for kernel, row in zip((GROUPS | SMALL_GROUPS)[group][0], rows, strict=True):
         found = {}
         for name, unit, value in zip(names, units, row, strict=True):
             try:

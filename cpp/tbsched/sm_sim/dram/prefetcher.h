@@ -19,12 +19,11 @@ class Prefetcher {
   }
 
   // Returns the column that a bank with an open row prefetches, or -1. Called when no request for
-  // that row is left. If another row is requested, it prefetches a limited number of lines: more
-  // while few requests wait. `held`: returns whether L2 has a column's data.
+  // that row is left, and `waiting` for others at the controller. `held`: returns whether L2 has a
+  // column's data.
   template <typename Held>
   int32_t column(const Bank& bank, const int64_t waiting, const Held held) const {
-    if (!enabled_) return -1;
-    if (!bank.idle() && bank.prefetched() >= degree(waiting)) return -1;
+    if (!enabled_ || stops(bank, waiting)) return -1;
     for (int32_t column = 0; column < columns_; ++column) {
       if (bank.sent(column) || (config_.prefetch_absent != 0 && held(column))) continue;
       return column;
@@ -33,8 +32,18 @@ class Prefetcher {
   }
 
  private:
+  enum Stop : int32_t { kLines, kRowOfBank, kRowOfController };  // values of prefetch_stop
+
   static constexpr int32_t kFraction = 16;  // fractional bits of the mean
 
+  bool stops(const Bank& bank, const int64_t waiting) const {
+    if (config_.prefetch_stop == kRowOfController) return waiting > 0;
+    if (bank.idle()) return false;
+    return config_.prefetch_stop == kRowOfBank || bank.prefetched() >= degree(waiting);
+  }
+
+  // Returns how many lines it prefetches although another row is requested: more while few
+  // requests wait.
   int32_t degree(const int64_t waiting) const {
     const int64_t threshold = config_.prefetch_threshold;
     const bool few = threshold < 0 ? waiting << kFraction < mean_ : waiting < threshold;
