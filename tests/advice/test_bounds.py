@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -273,3 +274,30 @@ def test_copies_are_refused() -> None:
         ValueError, match=r"Memset\(64\): with copies and memsets no limits are known"
     ):
         bounds(tb.Graph([tb.Memset(64), launch(1, 1, duration=1e-6)], [(0, 1)]).launch())
+
+
+@settings(deadline=None, max_examples=examples(800), derandomize=True)
+@given(seed=st.integers(0, 2**32))
+def test_predictions_of_several_host_threads_are_within(seed: int) -> None:
+    random = Random(seed)
+    spec = dataclasses.replace(
+        tb.device("rtx3090"),
+        resident_grids=random.choice([1, 2, 3]),
+        hardware_queues=random.choice([1, 2, 8]),
+    )
+    interval = random.choice([0.0, 1e-6, 7e-6])
+    kernels: list[tb.Event] = [
+        tb.Launch(
+            random.choice([1, 50, 200]), random.choice([64, 1024]), 16,
+            stream=random.choice([None, 0, 1, 2]), host=random.choice([0, 0, 1, 2]),
+            duration=random.choice([1e-5, 2e-5, 5e-5]),
+        )
+        for _ in range(random.randint(2, 7))
+    ]  # fmt: skip
+    at = random.randrange(len(kernels))
+    program = tb.Sequence(
+        [*kernels[:at], tb.Synchronize(host=random.choice([0, 1])), *kernels[at:]]
+    )
+    found = tb.makespan_bounds(program, spec, launch_interval=interval)
+    predicted = tb.predict(program, spec, launch_interval=interval).makespan
+    assert found.least <= predicted <= found.greatest
