@@ -58,7 +58,12 @@ Config config_of(const Values& values) {
 class PythonScheduler final : public sm_sim::Scheduler {
  public:
   explicit PythonScheduler(py::object scheduler)
-      : scheduler_(std::move(scheduler)), wants_blocks_(py::hasattr(scheduler_, "block_started")) {}
+      : scheduler_(std::move(scheduler)), wants_blocks_(py::hasattr(scheduler_, "block_started")) {
+    if (!py::hasattr(scheduler_, "pick")) {
+      throw py::type_error("simulate.scheduler: an object with pick is needed, got " +
+                           py::repr(scheduler_).cast<std::string>());
+    }
+  }
 
   ~PythonScheduler() override {
     const py::gil_scoped_acquire locked;

@@ -35,6 +35,7 @@ HELD = tb.Sequence([launch(4), tb.Release(0)])
 TIMED = tb.Sequence([launch(4, duration=1e-3)])
 SLOTS = tb.predict(HELD, ONE, warp_slots=True)
 TRACE = tb.predict(TIMED, ONE)
+KERNEL = tb.sm.preset("SCP", blocks=1, loads=2)
 DIFF = tb.compare(SLOTS, SLOTS)
 MODEL = {"device": ONE, "policy": None}
 
@@ -107,8 +108,13 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     tb.budget: {"launch": launch(), **MODEL, "beside": (), "plays": 9},
     tb.coresident: {
         "launches": [launch()], **MODEL, "groups": None, "after": (), "fixes": False,
-        "connections": None, "plays": 9,
+        "connections": None, "plays": 9, "seconds": None,
     },
+    tb.sm.simulate: {
+        "workload": KERNEL, "scheduler": "owl", "config": "owl-table1", "cores": None,
+        "commands": False, "warps": False, "checked": False,
+    },
+    KERNEL.lines_of_blocks: {"line_bytes": 128},
     tb.assert_coresident: {
         "launches": [launch()], **MODEL, "groups": None, "after": (), "connections": None,
         "plays": 9,
@@ -133,7 +139,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
 # What messages call a parameter instead.
 ALIASES = {
     "seq": "sequence", "sequences": "sequence", "text": "from_json",
-    "carveouts": "carveout", "name": "device",
+    "carveouts": "carveout", "name": "device", "workload": "preset",
 }  # fmt: skip
 
 
@@ -168,6 +174,8 @@ def test_nonsense_is_refused_in_words(function: Callable[..., Any]) -> None:
         (lambda value: tb.fuzz(value, progress=False), "oracle"),
         (lambda value: tb.fuzz("h200", value, progress=False), "device"),
         (lambda value: tb.steer(value, "h200"), "gpu"),
+        (lambda value: tb.sm.save_workload(value, "none.npz"), "workload"),
+        (lambda value: tb.strategies.prefixes([value]), "recorded"),
     ],
 )
 @pytest.mark.parametrize("value", [[], 10**5000], ids=["a list", "a huge number"])

@@ -186,6 +186,11 @@ def test_scheduler_that_never_picks_a_warp_is_refused() -> None:
         simulate(workload([[(1, LOAD, 0)]]), Never, GPU)
 
 
+def test_object_that_cannot_pick_is_no_scheduler() -> None:
+    with pytest.raises(TypeError, match=r"simulate\.scheduler: an object with pick is needed"):
+        simulate(workload([[(1, LOAD, 0)]]), lambda *_: None, GPU)  # type: ignore[arg-type,return-value]
+
+
 def test_scheduler_that_picks_no_number_is_told_so() -> None:
     class Forgetful(RoundRobin):
         def pick(self, *_: int) -> int:

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched import _core
-from tbsched.errors import shown
+from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import flag, integer
 from tbsched.sm.generator import preset
 from tbsched.sm.memory import commands_of
 from tbsched.sm.parameters import Config, config
 from tbsched.sm.results import Simulation, Simulations
-from tbsched.sm.workloads import Workload, fitted, load_workload
+from tbsched.sm.workloads import Workload, fitted, integers, load_workload
 
 _WARPS = np.dtype([("core", np.int32), ("warp", np.int32), ("begin", np.int64), ("end", np.int64)])
 
@@ -121,13 +121,17 @@ def simulate(
     make = None if isinstance(scheduler, str) else scheduler
     if make is not None and not callable(make):
         raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}")
+    known = [row.name for row in schedulers()]
+    if isinstance(scheduler, str) and scheduler not in known:
+        words = f"{scheduler[:100]} is unknown; there are {', '.join(known)}"
+        raise ValueError(f"scheduler: {words}{did_you_mean(scheduler, known)}")
     counts, core, start, end, columns, awake = _core.sm_simulate(
         (held.warps_per_block, held.blocks_per_core),
         *fitted(held, gpu["line_bytes"], gpu["line_sectors"]),
         dict(gpu.values),
         scheduler if isinstance(scheduler, str) else "round_robin",
         make,
-        np.array([] if cores is None else cores, np.int32),
+        np.array([], np.int32) if cores is None else integers("cores", cores, np.int32, "simulate"),
         flag("simulate", "commands", commands),
         flag("simulate", "warps", warps),
         flag("simulate", "checked", checked),

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass, fields
 from tokenize import TokenError
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +75,7 @@ class Workload(HoldsArrays):
         integer("workload", "warps_per_block", self.warps_per_block, 1, 64)
         integer("workload", "blocks_per_core", self.blocks_per_core, 1, _MOST)
         for name, kind in _KINDS.items():
-            object.__setattr__(self, name, _column(name, getattr(self, name), kind))
+            object.__setattr__(self, name, integers(name, getattr(self, name), kind))
         if self.sectors is not None:
             object.__setattr__(self, "sectors", _sectors(self.sectors, self.access, self.address))
         HoldsArrays.__post_init__(self)
@@ -111,6 +111,7 @@ class Workload(HoldsArrays):
             >>> len(block) == len(line)
             True
         """
+        line_bytes = integer("lines_of_blocks", "line_bytes", line_bytes, 1, _MOST)
         warps = np.repeat(np.arange(len(self.rows) - 1), np.diff(self.rows))
         touches = self.access < NONE
         block = (warps // self.warps_per_block)[touches]
@@ -119,7 +120,8 @@ class Workload(HoldsArrays):
         return pairs[0], pairs[1]
 
 
-_KINDS: dict[str, type[np.generic]] = {
+_Number = TypeVar("_Number", bound=np.integer[Any])
+_KINDS: dict[str, type[np.integer[Any]]] = {
     "rows": np.int64,
     "compute": np.int32,
     "access": np.uint8,
@@ -137,18 +139,25 @@ _BROKEN = (
 )  # fmt: skip
 
 
-def _column(name: str, given: object, kind: type[np.generic]) -> npt.NDArray[np.generic]:
+def integers(
+    name: str, given: object, kind: type[_Number], owner: str = "workload"
+) -> npt.NDArray[_Number]:
+    """Returns a row of integers as an array.
+
+    Raises:
+        TypeError, ValueError: something else, or out of the range of the kind.
+    """
     array = np.asarray(given)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise TypeError(f"workload.{name}: one row of integers is needed")
-    limits = np.iinfo(kind)  # type: ignore[type-var]
+        raise TypeError(f"{owner}.{name}: one row of integers is needed")
+    limits = np.iinfo(kind)
     if len(array) and not limits.min <= int(array.min()) <= int(array.max()) <= limits.max:
-        raise ValueError(f"workload.{name}: a value is outside {limits.min}..{limits.max}")
+        raise ValueError(f"{owner}.{name}: a value is outside {limits.min}..{limits.max}")
     return np.ascontiguousarray(array, kind)
 
 
 def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
-    sectors = _column("sectors", given, np.uint8)
+    sectors = integers("sectors", given, np.uint8)
     if not len(sectors) == len(address) == len(access):
         raise ValueError("workload.sectors: access, address and sectors differ in length")
     if len(without := np.flatnonzero((sectors == 0) & (access < NONE))):
@@ -157,7 +166,7 @@ def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
         raise ValueError("workload.sectors: a value is outside 0..15")
     if (address % np.uint64(LINE_BYTES) != 0).any():
         raise ValueError(f"workload.address: with sectors, each is a multiple of {LINE_BYTES}")
-    return cast(Sectors, sectors)
+    return sectors
 
 
 class Rows(NamedTuple):
@@ -226,6 +235,7 @@ def save_workload(workload: Workload, path: str | os.PathLike[str]) -> None:
         >>> tb.sm.load_workload("scp.npz").name
         'SCP'
     """
+    instance("save_workload", "workload", workload, Workload)
     values = {field.name: getattr(workload, field.name) for field in fields(Workload)}
     # Kernels go through memory in steps that repeat, which take little room.
     values[_STEP] = np.diff(values.pop("address").astype(np.int64), prepend=0)

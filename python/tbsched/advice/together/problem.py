@@ -17,6 +17,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.together.search import PLAYS, FullSms, Question, played, search
+from tbsched.program.checks import MAX_SECONDS
 from tbsched.program.sequence import Launch, Release, Sequence
 
 NO_PROOF = "none"
@@ -98,7 +99,7 @@ def deadline_in(owner: str, seconds: float | None) -> float:
         return math.inf
     if not isinstance(seconds, (int, float)) or not 0 <= seconds < math.inf:
         raise ValueError(f"{owner}.seconds: a number from 0 is needed, got {shown(seconds)}")
-    return time.monotonic() + seconds
+    return time.monotonic() + min(seconds, MAX_SECONDS)
 
 
 def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:

@@ -19,6 +19,7 @@ from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.campaigns.space.program_tables import ProgramTables
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.checks import instance
 from tbsched.program.sequence import Launch, Sequence
 
 Drawable = TypeVar("Drawable")
@@ -146,7 +147,7 @@ def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
         ...     assert seq[0] == recorded[0]
         >>> test_a_prefix_begins_alike()
     """
-    whole = list(recorded)
+    whole = [instance("prefixes", "recorded", each, Sequence) for each in recorded]
     if not whole or not all(sequence.launches for sequence in whole):
         raise ValueError("recorded: at least one sequence, each of at least one launch, is needed")
     longest = max(len(sequence.launches) for sequence in whole)
