@@ -15,6 +15,7 @@
 #include "tbsched/policy/model.h"
 #include "tbsched/policy/policy.h"
 #include "tbsched/program/event.h"
+#include "tbsched/program/refusal.h"
 #include "tbsched/program/trace.h"
 #include "tbsched/sim/block_scheduler.h"
 #include "tbsched/sim/observer.h"
