@@ -140,6 +140,24 @@ def test_a_launch_that_nothing_holds_up_ends_before_others() -> None:
     assert first[1] < 20 * US < 90 * US <= second[0]
 
 
+def test_wide_limits_say_that_a_common_carveout_makes_them_tighter() -> None:
+    """Six launches without one: 12 ms at most, where 3 ms are seen; with one, 2 ms."""
+
+    def program(carveout: int | None) -> list[tb.Launch]:
+        return [
+            launch(264, 8, shared_memory=kb * 1024, carveout=carveout, stream=k, duration=1e-3)
+            for k, kb in enumerate((0, 4, 1, 9, 8, 6))
+        ]
+
+    interval = (0.5e-3, 1e-3)
+    wide, tight = (bounds(*program(each), durations=interval) for each in (None, 100))
+    assert wide.greatest > 2 * tight.greatest
+    assert ["6 launches without a carveout" in reason for reason in wide.widened_by] == [True]
+    assert tight.widened_by == ()
+    alone = bounds(launch(264, 8, stream=0, duration=1e-3), durations=interval)
+    assert alone.widened_by == ()
+
+
 def test_launches_of_one_stream_are_exact() -> None:
     kernels = [timed(300, stream=0), timed(20, stream=0), timed(600, warps=8, stream=0)]
     assert bounds(*kernels, durations=[(1e-4, 2e-4), (0, 1e-3), None]).exact

@@ -43,6 +43,8 @@ class MakespanBounds:
             block ends: limits of its response time, if the program begins when the launch is
             called.
         seen_ends: of each launch the first and the last end that were predicted on the way.
+        widened_by: what makes the limits wider than needed, as the page "Bounds of a makespan" has
+            it; what can be changed first. Empty if the limits are exact.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
@@ -59,6 +61,7 @@ class MakespanBounds:
     predictions: int
     ends: tuple[Interval, ...] = ()
     seen_ends: tuple[Interval, ...] = ()
+    widened_by: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -140,7 +143,7 @@ def makespan_bounds(
     begin_ns = program.begin_ns()
     first, last = program.least_ends_ns(low), program.greatest_ends_ns(high)
     ends = [((a - begin_ns) / 1e9, (b - begin_ns) / 1e9) for a, b in zip(first, last, strict=True)]
-    return MakespanBounds(
+    found = MakespanBounds(
         (program.least_end_ns(low) - begin_ns) / 1e9,
         max(end for _, end in ends),
         (min(map(max, some)), max(map(max, some))),
@@ -148,6 +151,7 @@ def makespan_bounds(
         tuple(ends),
         tuple(zip(*_least_and_greatest(some), strict=True)),
     )
+    return found if found.exact else replace(found, widened_by=_widened_by(seq, spec))
 
 
 class _Program:
@@ -412,6 +416,33 @@ def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
     """Of each launch the first and the last end."""
     columns = list(zip(*found, strict=True))
     return [min(column) for column in columns], [max(column) for column in columns]
+
+
+def _widened_by(seq: Sequence, spec: DeviceSpec) -> tuple[str, ...]:
+    """Returns what makes the limits of a program wide, of what can be told from its launches."""
+    launches = seq.launches
+    streams = {one.stream for one in launches if one.stream is not None}
+    alone = sum(one.stream is None for one in launches)
+    if len(streams) + alone == 1:
+        return ()
+    lacking = [k for k, one in enumerate(launches) if one.carveout is None]
+    several = {one.carveout for one in launches} - {None}
+    reasons = {
+        f"{_numbered(lacking)} without a carveout: a block may keep others off its SM. With one "
+        "carveout= for all launches the limits are tighter": lacking,
+        "launches with different carveouts: a block may keep others off its SM": len(several) > 1,
+        "clusters or cooperative launches: one block may be what they wait for": any(
+            one.cluster > 1 or one.cooperative for one in launches
+        ),
+        f"{len(streams) + alone} streams share {spec.hardware_queues} hardware queues": (
+            len(streams) + alone > spec.hardware_queues
+        ),
+    }
+    return tuple(words for words, holds in reasons.items() if holds)
+
+
+def _numbered(launches: list[int]) -> str:
+    return f"launch {launches[0]}" if len(launches) == 1 else f"{len(launches)} launches"
 
 
 def _check(seq: Sequence, spec: DeviceSpec) -> None:
