@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from helpers import run_python
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
 from tbsched.comparison.compare import compare
+from tbsched.comparison.verify import verify
 from tbsched.errors import (
     CudaError,
     DeadlineExceeded,
@@ -25,9 +27,9 @@ from tbsched.errors import (
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.prediction.outcomes import outcomes
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.partition import Partition
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.sequence import Launch, Release, Sequence
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -181,6 +183,21 @@ def test_how_a_race_ends_is_no_disagreement() -> None:
     gpu = Racing()
     assert campaign(gpu, RIGHT, past_refusal=True).counterexamples == ()
     assert gpu.surprises > 5
+
+
+def test_a_race_that_ends_as_predicted_agrees_whatever_a_replay_finds() -> None:
+    """A replay places blocks of the last launch otherwise, among gaps in shared memory."""
+    kernel = Launch(82, 32, 32, carveout=100)
+    seq = Sequence(
+        [
+            replace(kernel, shared_memory=16000), kernel, kernel, Release(0),
+            replace(kernel, blocks=1312), kernel, kernel, replace(kernel, shared_memory=6272),
+            Release(3), replace(kernel, shared_memory=6784),
+        ]
+    )  # fmt: skip
+    observed = ModelGpu(RIGHT).observe(seq)
+    assert not compare(predict_as_recorded(observed, RIGHT), observed).occupancy
+    assert verify([observed], RIGHT).misses == ()
 
 
 # -- seeds and limits -----------------------------------------------------------------------------
@@ -412,7 +429,7 @@ def test_a_corpus_of_another_device_is_passed_over(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from tbsched.campaigns import fuzz
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_as_recorded
 
 class Killing:
     calls = 0
