@@ -49,20 +49,30 @@ def loses(kernel: Workload, better: str, than: str, gpu: Config = GPU) -> bool:
     return cycles[0] >= SLOWER * cycles[1]
 
 
+# The first prefetch scheme, where a row of the bank or of the controller stops it; L2 is asked.
+OF_BANK = GPU.changed(prefetch_stop=1, prefetch_absent=1)
+OF_CONTROLLER = GPU.changed(prefetch_stop=2, prefetch_absent=1)
+LOOKED_FOR = (
+    ("owl", "bank_parallel", GPU), ("bank_parallel", "locality", GPU),
+    ("locality", "cta_aware", GPU), ("owl", "bank_parallel", OF_BANK),
+    ("owl", "bank_parallel", OF_CONTROLLER), ("bank_parallel", "owl", OF_BANK),
+)  # fmt: skip
+
+
 def main() -> None:
     """Prints what it finds."""
     quiet = settings(max_examples=20_000, deadline=None, suppress_health_check=list(HealthCheck))
-    for better, than in (
-        ("owl", "bank_parallel"), ("bank_parallel", "locality"), ("locality", "cta_aware"),
-    ):  # fmt: skip
-        kernel = find(kernels(), lambda one, b=better, t=than: loses(one, b, t), settings=quiet)
+    for better, than, gpu in LOOKED_FOR:
+        kernel = find(
+            kernels(), lambda one, b=better, t=than, g=gpu: loses(one, b, t, g), settings=quiet
+        )
         rows = list(zip(kernel.rows.tolist(), kernel.rows[1:].tolist(), strict=False))
         lines = (kernel.address // 64).tolist()
         print(better, than, [
             [(kernel.compute[at].item(), lines[at]) for at in range(*ends)] for ends in rows
         ])  # fmt: skip
         for name in (better, than):
-            found = simulate(kernel, name, GPU)
+            found = simulate(kernel, name, gpu)
             print(
                 " ",
                 name,

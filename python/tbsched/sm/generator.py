@@ -120,6 +120,7 @@ def synthetic(knobs: Knobs) -> Workload:
     accesses = 1 + near + stored
     kinds = np.full(int(accesses.sum()), LOAD)
     kinds[np.cumsum(accesses)[stored] - 1] = STORE
+    address: Any = np.repeat(line, accesses, axis=1) * _LINE
     access = np.full((len(kinds), knobs.lines), ALSO)
     access[:, 0] = kinds
     compute = np.zeros_like(access)
@@ -132,7 +133,7 @@ def synthetic(knobs: Knobs) -> Workload:
         np.arange(warps + 1) * access.size,
         np.tile(compute.ravel(), warps),
         np.tile(access.ravel(), warps),
-        (np.repeat(line, accesses, axis=1) * _LINE).ravel(),
+        address.ravel(),
     )
 
 
@@ -179,21 +180,35 @@ def _tile_lines(knobs: Knobs, block: Int64Array, number: Int64Array) -> Int64Arr
 
 
 def _order(knobs: Knobs) -> Int64Array:
-    """Returns the tile of each block."""
+    """Returns the tile of each block: some strips have blocks in order, the others are shuffled."""
+    strips = -(-knobs.blocks // knobs.blocks_per_row)
+    # How many blocks have a neighbour in their strip, by how many strips are in order: those of
+    # the others have one by chance.
+    kept = np.arange(strips + 1)
+    left = knobs.blocks_per_row * (strips - kept)
+    alone = (1 - (knobs.blocks_per_row - 1) / np.maximum(left - 1, 1)) ** 2
+    share = (kept + (strips - kept) * (1 - alone)) / strips
+    about = int(np.argmin(np.abs(share - knobs.consecutive / 100)))
+    tried = [
+        _shuffled(knobs, kept) for kept in range(max(0, about - 1), min(strips, about + 1) + 1)
+    ]
+    return min(tried, key=lambda tiles: abs(_beside(knobs, tiles) - knobs.consecutive / 100))
+
+
+def _shuffled(knobs: Knobs, kept: int) -> Int64Array:
+    """Returns the tile of each block, if so many strips are in order."""
     random = np.random.RandomState(_SEED)  # whose numbers are the same in every version
     tiles = np.arange(knobs.blocks)
     strips = -(-knobs.blocks // knobs.blocks_per_row)
-
-    def neighbours(kept: int) -> float:
-        """The share of blocks with a neighbour in their strip, if so many strips are in order."""
-        others = (knobs.blocks_per_row - 1) / max(1, knobs.blocks_per_row * (strips - kept) - 1)
-        return (kept + (strips - kept) * (1 - (1 - others) ** 2)) / strips
-
-    kept = min(range(strips + 1), key=lambda n: abs(neighbours(n) - knobs.consecutive / 100))
-    shuffled = random.permutation(strips)[kept:]
-    moved = np.isin(tiles // knobs.blocks_per_row, shuffled)
+    moved = np.isin(tiles // knobs.blocks_per_row, random.permutation(strips)[kept:])
     tiles[moved] = random.permutation(tiles[moved])
     return tiles
+
+
+def _beside(knobs: Knobs, tiles: Int64Array) -> float:
+    """Returns the share of blocks that have a neighbour in their strip."""
+    same = np.diff(tiles // knobs.blocks_per_row) == 0
+    return float(np.mean(np.append(same, False) | np.insert(same, 0, False)))
 
 
 # Of all presets: two waves of blocks on the 28 cores of owl-table1; those of a core read three

@@ -115,7 +115,7 @@ def simulate(
     Example:
         >>> found = tb.sm.simulate(tb.sm.preset("KMN", blocks=28), "round_robin", "owl-table1")
         >>> found.counts["l1_loads"]
-        10752
+        24080
     """
     held, gpu = _workload(workload), _config(config)
     make = None if isinstance(scheduler, str) else scheduler

@@ -27,7 +27,7 @@ from tbsched.sm.parameters import Config
 from tbsched.storage import replacing
 
 GPU = tb.sm.config("owl-table1")
-BOUNDLESS = {"l1_bytes": 1 << 26, "l1_ways": 64}
+BOUNDLESS = {"l1_bytes": 1 << 21, "l1_ways": 64}  # more than the blocks of a core ever read
 TABLES = tomllib.loads((Path(__file__).parent / "tables.toml").read_text("utf-8"))
 TYPE_1: dict[str, dict[str, float]] = TABLES["type_1"]
 PRESETS = ROOT / "python" / "tbsched" / "sm" / "presets.toml"
@@ -70,10 +70,12 @@ def rows_shared(kernel: tb.sm.Workload, gpu: Config = GPU) -> tuple[float, float
     number, within = np.divmod(address, gpu["channel_interleave"])
     turn, controller = np.divmod(number, gpu["controllers"])
     row = (turn * gpu["channel_interleave"] + within) // gpu["row_bytes"]
-    pairs = np.unique(np.stack([row * gpu["controllers"] + controller, block]), axis=1)
-    next_to = (np.diff(pairs[0]) == 0) & (np.diff(pairs[1]) == 1)
+    number, of_row = np.divmod(
+        np.unique((row * gpu["controllers"] + controller) * kernel.blocks + block), kernel.blocks
+    )
+    next_to = (np.diff(number) == 0) & (np.diff(of_row) == 1)
     beside = np.append(next_to, False) | np.insert(next_to, 0, False)
-    _, which, blocks = np.unique(pairs[0], return_inverse=True, return_counts=True)
+    _, which, blocks = np.unique(number, return_inverse=True, return_counts=True)
     shares = np.bincount(which, beside) / blocks
     return float(blocks.mean()), 100 * float(shares.mean())
 

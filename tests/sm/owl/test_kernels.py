@@ -8,7 +8,6 @@ import pytest
 import tbsched as tb
 from lab.inside.addresses import SMALL_BLOCKS
 from sm.owl.kernels import FOLDER, file_of, small_blocks
-from sm.owl.on_kernels import GPU
 from tbsched.sm.workloads import ALSO, LOAD, STORE
 
 MOST_BYTES = 300_000
@@ -75,7 +74,7 @@ def test_blocks_of_32_warps_leave_nothing_to_choose() -> None:
         for name in ("rows", "compute", "access", "address", "sectors")),
     )  # fmt: skip
     cycles = {
-        tb.sm.simulate(large, name, GPU).counts["cycles"]
+        tb.sm.simulate(large, name).counts["cycles"]
         for name in ("round_robin", "cta_aware", "locality", "bank_parallel")
     }
     assert len(cycles) == 1

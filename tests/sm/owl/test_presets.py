@@ -10,7 +10,6 @@ from sm.owl.presets import GPU, TYPE_1, measured, printed, rows_shared
 from tbsched.sm.workloads import LOAD
 
 OFF = 5.0  # points, or percent
-# Blocks that are neighbours by chance: 32 of 448 share a row.
 QUICK = ("SCP", "FWT", "SSC", "SAD")
 
 
@@ -37,7 +36,7 @@ def test_rows_are_shared_as_the_paper_counts() -> None:
     # Blocks 0 to 3 in one row, as the paper's example; 0 and 2 in another; 1 alone in a third.
     lines = {0: (0, BANK // LINE), 1: (1, 2 * BANK // LINE), 2: (2, BANK // LINE + 1), 3: (3, 3)}
     kernel = workload([[(0, LOAD, line) for line in lines[block]] for block in range(4)])
-    assert rows_shared(kernel) == ((4 + 2 + 1) / 3, 100 / 3)
+    assert rows_shared(kernel) == pytest.approx(((4 + 2 + 1) / 3, 100 / 3))
     spread = GPU.changed(channel_interleave=256)
     two = workload([[(0, LOAD, 0)], [(0, LOAD, 4)], [(0, LOAD, 1)]])  # 4: another controller
     assert rows_shared(two, spread) == (1.5, 0.0)
