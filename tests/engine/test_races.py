@@ -29,6 +29,16 @@ def test_nothing_waits_so_there_is_one_outcome() -> None:
     assert tb.compare(found.trace, tb.predict(sequence, "h200")).exact
 
 
+def test_launches_that_wait_for_nothing_have_no_limiter() -> None:
+    two = tb.Sequence([tb.Launch(1, 64, 32), tb.Launch(1, 64, 32)])
+    leaving = tb.Sequence([tb.Launch(132, 1024, 64), tb.Release(0), tb.Launch(132, 1024, 64)])
+    for sequence in (two, leaving):
+        for found in tb.outcomes(sequence, "h200", races=20):
+            assert [placement.limiter for placement in found.trace] == [None, None]
+            again = tb.predict_as_recorded(found.trace, "h200")
+            assert [placement.limiter for placement in again] == [None, None]
+
+
 def test_race_on_which_nothing_later_depends_has_one_outcome() -> None:
     (found,) = tb.outcomes(tb.Sequence([*FULL, tb.Release(0)]), "h200")
     assert found.share == 1

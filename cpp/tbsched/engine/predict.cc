@@ -32,7 +32,10 @@ class TraceRecorder final : public Observer {
   void on_refuse(const int32_t launch, const Refusal refusal, int32_t) override {
     if (!settled(launch)) traces[launch].limiter = refusal;
   }
-  void on_settled(const int32_t launch) override { settled_ = launch + 1; }
+  void on_settled(const int32_t launch) override {
+    settled_ = launch + 1;
+    if (traces[launch].smid.back() != kNotPlaced) traces[launch].limiter = Refusal::none;
+  }
 
   // Returns where the SMs of the launch's blocks from `first_block` on are stored.
   std::span<int32_t> memory(const int32_t launch, const int32_t first_block) {
