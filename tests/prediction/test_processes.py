@@ -298,3 +298,91 @@ def test_each_client_of_mps_loads_its_kernels() -> None:
     found = under_mps([first], [first], issue_ms=[[0], [2]])
     alone = under_mps([first], issue_ms=[[2]])
     assert found.traces[1][0].start_ns == alone.traces[0][0].start_ns
+
+
+def starts(trace: tb.Trace) -> list[int]:
+    return [int(placement.start_ns.min()) for placement in trace]  # type: ignore[union-attr]
+
+
+def test_one_client_of_mps_is_predicted_as_without_others() -> None:
+    def kernel(blocks: int = 2, **rest: object) -> tb.Launch:
+        return tb.Launch(blocks, 64, 40, duration=2e-5, **rest)  # type: ignore[arg-type]
+
+    nodes = tb.Sequence([tb.Graph([kernel(), kernel(16)]).launch(stream=0)])
+    loads = tb.Sequence([kernel(stream=0, first_use=True), kernel(stream=1)])
+    threads = tb.Sequence([kernel(stream=0), kernel(stream=0), kernel(stream=1, host=1)])
+    event = tb.Sequence(
+        [kernel(stream=0), tb.RecordEvent(0, 0), tb.WaitEvent(0, 1), kernel(stream=1)]
+    )
+    given: list[tuple[tb.Sequence, dict[str, object]]] = [
+        (nodes, {"issue_times": [0, 1e-4]}),
+        (loads, {"launch_interval": 1e-6}),
+        (threads, {"launch_interval": 1e-4}),
+        (threads, {"issue_times": [0, 1e-4, 5e-5]}),
+        (event, {"issue_times": [0, 1e-4, 2e-4, 2e-4]}),
+    ]
+    for program, when in given:
+        alone = tb.predict(program, "h200", **when)  # type: ignore[arg-type]
+        each = {key: [value] if key == "issue_times" else value for key, value in when.items()}
+        (found,) = tb.predict_processes([program], "h200", mps=True, **each).traces  # type: ignore[arg-type]
+        assert np.array_equal(found.timeline, alone.timeline)
+        assert np.array_equal(found.waits, alone.waits)  # type: ignore[arg-type]
+
+
+def test_some_clients_of_mps_have_times_of_all_calls() -> None:
+    small = tb.Launch(2, 64, 40, stream=0, duration=2e-5)
+    late = [small, tb.RecordEvent(0, 0), tb.WaitEvent(0, 1), replace(small, stream=1)]
+    found = under_mps([small], late, [small], issue_ms=[[1], [0, 1, 2, 2], [3]])
+    assert [starts(trace) for trace in found.traces] == [
+        [1_007_000],
+        [7_000, 2_007_000],
+        [3_007_000],
+    ]
+
+
+def test_clients_of_mps_have_no_more_host_threads_than_a_sequence() -> None:
+    small = [tb.Launch(1, 32, 32, duration=1e-3, host=host) for host in range(1024)]
+    with pytest.raises(ValueError, match="all processes together have at most 1024 host threads"):
+        under_mps(small, [small[0]], issue_ms=[[0] * 1024, [0]])
+
+
+# -- what is issued while a process waits for the GPU --------------------------------------------
+
+
+def test_a_launch_reaches_the_gpu_after_its_call_though_its_process_waits() -> None:
+    long, small = (tb.Launch(8, 128, 32, duration=d, stream=k) for k, d in enumerate((1e-2, 1e-5)))
+    program, other = tb.Sequence([long, small]), tb.Sequence([replace(small, stream=0)])
+    for call_ns in (1, 3_500, 6_900, 6_999, 7_000, 7_100):
+        times = [[0, call_ns * 1e-9], [1.0]]
+        trace = tb.predict_processes([program, other], "h200", issue_times=times).traces[0]
+        alone = tb.predict(program, "h200", issue_times=times[0])
+        assert starts(trace) == starts(alone)
+        assert np.array_equal(trace.waits, alone.waits)  # type: ignore[arg-type]
+
+
+def test_nodes_reach_the_gpu_after_their_call_though_their_process_waits() -> None:
+    node = tb.Launch(8, 128, 32, duration=1e-5)
+    graph = tb.Graph([node] * 4, [(0, 1), (0, 2), (0, 3)]).launch(stream=1)
+    program = tb.Sequence([replace(node, duration=1e-2, stream=0), graph])
+    other = tb.Sequence([replace(node, stream=0)])
+    spec = replace(tb.device("h200"), graph_latency_ns=30_000)
+    for call_ns in (1_000, 6_900):
+        times = [[0, *[call_ns * 1e-9] * 4], [1.0]]
+        trace = tb.predict_processes([program, other], spec, issue_times=times).traces[0]
+        assert min(starts(trace)[1:]) >= call_ns + 30_000
+
+
+def test_a_program_with_graphs_ends_though_its_process_waits_while_they_are_issued() -> None:
+    def kernel(**rest: object) -> tb.Launch:
+        return tb.Launch(1, 32, 32, duration=1e-3, **rest)  # type: ignore[arg-type]
+
+    graphs = [tb.Graph([kernel()] * nodes).launch(stream=1) for nodes in (1, 2)]
+    program = tb.Sequence([*graphs, kernel(), kernel(), kernel(stream=2), kernel(stream=2)])
+    found = tb.predict_processes(
+        [program, tb.Sequence([kernel()])], "h200", launch_interval=1e-6
+    ).traces[0]
+    alone = tb.predict(program, "h200", launch_interval=1e-6)
+    # The second graph waits for the first one, and the last launch for the next turn.
+    first = [0, 3, 4, 5]
+    assert [starts(found)[k] for k in first] == [starts(alone)[k] for k in first]
+    assert starts(found)[6] > starts(alone)[6]

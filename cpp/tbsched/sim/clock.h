@@ -29,15 +29,18 @@ class Clock {
   void stop(const int64_t own_ns, const int64_t gpu_ns) {
     now_ = own_ns;
     offset_ns_ = gpu_ns - own_ns;
+    is_stopped_ = true;
   }
   // Resumes the clock at `own_ns` when the GPU's clock is at `gpu_ns`.
   void resume(const int64_t own_ns, const int64_t gpu_ns) {
     stop(own_ns, gpu_ns);
+    is_stopped_ = false;
     if (offset_ns_ > (stops_.empty() ? 0 : stops_.back().offset_ns)) {
       stops_.push_back({own_ns, offset_ns_});
     }
   }
 
+  bool is_stopped() const { return is_stopped_; }
   bool has_stopped() const { return !stops_.empty(); }
   // Converts the time of a begin to the GPU's clock: what begins at the instant of a stop begins
   // when the process resumes.
@@ -62,6 +65,7 @@ class Clock {
 
   int64_t now_ = 0;
   int64_t offset_ns_ = 0;
+  bool is_stopped_ = false;
   std::vector<Stop> stops_;
 };
 

@@ -55,6 +55,7 @@ void GpuWork::apply(const TimedEvent& event) {
     case Change::issued:
       // This is an event of the GPU's clock; the own clock may have stopped.
       operations_[index].issued_ns = std::min(operations_[index].issued_ns, clock_.now());
+      note_issue(index);
       if (operations_[index].follows_nodes) {
         queues_.use(operations_[index].stream);
       } else {
@@ -170,6 +171,7 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
   const int32_t begin =
       add({.kind = OperationKind::graph_begin, .record = graphs_.last_end(launched)}, stream);
   not_over_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
+  for (int32_t node = begin + 1; node < operations_.size(); ++node) note_issue(node);
   const int32_t end = add({.kind = OperationKind::graph_end}, stream);
   graphs_.end(launched, begin, end);
   operations_.stream(stream).continue_from(end);
@@ -211,8 +213,10 @@ void GpuWork::count_arrival(const int32_t index) {
 // Puts a launch into its queue: at once, or when the driver has issued the graph that it is
 // issuing.
 void GpuWork::enqueue(const int32_t launch) {
+  note_issue(launch);
   if (clock_.now() >= graphs_.until_ns()) return queues_.enqueue(launch);
   operations_[launch].issued_ns = graphs_.until_ns();
+  operations_[launch].issued_gpu_ns = clock_.to_gpu(graphs_.until_ns());
   operations_.change_at(graphs_.until_ns(), launch, Change::issued, GraphIssue::kBehindGraph);
 }
 
@@ -448,8 +452,33 @@ void GpuWork::end_transfer(const int32_t index) {
 
 // -- the turns of processes ----------------------------------------------------------------------
 
+// The own clock stands still, so all that is issued meanwhile seems to be issued at one instant.
+void GpuWork::note_issue(const int32_t index) {
+  if (clock_.is_stopped()) issued_while_stopped_.push_back(index);
+}
+
+// Corrects operations issued after the time at which the own clock goes on. They reach the GPU
+// later than those because of which it goes on.
+void GpuWork::correct_issues() {
+  for (const int32_t index : std::exchange(issued_while_stopped_, {})) {
+    Operation& operation = operations_[index];
+    const int64_t issued_ns = clock_.to_own(operation.issued_gpu_ns);
+    if (issued_ns <= operation.issued_ns) continue;
+    operation.issued_ns = issued_ns;
+    const int64_t reaches_ns = queues_.reaches_gpu_ns(index);
+    if (!operation.follows_nodes) {
+      operations_.change_at(reaches_ns, index, Change::reached);
+    } else if (operation.transfer < 0) {
+      ++operation.pending;
+      operation.held_until_ns = reaches_ns;
+      operations_.change_at(reaches_ns, index, Change::dependency_met);
+    }
+  }
+}
+
 void GpuWork::end_back_off() {
   is_caught_up_ = false;
+  correct_issues();
   queues_.end_back_off();
   for (const int32_t record : std::exchange(deferred_records_, {}))
     operations_.meet_dependency(record);

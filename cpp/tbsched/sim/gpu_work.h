@@ -135,6 +135,8 @@ class GpuWork : private Stations {
   std::optional<int32_t> if_pending(int32_t wait) const;
   void count_arrival(int32_t operation);
   void enqueue(int32_t launch);
+  void note_issue(int32_t index);
+  void correct_issues();
   void apply(const TimedEvent& event);
   void proceed(int32_t operation);
   void begin_transfers_at_heads();
@@ -159,9 +161,10 @@ class GpuWork : private Stations {
   std::set<ReadyNode> nodes_;
   int64_t nodes_ready_ = 0;
   std::vector<int32_t> deferred_records_;
-  int32_t running_ = 0;        // launches that were taken and have not left
-  int64_t idle_since_ns_ = 0;  // if no launch runs
-  int32_t not_over_ = 0;       // launches, and kernels that are loaded
+  std::vector<int32_t> issued_while_stopped_;  // launches, as long as the own clock stands still
+  int32_t running_ = 0;                        // launches that were taken and have not left
+  int64_t idle_since_ns_ = 0;                  // if no launch runs
+  int32_t not_over_ = 0;                       // launches, and kernels that are loaded
   int64_t arrivals_ = 0;
   int64_t wakeups_ = 0;
   bool is_caught_up_ = false;         // nothing was issued or ended since catch_up()

@@ -52,10 +52,10 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
   }
   // Launches that wait for the previous graph come first.
   const int64_t now = clock_.now();
-  const int64_t from_ns = now < until_ns_ ? until_ns_ + 1 : now;
+  const int64_t from_ns = now < until_ns() ? until_ns() + 1 : now;
   const IssueTimes issued =
       issue_times(order, begin, first_launch, numbering.launches(), issue_ns, from_ns);
-  until_ns_ = issue_nodes(graph, begin, issued, from_ns);
+  until_gpu_ns_ = clock_.to_gpu(issue_nodes(graph, begin, issued, from_ns));
   for (const GraphOrder::Edge& edge : order.edges | std::views::reverse) {
     operations_.depend(first + edge.to, first + edge.from, Milestone::over, edge.latency_ns);
   }
@@ -88,6 +88,7 @@ int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
     const bool is_root = graph.order.roots[root] == node;
     if (root > 0) operation.stream = graph.streams[root];
     operation.issued_ns = times[k];
+    operation.issued_gpu_ns = clock_.to_gpu(times[k]);
     operation.follows_nodes = !is_root;
     operation.is_prepared = is_root && (root == 0 || k < known);
     if (!is_root && operation.transfer < 0) {

@@ -40,8 +40,8 @@ class GraphIssue {
   int32_t last_end(const GraphLaunch& launched) const;
   // Adds the end of a graph behind its nodes.
   void end(const GraphLaunch& launched, int32_t begin, int32_t end);
-  // When the driver has issued the last graph.
-  int64_t until_ns() const { return until_ns_; }
+  // When the driver has issued the last graph, by the process's own clock.
+  int64_t until_ns() const { return clock_.to_own(until_gpu_ns_); }
 
   static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
 
@@ -74,7 +74,7 @@ class GraphIssue {
   HardwareQueues& queues_;
   CopyEngines& engines_;
   std::unordered_map<const Graph*, UploadedGraph> graphs_;
-  int64_t until_ns_ = 0;
+  int64_t until_gpu_ns_ = 0;  // by the GPU's clock: the driver issues whoever has the GPU
 };
 
 }  // namespace tbsched

@@ -33,6 +33,7 @@ int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone 
   operation.last_legacy = stream.non_blocking ? -1 : last_legacy_;
   operation.last_load = last_load_;
   operation.issued_ns = clock_.now();
+  operation.issued_gpu_ns = clock_.gpu_now();
   operation.held_until_ns = clock_.now();
   const int32_t index = push(operation);
   if (operation.programmatic) {

@@ -30,7 +30,8 @@ struct Operation {
       -1;  // its name in Wait::behind; for the end of a graph, that of the node done last
   int32_t transfer = -1;  // the number of a copy or memset that is no kernel
   int32_t priority = 0;
-  int64_t issued_ns = 0;  // by the driver
+  int64_t issued_ns = 0;      // by the driver, by the process's own clock
+  int64_t issued_gpu_ns = 0;  // the same by the GPU's clock
   bool by_engine = false;
   bool behind_launch = false;  // whether it is a copy or a record behind a launch that is not over
 

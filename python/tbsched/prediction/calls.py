@@ -40,12 +40,41 @@ class Calls(NamedTuple):
     called_ns: list[int] | None = None
 
 
-def launch_times(seq: Sequence, calls: Calls) -> list[int]:
-    """Returns the time of each launch, in ns, if one thread calls and never waits."""
-    if calls.issue_ns is not None:
-        return calls.issue_ns
-    events = [event for event in seq if event.launches]
-    return [k * calls.interval_ns for k, event in enumerate(events) for _ in event.launches]
+def joined(given: Iterable[tuple[Sequence, Calls]]) -> Calls:
+    """Returns the calls of sequences of which each follows the other, in threads of their own.
+
+    All have times, or all have the same interval.
+    """
+    issue_ns: list[int] = []
+    called_ns: list[int] = []
+    interval_ns, all_timed, any_called = 0, True, False
+    for seq, calls in given:
+        interval_ns = calls.interval_ns
+        if calls.issue_ns is None:
+            all_timed = False
+            continue
+        any_called = any_called or calls.called_ns is not None
+        issue_ns += calls.issue_ns
+        called_ns += calls.called_ns or _called_with_launches(seq, calls.issue_ns)
+    if not all_timed:
+        return Calls(interval_ns=interval_ns)
+    return Calls(issue_ns=issue_ns, called_ns=called_ns if any_called else None)
+
+
+def _called_with_launches(seq: Sequence, issue_ns: list[int]) -> list[int]:
+    """Returns the time of each event: that of its launch, or of its thread's last or first one."""
+    of_launch = iter(issue_ns)
+    own = [[next(of_launch) for _ in event.launches] for event in seq]
+    last: dict[int, int] = {}
+    for event, times in zip(reversed(seq), reversed(own), strict=True):
+        if times:
+            last[host_of(event)] = times[0]
+    found = []
+    for event, times in zip(seq, own, strict=True):
+        found.append(times[0] if times else last.get(host_of(event), 0))
+        if times:
+            last[host_of(event)] = times[-1]
+    return found
 
 
 class CallLengths:

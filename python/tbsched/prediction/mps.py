@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import Calls
+from tbsched.prediction.calls import Calls, host_of, joined
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import Int32Array
+from tbsched.program.events.streams import MAX_HOSTS
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Sequence
 from tbsched.traces.trace import Trace
 
@@ -20,19 +22,19 @@ _NAMES = ("stream", "event", "completion_event")
 
 
 def run_as_one(
-    programs: tuple[Sequence, ...], issue_ns: list[list[int]], run: Run
+    programs: tuple[Sequence, ...], calls: Iterable[Calls], run: Run
 ) -> tuple[Trace, ...]:
     """Returns the traces of processes that share the SMs, with physical SM numbers.
 
+    Their programs are one after the other in the sequence of one process, in which each host thread
+    of theirs is a thread of its own.
+
     Raises:
-        TypeError, ValueError: as :func:`tbsched.predict`; a launch in the legacy stream.
+        TypeError, ValueError: as :func:`tbsched.predict`; a launch in the legacy stream; more host
+            threads than a sequence has.
     """
-    calls = sorted(
-        (time, number, position, event)
-        for number, program in enumerate(programs)
-        for position, (event, time) in enumerate(_timed_events(program, issue_ns[number]))
-    )
     names: dict[tuple[object, ...], int] = {}
+    threads: dict[tuple[int, int], int] = {}
 
     def renamed(event: Event, number: int) -> Event:
         own: dict[str, Any] = {}
@@ -45,13 +47,22 @@ def run_as_one(
             if name is not None:
                 kind = "stream" if field == "stream" else "event"
                 own[field] = names.setdefault((kind, number, name), len(names))
-        return replace(event, **own) if own else event
+        own["host"] = threads.setdefault((number, host_of(event)), len(threads))
+        if len(threads) > MAX_HOSTS:
+            raise ValueError(
+                f"programs: under MPS all processes together have at most {MAX_HOSTS} host threads"
+            )
+        return replace(event, **own)
 
-    merged = Sequence([renamed(event, number) for _, number, _, event in calls])
-    owners = [number for _, number, _, event in calls for _ in event.launches]
-    times = [time for time, _, _, event in calls for _ in event.launches]
-    trace = run.predicted(merged, run.events(merged), Calls(issue_ns=times))
-    return tuple(_part(trace, program, owners, k) for k, program in enumerate(programs))
+    merged = Sequence(
+        [renamed(event, number) for number, program in enumerate(programs) for event in program]
+    )
+    trace = run.predicted(merged, run.events(merged), joined(zip(programs, calls, strict=True)))
+    ends = [*itertools.accumulate(len(program.launches) for program in programs)]
+    firsts = [0, *ends]
+    return tuple(
+        _part(trace, program, first) for program, first in zip(programs, firsts, strict=False)
+    )
 
 
 def as_seen(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Trace, ...]:
@@ -65,25 +76,16 @@ def as_seen(traces: tuple[Trace, ...], spec: DeviceSpec) -> tuple[Trace, ...]:
     return tuple(_as_seen(trace, spec, gpc_of) for trace in traces)
 
 
-def _timed_events(program: Sequence, issue_ns: list[int]) -> Iterable[tuple[Event, int]]:
-    """Yields events with times; one without launches has the time of the last launch before it."""
-    seen, last_ns = 0, issue_ns[0] if issue_ns else 0
-    for event in program:
-        yield event, issue_ns[seen] if event.launches else last_ns
-        seen += len(event.launches)
-        if event.launches:
-            last_ns = issue_ns[seen - 1]
-
-
-def _part(trace: Trace, program: Sequence, owners: list[int], process: int) -> Trace:
-    own = [launch for launch, owner in enumerate(owners) if owner == process]
-    number = np.full(len(owners) + 1, -1, np.int32)  # the last for "behind no launch"
-    number[own] = np.arange(len(own))
+def _part(trace: Trace, program: Sequence, first: int) -> Trace:
+    """Returns the part of a process; its launches are those from ``first`` on."""
+    count = len(program.launches)
     assert trace.waits is not None
-    waits = trace.waits[np.isin(trace.waits["launch"], own)].copy()
-    waits["launch"] = number[waits["launch"]]
-    waits["behind"] = np.where(waits["behind"] < 0, -1, number[waits["behind"]])
-    placements = tuple(trace.placements[launch] for launch in own)
+    own = trace.waits["launch"] - first
+    waits = trace.waits[(own >= 0) & (own < count)].copy()
+    waits["launch"] -= first
+    behind = waits["behind"] - first
+    waits["behind"] = np.where((behind >= 0) & (behind < count), behind, -1)
+    placements = trace.placements[first : first + count]
     return replace(trace, sequence=program, placements=placements, waits=waits, replay=None)
 
 

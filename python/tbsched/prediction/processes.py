@@ -14,7 +14,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.calls import Calls, launch_times
+from tbsched.prediction.calls import Calls
 from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
@@ -138,8 +138,7 @@ def predict_processes(
             raise ValueError("mps: there are no turns, so neither time_slice nor runlist")
         for number, program in enumerate(known):
             _check_under_mps(number, program, host)
-        rows = zip(known, calls, strict=True)
-        traces = run_as_one(known, [launch_times(*row) for row in rows], run)
+        traces = run_as_one(known, calls, run)
         return Processes(traces, np.empty(0, _TURN), as_seen(traces, spec))
     slices = _slices_ns(time_slice, len(known), spec)
     slots = _slots(runlist, len(known))
