@@ -332,7 +332,7 @@ def test_words_tell_kernels_of_one_name_apart() -> None:
     assert found.stranded == 1
     for words in (str(found), found._repr_html_()):
         assert "This strands gemm (launch 1):" in words
-        assert "one block more of gemm (launch 1)" in words
+        assert "one more block of gemm (launch 1)" in words
         assert "No change is known" in words  # none was looked for
 
 

@@ -118,5 +118,5 @@ def test_without_cuda_core_the_message_says_how_to_get_it(
     core: Core, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cuda", None)
-    with pytest.raises(ImportError, match=r"cuda\.core: pip install 'tbsched\[sm\]'"):
+    with pytest.raises(ImportError, match=r"need cuda\.core: pip install cuda-core"):
         gpu.GpuBench(0)

@@ -68,7 +68,7 @@ def _clamped(lab: Lab, found: Found) -> Finding:
         == observed
     ]
     if len(left) == 1 and left[0] < _MOST_LEVELS:
-        return determined(_PATH, left[0], f"{-left[0]} is as urgent as {1 - left[0]}")
+        return determined(_PATH, left[0], f"priority {-left[0]} is as urgent as {1 - left[0]}")
     because = "no number of levels explains which launches entered" if not left else (
         "priorities made no difference" if len(left) > 1 else f"{_MOST_LEVELS} levels differ"
     )  # fmt: skip
