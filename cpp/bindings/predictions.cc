@@ -13,6 +13,7 @@
 #include "bindings/event_table.h"
 #include "bindings/events.h"
 #include "bindings/neighbours.h"
+#include "bindings/signals.h"
 #include "tbsched/engine/bulk/as_recorded.h"
 #include "tbsched/engine/bulk/bulk.h"
 #include "tbsched/engine/bulk/matching_state.h"
@@ -71,7 +72,7 @@ py::list predict_in_python(const Model& model, const Sequence& sequence, const I
                            const bool warp_slots) {
   std::vector<LaunchTrace> traces;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     traces = predict(model, sequence, state, warp_slots);
   }
   return in_python(std::move(traces), warp_slots);
@@ -81,7 +82,7 @@ py::list outcomes_in_python(const Model& model, const Sequence& sequence, const 
                             const int32_t races) {
   std::vector<Outcome> found;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     found = outcomes(model, sequence, state, races);
   }
   py::list result;
@@ -101,7 +102,7 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
   for (const auto& [smid, final_smid] : seen) launches.push_back({span(smid), span(final_smid)});
   std::vector<LaunchTrace> traces;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     traces = predict_as_recorded(model, sequence, state, launches);
   }
   return in_python(std::move(traces), false);
@@ -126,7 +127,7 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Timeline timeline;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const std::optional<Neighbours> known = to_neighbours(neighbours);
     timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns),
                                 known ? &*known : nullptr);
@@ -146,7 +147,7 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
   }
   ProcessTimelines found;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     found = predict_processes(model, programs, state, std::move(calls), last,
                               {std::move(slots), std::move(slice_ns)});
   }
@@ -161,7 +162,7 @@ py::list predict_many_in_python(const Model& model, const std::vector<const Sequ
                                 const bool warp_slots, const int32_t threads) {
   std::vector<Prediction> predictions;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     predictions = predict_many(model, sequences, state, launch_interval_ns, warp_slots, threads);
   }
   py::list result;
@@ -181,7 +182,7 @@ std::optional<size_t> matching_state_in_python(const Model& model, const Sequenc
                                                const std::vector<InitialState>& states,
                                                const Numbers& smid) {
   const std::span seen(smid.data(), static_cast<size_t>(smid.size()));
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return matching_state(model, sequence, states, seen);
 }
 
@@ -191,7 +192,7 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
   const EventTable table = event_table(cells, bounds, partitions);
   std::vector<UntilRefused> found;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     found = predict_until_refused(model, table, state, threads);
   }
   py::list result;
@@ -204,7 +205,7 @@ py::list until_refused_in_python(const Model& model, const Numbers& cells, const
 std::vector<int32_t> allowed_at_once_in_python(const Model& model, const Numbers& cells,
                                                const Bounds& bounds, const py::tuple& partitions) {
   const EventTable table = event_table(cells, bounds, partitions);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return allowed_at_once(model, table);
 }
 
@@ -218,7 +219,7 @@ std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers
   for (const Numbers& blocks : smid) {
     seen.emplace_back(blocks.data(), static_cast<size_t>(blocks.size()));
   }
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   return matching_states(model, table, states, seen, threads);
 }
 
@@ -227,7 +228,7 @@ std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
     Times gap_ns, const int64_t interval_ns, const int64_t limit_ns, const int32_t threads) {
   const std::span rows(orders.data(), static_cast<size_t>(orders.size()));
   const HostCalls calls = to_calls(std::nullopt, std::move(gap_ns), interval_ns, std::nullopt);
-  const py::gil_scoped_release unlocked;
+  const Unlocked unlocked;
   const std::optional<Shortest> found =
       shortest_order(model, sequence, rows, state, calls, limit_ns, threads);
   if (!found) return std::nullopt;
@@ -268,7 +269,7 @@ py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
                                    const InitialState state, const size_t events) {
   Snapshot found;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     found = snapshot_after(model, sequence, state, events);
   }
   return in_python(std::move(found), model);
@@ -282,7 +283,7 @@ py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
   Snapshot found;
   {
-    const py::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     const std::optional<Neighbours> known = to_neighbours(neighbours);
     found = snapshot_at(model, sequence, state, std::move(calls), at_ns, known ? &*known : nullptr);
   }

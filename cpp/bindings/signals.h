@@ -3,6 +3,11 @@
 
 #include <pybind11/pybind11.h>
 
+#include <chrono>
+#include <functional>
+
+#include "tbsched/sim/interruption.h"
+
 namespace tbsched {
 
 // Throws what the handler of a signal has raised. May be called without the GIL.
@@ -10,5 +15,23 @@ inline void python_signals() {
   const pybind11::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
 }
+
+// Returns a function that handles signals now and then: a step of work takes microseconds, and
+// taking the GIL perhaps as long.
+inline std::function<void()> signals_now_and_then() {
+  using Clock = std::chrono::steady_clock;
+  return [asked = Clock::now()]() mutable {
+    if (Clock::now() - asked < std::chrono::milliseconds(50)) return;
+    python_signals();
+    asked = Clock::now();
+  };
+}
+
+// Releases the GIL while long work runs, which Ctrl-C ends.
+class Unlocked {
+ private:
+  pybind11::gil_scoped_release gil_;
+  Interruptible signals_{signals_now_and_then()};
+};
 
 }  // namespace tbsched

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -55,17 +53,6 @@ py::tuple capacity_in_python(const Model& model, const Sequence& sequence,
 // Returns the index of a state among those of the model.
 size_t index_of(const InitialState& state, const Model& model) {
   return static_cast<size_t>(std::ranges::find(model.states(), state) - model.states().begin());
-}
-
-// Returns a function that handles signals now and then: a play takes microseconds, and taking the
-// GIL perhaps as long.
-std::function<void()> signals_now_and_then() {
-  using Clock = std::chrono::steady_clock;
-  return [asked = Clock::now()]() mutable {
-    if (Clock::now() - asked < std::chrono::milliseconds(50)) return;
-    python_signals();
-    asked = Clock::now();
-  };
 }
 
 constexpr std::array<std::string_view, 4> kWayNames = {"single", "whole_tpcs", "balanced", "other"};

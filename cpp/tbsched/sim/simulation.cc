@@ -7,6 +7,7 @@
 
 #include "tbsched/program/refuse.h"
 #include "tbsched/sim/driver_kernels.h"
+#include "tbsched/sim/interruption.h"
 
 namespace tbsched {
 namespace {
@@ -90,6 +91,7 @@ bool Simulation::step(const Sequence& sequence) {
 }
 
 void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
+  Interruptible::poll();
   clock_.advance_to(at_ns);
   leave();
   wake_hosts(sequence);
@@ -103,6 +105,7 @@ void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
 
 void Simulation::step_without_gpu(const Sequence& sequence, const int64_t at_ns,
                                   const int64_t gpu_ns) {
+  Interruptible::poll();
   clock_.stop(at_ns, gpu_ns);
   work_.catch_up();
   wake_hosts(sequence);

@@ -6,6 +6,8 @@
 #include <utility>
 #include <variant>
 
+#include "tbsched/sim/interruption.h"
+
 namespace tbsched {
 namespace {
 
@@ -141,6 +143,7 @@ void HeldEngine::let_successor(const int32_t index) {
 // which makes room for more.
 void HeldEngine::place_waiting() {
   do {
+    Interruptible::poll();
     moved_ = false;
     if (race_) leave_next();
     scheduler_.place(*this, options_);
