@@ -208,6 +208,9 @@ class Trace(Shown, HoldsArrays):
     def makespan(self) -> float:
         """Seconds from the start of the first block to the end of the last.
 
+        Copies and memsets before the first block and after the last one do not count: recordings do
+        not have their times. ``print(trace)`` says how long it takes with them.
+
         Raises:
             ValueError: nobody recorded when blocks ran.
 

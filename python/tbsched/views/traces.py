@@ -138,7 +138,7 @@ def _timed_text(trace: Trace) -> Lines:
         lines += ["", _transfers_table(trace)]
         if unknown := unmeasured_words(trace):
             lines.append(unknown)
-    lines += ["", f"makespan {seconds_words(trace.makespan)}"]
+    lines += ["", f"makespan {seconds_words(trace.makespan)}{_with_transfers(trace)}"]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
     return lines
@@ -155,6 +155,19 @@ def _transfers_table(trace: Trace) -> Table:
     left = len(trace.transfer_ns) - len(rows)
     more = f"and {left:,} copies and memsets more" if left else ""
     return table_of(("", "bytes", "start", "end"), rows, (0, 1), more)
+
+
+def _with_transfers(trace: Trace) -> str:
+    """How long all work takes, if copies or memsets run before or after all blocks."""
+    if trace.transfer_ns is None or not len(trace.transfer_ns):
+        return ""
+    ran = blocks_that_ran(trace)
+    begin = np.append(ran["start_ns"], trace.transfer_ns[:, 0]).min()
+    end = np.append(ran["end_ns"], trace.transfer_ns[:, 1]).max()
+    whole = int(end - begin) / 1e9
+    if whole <= trace.makespan:
+        return ""
+    return f" of the kernels; {seconds_words(whole)} with copies and memsets"
 
 
 def unmeasured_words(trace: Trace) -> str:
