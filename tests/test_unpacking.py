@@ -86,6 +86,16 @@ def test_profile_that_unpacks_to_much_is_not_unpacked(
         tb.load_program(place)
 
 
+def test_profile_that_says_the_same_again_and_again_is_refused_early(tmp_path: Path) -> None:
+    place = tmp_path / "a.json.gz"
+    event = b'{"ph":"X","cat":"kernel","name":"k","ts":1,"dur":1,"args":{"stream":7}},'
+    place.write_bytes(gzip.compress(b'{"traceEvents":[' + event * 2**20, 1))
+    taken: list[int] = []
+    with pytest.raises(ValueError, match=r"a\.json\.gz: \d+ bytes unpack to more than 16777216"):
+        taken.extend(map(len, packed.pieces_of(place)))
+    assert 0 < sum(taken) <= 2**24
+
+
 def workload(path: Path, change: Callable[[dict[str, bytes]], object]) -> None:
     """Writes a workload of which some entries are others."""
     tb.sm.save_workload(tb.sm.preset("SCP", blocks=8), path)
@@ -196,7 +206,7 @@ def test_header_of_runs_is_checked(tmp_path: Path, header: bytes, words: str) ->
 def test_runs_take_no_more_than_their_file_allows(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     for rest, words in [
-        (b"[" * 100_000, "recursion"),
+        (b"[" * 100_000, "nested too deeply"),
         (b"[1]", "a list of 13 values"),
         (b"3", "a list of 13 values"),
     ]:

@@ -106,6 +106,14 @@ def shown(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
+def on_one_line(name: str) -> str:
+    """Returns a name in a message: nothing in it is obeyed by a terminal, and a long one is cut."""
+    text = "".join(c if c.isprintable() else "\ufffd" for c in name[: _MOST_SHOWN + 1])
+    if len(name) <= _MOST_SHOWN:
+        return text
+    return f"{text[:_MOST_SHOWN]}… ({len(name)} characters)"
+
+
 def did_you_mean(given: object, known: Iterable[str]) -> str:
     """Returns a message's end for an unknown name: the most similar known one, if there is any."""
     by_lower = {name.lower(): name for name in known}

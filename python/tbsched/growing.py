@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import fcntl
-import json
+import io
 import os
+import warnings
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from tbsched import storage
+from tbsched import parsing, storage
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 Read = TypeVar("Read")
 _CHUNK = 2**20
@@ -18,6 +21,8 @@ _CHUNK = 2**20
 
 class GrowingFile:
     """A file of JSON lines opened for appending; one process at a time may hold it.
+
+    Nothing of the file changes before something is appended.
 
     Args:
         path: a ``.jsonl`` file, created if it is not there.
@@ -41,6 +46,8 @@ class GrowingFile:
         self._kind, self._begins = kind, begins
         self._sync_every = sync_every
         self._unsynced = 0
+        self._torn: int | None = None  # where an unfinished last line begins
+        self._lacks_newline = False
         self._descriptor = storage.opened_to_append(self.path)
         try:
             self._lock()
@@ -48,29 +55,35 @@ class GrowingFile:
             os.close(self._descriptor)
             raise
 
-    def read(self, load: Callable[[Path], Read], empty: Read) -> Read:
-        """Reads the file, and removes a last line that a killed process left unfinished.
+    def read(self, load: Callable[[BinaryIO], Read], empty: Read) -> Read:
+        """Reads the file without a last line that a killed process left unfinished.
+
+        The next line that is appended takes its place. A warning says so.
 
         Args:
             load: reads a file that ends with a whole line.
             empty: what an empty file holds.
 
         Raises:
-            ValueError: another kind of file, of which nothing is changed; or what ``load`` raises.
+            ValueError: another kind of file; or what ``load`` raises.
         """
         size = os.fstat(self._descriptor).st_size
         tail = self._tail(size)
-        if _is_json(tail):
-            found = load(self.path)
-            os.write(self._descriptor, b"\n")
-            return found
+        self._lacks_newline = _is_json(tail)
+        if self._lacks_newline:
+            return load(self._first(size))
         whole = size - len(tail)
         if tail.strip():
             begin = os.pread(self._descriptor, _CHUNK, 0)[: len(self._begins)]
             if begin != self._begins[: len(begin)]:
                 raise ValueError(f"{storage.shown(self.path)}: not a {self._kind}")
-            os.ftruncate(self._descriptor, whole)
-        return load(self.path) if whole else empty
+        found = load(self._first(whole)) if whole else empty
+        if tail.strip():
+            name = storage.shown(self.path)
+            text = f"{name}: its last line ({len(tail)} bytes) was cut, and is left out"
+            warnings.warn(text, UserWarning, stacklevel=2)
+        self._torn = whole if tail else None
+        return found
 
     def append(self, data: bytes) -> None:
         """Writes whole lines.
@@ -78,7 +91,12 @@ class GrowingFile:
         Raises:
             OSError: they could not be written, as on a full disk; the file holds nothing of them.
         """
+        if self._torn is not None:
+            os.ftruncate(self._descriptor, self._torn)
+            self._torn = None
         end = os.fstat(self._descriptor).st_size
+        if self._lacks_newline:
+            data = b"\n" + data
         try:
             while data:
                 data = data[os.write(self._descriptor, data) :]
@@ -87,6 +105,7 @@ class GrowingFile:
             if isinstance(error, OSError):
                 error.filename = storage.shown(self.path)
             raise
+        self._lacks_newline = False
         self._unsynced += 1
         if self._unsynced >= self._sync_every:
             self._sync()
@@ -119,6 +138,9 @@ class GrowingFile:
         except BlockingIOError:
             raise ValueError(f"{storage.shown(self.path)}: in use by another process") from None
 
+    def _first(self, size: int) -> BinaryIO:
+        return io.BufferedReader(_Beginning(self._descriptor, size))
+
     def _tail(self, size: int) -> bytes:
         """Returns the bytes behind the last newline."""
         tail, begin = b"", size
@@ -128,9 +150,30 @@ class GrowingFile:
         return tail[tail.rfind(b"\n") + 1 :]
 
 
+class _Beginning(io.RawIOBase):
+    """The first bytes of an open file, to read from."""
+
+    def __init__(self, descriptor: int, size: int) -> None:
+        self._descriptor, self._size, self._at = descriptor, size, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        with memoryview(buffer) as whole, whole.cast("B") as view:
+            most = min(len(view), self._size - self._at)
+            piece = os.pread(self._descriptor, most, self._at)
+            view[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)
+
+
 def _is_json(line: bytes) -> bool:
     try:
-        json.loads(line)
-    except (ValueError, RecursionError):
+        parsing.json_value(line)
+    except ValueError:
         return False
     return True

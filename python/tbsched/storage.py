@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tbsched.errors import on_one_line
 from tbsched.errors import shown as value_shown
 
 MAX_BYTES = 2**27  # limit of a file that is read whole, and of a line of any other file
-_SHOWN = 200  # characters of a path in a message
 
 
 def as_path(path: object) -> Path:
@@ -34,8 +34,7 @@ def as_path(path: object) -> Path:
 
 def shown(path: os.PathLike[str] | str) -> str:
     """Returns the path for a message: on one line, and cut if it is long."""
-    text = "".join(c if c.isprintable() else "\ufffd" for c in os.fspath(path))
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return on_one_line(os.fspath(path))
 
 
 def is_folder(path: Path) -> bool:

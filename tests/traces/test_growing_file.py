@@ -59,7 +59,8 @@ def test_a_torn_last_line_is_taken_out(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "c.jsonl"
     write(path, traces(3))
     os.truncate(path, path.stat().st_size - 1 - cut)
-    write(path, traces(4)[3:])
+    with pytest.warns(UserWarning, match=r"c\.jsonl: its last line \(\d+ bytes\) was cut"):
+        write(path, traces(4)[3:])
     assert ids(path) == ["rtx3090-1", "rtx3090-2", "rtx3090-4"]
 
 
@@ -74,7 +75,8 @@ def test_a_last_line_that_lacks_its_newline_only_is_kept(tmp_path: Path) -> None
 def test_a_torn_header_leaves_an_empty_corpus(tmp_path: Path) -> None:
     path = tmp_path / "c.jsonl"
     path.write_text('{"tbsched_trace":1,"dev')
-    write(path, traces(1))
+    with pytest.warns(UserWarning, match=r"its last line \(23 bytes\) was cut, and is left out"):
+        write(path, traces(1))
     assert ids(path) == ["rtx3090-1"]
 
 
@@ -85,6 +87,29 @@ def test_a_broken_line_in_the_middle_is_an_error_that_names_it(tmp_path: Path) -
     path.write_text("".join([*lines[:2], "{broken\n", *lines[2:]]))
     with pytest.raises(ValueError, match=r"c\.jsonl, line 3"):
         TraceFile(path)
+
+
+@pytest.mark.parametrize("tail", [b'{"id":"cu', b'{"id":"a"}'])
+def test_a_file_that_is_refused_stays_as_it_is(tmp_path: Path, tail: bytes) -> None:
+    path = tmp_path / "c.jsonl"
+    write(path, traces(1))
+    held = path.read_bytes() + b'{"id":"x"}\n' + tail
+    path.write_bytes(held)
+    with pytest.raises(ValueError, match=r"c\.jsonl, line 3: 'events' is missing"):
+        TraceFile(path)
+    assert path.read_bytes() == held
+
+
+@pytest.mark.filterwarnings("ignore:.*was cut")
+@pytest.mark.parametrize("cut", [1, 5])
+def test_a_file_to_which_nothing_is_appended_stays_as_it_is(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "c.jsonl"
+    write(path, traces(2))
+    os.truncate(path, path.stat().st_size - cut)
+    held = path.read_bytes()
+    with TraceFile(path) as file:
+        assert len(file.traces) == (2 if cut == 1 else 1)
+    assert path.read_bytes() == held
 
 
 @pytest.mark.parametrize("name", ["c.jsonl.xz", "c.jsonl.gz"])

@@ -142,7 +142,7 @@ def test_folder_is_read_in_order_of_its_file_names(tmp_path: Path) -> None:
 def test_nothing_is_left_behind_when_writing_fails(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("old")
-    with pytest.raises(TypeError, match="save_traces: a Trace is needed, got 'x'"):
+    with pytest.raises(TypeError, match=r"save_traces\.traces\[1\]: a Trace is needed, got 'x'"):
         save_traces(path, [full_trace(), "x"])  # type: ignore[list-item]
     broken = Trace(Sequence(), GPU, (), extra={"key": object()})
     with pytest.raises(TypeError):

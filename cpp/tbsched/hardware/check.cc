@@ -8,6 +8,7 @@
 
 #include "tbsched/hardware/documented_limits.h"
 #include "tbsched/hardware/sm/units.h"
+#include "tbsched/program/quoted.h"
 #include "tbsched/program/refuse.h"
 
 namespace tbsched {
@@ -137,8 +138,7 @@ void refuse_outside(const Field& field, const std::string_view value) {
 Layout layout_named(const Field& field, const std::string_view name) {
   const auto row = std::ranges::find(kLayoutNames, name);
   if (row == kLayoutNames.end()) {
-    refuse(field.label() + ": '" + std::string(name) +
-           "' is not one of contiguous, circular, pooled");
+    refuse(field.label() + ": " + quoted(name) + " is not one of contiguous, circular, pooled");
   }
   return static_cast<Layout>(row - kLayoutNames.begin());
 }

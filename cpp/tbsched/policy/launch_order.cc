@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "tbsched/program/quoted.h"
+
 namespace tbsched {
 namespace {
 
@@ -28,7 +30,7 @@ std::span<const LaunchOrder> launch_order_table() { return kLaunchOrders; }
 const LaunchOrder& launch_order_named(const std::string_view name) {
   const auto row = std::ranges::find(kLaunchOrders, name, &LaunchOrder::name);
   if (row != kLaunchOrders.end()) return *row;
-  std::string message = "launch_order: '" + std::string(name) + "' is unknown; there are";
+  std::string message = "launch_order: " + quoted(name) + " is unknown; there are";
   for (const LaunchOrder& known : kLaunchOrders) message.append(" ").append(known.name);
   throw std::invalid_argument(message);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tbsched/policy/policy.h"
+#include "tbsched/program/quoted.h"
 
 namespace tbsched {
 
@@ -85,7 +86,7 @@ std::span<const PolicyRow> policy_table() { return kPolicies; }
 const PolicyRow& policy_named(const std::string_view name) {
   const auto row = std::ranges::find(kPolicies, name, &PolicyRow::name);
   if (row != kPolicies.end()) return *row;
-  std::string message = "policy: '" + std::string(name) + "' is unknown; there are";
+  std::string message = "policy: " + quoted(name) + " is unknown; there are";
   const char* separator = " ";
   for (const PolicyRow& known : kPolicies) {
     message.append(std::exchange(separator, ", ")).append(known.name);

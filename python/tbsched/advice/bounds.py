@@ -126,7 +126,9 @@ def makespan_bounds(
     predictions = integer("makespan_bounds", "predictions", predictions, 1, 2**20)
     _check(seq, spec)
     shortest, longest = _limits(seq, durations)
-    issued = None if issue_times is None else tuple(issue_times)
+    issued = None
+    if issue_times is not None:
+        issued = tuple(items("makespan_bounds", "issue_times", issue_times))
     program = _Program(seq, spec, policy, launch_interval, issued)
     if shortest == longest:
         every = program.all_ends(predictions)

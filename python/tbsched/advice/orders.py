@@ -10,12 +10,11 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tbsched.advice.moves import Units, launches_of
-from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
 from tbsched.prediction.program_device import device_of
-from tbsched.program.checks import integer, items
+from tbsched.program.checks import instances, integer
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.shown import Shown
@@ -135,12 +134,10 @@ def _given(
         if not kernels.sequence.launches:
             raise ValueError("kernels: the program has no launches")
         return kernels.sequence, kernels.host
-    given = tuple(items("best_order", "kernels", kernels))
+    given = instances("best_order", "kernels", kernels, Launch)
     if not given:
         raise ValueError("kernels: none are given")
     for number, kernel in enumerate(given):
-        if not isinstance(kernel, Launch):
-            raise TypeError(f"kernels[{number}]: a Launch is needed, got {shown(kernel)}")
         if kernel.duration is None:
             raise ValueError(f"kernels[{number}]: Launch.duration: None; how long does it run?")
         if kernel.stream == LEGACY_STREAM:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tbsched.errors import shown
-from tbsched.program.checks import instance, integer, items, seconds
+from tbsched.program.checks import instance, instances, integer, seconds
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
@@ -64,12 +64,11 @@ class Task:
 
 
 def _kernels(given: Iterable[Launch]) -> tuple[Launch, ...]:
-    kernels = tuple(items("Task", "kernels", given))
+    kernels = instances("Task", "kernels", given, Launch)
     if not kernels:
         raise ValueError("Task.kernels: none; a task has one or more")
     for number, kernel in enumerate(kernels):
         owner = f"Task.kernels[{number}]"
-        instance("Task", f"kernels[{number}]", kernel, Launch)
         if kernel.duration is None:
             raise ValueError(f"{owner}.duration: None; how long its blocks run is needed")
         if kernel.stream is not None:
@@ -264,11 +263,10 @@ def periodic(tasks: Iterable[Task], until: float | None = None) -> Periodic:
         camera     2   8 ms  8 ms   8 ms     20 ms       0
         brake      2   4 ms  4 ms   4 ms      6 ms       0
     """
-    tasks = tuple(items("periodic", "tasks", tasks))
+    tasks = instances("periodic", "tasks", tasks, Task)
     if not tasks:
         raise ValueError("periodic.tasks: none; one or more are needed")
     for number, task in enumerate(tasks):
-        instance("periodic", f"tasks[{number}]", task, Task)
         if task.name in {earlier.name for earlier in tasks[:number]}:
             raise ValueError(f"periodic.tasks[{number}].name: {shown(task.name)} is another's")
     hyper_ns = math.lcm(*(_ns(task.period) for task in tasks))

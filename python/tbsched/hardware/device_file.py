@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from tbsched import _core, storage
+from tbsched import _core, parsing, storage
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, Mechanisms
 from tbsched.hardware.field import Field, string
@@ -45,11 +44,11 @@ def read(
     own = _own(file, data)
     values = {field: _value(file, field, own, parent) for field in _ROWS.values()}
     try:
-        spec = assembled(file.name.removesuffix(".toml"), values)
+        spec = assembled(storage.shown(file.name.removesuffix(".toml")), values)
         measured = [field.path for field, (_, origin) in own.items() if origin.kind == "measured"]
         _core.check_documented(spec, measured)
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{_shown(file)}: {error}") from None
     return spec
 
 
@@ -62,9 +61,9 @@ def _load(file: Traversable) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"device: {error}") from None
     try:
-        return tomllib.loads(held.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{file}: not TOML: {error}") from None
+        return parsing.toml_tables(held)
+    except ValueError as error:
+        raise ValueError(f"{_shown(file)}: not TOML: {error}") from None
 
 
 def _parent(
@@ -75,14 +74,20 @@ def _parent(
 ) -> DeviceSpec:
     here = str(file.resolve() if isinstance(file, Path) else file)
     if here in seen:
-        raise ValueError(f"{file}: extends itself, through {' -> '.join(seen)}")
-    name = string(f"{file}: extends", extends)
+        raise ValueError(
+            f"{_shown(file)}: extends itself, through {' -> '.join(map(storage.shown, seen))}"
+        )
+    name = string(f"{_shown(file)}: extends", extends)
     try:
         if name.endswith(".toml") and isinstance(file, Path):
             return read(file.parent / name, named, (*seen, here))
         return named(name)
     except ValueError as error:
-        raise ValueError(f"{file}: extends: {error}") from None
+        raise ValueError(f"{_shown(file)}: extends: {error}") from None
+
+
+def _shown(file: Traversable) -> str:
+    return storage.shown(str(file))
 
 
 def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Value]:
@@ -91,13 +96,15 @@ def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Valu
     for section, rows in sections.items():
         if not isinstance(rows, dict) or section not in _SECTIONS:
             raise ValueError(
-                f"{file}: unknown key {shown(section)}{did_you_mean(section, _SECTIONS)}"
+                f"{_shown(file)}: unknown key {shown(section)}{did_you_mean(section, _SECTIONS)}"
             )
         for key, row in rows.items():
             path = f"{section}.{key}"
             if path not in _ROWS:
-                raise ValueError(f"{file}: unknown key {shown(path)}{did_you_mean(path, _ROWS)}")
-            where = f"{file}: {path}"
+                raise ValueError(
+                    f"{_shown(file)}: unknown key {shown(path)}{did_you_mean(path, _ROWS)}"
+                )
+            where = f"{_shown(file)}: {path}"
             value, origin = _row(where, row)
             found[_ROWS[path]] = (_ROWS[path].read(where, value), origin)
     return found
@@ -111,7 +118,7 @@ def _value(
     if parent is not None:
         return field.of(parent), Provenance(INHERITED, parent.name)
     if field.because is None:
-        raise ValueError(f"{file}: {field.path!r} is missing")
+        raise ValueError(f"{_shown(file)}: {field.path!r} is missing")
     return _DEFAULTS[field.name], Provenance("assumed", f"the default: {field.because}")
 
 

@@ -12,6 +12,7 @@ from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.device_file import INHERITED
 from tbsched.hardware.field import Field
 from tbsched.hardware.spec import DeviceSpec, Provenance
+from tbsched.program.checks import instance
 from tbsched.storage import as_path, replacing
 
 
@@ -38,6 +39,7 @@ def save_device(
     """
     if not isinstance(device, DeviceSpec):
         raise TypeError(f"save_device: a DeviceSpec is needed, got {shown(device)}")
+    instance("save_device", "heading", heading, str)
     origins = {key: _alone(origin) for key, origin in device.provenance.items()}
     text = device_toml(device, origins, heading)
     with replacing(as_path(path)) as file:

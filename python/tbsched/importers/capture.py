@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from tbsched import storage
+from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.assembly.graphs import edges_through
 from tbsched.importers.reading.disturbance import sentence_about
@@ -74,12 +73,11 @@ def read(place: Path, selection: Selection) -> Recording:
     captured = _Captured()
     for number, text, is_last in _lines(place):
         try:
-            line = json.loads(text.decode("utf-8", "replace"))
-        except (ValueError, RecursionError) as error:
+            line = parsing.json_value(text.decode("utf-8", "replace"))
+        except ValueError as error:
             if is_last:
                 break
-            why = error.msg if isinstance(error, json.JSONDecodeError) else error
-            raise _refused(place, number, f"not JSON: {why}") from None
+            raise _refused(place, number, f"not JSON: {error}") from None
         try:
             captured.add(line)
         except (TypeError, ValueError) as error:

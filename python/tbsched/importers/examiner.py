@@ -5,12 +5,11 @@ Each thread has a stream of its own. The logs of one run are a folder.
 
 from __future__ import annotations
 
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from tbsched import storage
+from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Record, Recording, SynchronizeCall
@@ -48,8 +47,8 @@ def read(place: Path, selection: Selection) -> Recording:
 
 def _content(log: Path) -> dict[str, Any]:
     try:
-        found = json.loads(storage.content(log), parse_float=Decimal)
-    except (ValueError, ArithmeticError, RecursionError) as error:
+        found = parsing.json_value(storage.content(log), parse_float=Decimal)
+    except ValueError as error:
         raise ValueError(f"not whole JSON: {error}; did the benchmark run to its end?") from None
     if not isinstance(found, dict) or not isinstance(found.get("times"), list):
         raise ValueError('a log with a list "times" is needed')

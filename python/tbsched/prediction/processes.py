@@ -18,7 +18,7 @@ from tbsched.prediction.calls import Calls
 from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
-from tbsched.program.checks import flag, integer, items
+from tbsched.program.checks import flag, instances, integer, items
 from tbsched.program.sequence import Sequence, Synchronize
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
@@ -123,7 +123,7 @@ def predict_processes(
         >>> f"{found.traces[1][0].start_ns[0] / 1e6:.2f} ms"  # 7 us to the GPU, and the switch
         '5.18 ms'
     """
-    known = tuple(items("predict_processes", "programs", programs))
+    known = instances("predict_processes", "programs", programs, Sequence)
     if not known:
         raise ValueError("predict_processes: programs: there are none")
     spec = find_device(device)

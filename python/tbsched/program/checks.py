@@ -6,6 +6,9 @@ import operator
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
+
 from tbsched.errors import did_you_mean, shown
 
 MAX_SECONDS = 1e9
@@ -75,6 +78,31 @@ def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
         raise TypeError(f"{owner}.{field}: {article} {kind.__name__} is needed, got {shown(value)}")
+    return value
+
+
+def instances(
+    owner: str, field: str, value: Iterable[Value], kind: type[Value]
+) -> tuple[Value, ...]:
+    """Returns the values of a list, all of a class; each is checked before the next is taken.
+
+    Raises:
+        TypeError: naming ``owner.field`` and the place in the list.
+    """
+    return tuple(
+        instance(owner, f"{field}[{number}]", each, kind)
+        for number, each in enumerate(items(owner, field, value))
+    )
+
+
+def array(owner: str, field: str, value: object) -> npt.NDArray[Any]:
+    """Checks that a value is a NumPy array, and returns it.
+
+    Raises:
+        TypeError: naming ``owner.field``.
+    """
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"{owner}.{field}: an array is needed, got {shown(value)}")
     return value
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Never, TypeAlias, assert_never, overload
+from typing import Any, TypeAlias, assert_never, overload
 
+from tbsched import parsing
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.graph import Graph, GraphLaunch
@@ -19,6 +20,7 @@ from tbsched.program.events.transfers import Copy, Memset, Transfer
 from tbsched.program.partition import Partition
 from tbsched.shown import Shown
 
+_EVENTS = tuple(kind.event for kind in KINDS)
 _REPR_EVENTS = 50  # longer sequences are abbreviated
 
 __all__ = [
@@ -80,7 +82,7 @@ class Sequence(Shown):
             raise TypeError(
                 f"Sequence.events: a list of Launch and Release is needed, got {shown(events)}"
             )
-        self._events = tuple(events)
+        self._events = tuple(_checked_events(events))
         self._timed = _is_timed(self._events)
         self._launches = tuple(_checked_launches(self._events, self._timed))
         if len(self._launches) > MAX_LAUNCHES:
@@ -184,16 +186,30 @@ class Sequence(Shown):
         if not isinstance(text, str | bytes | bytearray):
             raise TypeError(f"Sequence.from_json: text is needed, got {shown(text)}")
         try:
-            data = json.loads(text.removeprefix("\ufeff") if isinstance(text, str) else text)
-        except (ValueError, RecursionError) as error:
+            data = parsing.json_value(
+                text.removeprefix("\ufeff") if isinstance(text, str) else text
+            )
+        except ValueError as error:
             raise ValueError(f"Sequence.from_json: not JSON: {error}") from None
         return events_from_data(data)
+
+
+def _checked_events(events: Iterable[Event]) -> Iterator[Event]:
+    """Yields the events, each checked before the next is asked for."""
+    for position, event in enumerate(events):
+        if not isinstance(event, _EVENTS):
+            names = [kind.__name__ for kind in _EVENTS]
+            raise TypeError(
+                f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
+                f"got {shown(event)}"
+            )
+        yield event
 
 
 def _is_timed(events: tuple[Event, ...]) -> bool:
     """Returns whether an event among them needs launches with durations."""
     timed = False
-    for position, event in enumerate(events):
+    for event in events:
         match event:
             case Launch():
                 timed |= event.duration is not None
@@ -202,16 +218,8 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
             case RecordEvent() | WaitEvent() | GraphLaunch() | Copy() | Memset() | Synchronize():
                 timed = True
             case _:
-                raise _not_an_event(position, event)
+                assert_never(event)
     return timed
-
-
-def _not_an_event(position: int, event: Never) -> TypeError:
-    names = [kind.event.__name__ for kind in KINDS]
-    return TypeError(
-        f"Sequence.events[{position}]: {', '.join(names[:-1])} or {names[-1]} is needed, "
-        f"got {shown(event)}"
-    )
 
 
 def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
@@ -13,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from tbsched import _core, storage
+from tbsched import _core, parsing, storage
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.spec import Provenance
 from tbsched.program.checks import integer, known_fields
@@ -152,12 +151,12 @@ def _shipped(name: str) -> Config:
 def _read(file: Traversable) -> Config:
     try:
         held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
-        data = tomllib.loads(held.decode("utf-8-sig"))
-        return _described(file.name.removesuffix(".toml"), data)
+        data = parsing.toml_tables(held)
+        return _described(storage.shown(file.name.removesuffix(".toml")), data)
     except FileNotFoundError:
         raise ValueError(f"config: no file {storage.shown(str(file))}") from None
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"config: {file}: {error}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"config: {storage.shown(str(file))}: {error}") from None
 
 
 def _described(name: str, data: dict[str, Any]) -> Config:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from tbsched import _core
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
-from tbsched.program.checks import flag, integer
+from tbsched.program.checks import flag, integer, items
 from tbsched.sm.generator import preset
 from tbsched.sm.memory import commands_of
 from tbsched.sm.parameters import Config, config
@@ -118,25 +118,20 @@ def simulate(
         24080
     """
     held, gpu = _workload(workload), _config(config)
-    make = None if isinstance(scheduler, str) else scheduler
-    if make is not None and not callable(make):
-        raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(scheduler)}")
-    known = [row.name for row in schedulers()]
-    if isinstance(scheduler, str) and scheduler not in known:
-        words = f"{scheduler[:100]} is unknown; there are {', '.join(known)}"
-        raise ValueError(f"scheduler: {words}{did_you_mean(scheduler, known)}")
+    asked = _scheduler(scheduler)
+    make = None if isinstance(asked, str) else asked
     counts, core, start, end, columns, awake = _core.sm_simulate(
         (held.warps_per_block, held.blocks_per_core),
         *fitted(held, gpu["line_bytes"], gpu["line_sectors"]),
         dict(gpu.values),
-        scheduler if isinstance(scheduler, str) else "round_robin",
+        asked if isinstance(asked, str) else "round_robin",
         make,
         np.array([], np.int32) if cores is None else integers("cores", cores, np.int32, "simulate"),
         flag("simulate", "commands", commands),
         flag("simulate", "warps", warps),
         flag("simulate", "checked", checked),
     )  # fmt: skip
-    name = scheduler if isinstance(scheduler, str) else getattr(scheduler, "__name__", "own")
+    name = asked if isinstance(asked, str) else getattr(asked, "__name__", "own")
     log = commands_of(columns) if commands else None
     issuing = _warps_of(awake) if warps else None
     return Simulation(held.name, name, gpu, counts, core, start, end, log, issuing)
@@ -172,14 +167,12 @@ def simulate_many(
         >>> found[1].scheduler
         'owl'
     """
-    rows = [
-        (_workload(one), gpu)
-        for one in _listed(workloads)
-        for gpu in map(_config, _listed(configs))
-    ]
+    held = [_workload(one) for one in _listed("workloads", workloads)]
+    gpus = [_config(one) for one in _listed("configs", configs)]
+    rows = [(one, gpu) for one in held for gpu in gpus]
     shipped = [row[0] for row in _core.sm_schedulers()]
-    given = [schedulers] if isinstance(schedulers, str) else schedulers
-    names = shipped if given is None else list(given)
+    given = shipped if schedulers is None else schedulers
+    names = [_scheduler(one) for one in _listed("schedulers", given)]
     many = integer("simulate_many", "threads", threads or os.cpu_count() or 1, 1, 1024)
     with ThreadPoolExecutor(many) as pool:
         found = [
@@ -192,11 +185,26 @@ def simulate_many(
 
 
 def _listed(
-    given: str | os.PathLike[str] | Workload | Config | Iterable[object],
-) -> list[object]:
+    field: str, given: str | os.PathLike[str] | Workload | Config | Iterable[object]
+) -> Iterable[object]:
     if isinstance(given, str | os.PathLike | Workload | Config):
         return [given]
-    return list(given)
+    return items("simulate_many", field, given)
+
+
+def _scheduler(given: object) -> str | MakeScheduler:
+    """Returns a scheduler that can be run: the name of a shipped one, or a class."""
+    if not isinstance(given, str):
+        if not callable(given):
+            raise TypeError(f"simulate.scheduler: a name or a class is needed, got {shown(given)}")
+        return given
+    known = [row.name for row in schedulers()]
+    if given not in known:
+        raise ValueError(
+            f"scheduler: {shown(given)} is unknown; there are {', '.join(known)}"
+            f"{did_you_mean(given, known)}"
+        )
+    return given
 
 
 def _workload(given: object) -> Workload:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from tbsched import storage, unpacking
-from tbsched.errors import shown
+from tbsched import parsing, storage, unpacking
+from tbsched.program.checks import instances
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.records import Header, header_line, read_header, read_record, record_line
 from tbsched.traces.trace import Trace
@@ -42,28 +41,37 @@ def load_traces(path: str | os.PathLike[str]) -> list[Trace]:
     if storage.is_folder(place):
         files = sorted(file for file in place.iterdir() if is_trace_file(file) and file.is_file())
         return [trace for file in files for trace in load_traces(file)]
+    with storage.opened(place) as packed:
+        return read_traces(place, packed)
+
+
+def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
+    """Reads an open trace file; the ending of its path says how it is packed.
+
+    Raises:
+        ValueError: as :func:`load_traces`.
+    """
     traces: list[Trace] = []
     device: DeviceInfo | None = None
     number = 0
-    with storage.opened(place) as packed:
-        try:
-            for number, line in enumerate(_lines(place, packed), 1):  # noqa: B007 - for the error
-                if not line.strip():
-                    continue
-                record = json.loads(line.decode())
-                if not isinstance(record, dict):
-                    raise TypeError("an object is needed")
-                if "tbsched_trace" in record:
-                    device = read_header(record)
-                elif device is None:
-                    raise ValueError("the first line must be a header")
-                else:
-                    flags = b"true" in line or b"false" in line
-                    traces.append(read_record(record, device, flags=flags))
-        except _UNREADABLE as error:
-            what = f"{error} is missing" if isinstance(error, KeyError) else error
-            hint = _NO_HEADER if device is None else ""
-            raise ValueError(f"{storage.shown(place)}, line {number}: {what}{hint}") from error
+    try:
+        for number, line in enumerate(_lines(place, packed), 1):  # noqa: B007 - for the error
+            if not line.strip():
+                continue
+            record = parsing.json_value(line.decode())
+            if not isinstance(record, dict):
+                raise TypeError("an object is needed")
+            if "tbsched_trace" in record:
+                device = read_header(record)
+            elif device is None:
+                raise ValueError("the first line must be a header")
+            else:
+                flags = b"true" in line or b"false" in line
+                traces.append(read_record(record, device, flags=flags))
+    except _UNREADABLE as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else error
+        hint = _NO_HEADER if device is None else ""
+        raise ValueError(f"{storage.shown(place)}, line {number}: {what}{hint}") from error
     if device is None:
         raise ValueError(f"{storage.shown(place)}: no header line, not a trace file")
     return traces
@@ -80,7 +88,6 @@ _UNREADABLE = (
     KeyError,
     IndexError,
     OverflowError,
-    RecursionError,
     *unpacking.DAMAGED,
 )
 
@@ -108,10 +115,7 @@ def save_traces(path: str | os.PathLike[str], traces: Iterable[Trace]) -> None:
         2
     """
     place = storage.as_path(path)
-    checked = list(traces)
-    for trace in checked:
-        if not isinstance(trace, Trace):
-            raise TypeError(f"save_traces: a Trace is needed, got {shown(trace)}")
+    checked = instances("save_traces", "traces", traces, Trace)
     with storage.replacing(place) as file, _packed(place, file) as out:
         header: Header | None = None
         for trace in checked:

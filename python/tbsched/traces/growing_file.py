@@ -6,7 +6,7 @@ import os
 from types import TracebackType
 
 from tbsched.growing import GrowingFile
-from tbsched.traces.files import load_traces
+from tbsched.traces.files import read_traces
 from tbsched.traces.records import Header, header_line, record_line
 from tbsched.traces.trace import Trace
 
@@ -14,7 +14,8 @@ from tbsched.traces.trace import Trace
 class TraceFile:
     """A trace file opened for appending; one process at a time may hold it.
 
-    A last line that a killed process left unfinished is taken out when the file is opened.
+    The first trace that is appended takes the place of a last line that a killed process left
+    unfinished. Until then the file stays as it is.
 
     Args:
         path: a ``.jsonl`` file, created if it is not there.
@@ -35,7 +36,9 @@ class TraceFile:
         self._file = GrowingFile(path, "trace file", b'{"tbsched_trace"', sync_every=sync_every)
         self.path = self._file.path
         try:
-            self.traces: tuple[Trace, ...] = tuple(self._file.read(load_traces, []))
+            self.traces: tuple[Trace, ...] = tuple(
+                self._file.read(lambda file: read_traces(self.path, file), [])
+            )
         except BaseException:
             self._file.close()
             raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array, StructuredArray
+from tbsched.program.checks import integer
 from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
 
@@ -92,16 +93,15 @@ class Residents(Shown, HoldsArrays):
             sm: its number, from 0.
 
         Raises:
-            ValueError: no such SM.
+            TypeError, ValueError: no such SM.
 
         Example:
             >>> sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 64, 32)])
             >>> tb.predict(sequence, "h200").residents().of(0)["blocks"].tolist()
             [1, 2]
         """
-        if not 0 <= sm < self.device.sms:
-            raise ValueError(f"residents: sm: {sm} is outside 0..{self.device.sms - 1}")
-        found: StructuredArray = self.rows[self.rows["sm"] == sm]
+        number = integer("residents", "sm", sm, 0, self.device.sms - 1)
+        found: StructuredArray = self.rows[self.rows["sm"] == number]
         return found
 
     @property

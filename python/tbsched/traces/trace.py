@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.errors import shown
 from tbsched.program.arrays import (
     Float64Array,
     HoldsArrays,
@@ -15,7 +16,7 @@ from tbsched.program.arrays import (
     StructuredArray,
     read_only,
 )
-from tbsched.program.checks import instance, integer, items, seconds
+from tbsched.program.checks import array, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.shown import Shown, explanation
 from tbsched.traces.annotations import called_ns, issued_ns
@@ -87,6 +88,12 @@ class Trace(Shown, HoldsArrays):
         if check:
             instance("Trace", "sequence", self.sequence, Sequence)
             instance("Trace", "device", self.device, DeviceInfo)
+            instance("Trace", "id", self.id, str)
+            if not isinstance(self.extra, Mapping):
+                raise TypeError(f"Trace.extra: a dict is needed, got {shown(self.extra)}")
+            for name in ("waits", "transfer_ns", "call_ns"):
+                if getattr(self, name) is not None:
+                    array("Trace", name, getattr(self, name))
             for placement in items("Trace", "placements", self.placements):
                 instance("Trace", "placements", placement, Placement)
         launches = self.sequence.launches

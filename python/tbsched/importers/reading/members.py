@@ -9,6 +9,8 @@ from collections.abc import Collection, Iterator
 from decimal import Decimal
 from typing import Any
 
+from tbsched import parsing
+
 MAX_VALUE = 2**24  # characters of one member, or of one item of a list
 _BLANK = re.compile(r"[ \t\r\n]*")
 _AFTER = frozenset(",:]} \t\r\n")  # what comes after a value
@@ -121,8 +123,8 @@ class _Text:
                 if not self._more():
                     raise self._wrong(error.msg) from None
                 continue
-            except (ValueError, ArithmeticError, RecursionError) as error:
-                raise self._wrong(str(error)) from None
+            except parsing.REFUSED as error:
+                raise self._wrong(parsing.why(error)) from None
             # At the end of what is there a number may go on, or be cut behind its point.
             if self._text[end : end + 1] in _AFTER or not self._more():
                 self._place = end

@@ -12,8 +12,10 @@ from tbsched.progress import bar
 
 HEAD = 1 << 16  # bytes that tell of what format a file is
 _PIECE = 1 << 20
-# Limits of what a packed profile unpacks to. Profiles unpack to 30 times at most.
-MAX_UNPACKED, BYTES_PER_BYTE = 2**27, 100
+# Limits of what a packed profile unpacks to, counted from its beginning at each piece: a minimum,
+# and beyond that a multiple of the bytes that it was unpacked from. Profiles unpack to 30 times at
+# most.
+MAX_UNPACKED, BYTES_PER_BYTE = 2**24, 100
 
 
 def head_of(place: Path) -> bytes:
@@ -48,8 +50,6 @@ def pieces_of(place: Path) -> Iterator[bytes]:
 
 
 def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
-    packed = os.fstat(file.fileno()).st_size
-    most = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
     ending = unpacking.ending_of(file.read(8))
     file.seek(0)
     source = unpacking.unpacked(file, ending)
@@ -67,10 +67,12 @@ def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> It
         if not piece:
             return
         size += len(piece)
+        packed = file.tell()
+        most = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
         if ending and size > most:
             raise ValueError(
                 f"{storage.shown(place)}: {packed} bytes unpack to more than {most} bytes; if they "
                 "are a profile, unpack the file first"
             )
-        advance(file.tell())
+        advance(packed)
         yield piece

@@ -17,7 +17,7 @@ from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import MEASURED, neighbours_of
 from tbsched.prediction.predict import predict
 from tbsched.prediction.recorded import held
-from tbsched.program.checks import instance, items
+from tbsched.program.checks import instances
 from tbsched.program.sequence import Launch, Sequence
 
 # Kinds of SMs: their launches with numbers of blocks, and how many SMs are of the kind.
@@ -52,9 +52,8 @@ def slowdowns(
         [1.7, 1.7]
     """
     spec = find_device(device)
-    known = list(items("slowdowns", "launches", launches))
+    known = instances("slowdowns", "launches", launches, Launch)
     for each in known:
-        instance("slowdowns", "launches", each, Launch)
         if each.duration is None:
             raise ValueError(f"slowdowns.launches: {shown(each)} has no duration, which is needed")
     if not known:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 
-from tbsched import _core, storage
+from tbsched import _core, parsing, storage
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import instance, integer, items, known_fields
 from tbsched.program.sequence import Launch
@@ -153,7 +153,7 @@ def load_profiles(path: str | os.PathLike[str]) -> tuple[KernelProfile, ...]:
     content = storage.content(where)
     try:
         keys = (_KEY, "profiles")
-        found = known_fields("file", json.loads(content), keys, keys)
+        found = known_fields("file", parsing.json_value(content), keys, keys)
         if found[_KEY] != _VERSION:
             raise ValueError(f"{_KEY}: {shown(found[_KEY])} is not known, only {_VERSION}")
         rows = enumerate(items("file", "profiles", found["profiles"]))
@@ -162,7 +162,7 @@ def load_profiles(path: str | os.PathLike[str]) -> tuple[KernelProfile, ...]:
             KernelProfile(**known_fields(f"profiles[{number}]", row, names, ("name", "work")))
             for number, row in rows
         )
-    except (ValueError, TypeError, RecursionError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(
             f"{storage.shown(where)}: no file that tb.sm.save_profiles writes: {error}"
         ) from None

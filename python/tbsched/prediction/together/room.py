@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched import _core
+from tbsched.errors import on_one_line
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import known_state, prepared
@@ -61,7 +62,7 @@ def free_room(
     for number, (smid, limiter) in enumerate(others):
         if waiting := int(np.count_nonzero(smid < 0)):
             name = beside[number].name
-            whose = f"blocks of {name}" if name else "blocks"
+            whose = f"blocks of {on_one_line(name)}" if name else "blocks"
             raise ValueError(
                 f"beside[{number}]: {waiting} of {len(smid)} {whose} find no room ({limiter})"
             )

@@ -72,12 +72,13 @@ class Graph(Shown):
     edges: tuple[tuple[int, int], ...]
 
     def __init__(self, nodes: Iterable[Node], edges: Iterable[tuple[int, int]] = ()) -> None:
-        given = tuple(items("Graph", "nodes", nodes))
+        given = tuple(
+            _checked_node(f"Graph.nodes[{number}]", node)
+            for number, node in enumerate(items("Graph", "nodes", nodes))
+        )
         object.__setattr__(self, "nodes", given)
         if not 1 <= len(given) <= MAX_LAUNCHES:
             raise ValueError(f"Graph.nodes: {len(given)} nodes are outside 1..{MAX_LAUNCHES}")
-        for number, node in enumerate(given):
-            _check_node(f"Graph.nodes[{number}]", node)
         if not self.launches:
             raise ValueError("Graph.nodes: no Launch among them; at least one is needed")
         object.__setattr__(self, "edges", _checked_edges(edges, len(given)))
@@ -117,7 +118,7 @@ class Graph(Shown):
         return f"Graph({[*self.nodes]!r}{edges})"
 
 
-def _check_node(where: str, node: object) -> None:
+def _checked_node(where: str, node: Node) -> Node:
     if not isinstance(node, Launch | Copy | Memset):
         raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
     if isinstance(node, Launch) and node.duration is None:
@@ -126,6 +127,7 @@ def _check_node(where: str, node: object) -> None:
         if name in _NOT_IN_A_NODE:
             has = "pinned memory" if name == "pinned" else "none"
             raise ValueError(f"{where}.{name}: {value!r}, but a node of a graph has {has}")
+    return node
 
 
 def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[int, int], ...]:

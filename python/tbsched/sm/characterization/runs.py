@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import numpy as np
 
-from tbsched import storage, unpacking
+from tbsched import parsing, storage, unpacking
 from tbsched.errors import shown
 from tbsched.growing import GrowingFile
 from tbsched.program.arrays import HoldsArrays, StructuredArray
@@ -106,7 +107,7 @@ class RunFile:
         self._file = GrowingFile(path, "file of runs", _BEGINS, sync_every=1000)
         try:
             nothing: tuple[dict[str, Any], tuple[Run, ...]] = ({}, ())
-            held, self.runs = self._file.read(load_runs, nothing)
+            held, self.runs = self._file.read(lambda file: _read(self._file.path, file), nothing)
             if not held:
                 header = {"tbsched_characterization": VERSION, "device": dict(device)}
                 self._file.append(_line(header))
@@ -137,22 +138,26 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
         FileNotFoundError, ValueError: there is none, or it is broken; names the line.
     """
     name = storage.as_path(path)
+    with storage.opened(name) as file:
+        return _read(name, file)
+
+
+def _read(name: Path, file: BinaryIO) -> tuple[dict[str, Any], tuple[Run, ...]]:
     runs: list[Run] = []
     header: dict[str, Any] | None = None
     number = size = warps = 0
-    with storage.opened(name) as file:
-        try:
-            for number, line in enumerate(unpacking.lines(file, name), 1):  # noqa: B007 - for the error
-                size += len(line)
-                if header is None:
-                    header = _header(line)
-                    continue
-                runs.append(_run(json.loads(line)))
-                warps += len(runs[-1].warps)
-                if warps > max(_MOST_IN_ALL, _WARPS_PER_BYTE * size):
-                    raise ValueError(f"{warps} warps in {size} bytes are more than are read")
-        except (ValueError, TypeError, RecursionError, *unpacking.DAMAGED) as error:
-            raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
+    try:
+        for number, line in enumerate(unpacking.lines(file, name), 1):  # noqa: B007 - for the error
+            size += len(line)
+            if header is None:
+                header = _header(line)
+                continue
+            runs.append(_run(parsing.json_value(line)))
+            warps += len(runs[-1].warps)
+            if warps > max(_MOST_IN_ALL, _WARPS_PER_BYTE * size):
+                raise ValueError(f"{warps} warps in {size} bytes are more than are read")
+    except (ValueError, TypeError, *unpacking.DAMAGED) as error:
+        raise ValueError(f"{storage.shown(name)}, line {number}: {error}") from None
     if header is None:
         raise ValueError(f"{storage.shown(name)}: not a file of runs")
     return header, tuple(runs)
@@ -163,7 +168,7 @@ def _header(line: bytes) -> dict[str, Any]:
     if not line.startswith(_BEGINS):
         raise ValueError("not a file of runs")
     keys = ("tbsched_characterization", "device")
-    found = known_fields("header", json.loads(line), keys, keys)
+    found = known_fields("header", parsing.json_value(line), keys, keys)
     if found["tbsched_characterization"] != VERSION:
         raise ValueError("made by another version of tbsched; measure again")
     if not isinstance(found["device"], dict):
@@ -225,7 +230,7 @@ def _unpacked(same: object, text: object, count: int) -> StructuredArray:
     if not isinstance(text, str):
         raise TypeError(f"columns: text is needed, got {shown(text)}")
     shared = known_fields("same", same, _COLUMNS, ())
-    content = _inflated(base64.b64decode(text, validate=True), 8 * count * len(_COLUMNS))
+    content = _inflated(text, 8 * count * len(_COLUMNS))
     on_all = len(shared) + len(content) // (8 * max(count, 1)) == len(_COLUMNS)
     kept = [name for name in _COLUMNS if on_all or name not in _BY_GPU]
     varying = [name for name in kept if name not in shared]
@@ -240,10 +245,11 @@ def _unpacked(same: object, text: object, count: int) -> StructuredArray:
     return warps
 
 
-def _inflated(content: bytes, most: int) -> bytes:
+def _inflated(text: str, most: int) -> bytes:
     try:
+        content = base64.b64decode(text, validate=True)
         found = zlib.decompressobj().decompress(content, most + 1)
-    except zlib.error as error:
+    except (ValueError, zlib.error) as error:
         raise ValueError(f"columns: {error}") from None
     if len(found) > most:
         raise ValueError(f"columns: more than {most} bytes, the most of so many warps")

@@ -8,8 +8,10 @@ import statistics
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
-from tbsched.program.checks import integer, seconds
+from tbsched.errors import shown
+from tbsched.program.checks import integer, items, seconds
 from tbsched.progress import bar
 from tbsched.shown import Shown
 from tbsched.sm.rewriting.making import Variant
@@ -43,20 +45,35 @@ class Ratio:
 
         The median lies above the k-th of n values unless fewer than k of them were below it.
 
+        Raises:
+            TypeError, ValueError: no list of numbers from 0, or none in it.
+
         Example:
             >>> tb.sm.Ratio.of([1.1, 1.2]).high
             inf
         """
-        found = sorted(ratios)
+        found = sorted(_ratio(each) for each in items("Ratio", "ratios", ratios))
+        if not found:
+            raise ValueError("Ratio.ratios: none; one or more are needed")
         count = len(found)
         tail, k = 0.0, 0
+        of_all = math.lgamma(count + 1) - count * math.log(2)
         while k < count:
-            tail += math.comb(count, k) / 2**count
+            tail += math.exp(of_all - math.lgamma(k + 1) - math.lgamma(count - k + 1))
             if tail > (1 - CONFIDENCE) / 2:
                 break
             k += 1
         low, high = (found[k - 1], found[count - k]) if k else (0.0, math.inf)
         return cls(statistics.median(found), low, high)
+
+
+def _ratio(value: object) -> float:
+    if not isinstance(value, Real) or isinstance(value, bool):
+        raise TypeError(f"Ratio.ratios: a number is needed, got {shown(value)}")
+    ratio = float(value)
+    if not ratio >= 0:
+        raise ValueError(f"Ratio.ratios: {shown(value)} is less than 0, or no number")
+    return ratio
 
 
 @dataclass(frozen=True, slots=True)
