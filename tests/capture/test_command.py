@@ -135,8 +135,17 @@ def test_pipe_is_not_replaced_either(
 @pytest.mark.parametrize(
     ("code", "why"),
     [
-        ("", "the program did not use CUDA, or what is above kept it from being captured"),
-        (f"{PRELUDE}; gpu.begin()", "the program launched no kernels"),
+        (
+            "",
+            "the program did not use CUDA, or what is above kept it from being captured; name the "
+            "program itself behind --, not one that starts it elsewhere, such as sudo, docker or "
+            "ssh",
+        ),
+        (
+            f"{PRELUDE}; gpu.begin()",
+            "the program launched no kernels; run it until it has, and look whether it runs on the "
+            "CPU",
+        ),
     ],
 )
 def test_capture_stays_where_nothing_is_launched(

@@ -106,6 +106,32 @@ def test_numbers_and_short_columns_are_not_cut() -> None:
     assert table.text(5).splitlines() == ["        n  kind", "123456789  held"]
 
 
+def test_columns_of_numbers_that_find_no_room_stand_below() -> None:
+    names = tuple(f"heading{k}" for k in range(9))
+    rows = [(f"row {k}", *(f"{k}{n}" for n in range(8))) for k in range(2)]
+    table = table_of(names, rows)
+    lines = table.text(40).splitlines()
+    assert lines == [
+        "heading0  heading1  heading2  heading3",
+        "row 0           00        01        02",
+        "row 1           10        11        12",
+        "",
+        "heading0  heading4  heading5  heading6",
+        "row 0           03        04        05",
+        "row 1           13        14        15",
+        "",
+        "heading0  heading7  heading8",
+        "row 0           06        07",
+        "row 1           16        17",
+    ]
+    assert max(map(len, table.text().splitlines())) > 80
+    found = tb.sm.simulate_many(tb.sm.preset("SCP", blocks=1, loads=2), ["owl", "fair"])
+    for width in (60, 80, 100):
+        lines = views.text(found, width).splitlines()
+        assert max(map(len, lines)) <= width
+        assert set("\n".join(lines).split()) == set(views.text(found).split())
+
+
 def test_long_name_does_not_make_a_long_text() -> None:
     name = "k" * 2**20
     sequence = tb.Sequence([launch(name=f"{name}{k}", duration=1e-3) for k in range(50)])

@@ -36,7 +36,8 @@ class Table:
         """The headings and the rows. rich would take a hundred times as long.
 
         Args:
-            width: columns of the terminal, to which cells are cut; None: none is cut.
+            width: columns of the terminal, to which cells are cut; None: none is cut. Numbers are
+                not: columns of them that find no room stand below, behind the same names.
         """
         columns = [list(column) for column in zip(self.headings, *self.rows, strict=True)]
         if width is not None:
@@ -45,7 +46,29 @@ class Table:
                 columns = _with_low_headings(columns)
             self._cut(columns, room)
         aligned = [_aligned(own, position in self.left) for position, own in enumerate(columns)]
-        return "\n".join("  ".join(row).rstrip() for row in zip(*aligned, strict=True))
+        parts = [range(len(columns))] if width is None else self._parts(aligned, width)
+        return "\n\n".join(
+            "\n".join(
+                "  ".join(row).rstrip()
+                for row in zip(*[aligned[position] for position in part], strict=True)
+            ).lstrip("\n")  # lines of the headings of other parts
+            for part in parts
+        )
+
+    def _parts(self, aligned: list[list[str]], width: int) -> list[Iterable[int]]:
+        """Returns the columns that stand side by side, with those at the left in each part."""
+        wide = [cell_len(column[0]) + 2 for column in aligned]
+        if sum(wide) <= width + 2:
+            return [range(len(aligned))]
+        names = sorted(self.left)
+        parts: list[list[int]] = []
+        for position in range(len(aligned)):
+            if position in self.left:
+                continue
+            if not parts or sum(wide[k] for k in [*parts[-1], position]) > width + 2:
+                parts.append([*names])
+            parts[-1].append(position)
+        return [sorted(part) for part in parts] or [names]
 
     def _cut(self, columns: list[list[str]], width: int) -> None:
         """Cuts the widest columns of words, until all columns together are not wider."""

@@ -107,6 +107,13 @@ def test_order_of_several_launches() -> None:
         assert tb.coresident(asked, "h200", after=fewer, fixes=False).safe is False
 
 
+def test_launches_without_names_are_started() -> None:
+    found = tb.coresident([replace(WORKERS, name=None), replace(SCHEDULERS, name=None)], "h200")
+    texts = {fix.kind: fix.text for fix in found.fixes}
+    assert texts["order"] == "start launch 1 when all blocks of launch 0 have started"
+    assert not any("launch launch" in text for text in texts.values())
+
+
 def test_group_never_waits_for_a_launch_that_may_not_come() -> None:
     found = tb.coresident([SCHEDULERS, WORKERS], "h200", groups=[[1]])
     assert kinds(found)["order"].after == ((1, 0),)

@@ -166,6 +166,13 @@ def called(launches: tuple[Launch, ...], number: int) -> str:
     return name if alone else f"{name} (launch {number})"
 
 
+def to_launch(launches: tuple[Launch, ...], numbers: Iterable[int]) -> str:
+    """Returns words that ask to launch some: ``launch gemm and add``, ``start launch 0``."""
+    asked = list(numbers)
+    verb = "launch" if all((launches[number].name or "").split() for number in asked) else "start"
+    return f"{verb} {listed(called(launches, number) for number in asked)}"
+
+
 def listed(words: Iterable[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     *most, last = words

@@ -132,9 +132,10 @@ def _note_nothing(found: list[Path], output: Path) -> None:
     for each in found:
         each.unlink()
     why = (
-        "the program launched no kernels"
+        "the program launched no kernels; run it until it has, and look whether it runs on the CPU"
         if found
-        else "the program did not use CUDA, or what is above kept it from being captured"
+        else "the program did not use CUDA, or what is above kept it from being captured; name the "
+        "program itself behind --, not one that starts it elsewhere, such as sudo, docker or ssh"
     )
     stays = f"; {output} stays as it was" if output.exists() else ""
     note(f"tbsched capture: nothing is captured: {why}{stays}")

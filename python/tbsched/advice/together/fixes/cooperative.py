@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
-from tbsched.advice.together.given import called
+from tbsched.advice.together.given import to_launch
 
 
 def cooperative(unproved: Unproved) -> Iterator[Fix]:
@@ -16,7 +16,8 @@ def cooperative(unproved: Unproved) -> Iterator[Fix]:
     others = [number for number in problem.members if not launches[number].cooperative]
     for numbers in (*([number] for number in others), others):
         if numbers:
-            who = called(launches, numbers[0]) if len(numbers) == 1 else "every kernel of a group"
+            alone = len(numbers) == 1
+            what = to_launch(launches, numbers) if alone else "launch every kernel of a group"
             changes = {number: replace(launches[number], cooperative=True) for number in numbers}
-            text = f"launch {who} with cudaLaunchCooperativeKernel"
+            text = f"{what} with cudaLaunchCooperativeKernel"
             yield unproved.changed("cooperative", text, changes)

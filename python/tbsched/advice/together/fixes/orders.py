@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
-from tbsched.advice.together.given import Pairs, called, is_order, listed
+from tbsched.advice.together.given import Pairs, called, is_order, to_launch
 from tbsched.advice.together.problem import Problem, Stranding, decided
 from tbsched.program.sequence import Launch
 
@@ -94,7 +94,6 @@ def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
         return
     words = []
     for first, rows in itertools.groupby(sorted(pairs), key=lambda pair: pair[0]):
-        later = listed(called(problem.launches, second) for _, second in rows)
+        later = to_launch(problem.launches, (second for _, second in rows))
         words.append(f"{later} when all blocks of {called(problem.launches, first)} have started")
-    text = f"launch {'; '.join(words)}"
-    yield Fix("order", text, problem.launches, after, problem.groups)
+    yield Fix("order", "; ".join(words), problem.launches, after, problem.groups)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
-from tbsched.advice.together.given import called, listed
+from tbsched.advice.together.given import to_launch
 from tbsched.program.sequence import LEGACY_STREAM, Launch
 
 
@@ -22,12 +22,12 @@ def streams(unproved: Unproved) -> Iterator[Fix]:
     ]
     for numbers in (*([number] for number in shared), shared):
         if numbers:
-            names = listed(called(launches, number) for number in numbers)
+            what = to_launch(launches, numbers)
             each = "a stream of its own" if len(numbers) == 1 else "a stream each"
             legacy = any(launches[number].stream == LEGACY_STREAM for number in numbers)
             kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
             changes = {number: _alone(launches[number]) for number in numbers}
-            yield unproved.changed("streams", f"launch {names} in {kind}", changes)
+            yield unproved.changed("streams", f"{what} in {kind}", changes)
 
 
 def _alone(launch: Launch) -> Launch:
