@@ -124,7 +124,10 @@ def test_compute_capability_of_which_nothing_is_known_has_what_the_driver_says()
         ({"compute_capability": "8.9"}, "sms: is needed with compute_capability"),
         ({"sms": 4}, "sms: needs compute_capability"),
         ({"title": "x"}, "title: needs compute_capability"),
-        ({"compute_capability": "8.8", "sms": 4}, "nothing is documented for '8.8'; there are 6.0"),
+        (
+            {"compute_capability": "8.8", "sms": 4},
+            "nothing is documented for '8.8'; there are 2.0, 6.0",
+        ),
         ({"compute_capability": "8.9", "sms": 0}, r"sms: 0 is outside 1\.\.65536"),
         ({"gpu": -1}, "gpu: -1 is outside"),
         (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hardware.files import RTX3090, SHIPPED, Write, refusal, row, variant
-from tbsched.hardware.catalogue import ablations, device, devices
+from tbsched.hardware.catalogue import ablations, device, devices, nearest
 from tbsched.hardware.device_file import PROVENANCES
 from tbsched.hardware.spec import DeviceSpec
 
@@ -62,6 +62,7 @@ def test_every_ablation_of_every_shipped_device_loads(name: str, ablation: str) 
     ("name", "sms", "tpcs", "gpcs", "warps", "blocks"),
     [
         ("a100", 108, 54, 0, 64, 32),
+        ("c2070", 14, 14, 0, 48, 8),
         ("h100", 132, 66, 8, 64, 32),
         ("h200", 132, 66, 8, 64, 32),
         ("pegasus", 44, 22, 0, 32, 16),
@@ -90,11 +91,11 @@ def test_runtime_reserves_1_kb_per_block_from_compute_capability_8_and_0_before(
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shared_memory_unit_is_128_bytes_from_compute_capability_8_and_256_before(
+def test_shared_memory_unit_is_256_bytes_from_compute_capability_3_to_7_and_128_otherwise(
     name: str,
 ) -> None:
     spec = device(name)
-    assert spec.shared_memory_unit == (128 if float(spec.compute_capability) >= 8 else 256)
+    assert spec.shared_memory_unit == (256 if 3 <= float(spec.compute_capability) < 8 else 128)
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -116,6 +117,16 @@ def test_unknown_gpc_map_puts_every_tpc_outside_the_gpcs() -> None:
 def test_odd_number_of_sms_leaves_one_alone_in_the_last_tpc(write: Write) -> None:
     text = variant("topology.sms", "81") + f"sm_preference = {row('[[0, 81, 1]]')}\n"
     assert device(write(text)).tpcs == 41
+
+
+@pytest.mark.parametrize(
+    ("capability", "base"),
+    [("2.1", "c2070"), ("3.5", "c2070"), ("5.2", "tx2"), ("8.9", "rtx3090"), ("13.0", "h200")],
+)
+def test_nearest_device_is_at_most_one_major_version_older_if_there_is_one(
+    capability: str, base: str
+) -> None:
+    assert nearest(capability, "", 132).name == base
 
 
 # -- ablations ------------------------------------------------------------------------------------
@@ -155,7 +166,8 @@ def test_ablation_of_an_ablation_is_refused() -> None:
 
 @pytest.mark.parametrize("name", ["", "h300", "H200", "h200 ", "ablations", "no-warp-skip"])
 def test_unknown_name_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(repr(name)) + r" is unknown.*a100, h100, h200"):
+    names = re.escape(repr(name)) + r" is unknown.*a100, c2070, h100, h200"
+    with pytest.raises(ValueError, match=names):
         device(name)
 
 

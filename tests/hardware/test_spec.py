@@ -197,7 +197,7 @@ def test_launch_at_every_limit_passes(name: str) -> None:
     device(name).check(
         Sequence(
             [
-                Launch(1, spec.threads_per_block, 64),
+                Launch(1, spec.threads_per_block, spec.registers_per_sm // spec.threads_per_block),
                 Launch(1, 32, spec.registers_per_thread),
                 Launch(1, 32, 32, shared_memory=spec.shared_memory_per_block),
                 Launch(spec.max_cluster, 32, 32, cluster=spec.max_cluster),

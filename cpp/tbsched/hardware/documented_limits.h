@@ -17,6 +17,19 @@ struct DocumentedLimit {
 };
 
 inline constexpr std::array kDocumentedLimits = {
+    DocumentedLimit{"2.0", "registers_per_sm", 32768},
+    DocumentedLimit{"2.0", "threads_per_block", 1024},
+    DocumentedLimit{"2.0", "registers_per_thread", 63},
+    DocumentedLimit{"2.0", "register_unit", 64},
+    DocumentedLimit{"2.0", "blocks_per_sm", 8},
+    DocumentedLimit{"2.0", "warps_per_sm", 48},
+    DocumentedLimit{"2.0", "max_cluster", 1},
+    DocumentedLimit{"2.0", "shared_memory_unit", 128},
+    DocumentedLimit{"2.0", "shared_memory_reserve", 0},
+    DocumentedLimit{"2.0", "shared_memory_per_block", 49152},
+    DocumentedLimit{"2.0", "shared_memory_configurations", 16384},
+    DocumentedLimit{"2.0", "shared_memory_configurations", 49152},
+    DocumentedLimit{"2.0", "resident_grids", 16},
     DocumentedLimit{"6.0", "registers_per_sm", 65536},
     DocumentedLimit{"6.0", "threads_per_block", 1024},
     DocumentedLimit{"6.0", "registers_per_thread", 255},

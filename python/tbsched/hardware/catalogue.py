@@ -78,14 +78,16 @@ def nearest(compute_capability: str, title: str, sms: int) -> DeviceSpec:
     """Returns the shipped device that is most like another one.
 
     One of the same name and number of SMs, else one of the compute capability, else one of the
-    next lower compute capability. Among several, one of a similar name and number of SMs.
+    next lower compute capability, of the same major version or the one before, else of any. Among
+    several, one of a similar name and number of SMs.
     """
 
     def apart(spec: DeviceSpec) -> tuple[int, ...]:
         higher = _number(spec.compute_capability) - _number(compute_capability)
         alike = set(spec.title.split()) & set(title.split())
         inherited = sum(origin.kind == INHERITED for origin in spec.provenance.values())
-        return higher > 0, abs(higher), -len(alike), abs(spec.sms - sms), inherited
+        old = _number(compute_capability) // 10 - _number(spec.compute_capability) // 10 > 1
+        return old, higher > 0, abs(higher), -len(alike), abs(spec.sms - sms), inherited
 
     return device_titled(title, sms) or min(map(_shipped, devices()), key=apart)
 

@@ -96,6 +96,49 @@ def spreads_evenly(registers: int, registers_per_sm: int) -> bool:
     return registers <= registers_per_sm < 2 * registers
 
 
+def failed_conditions(
+    blocks: int, warps: int, registers: int, *, sms: int, registers_per_sm: int
+) -> tuple[int, ...]:
+    """S_lc (GF100 thesis, section 8.3): which of its conditions (1) to (5) a launch fails.
+
+    There are fewer than 8 blocks per SM, the most that an SM of the GF100 holds, of 1 to 32 warps
+    (1). Their number is a multiple of the number of SMs (2). An even spread puts at most 32 warps
+    on an SM (3), which take at least half of its registers, and no more than all (4). Their number
+    is even (5). A launch that fails (2) is not asked (3) to (5): it has no even spread. Exactly
+    half passes, as section 8.3 says; T_1 says of such launches that they never spread evenly.
+
+    Condition (6) bounds the measured skew at the end, which the thesis does not print in full.
+
+    Args:
+        blocks: of the launch.
+        warps: of a block.
+        registers: of a thread.
+        sms: of the GPU.
+        registers_per_sm: the register file.
+
+    Raises:
+        TypeError, ValueError: a number out of its range.
+
+    Example:
+        >>> failed_conditions(28, 10, 30, sms=14, registers_per_sm=32768)
+        ()
+        >>> failed_conditions(28, 10, 20, sms=14, registers_per_sm=32768)
+        (4,)
+    """
+    for name, value in (("blocks", blocks), ("warps", warps), ("registers", registers)):
+        integer("S_lc", name, value, 1, MOST)
+    integer("S_lc", "sms", sms, 1, MOST)
+    integer("S_lc", "registers_per_sm", registers_per_sm, 1, MOST)
+    failed = [] if blocks < 8 * sms and warps <= 32 else [1]
+    if blocks % sms:
+        return (*failed, 2)
+    resident = blocks // sms * warps
+    taken = resident * 32 * registers
+    holds = {3: resident <= 32, 4: registers_per_sm <= 2 * taken <= 2 * registers_per_sm}
+    holds[5] = resident % 2 == 0
+    return (*failed, *(number for number, right in holds.items() if not right))
+
+
 def _check_registers(registers: int, registers_per_sm: int) -> None:
     integer("registers", "registers", registers, 0, MOST)
     integer("registers", "registers_per_sm", registers_per_sm, 0, MOST)

@@ -18,7 +18,7 @@ import numpy as np
 from tbsched.advice.evenness import forced_even
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.papers.published_rules import failed_conditions, spreads_evenly, spreads_unevenly
 from tbsched.prediction.predict import policies, predict
 from tbsched.program.sequence import Launch, Sequence
 
@@ -41,23 +41,8 @@ class Spread:
 
 @functools.cache
 def c2070(policy: str) -> DeviceSpec:
-    """The GPU of the thesis, with the limits of compute capability 2.0, and any policy."""
-    tx2 = device("tx2")
-    return dataclasses.replace(
-        tx2,
-        name="c2070",
-        sms=SMS,
-        gpcs=(),
-        sm_preference=tuple(range(SMS)),
-        processing_blocks=1,  # its registers are one pool
-        blocks_per_sm=8,
-        warps_per_sm=48,
-        registers_per_sm=REGISTERS_PER_SM,
-        registers_per_thread=63,
-        register_unit=REGISTER_UNIT,
-        shared_memory_configurations=(16 * 1024, 48 * 1024),
-        policy=policy,
-    )
+    """The GPU of the thesis with any policy."""
+    return dataclasses.replace(device("c2070"), policy=policy)
 
 
 def registers_of_two(launch: Launch) -> int:
@@ -87,6 +72,38 @@ def is_even(launch: Launch, policy: str) -> bool:
     """Whether the policy spreads it evenly."""
     occupancy = predict(Sequence([launch]), c2070(policy))[0].occupancy(SMS)
     return int(np.ptp(occupancy)) == 0
+
+
+@functools.cache
+def filtered() -> tuple[Launch, ...]:
+    """All launches that conditions (1) to (5) of S_lc accept."""
+    rows = (
+        (SMS * blocks, warps, registers)
+        for blocks in range(1, 9)
+        for warps in range(1, 33)
+        for registers in range(LEAST_REGISTERS, 64)
+    )
+    return tuple(
+        Launch(blocks, 32 * warps, registers)
+        for blocks, warps, registers in rows
+        if not failed_conditions(
+            blocks, warps, registers, sms=SMS, registers_per_sm=REGISTERS_PER_SM
+        )
+    )
+
+
+@functools.cache
+def filtered_that_fit() -> tuple[Launch, ...]:
+    """Those of which an SM of the device holds as many blocks as an even spread needs."""
+
+    def fits(launch: Launch) -> bool:
+        try:
+            found = forced_even(c2070("first_fit"), launch)
+        except ValueError:  # not even one block
+            return False
+        return found.blocks_per_sm * SMS >= launch.blocks
+
+    return tuple(launch for launch in filtered() if fits(launch))
 
 
 @functools.cache

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 
 from conformance.papers.gf100 import (
+    REGISTERS_PER_SM,
     SMS,
     c2070,
+    filtered,
+    filtered_that_fit,
     is_even,
     launches,
     registers_of_two,
@@ -18,7 +21,12 @@ from conformance.papers.gf100 import (
 )
 from helpers import BALANCING, recorded
 from tbsched.advice.evenness import forced_even
-from tbsched.papers.published_rules import spreads_evenly, spreads_unevenly
+from tbsched.hardware.catalogue import device
+from tbsched.papers.published_rules import (
+    failed_conditions,
+    spreads_evenly,
+    spreads_unevenly,
+)
 from tbsched.prediction.predict import policies
 from tbsched.program.sequence import Launch
 
@@ -71,6 +79,61 @@ def test_smallest_launches_on_which_t_1_and_t_2_fail() -> None:
     assert len([launch for launch in t1() if launch.registers >= 18]) == 309
     assert size(min(t2_not_forced(), key=size)) == (5 * 32, 52)
     assert min(t2_not_forced(), key=size).blocks == 2 * SMS
+
+
+def test_shipped_device_has_t_1_and_lacks_t_2_where_three_blocks_fit() -> None:
+    assert all(is_even(each, device("c2070").policy) == (each in t1_impossible()) for each in t1())
+    assert {each for each in t2() if not is_even(each, device("c2070").policy)} == {
+        *t2_not_forced()
+    }
+
+
+@pytest.mark.parametrize(
+    ("blocks", "warps", "registers", "failed"),
+    [
+        (28, 10, 30, ()),
+        (28, 8, 32, ()),  # exactly half of the registers
+        (28, 8, 31, (4,)),
+        (28, 16, 33, (4,)),  # more than all of them
+        (14, 16, 33, ()),
+        (14, 17, 33, (5,)),
+        (28, 17, 28, (3,)),
+        (29, 10, 30, (2,)),
+        (112, 2, 40, (1,)),
+        (14, 33, 20, (1, 3, 5)),
+    ],
+)
+def test_each_condition_of_the_filter(
+    blocks: int, warps: int, registers: int, failed: tuple[int, ...]
+) -> None:
+    asked = failed_conditions(blocks, warps, registers, sms=SMS, registers_per_sm=2**15)
+    assert asked == failed
+
+
+def test_filter_of_the_thesis_is_certain_in_535_of_927_launches() -> None:
+    """S_lc without T_b: the rest is even under every policy but first fit."""
+    accepted, fit = filtered(), filtered_that_fit()
+    assert (len(accepted), len(fit)) == (933, 927)
+    # Documented units refuse the others: of 20 warps with 51 registers, or 26 with 39.
+    assert {
+        (each.blocks // SMS * each.threads // 32, each.registers)
+        for each in set(accepted) - set(fit)
+    } == {(20, 51), (26, 39)}
+    certain = {each for each in fit if forced_even(c2070("first_fit"), each)}
+    assert len(certain) == 535
+    for policy in ALL_POLICIES:
+        even = {each for each in fit if is_even(each, policy)}
+        assert even == (set(fit) if policy in BALANCING else certain)
+
+
+def test_filter_accepts_launches_that_t_1_calls_uneven() -> None:
+    """Exactly half of the registers: section 8.3 keeps it, section 7.6.1 says never even."""
+    half = [
+        each
+        for each in filtered_that_fit()
+        if each.blocks == 2 * SMS and spreads_unevenly(registers_of_two(each), REGISTERS_PER_SM)
+    ]
+    assert [(each.threads // 32, each.registers) for each in half] == [(8, 32), (16, 16)]
 
 
 def test_forced_even_is_the_corrected_rule() -> None:
