@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from helpers import examples
+from sm.issue_order.model import Last, unbroken_round_robin
 from sm.machines import small, workload, workloads
 from tbsched.sm.running import Scheduler, simulate
 from tbsched.sm.workloads import LOAD, NONE, Workload
@@ -117,9 +118,72 @@ class BankParallel(Locality):
     apart = True
 
 
+class Unbroken(RoundRobin):
+    """The model of the recordings, for each of the warps that share an issuer."""
+
+    width, slot = 1, 4
+
+    def __init__(self, core: int, places: int, warps: int) -> None:
+        super().__init__(core, places, warps)
+        self.lasts, self.at = [-1] * self.width, [-100] * self.width
+        self.cycle, self.asked = -1, 0
+
+    def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
+        if cycle != self.cycle:
+            self.cycle, self.asked = cycle, 0
+        while self.asked < self.width:
+            issuer, self.asked = self.asked, self.asked + 1
+            among = [warp for warp in bits(ready) if warp % self.width == issuer]
+            if among:
+                last = Last(self.lasts[issuer], cycle - self.at[issuer] == self.slot)
+                self.lasts[issuer], self.at[issuer] = unbroken_round_robin(among, last), cycle
+                return self.lasts[issuer]
+        return -1
+
+
+class Cycling(RoundRobin):
+    """Sections 9.4.1 and 9.4.2 of the thesis, for kernels without barriers."""
+
+    width = 1
+
+    def __init__(self, core: int, places: int, warps: int) -> None:
+        super().__init__(core, places, warps)
+        self.pointed: dict[int, int | None] = dict.fromkeys(range(self.width))
+        self.order = list(range(self.width))
+        self.left: list[int] = []  # schedulers that have not had their turn in this cycle
+        self.issued: set[int] = set()
+        self.cycle = -1
+
+    def assign(self, scheduler: int, resident: int) -> None:
+        self.pointed[scheduler] = None
+        free = [warp for warp in bits(resident) if warp not in self.pointed.values()]
+        if free:
+            self.last = turn(free, self.last)
+            self.pointed[scheduler] = self.last
+
+    def pick(self, ready: int, waiting: int, resident: int, cycle: int) -> int:
+        if cycle != self.cycle:
+            failed = [each for each in self.order if each not in self.issued]
+            self.order = failed + [each for each in self.order if each in self.issued]
+            self.cycle, self.left, self.issued = cycle, list(self.order), set()
+            for scheduler in self.order:
+                if self.pointed[scheduler] not in bits(resident):
+                    self.assign(scheduler, resident)
+        while self.left:
+            scheduler = self.left.pop(0)
+            warp = self.pointed[scheduler]
+            if warp is not None and ready >> warp & 1:
+                self.issued.add(scheduler)
+                self.assign(scheduler, resident)
+                return warp
+        return -1
+
+
 LITERAL: dict[str, Callable[[int, int, int], Scheduler]] = {
     "round_robin": RoundRobin,
     "greedy_oldest": GreedyThenOldest,
+    "unbroken_round_robin": Unbroken,
+    "cycling": Cycling,
     "cta_aware": CtaAware,
     "locality": Locality,
     "bank_parallel": BankParallel,
@@ -133,6 +197,45 @@ def test_scheduler_is_the_literal_one(name: str, kernel: Workload) -> None:
     fast, slow = simulate(kernel, name, GPU), simulate(kernel, LITERAL[name], GPU)
     assert dict(fast.counts) == dict(slow.counts)
     assert slow.scheduler == LITERAL[name].__name__  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+@pytest.mark.parametrize("literal", [Unbroken, Cycling])
+@settings(max_examples=examples(30), deadline=None)
+@given(kernel=workloads())
+def test_each_issuer_is_the_literal_one(
+    literal: type[Unbroken] | type[Cycling], width: int, kernel: Workload
+) -> None:
+    """A warp can issue in the slot after the one in which it issued."""
+    gpu = small(issue_width=width, issue_cycles=1, pipeline_stages=1, hit_stages=1)
+    name = "cycling" if literal is Cycling else "unbroken_round_robin"
+    wide = type(literal.__name__, (literal,), {"width": width, "slot": 1})
+    assert dict(simulate(kernel, name, gpu).counts) == dict(simulate(kernel, wide, gpu).counts)
+
+
+def test_cycling_waits_for_the_warp_whose_turn_it_is_and_round_robin_does_not() -> None:
+    """One warp loads, eight compute: with two issuers one goes on, with one nobody does."""
+    kernel = workload([[(0, LOAD, 0), (20, NONE, 0)]] + [[(20, NONE, 0)]] * 7)
+
+    def cycles(name: str, width: int) -> int:
+        gpu = small(cores=1, issue_width=width, warps_per_core=8, blocks_per_core=8)
+        return simulate(kernel, name, gpu).counts["cycles"]
+
+    loaded = simulate(workload([[(0, LOAD, 0)]]), "cycling", small(cores=1)).counts["cycles"]
+    assert cycles("cycling", 1) > loaded + 4 * 8 * 19
+    assert cycles("cycling", 1) > cycles("round_robin", 1)
+    assert cycles("cycling", 2) < cycles("cycling", 1)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4])
+@settings(max_examples=examples(30), deadline=None)
+@given(kernel=workloads(recorded=True))
+def test_warps_at_a_barrier_do_not_hold_up_the_circle(width: int, kernel: Workload) -> None:
+    gpu = small(issue_width=width, line_bytes=128, line_sectors=4, bus_bytes=4)
+    found = simulate(kernel, "cycling", gpu)
+    assert (
+        found.counts["instructions"] == simulate(kernel, "round_robin", gpu).counts["instructions"]
+    )
 
 
 def test_two_level_does_not_know_blocks() -> None:

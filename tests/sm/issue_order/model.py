@@ -73,14 +73,21 @@ def straight_line(code: WORDS) -> list[Instruction]:
 
 
 class Last(NamedTuple):
-    """The warp that issued last, or -1, and whether that was in the cycle before this one."""
+    """The warp that issued last, and what else a scheduler may know.
+
+    Attributes:
+        warp: its number, or -1.
+        just_now: whether that was in the cycle before this one.
+        going: all warps that have not ended, ready or not.
+    """
 
     warp: int
     just_now: bool
+    going: Sequence[int] = ()
 
 
-# Of the warps that are ready, and the warp that issued last, the one that issues.
-Pick = Callable[[Sequence[int], Last], int]
+# Of the warps that are ready, and the warp that issued last, the one that issues; None: no one.
+Pick = Callable[[Sequence[int], Last], int | None]
 
 
 def oldest(ready: Sequence[int], last: Last) -> int:
@@ -114,6 +121,15 @@ def unbroken_round_robin(ready: Sequence[int], last: Last) -> int:
     return last.warp if stays else loose_round_robin(ready, last)
 
 
+def cycling(ready: Sequence[int], last: Last) -> int | None:
+    """The next warp after the one that issued last, and no one while that one is not ready.
+
+    The policy that a thesis supposes for GF100 GPUs, with one scheduler of a processing block.
+    """
+    following = loose_round_robin(last.going, last)
+    return following if following in ready else None
+
+
 def two_level(ready: Sequence[int], last: Last) -> int:
     """Round robin within groups of four warps, the first group before the second."""
     group = min(ready) // 4
@@ -124,7 +140,7 @@ SCHEDULERS: dict[str, Pick] = {
     pick.__name__: pick
     for pick in (
         oldest, youngest, greedy_then_oldest, loose_round_robin, greedy_round_robin,
-        unbroken_round_robin, two_level,
+        unbroken_round_robin, cycling, two_level,
     )
 }  # fmt: skip
 
@@ -167,8 +183,10 @@ def clocks(
             and ready_at[warp] <= now
             and (not line[next_one[warp]].is_measured or pipe_free <= now)
         ]
-        if ready:
-            last, last_at = pick(ready, Last(last, last_at == now - 1)), now
+        going = [warp for warp in range(warps) if next_one[warp] < len(line)]
+        chosen = pick(ready, Last(last, last_at == now - 1, going)) if ready else None
+        if chosen is not None:
+            last, last_at = chosen, now
             one = line[next_one[last]]
             next_one[last] += 1
             ready_at[last] = now + max(one.stall, 1)

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tbsched as tb
 from sm.issue_order.model import SCHEDULERS, Pick, clocks, code_of, straight_line, with_waits
+from tbsched.sm.workloads import NONE
 
 RECORDED = sorted(Path(__file__).parent.glob("*.npz"))
 INTERVAL = {"fp32": 1, "int32": 2}  # cycles between two warp instructions of a processing block
@@ -45,6 +47,46 @@ def test_a_warp_goes_on_while_it_issues_in_every_cycle_and_then_the_next_one_doe
     best = errors.pop("unbroken_round_robin")
     assert best < 0.05
     assert all(2 * best < other for other in errors.values()), errors
+
+
+def simulated_ends(name: str, instructions: int, warps: int, stall: int) -> list[int]:
+    """When the warps of one issuer of the simulator end, if each waits so long after each one."""
+    gpu = tb.sm.config("h200-like").changed(
+        cores=1, issue_width=1, pipeline_stages=stall, hit_stages=stall
+    )
+    kernel = tb.sm.Workload(
+        "line", 1, warps,
+        rows=np.arange(warps + 1),
+        compute=np.full(warps, instructions),
+        access=np.full(warps, NONE),
+        address=np.zeros(warps, int),
+    )  # fmt: skip
+    return sorted(tb.sm.simulate(kernel, name, gpu).end.tolist())
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.mark.parametrize(("kernel", "stall"), [("fp32_8", 1), ("fp32_1", 4)])
+def test_simulator_ends_the_warps_of_a_line_when_the_gpu_did(
+    path: Path, kernel: str, stall: int
+) -> None:
+    """Lines whose instructions stall alike: one cycle each, and four in a chain."""
+    recorded = np.load(path)
+    length = len(straight_line(code_of(recorded[kernel].tobytes())))
+    errors: dict[str, list[float]] = {}
+    for warps in range(2, 9):
+        seen = np.median(recorded[f"{kernel}_{warps}"], axis=0)
+        ends = np.sort(seen[:, -1] - seen.min())
+        for name in ("unbroken_round_robin", "round_robin", "greedy_oldest", "cycling"):
+            off = np.abs(simulated_ends(name, length, warps, stall) - ends).mean() / ends.max()
+            errors.setdefault(name, []).append(float(off))
+    means = {name: float(np.mean(each)) for name, each in errors.items()}
+    assert means["unbroken_round_robin"] < 0.1
+    in_turn, greedy = (means["round_robin"], means["cycling"]), means["greedy_oldest"]
+    if stall == 1:
+        assert min(in_turn) > 0.3
+    else:
+        assert in_turn == (means["unbroken_round_robin"],) * 2
+        assert greedy > 2 * means["unbroken_round_robin"]
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)

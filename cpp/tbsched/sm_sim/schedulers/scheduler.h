@@ -30,10 +30,11 @@ struct CoreShape {
 };
 
 struct Situation {
-  Warps ready;     // may issue; at least one
-  Warps waiting;   // for memory, or at a barrier
-  Warps resident;  // of blocks that have not ended
-  int64_t cycle;   // of the core
+  Warps ready;           // may issue; at least one
+  Warps waiting;         // for memory, or at a barrier
+  Warps resident;        // of blocks that have not ended
+  int64_t cycle;         // of the core
+  Warps at_barrier = 0;  // of those that wait
 };
 
 class Scheduler {

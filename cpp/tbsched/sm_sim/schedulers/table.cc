@@ -11,6 +11,8 @@ namespace tbsched::sm_sim {
 // Factories, each defined in the scheduler's own file.
 std::unique_ptr<Scheduler> make_round_robin(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_greedy_oldest(const Config& config, const CoreShape& shape);
+std::unique_ptr<Scheduler> make_unbroken_round_robin(const Config& config, const CoreShape& shape);
+std::unique_ptr<Scheduler> make_cycling(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_two_level(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_cta_aware(const Config& config, const CoreShape& shape);
 std::unique_ptr<Scheduler> make_locality(const Config& config, const CoreShape& shape);
@@ -22,6 +24,10 @@ namespace {
 constexpr std::array kSchedulers = {
     SchedulerRow{"round_robin", "all warps in turn", make_round_robin},
     SchedulerRow{"greedy_oldest", "the warp that issued last, else the oldest", make_greedy_oldest},
+    SchedulerRow{"unbroken_round_robin", "a warp while it issues in every slot, else all in turn",
+                 make_unbroken_round_robin},
+    SchedulerRow{"cycling", "all warps in turn, ready or not: the next waits for its turn",
+                 make_cycling},
     SchedulerRow{"two_level", "groups of warps in turn", make_two_level},
     SchedulerRow{"cta_aware", "groups of whole blocks in turn", make_cta_aware},
     SchedulerRow{"locality", "groups of blocks in order of priority", make_locality},

@@ -1,0 +1,71 @@
+// The policy that a thesis supposes for GF100 GPUs: each of several issuers holds a warp until it
+// has issued it, and then takes the next one in a circle.
+#include <algorithm>
+#include <vector>
+
+#include "tbsched/sm_sim/schedulers/scheduler.h"
+#include "tbsched/sm_sim/schedulers/turns.h"
+
+namespace tbsched::sm_sim {
+namespace {
+
+class Cycling final : public Scheduler {
+ public:
+  explicit Cycling(const int32_t issuers) : issuers_(static_cast<size_t>(issuers)) {}
+
+  int32_t pick(const Situation& now) override {
+    if (now.cycle != cycle_) begin(now);
+    for (Issuer& issuer : issuers_) {
+      if (issuer.asked) continue;
+      issuer.asked = true;
+      if (issuer.warp < 0 || (now.ready >> issuer.warp & 1) == 0) continue;
+      const int32_t warp = issuer.warp;
+      issuer.issued = true;
+      take(issuer, now);
+      return warp;
+    }
+    return -1;
+  }
+
+ private:
+  struct Issuer {
+    int32_t warp = -1;    // it holds; -1: none
+    bool asked = false;   // in this slot
+    bool issued = false;  // in this slot
+  };
+
+  // Begins a slot. Those that could not issue in the last one come first.
+  void begin(const Situation& now) {
+    cycle_ = now.cycle;
+    std::ranges::stable_partition(issuers_, [](const Issuer& each) { return !each.issued; });
+    for (Issuer& issuer : issuers_) {
+      issuer.asked = issuer.issued = false;
+      if (issuer.warp < 0 || (in_circle(now) >> issuer.warp & 1) == 0) take(issuer, now);
+    }
+  }
+
+  // Warps that take part. One that waits at a barrier does not: others must pass it.
+  static Warps in_circle(const Situation& now) { return now.resident & ~now.at_barrier; }
+
+  // Gives an issuer the next warp that no other issuer holds.
+  void take(Issuer& issuer, const Situation& now) {
+    issuer.warp = -1;
+    Warps among = in_circle(now);
+    for (const Issuer& other : issuers_) {
+      if (other.warp >= 0) among &= ~(Warps{1} << other.warp);
+    }
+    if (among != 0) issuer.warp = last_ = next_in_turn(among, last_);
+  }
+
+  std::vector<Issuer> issuers_;  // in the order in which they are asked
+  int32_t last_ = 63;            // warp that was taken last
+  int64_t cycle_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<Scheduler> make_cycling(const Config& config, const CoreShape&) {
+  return std::make_unique<Cycling>(config.issue_width);
+}
+
+}  // namespace tbsched::sm_sim
