@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 import tbsched as tb
 from tbsched import views
 from tbsched.advice.launch_configs import LaunchConfig
+from tbsched.advice.reasons.case import Case
+from tbsched.advice.reasons.rules import RULES, Reason
 from tbsched.cli.app import app
 
 CUBIN = Path(__file__).parent / "cubins" / "walsh_shared_f32.cubin"
@@ -95,6 +97,36 @@ def test_where_blocks_share_parts_of_the_work_more_threads_turn_less() -> None:
 def test_a_kernel_that_loops_has_no_grid_of_its_own() -> None:
     with pytest.raises(ValueError, match=r"Kernel\.blocks: threads that loop work with any grid"):
         tb.Kernel(threads=100, registers=32, loops=True, blocks=3)
+
+
+def transfers(widest: int, bytes_: int, first: int, least: int) -> Reason:
+    """The rule on 64 warps of an SM of the H200, 16 on each processing block."""
+    spec, launch = tb.device("h200"), tb.Launch(132 * 8, 256, 32)
+    tables = tb.sm.measured("h200")
+    code = dataclasses.replace(
+        tb.sm.read_code(WORKING, tables, 4),
+        uses=(first, 10**6), transfers=(10**6, least), widest=widest, bytes=bytes_, memory=2,
+    )  # fmt: skip
+    case = Case(spec, launch, tb.forced_even(spec, launch), code, tables)
+    assert case.warps == 64
+    (rule,) = (each for each in RULES if each.name == "transfers")
+    return rule(case)
+
+
+@pytest.mark.parametrize(("widest", "lines"), [(4, 1), (8, 2), (16, 4), (5, 2)])
+def test_each_transfer_counts_as_many_whole_lines_as_the_widest(widest: int, lines: int) -> None:
+    sent = -(-64 * lines * 128 * 2 // 29)  # 14.5 bytes a clock
+    first, least = -(-(600 + sent) // 16), -(-sent // 16)
+    assert transfers(widest, 8, first, least).holds is True
+    assert f", and {lines} lines of 128 bytes" in transfers(widest, 8, first, least).words
+    assert transfers(widest, 8, first - 1, least).holds is False
+    assert transfers(widest, 8, first, least - 1).holds is False
+
+
+def test_transfers_of_unknown_size_hide_behind_nothing_for_certain() -> None:
+    """The mean of 10 bytes needs three lines of a warp; what the widest needs is not known."""
+    assert transfers(0, 20, 10**5, 10**5).holds is None
+    assert transfers(0, 20, (600 + 1695) // 16, 10**5).holds is False
 
 
 def test_it_is_shown_and_kept_as_data() -> None:

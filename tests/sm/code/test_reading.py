@@ -96,6 +96,19 @@ def test_a_warp_waits_for_its_scoreboards() -> None:
     assert words.SCOREBOARDS == 6
 
 
+def test_the_widest_access_is_known_unless_a_register_says_how_many_bytes() -> None:
+    narrow = code("LDG.E", "LDG.E.64", "FADD", "EXIT")
+    wide = code("LDG.E", "STG.E.128", "EXIT")
+    bulk = code("LDG.E", "UBLKCP", "EXIT")
+    found = [walk(each, lambda _: 100.0) for each in (narrow, wide, bulk)]
+    assert [(each.widest, each.bytes, each.in_bulk) for each in found] == [
+        (8, 12, 0), (16, 20, 0), (4, 8, 1)
+    ]  # fmt: skip
+    tables = tb.sm.measured("h200")
+    assert tb.sm.read_code(tb.sm.Mix({"memory": 2}), tables, 4).widest == 4
+    assert tb.sm.read_code(tb.sm.Mix({"fp32.fma": 2}), tables, 4).widest == 0
+
+
 def test_a_mix_needs_the_warps_that_its_waits_say() -> None:
     tables = tb.sm.measured("h200")
     chained = tb.sm.read_code(tb.sm.Mix({"fp32.fma": 100}), tables, 4)

@@ -17,6 +17,7 @@ from tbsched.sm.code.summary import MEMORY_LATENCY
 
 _FARTHEST = 16  # the largest distance that is measured
 SKEW = 300  # clocks, as in the thesis
+_LINE = 128  # bytes
 _BYTES_A_CLOCK = 14.5  # DRAM bandwidth per SM: 3.35 TB/s, 132 SMs, 1.755 GHz
 
 
@@ -131,17 +132,36 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
 
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
-    """12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers."""
-    if not case.code.uses:
+    """12.2.8: 400 + T <= D * W / 2 for each first use, T <= md * W / 2 between transfers.
+
+    T is the time of as many transfers as warps, each of as many whole lines as any of them needs.
+    The thesis knows all addresses; here the threads of a warp touch consecutive bytes of whole
+    lines, which is the least that an access can need.
+    """
+    code = case.code
+    if not code.uses:
         return None, "the code reads no memory"
-    each = case.code.bytes / max(case.code.memory, 1)
-    sent = case.warps * WARP * each / _BYTES_A_CLOCK
+    widest = code.widest or code.bytes / max(code.memory, 1)  # at least the mean
+    lines = math.ceil(WARP * widest / _LINE)
+    sent = math.ceil(case.warps * lines * _LINE / _BYTES_A_CLOCK)
     share = case.warps // case.spec.processing_blocks
-    first, least = min(case.code.uses), min(case.code.transfers, default=math.inf)
-    holds = MEMORY_LATENCY + sent <= first * share and sent <= least * share
-    return holds, (
+    first, least = min(code.uses), min(code.transfers, default=math.inf)
+    if MEMORY_LATENCY + sent > first * share:
+        return False, (
+            f"{first} instructions until memory is needed, of {share} warps each, hide "
+            f"{first * share} of {MEMORY_LATENCY + sent:.0f} clocks"
+        )
+    if sent > least * share:
+        return False, (
+            f"{least} instructions between two transfers, of {share} warps each, hide "
+            f"{least * share} of {sent} clocks"
+        )
+    if not code.widest:
+        return None, "the code does not say how many bytes it moves at a time"
+    return True, (
         f"{first} instructions until memory is needed, of {share} warps each, hide "
-        f"{first * share} of {MEMORY_LATENCY + sent:.0f} clocks"
+        f"{MEMORY_LATENCY + sent:.0f} clocks, and {lines} lines of {_LINE} bytes for each of "
+        f"{case.warps} warps move between two transfers"
     )
 
 

@@ -89,6 +89,8 @@ class Code:
         once: of ``clocks`` and of ``busy``, what is outside of loops.
         turn: the same of one turn of all loops.
         items_a_turn: items that a thread handles in a turn, where threads loop over items.
+        widest: bytes that a thread touches in one access of memory at most; 0: not known, as of
+            a bulk copy.
 
     Example:
         >>> found = tb.sm.read_code(tb.sm.Mix({"fp64.fma": 100}), tb.sm.measured("h200"), 4)
@@ -110,6 +112,7 @@ class Code:
     once: tuple[float, float]
     turn: tuple[float, float]
     items_a_turn: float
+    widest: int = 0
 
     def with_turns(self, turns: float) -> tuple[float, float]:
         """Clocks alone, and of the busiest unit, if loops turn so often.
@@ -194,6 +197,7 @@ def _summed(found: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
         counts[Unit.MEMORY], counts[Unit.BARRIER], found.bytes, dict(found.distances),
         tuple(found.uses), tuple(found.transfers), (0.0, 0.0),
         (found.clocks / TURNS, busy[busiest] / TURNS), 1 / TURNS,
+        0 if found.in_bulk else found.widest,
     )  # fmt: skip
 
 
@@ -208,6 +212,7 @@ def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Code:
         if each.unit is Unit.MEMORY:
             found.waited += count * wait
             found.bytes += 4 * count
+            found.widest = 4 if count else found.widest
     return _summed(found, known, blocks)
 
 

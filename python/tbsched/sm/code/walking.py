@@ -15,6 +15,7 @@ TURNS = 8  # assumed for each loop, as the code does not contain the real number
 _MOST = 20_000  # instructions of a path
 _READ_WAIT = 20  # clocks until a memory instruction has read its registers
 _REGISTER = re.compile(r"\bR(\d+)\b")
+_BULK = ("UBLKCP", "UTMA")  # a register says how many bytes
 _WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
 
 
@@ -89,6 +90,8 @@ class Walk:
         uses: for each memory read, how many instructions follow until its result is needed.
         transfers: instructions between two accesses of memory.
         bytes: of memory that a thread touches.
+        widest: of them, those of one access at most.
+        in_bulk: accesses whose bytes the code does not say.
     """
 
     clocks: float = 0.0
@@ -98,6 +101,8 @@ class Walk:
     uses: list[int] = field(default_factory=list)
     transfers: list[int] = field(default_factory=list)
     bytes: int = 0
+    widest: int = 0
+    in_bulk: int = 0
 
 
 def walk(
@@ -129,7 +134,10 @@ def walk(
         _follow(found, writers, position, each, kind)
         is_memory = kind.unit is Unit.MEMORY
         if is_memory:
-            found.bytes += 4 * _width(each.opcode)
+            width = 4 * _width(each.opcode)
+            found.bytes += width
+            found.widest = max(found.widest, width)
+            found.in_bulk += each.opcode.startswith(_BULK)
             if last_access is not None:
                 found.transfers.append(position - last_access)
             last_access = position
