@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -12,11 +13,11 @@ from hypothesis import strategies as st
 from sm.variants.machine import Machine, same, walk
 from sm.variants.programs import Written, latency, moved, plain, programs
 from tbsched.sm.characterization.toolkit import Instruction
-from tbsched.sm.characterization.words import Control
+from tbsched.sm.characterization.words import MOST_STALL, Control
 from tbsched.sm.rewriting.blocks import blocks_of
-from tbsched.sm.rewriting.dependences import compiled, edges
+from tbsched.sm.rewriting.dependences import BEFORE, compiled, edges
 from tbsched.sm.rewriting.effects import Listing, Step
-from tbsched.sm.rewriting.orders import Order, reordered
+from tbsched.sm.rewriting.orders import Order, every_order, reordered
 
 
 @settings(max_examples=40, deadline=None)
@@ -30,6 +31,46 @@ def test_a_reordered_program_does_the_same(listed: Listing, order: Order, seed: 
     assert Counter(k for k, _ in found) == Counter(range(len(listed.steps)))
     assert all(k == place for place, (k, _) in enumerate(found) if listed.steps[k].pinned)
     assert same(before, machine.run(found, places))
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(), st.integers(0, 3))
+def test_every_order_is_there_and_does_the_same(listed: Listing, seed: int) -> None:
+    """Those of each block, the others as they were, against all permutations."""
+    machine = Machine(listed.steps, latency)
+    places = walk(listed.code, seed, most=100)
+    before = machine.run(plain(listed.steps), places)
+    blocks = blocks_of(listed)
+    shown = compiled(blocks)
+    for block in blocks:
+        count = len(block.steps)
+        if not block.movable or count > 6:
+            continue
+        needed = edges(block, shown)
+        right = [
+            order
+            for order in itertools.permutations(range(count))
+            if all(
+                order.index(early) < order.index(late)
+                for early, late in needed
+                if early != BEFORE and late < count
+            )
+        ]
+        found = every_order(block, shown, needed, 720)
+        assert found is not None
+        orders = [tuple(k for k, _ in steps) for steps in found]
+        assert len(set(orders)) == len(orders)
+        assert set(orders) <= set(right)
+        # What is left out would have to wait longer than a control field can say, or at its start.
+        for order in set(right) - set(orders):
+            begins_late = needed.get((BEFORE, order[0]), 0) > 0
+            assert begins_late or max(needed.values()) > MOST_STALL
+        assert every_order(block, shown, needed, len(right)) == found
+        assert every_order(block, shown, needed, len(right) - 1) is None
+        for steps in found:
+            whole = plain(listed.steps)
+            whole[block.first : block.first + count] = [(block.first + k, c) for k, c in steps]
+            assert same(before, machine.run(whole, places))
 
 
 R = [("R", number) for number in range(8)]

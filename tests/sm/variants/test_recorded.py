@@ -209,6 +209,32 @@ def test_without_a_block_size_registers_come_by_eight() -> None:
     assert len(found) == 7
 
 
+def test_every_order_of_a_kernel_with_few_has_all_that_chance_draws(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A recorded kernel of which only two blocks may change: of 25 and of 12 orders."""
+
+    def with_pins(cubin: bytes, name: str) -> Listing:
+        found = listed(name)
+        free = {*range(7, 14), *range(16, 20)}
+        steps = (
+            step if k in free else replace(step, pinned=True) for k, step in enumerate(found.steps)
+        )
+        return replace(found, steps=tuple(steps))
+
+    monkeypatch.setattr(making, "listing", with_pins)
+    found = tb.sm.variants(CUBIN, orders=(), every=1000, most_registers=21)
+    assert [each.name for each in found[:2]] == ["original", "order 1"]
+    count = len(found)
+    assert len({each.cubin for each in found}) == count > 100
+    assert len(tb.sm.variants(CUBIN, orders=(), every=count, most_registers=21)) == count
+    with pytest.raises(ValueError, match=rf"variants\.every: .* more than {count - 1} orders"):
+        tb.sm.variants(CUBIN, orders=(), every=count - 1)
+    drawn = tb.sm.variants(CUBIN, draws=200, most_registers=21)
+    assert len(drawn) > 4  # those that could go earliest come first, so chance finds few
+    assert {each.cubin for each in drawn} <= {each.cubin for each in found}
+
+
 def test_a_kernel_with_its_own_plan_for_registers_is_not_padded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -227,6 +253,8 @@ def test_a_kernel_with_its_own_plan_for_registers_is_not_padded(
         ({"orders": ["load"]}, "variants.orders: 'load' is not one of loads, critical, apart"),
         ({"threads": 0}, r"variants\.threads: 0 is outside 1\.\."),
         ({"draws": -1}, r"variants\.draws"),
+        ({"every": 1001}, r"variants\.every: 1001 is outside 0\.\.1000"),
+        ({"every": 5}, r"variants\.every: walsh_shared_f32 has more than 5 orders; draw some"),
         ({"most_registers": 256}, r"variants\.most_registers"),
     ],
 )

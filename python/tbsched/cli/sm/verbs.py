@@ -135,6 +135,12 @@ def variants(
             "--draws", help="How many orders are drawn by chance, in addition.", metavar="COUNT"
         ),
     ] = 0,
+    every: Annotated[
+        int,
+        typer.Option(
+            "--every", help="All orders, of a kernel that has at most so many.", metavar="COUNT"
+        ),
+    ] = 0,
     device: DeviceName = "h200",
     as_json: AsJson = False,
 ) -> None:
@@ -154,6 +160,7 @@ def variants(
         threads=threads,
         shared_memory=shared_memory,
         draws=draws,
+        every=every,
     )
     table = views.data(found)
     files = {}

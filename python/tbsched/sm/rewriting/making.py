@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Sequence as ListOf
@@ -19,7 +20,7 @@ from tbsched.sm.rewriting.blocks import Block, blocks_of
 from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
 from tbsched.sm.rewriting.dependences import Compiled, Edges, compiled, edges
 from tbsched.sm.rewriting.effects import Listing, listing
-from tbsched.sm.rewriting.orders import Order, reordered
+from tbsched.sm.rewriting.orders import Order, every_order, reordered
 
 ORIGINAL = "original"
 MOST_DRAWS = 1000
@@ -97,6 +98,7 @@ def variants(
     shared_memory: int = 0,
     orders: Iterable[str] = (Order.LOADS, Order.CRITICAL, Order.APART),
     draws: int = 0,
+    every: int = 0,
     most_registers: int = MOST_REGISTERS,
 ) -> Variants:
     """Other machine code for a kernel that computes the same.
@@ -116,11 +118,14 @@ def variants(
         orders: ``loads``: reads of memory first; ``critical``: what most of the time still follows;
             ``apart``: chains take turns. None of them is wanted: ``()``.
         draws: how many orders are drawn by chance, in addition, 0 to 1000.
+        every: all orders, in addition, of a kernel that has at most so many, 0 to 1000; 0: not all.
+            They are called ``order 1`` and so on; the compiler's own is ``original``.
         most_registers: for a thread, up to 255.
 
     Raises:
         ToolMissing: nvdisasm is not there; says how to get it.
-        TypeError, ValueError: no kernel that is known; no such order; numbers that cannot be.
+        TypeError, ValueError: no kernel that is known; no such order; numbers that cannot be; a
+            kernel with more orders than ``every``.
 
     Example:
         >>> tb.sm.variants("walsh_shared_f32.cubin", orders=())[1].registers  # doctest: +SKIP
@@ -134,6 +139,7 @@ def variants(
     wanted = [(_order(order), 0) for order in orders]
     draws = integer("variants", "draws", draws, 0, MOST_DRAWS)
     wanted += [(Order.RANDOM, seed) for seed in range(draws)]
+    every = integer("variants", "every", every, 0, MOST_DRAWS)
     size = None if threads is None else integer("variants", "threads", threads, 1, 1024)
     listed = listing(cubin, name)
     if any(step.opcode.startswith(_CHANGES) for step in listed.steps):
@@ -147,7 +153,7 @@ def variants(
             _name(count if count != least else None, order), name, count, order, moved, resident,
             padded(code, name, count),
         )
-        for order, code, moved in _codes(cubin, name, listed, wanted)
+        for order, code, moved in _codes(cubin, name, listed, wanted, every)
         for count, resident in counts
     ))  # fmt: skip
 
@@ -166,38 +172,57 @@ def _name(registers: int | None, order: str) -> str:
 
 
 def _codes(
-    cubin: bytes, kernel: str, listed: Listing, wanted: list[tuple[Order, int]]
+    cubin: bytes, kernel: str, listed: Listing, wanted: list[tuple[Order, int]], every: int
 ) -> list[tuple[str, bytes, int]]:
     """Different machine codes: the order's name, the cubin, and how many instructions moved."""
-    found = [("", cubin, 0)]
     blocks = blocks_of(listed)
     shown = compiled(blocks)
-    needed = [edges(block, shown) if block.movable and wanted else {} for block in blocks]
+    asked = bool(wanted or every)
+    needed = [edges(block, shown) if block.movable and asked else {} for block in blocks]
+    found = {cubin: ("", cubin, 0)}
+
+    def add(name: str, orders: Iterable[ListOf[Written]]) -> None:
+        written = [
+            (block.first + k, control)
+            for block, steps in zip(blocks, orders, strict=True)
+            for k, control in steps
+        ]
+        code = rewritten(cubin, kernel, written)
+        moved = sum(place != k for place, (k, _) in enumerate(written))
+        found.setdefault(code, (name, code, moved))
+
     for order, seed in wanted:
-        code, moved = _in_order(cubin, kernel, blocks, shown, needed, order, seed)
-        if all(code != known for _, known, _ in found):
-            found.append((f"{order} {seed}" if order is Order.RANDOM else order, code, moved))
-    return found
+        orders = [
+            (reordered(block, shown, own, order, seed) if block.movable else None) or _as_is(block)
+            for block, own in zip(blocks, needed, strict=True)
+        ]
+        add(f"{order} {seed}" if order is Order.RANDOM else order, orders)
+    if every:
+        by_block = _every(kernel, blocks, shown, needed, every)
+        for number, each in enumerate(itertools.product(*by_block)):
+            if number:
+                add(f"order {number}", each)
+    return list(found.values())
 
 
-def _in_order(
-    cubin: bytes,
-    kernel: str,
-    blocks: list[Block],
-    shown: Compiled,
-    needed: ListOf[Edges],
-    order: Order,
-    seed: int,
-) -> tuple[bytes, int]:
-    """Returns the cubin with the instructions in another order, and how many moved."""
-    written: list[Written] = []
+def _as_is(block: Block) -> list[Written]:
+    """Returns a block's steps as the compiler has them."""
+    return [(k, step.control) for k, step in enumerate(block.steps)]
+
+
+def _every(
+    kernel: str, blocks: list[Block], shown: Compiled, needed: ListOf[Edges], most: int
+) -> list[list[list[Written]]]:
+    """Returns all orders of each block, of which there are at most so many together."""
+    found: list[list[list[Written]]] = []
+    together = 1
     for block, own in zip(blocks, needed, strict=True):
-        steps = reordered(block, shown, own, order, seed) if block.movable else None
-        if steps is None:
-            steps = [(k, step.control) for k, step in enumerate(block.steps)]
-        written += [(block.first + k, control) for k, control in steps]
-    moved = sum(place != k for place, (k, _) in enumerate(written))
-    return rewritten(cubin, kernel, written), moved
+        orders = every_order(block, shown, own, most) if block.movable else [_as_is(block)]
+        together *= most + 1 if orders is None else len(orders)
+        if orders is None or together > most:
+            raise ValueError(f"variants.every: {kernel} has more than {most} orders; draw some")
+        found.append(orders)
+    return found
 
 
 def _by_unit(least: int, most: int) -> list[tuple[int, int | None]]:

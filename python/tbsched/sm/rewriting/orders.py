@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
@@ -37,10 +37,80 @@ def reordered(
 
     ``needed`` are its edges. None: there is none, or none was found.
     """
-    steps = block.steps
     found = _listed(block, shown, needed, order, seed)
-    if found is None or list(found) == list(range(len(steps))):
+    if found is None or list(found) == list(range(len(block.steps))):
         return None
+    return _with_stalls(block, needed, found)
+
+
+def every_order(
+    block: Block, shown: Compiled, needed: Edges, most: int
+) -> list[list[tuple[int, Control]]] | None:
+    """Returns all orders of a block's steps, the compiler's first; None: more than ``most``.
+
+    An order is left out if it needs a stall that a control field cannot say, or one before its
+    first step.
+    """
+    steps = block.steps
+    before: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for (early, late), clocks in needed.items():
+        before[late].append((early, clocks))
+    found = [[(k, step.control) for k, step in enumerate(steps)]]
+    for number, order in enumerate(_linear(len(steps), needed)):
+        if number == most:
+            return None
+        issued = {BEFORE: 0}
+        for last, k in zip([None, *order], order, strict=False):
+            now = 0 if last is None else issued[last] + shown.between(steps[last], steps[k])
+            issued[k] = max([now, *(issued[early] + clocks for early, clocks in before[k])])
+        del issued[BEFORE]
+        can = number > 0 and issued[order[0]] == 0
+        written = _with_stalls(block, needed, issued) if can else None
+        if written is not None:
+            found.append(written)
+    return found
+
+
+def _linear(count: int, needed: Edges) -> Iterator[list[int]]:
+    """Yields all orders of so many steps that keep the edges, from the given one on."""
+    after: dict[int, list[int]] = defaultdict(list)
+    missing = [0] * count
+    for early, late in needed:
+        if early != BEFORE and late < count:
+            after[early].append(late)
+            missing[late] += 1
+    order: list[int] = []
+    placed = [False] * count
+
+    def place(k: int, step: int) -> None:
+        placed[k] = step > 0
+        for late in after[k]:
+            missing[late] -= step
+
+    def choices() -> Iterator[int]:
+        return iter([k for k in range(count) if not placed[k] and not missing[k]])
+
+    left = [choices()]
+    while left:
+        k = next(left[-1], None)
+        if k is not None:
+            order.append(k)
+            place(k, 1)
+            if len(order) < count:
+                left.append(choices())
+                continue
+            yield list(order)
+        else:
+            left.pop()
+        if order:
+            place(order.pop(), -1)
+
+
+def _with_stalls(
+    block: Block, needed: Edges, found: Mapping[int, int]
+) -> list[tuple[int, Control]] | None:
+    """Returns how each step is issued that goes at such times; None: a stall would be too long."""
+    steps = block.steps
     times = list(found.values())
     end = max(
         times[-1] + steps[list(found)[-1]].clocks,
