@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -28,6 +29,20 @@ def test_profile_is_drawn_in_the_rows_of_its_prediction() -> None:
     assert measured.row.tolist() == predicted.row.tolist()
     assert np.array_equal(measured.begin_ns, program.measured["start_ns"])
     assert len(drawn(program, "as measured")) == 4
+
+
+def test_short_kernels_of_a_long_program_are_a_pixel_wide_without_a_frame() -> None:
+    events = [tb.Launch(132, 256, 32, stream=0, duration=2e-6, name="k")] * 50
+    found = tb.explain(profiled(tb.Sequence(events), "h200", 1e-3), "h200")
+    root = ElementTree.fromstring(views.html(found))
+    for label in ("as measured", "as predicted"):
+        (picture,) = (svg for svg in root.iter("svg") if svg.get("aria-label") == label)
+        (spans,) = (g for g in picture.iter("g") if g.get("class") == "cut")
+        shapes = [path for path in spans.iter("path") if path.get("d")]
+        assert [path.get("class") for path in shapes] == ["thin"] * 50
+        widths = re.findall(r"h(\d+)", "".join(path.get("d", "") for path in shapes))
+        assert all(9 <= int(width) <= 11 for width in widths)
+    assert ".cut .thin{stroke:none" in views.html(found).replace(" {", "{").replace(": ", ":")
 
 
 def test_gaps_are_drawn_with_their_reasons() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import gpu, launch
-from tbsched.views.layout.lanes import lanes_of, spans_by_sm, spans_by_stream
+from tbsched.views.layout.lanes import Spans, lanes_of, spans_by_sm, spans_by_stream
 
 SPANS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20), st.integers(0, 9)), max_size=30)
 
@@ -31,6 +31,21 @@ def test_no_two_spans_of_a_lane_overlap_and_lanes_are_few(
             order = begin[own].argsort()
             assert (end[own][order][:-1] <= begin[own][order][1:]).all()
     assert (lane < lanes[row]).all() if len(row) else not len(lane)
+
+
+@settings(max_examples=50, deadline=None)
+@given(SPANS, st.sampled_from([0.0, 0.5, 3.0, 40.0]))
+def test_short_spans_are_drawn_longer_but_for_half_of_what_is_idle(
+    spans: list[tuple[int, int, int]], least: float
+) -> None:
+    row, begin, length = np.array(spans, np.int64).reshape(len(spans), 3).T
+    end = begin + np.maximum(length, 1)
+    lane, lanes = lanes_of(row, begin, end)
+    drawn = Spans(("a", "b", "c"), lanes, row, lane, row, begin, end, 0, 40).drawn_until_ns(least)
+    for k in range(len(row)):
+        after = begin[(row == row[k]) & (lane == lane[k]) & (begin >= end[k])]
+        half = (end[k] + after.min()) / 2 if len(after) else np.inf
+        assert drawn[k] == max(end[k], min(begin[k] + least, half))
 
 
 def test_span_that_takes_no_time_has_a_lane_of_its_own() -> None:

@@ -79,6 +79,36 @@ def test_many_blocks_are_drawn_as_bins_and_the_picture_says_so() -> None:
     assert any("13,000 blocks in" in text for text in texts(ax))
 
 
+@pytest.mark.parametrize("by", ["sm", "stream"])
+@pytest.mark.parametrize(("launches", "period_ns"), [(80, 430_000), (200, 10_000)])
+def test_kernels_narrower_than_a_pixel_are_drawn_and_what_is_idle_stays_so(
+    by: str, launches: int, period_ns: int
+) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.colors import to_rgb
+
+    from tbsched.views.layout.colours import colours_of
+
+    events = [launch(2, stream=0, duration=2e-6, name="k")] * launches
+    device = gpu(sms=2, launch_latency_ns=0, completion_latency_ns=0)
+    trace = tb.predict(tb.Sequence(events), device, host=[period_ns / 1e9] * launches)
+    figure = tb.show.gantt(trace, by=by).get_figure(root=True)
+    assert figure is not None
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    picture = np.asarray(canvas.buffer_rgba())[:, :, :3].astype(int)
+    box = figure.axes[0].get_window_extent()
+    row = picture[picture.shape[0] - round(box.y0 + box.height * 0.7)]
+    ink = 255 - row[round(box.x0) + 2 : round(box.x1)]
+    full = 255 - 255 * np.array(to_rgb(colours_of(events)[0]))
+    shares = ink @ full / (full @ full)  # of a pixel that is covered
+    assert np.abs(ink - np.outer(shares, full)).max() < 4  # nothing else is there
+    # Each but the first, which the axis covers, has about a pixel.
+    assert 0.95 * launches <= shares.sum() <= 1.1 * launches
+    found = np.flatnonzero(np.diff((shares > 0.1).astype(int), prepend=0) == 1)
+    assert len(found) >= launches - 1
+
+
 def test_what_has_no_times_and_no_such_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="nobody recorded when the blocks of launch 0 ran"):
         tb.show.gantt(tb.predict(tb.Sequence([launch()]), TWO))

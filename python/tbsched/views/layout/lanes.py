@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
+from tbsched.program.arrays import Float64Array, HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
@@ -49,6 +49,20 @@ class Spans(HoldsArrays):
     zero_ns: int
     length_ns: int
     note: str = ""
+
+    def drawn_until_ns(self, least_ns: float) -> Float64Array:
+        """Ends of spans that are drawn at least ``least_ns`` long, so that none is lost.
+
+        At least half of the time to the next span of the lane stays free, so that many short spans
+        do not look like one.
+        """
+        order = np.lexsort((self.begin_ns, self.lane, self.row))
+        follows = (np.diff(self.row[order]) == 0) & (np.diff(self.lane[order]) == 0)
+        middle = np.full(len(order), np.inf)
+        halfway = (self.end_ns[order][:-1] + self.begin_ns[order][1:]) / 2
+        middle[order[:-1][follows]] = halfway[follows]
+        drawn = np.maximum(self.end_ns, np.minimum(self.begin_ns + least_ns, middle))
+        return np.asarray(drawn, np.float64)
 
 
 def spans_by_sm(

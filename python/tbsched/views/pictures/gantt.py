@@ -31,6 +31,8 @@ _MOST_SPANS, _MOST_ROWS = 12_000, 1024
 _COLUMNS = 500  # of bins; of few blocks there are twice as many
 _FEW = 200_000
 _MOST_LABELS, _LANES_PER_INCH = 400, 60
+_LEAST_INCHES = 0.01  # of a rectangle: a pixel of most screens
+_CUT_FROM = 4  # pixels; a line between narrower rectangles would cover them
 _LETTER = 0.6  # width of a letter, of the size of the print
 
 
@@ -95,18 +97,26 @@ def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> t
 
 
 def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
-    """One for each span, with its name where that fits."""
-    left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, spans.end_ns))
+    """One for each span, a pixel wide at least, with its name where that fits."""
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
     across, down = inches_of(ax, laid_out=True)
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    pixel_ns = spans.length_ns / across * max(_LEAST_INCHES, 1 / figure.dpi)
+    until_ns = spans.drawn_until_ns(pixel_ns)
+    left, right = ((time - spans.zero_ns) / scale for time in (spans.begin_ns, until_ns))
     sides = (left, right, top, top + height)
+    ax.set_xlim(0, max(spans.length_ns / scale, right.max(initial=0)))
+    wide = until_ns - spans.begin_ns
+    line = min(0.6, 4 * down / max(int(spans.lanes.sum()), 1))
     add_boxes(
         ax,
         sides,
         facecolors=colours[spans.launch],
         edgecolors=rcParams["axes.facecolor"],
-        linewidths=min(0.6, 4 * down / max(int(spans.lanes.sum()), 1)),
+        linewidths=np.where(wide < _CUT_FROM * pixel_ns, 0, line),
+        snap=None if wide.min(initial=pixel_ns) >= pixel_ns else False,  # lest some be lost
     )
     _names(ax, spans, sides, colours, trace, (across, down))
 

@@ -20,6 +20,7 @@ _MARGIN, _RIGHT, _AXIS = 96, 14, 22
 _APART = 600  # groups that have an outline and a text each
 _CUT = 2_500  # largest number of spans with a line between two
 _TALL = 30  # and lanes are at least as tall, in tenths of a pixel
+_THIN = 40  # tenths of a pixel; narrower boxes have no line between them
 _LABELS = 400
 _LETTERS = 7  # of a name that says something
 _NARROW = 9  # a lane of fewer pixels has no text
@@ -45,12 +46,14 @@ class _Group:
     colour: str
     title: str
     path: str
+    thin: str = ""
     wait: str = ""
 
     def drawn(self) -> Markup:
         waits = element("path", class_="wait", d=self.wait) if self.wait else ""
-        ran = element("path", d=self.path)
-        return titled(self.title, ran, waits, class_="span", fill=self.colour)
+        thin = element("path", class_="thin", d=self.thin) if self.thin else ""
+        ran = element("path", d=self.path) if self.path or not self.thin else ""
+        return titled(self.title, ran, thin, waits, class_="span", fill=self.colour)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,12 @@ class Frame:
     def height(self) -> float:
         return self.pitch * len(self.spans.titles)
 
-    def x(self, times: Int64Array) -> Float64Array:
+    @property
+    def pixel_ns(self) -> float:
+        """The time that a pixel is."""
+        return self.spans.length_ns / (WIDTH - _MARGIN - _RIGHT)
+
+    def x(self, times: Int64Array | Float64Array) -> Float64Array:
         """Tenths of a pixel from the left."""
         scale = 10 * (WIDTH - _MARGIN - _RIGHT) / self.spans.length_ns
         return np.asarray(10 * _MARGIN + (times - self.spans.zero_ns) * scale, np.float64)
@@ -135,7 +143,8 @@ def timeline_html(
     height = 10 * (frame.pitch - gap) * share
     top = 10 * (frame.pitch * spans.row + gap / 2) + spans.lane * height / spans.lanes[spans.row]
     lane = np.maximum(height / spans.lanes[spans.row], 1)
-    left, right = frame.x(spans.begin_ns), frame.x(spans.end_ns)
+    left = frame.x(spans.begin_ns)
+    right = frame.x(spans.drawn_until_ns(frame.pixel_ns))
     columns = [left, top, np.maximum(right - left, 2), lane]
     whole = np.round(np.stack(columns, axis=1)).astype(np.int64)
     groups = _groups(spans.launch, whole, names)
@@ -185,10 +194,17 @@ def _groups(launch: Int64Array, whole: Int64Array, names: Names) -> dict[object,
         key: _Group(
             names.colours[own[0]],
             names.title(own[0]) if len(own) == 1 else _title_of(own, names),
-            whole_boxes(rows[bounds[k] : bounds[k + 1]]),
+            *_paths(rows[bounds[k] : bounds[k + 1]]),
         )
         for k, (key, own) in enumerate(members.items())
     }
+
+
+def _paths(rows: list[tuple[int, int, int, int]]) -> tuple[str, str]:
+    """The boxes that can have lines between them, and those that these would cover."""
+    parts = ([row for row in rows if (row[2] < _THIN) == is_thin] for is_thin in (False, True))
+    wide, thin = map(whole_boxes, parts)
+    return wide, thin
 
 
 def _title_of(own: list[int], names: Names) -> str:
