@@ -8,6 +8,7 @@ import pytest
 
 import tbsched as tb
 from helpers import ROOT
+from tbsched import views
 
 KINDS = ROOT / "tests" / "profiles" / "kinds"
 MS, US = 1e-3, 1e-6
@@ -49,6 +50,41 @@ def test_a_thousand_cuts_are_all_of_the_host_by_the_kernel() -> None:
                for row in found.account if row.cause == "host")  # fmt: skip
     assert found.gaps
     assert saves(found, "a bound: no time between the calls") > 0.5
+
+
+@pytest.mark.parametrize("name", ["01", "04"])
+def test_bounds_are_no_changes_and_say_what_may_beat_them(name: str) -> None:
+    found = explained(name)
+    (bound,) = (change for change in found.changes if change.is_bound)
+    helping = [change for change in found.changes if not change.is_bound]
+    assert f", {len(helping)} change{'s' if len(helping) > 1 else ''} would help" in str(found)
+    assert "CUDA graphs and larger kernels need fewer calls, and may save more" in bound.what
+    assert " 1 graphs" not in str(found)
+
+
+def test_advice_is_whole_and_begins_with_what_can_be_done() -> None:
+    found = explained("04")
+    first = found.changes[0]
+    assert first.what.startswith("record the profile again, with_stack=True or with NVTX ranges")
+    for shown in (views.text(found), views.text(found, 80), views.html(found)):
+        assert "…" not in shown
+        words = " ".join(shown.split())
+        assert "record it again with_stack=True (torch.profiler), or with NVTX" in words
+    assert first.what in views.html(found)
+    assert max(map(len, views.text(found, 100).splitlines())) <= 100
+    for width in (None, 100):
+        table = views.text(found, width).splitlines()
+        begin = next(place for place, line in enumerate(table) if line.startswith("change "))
+        end = table[begin].index("saves") - 4
+        told = " ".join(line[:end].strip() for line in table[begin : begin + 12])
+        assert first.what in told
+    assert "record it again" not in str(explained("02"))
+
+
+def test_parts_of_a_cause_are_indented_in_the_page() -> None:
+    page = views.html(explained("04"))
+    assert '<td class="part">  nothing recorded before backward</td>' in page
+    assert "td>the host had not launched what came next<" in page
 
 
 def test_work_of_the_host_after_a_wait_is_named_and_is_no_waiting() -> None:

@@ -18,7 +18,8 @@ class Change:
         host: of a profile, the changed program's gaps between calls, as ``Program.host``; empty: it
             has none.
         condition: what must hold for the program to compute the same; empty: nothing.
-        is_bound: whether nothing saves more than this, and what the program can do saves less.
+        is_bound: whether no change of its kind saves more than this, and what the program can do
+            saves less.
         saves: seconds of the predicted makespan, where the program as it is is known.
 
     Example:

@@ -24,6 +24,7 @@ _PAGE_STYLE = (
     "body > .tbsched { margin: 0 auto; }"
 )
 _KERNELS_SHOWN = 12
+_INDENT = "  "
 _NAMES = "name"  # of the column of kernels' names, which are cut
 _WIDEST = 36  # characters of them; the whole is shown when the mouse is over it
 _LONGEST = 2000  # characters of any other cell
@@ -113,6 +114,8 @@ def table_html(
             own_style = styles[number] if styles and place == len(row) - 1 else ""
             classes = f"{style} {own_style}".strip() or None
             whole = None if short == text else cut(text, _WHOLE)
+            is_part = place in table.left and text.startswith(_INDENT)  # of the row above it
+            classes = f"{classes or ''} part".strip() if is_part else classes
             mark = _mark(marks[number]) if marks and place == 0 else ""
             cells.append(element("td", mark, short, class_=classes, title=whole))
         rows.append(element("tr", *cells))

@@ -14,6 +14,7 @@ from tbsched.advice.account.idle import (
     AFTER,
     HOST,
     NO_WORK,
+    NOTHING,
     SYNCHRONIZE,
     UNEXPLAINED,
     UNRECORDED,
@@ -54,11 +55,12 @@ GAPS_SHOWN, CHANGES_SHOWN = 12, 8
 ROWS_SHOWN = 6  # of a cause
 _GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
 _SMALL = 0.05  # share of the span up to which a row is not in the first lines
+_MOSTLY = 0.5  # share of the idle time
 _LEAST = 0.005  # share of the span from which on a row is shown
 _PARTS_SHOWN = 3
 _FULL = 0.5  # share of the GPU; kernels that fill less leave room for others
 _NAME = 40  # letters
-_BY, _CHANGE = 72, 130
+_BY, _CHANGE = 72, 600
 _ALL = "of that, all "
 _KINDS = {
     "idle": "nothing ran",
@@ -114,10 +116,10 @@ def explanation_short(found: Explanation) -> str:
     words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
     if found.notes:
         return words
-    worth = changes_worth_it(found)
-    if not worth:
+    helping = [change for change in changes_worth_it(found) if not change.is_bound]
+    if not helping:
         return f"{words}, nothing worth changing was found"
-    return f"{words}, {counted(len(worth), 'change')} would help"
+    return f"{words}, {counted(len(helping), 'change')} would help"
 
 
 def changes_worth_it(found: Explanation) -> list[Change]:
@@ -139,7 +141,7 @@ def explanation_text(found: Explanation) -> Lines:
     parts: Lines = [explanation_short(found)]
     if found.prediction is not None:
         parts.append(model_words(found))
-    parts += found.notes
+    parts += [*found.notes, *unrecorded_words(found)]
     for gpu in gpus_shown(found):
         parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
     parts += ["", changes_table(found)] if changes_worth_it(found) else []
@@ -165,6 +167,18 @@ def assumed_words(found: Explanation) -> list[str]:
             0, f"{duplicates:,} records stand in the file more than once: each counts once."
         )
     return told
+
+
+def unrecorded_words(found: Explanation) -> list[str]:
+    """What to do where the profile does not say what the host did in most of the idle time."""
+    idle = [row for row in found.account if row.cause not in BUSY]
+    nothing = sum(row.seconds for row in idle if row.by.startswith(NOTHING))
+    if nothing <= _MOSTLY * sum(row.seconds for row in idle) or nothing < _SMALL * found.span:
+        return []
+    return [
+        f"What the host did in {seconds_words(nothing)} of that, the profile does not say: record "
+        "it again with_stack=True (torch.profiler), or with NVTX ranges (Nsight Systems)."
+    ]
 
 
 def gpus_shown(found: Explanation) -> list[int]:
@@ -291,7 +305,7 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
         )
     headings = ("cost", "gaps", "longest at", "next", "why")
     more = more_of(sum(map(len, groups)), sum(map(len, groups[:most])), "gap")
-    return table_of(headings, rows, (3, 4), more)
+    return table_of(headings, rows, (3, 4), more, wrapped=(4,))
 
 
 def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
@@ -321,7 +335,7 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
     trace, launch = found.prediction, gap.launch
     return words.format(
         who=behind_words(found.program.sequence, cause.behind),
-        by=cut(cause.by, _BY) or "nothing recorded",
+        by=cut(cause.by, _BY) or NOTHING,
         when=seconds_words(max(gap.end - cause.seconds - found.accounted.begin_ns / 1e9, 0)),
         queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
         unit="SM" if trace is None else configured_unit(trace.device),
@@ -341,7 +355,7 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
         for change in worth[:most]
     ]
     more = more_of(len(worth), len(rows), "change")
-    return table_of(("change", "saves", "%", "only"), rows, (0, 3), more)
+    return table_of(("change", "saves", "%", "only"), rows, (0, 3), more, wrapped=(0, 3))
 
 
 def _next(found: Explanation, gap: Gap) -> str:
@@ -353,7 +367,7 @@ def _next(found: Explanation, gap: Gap) -> str:
 def explanation_html(found: Explanation) -> str:
     """Where the time went, the gaps, and what would shorten the program."""
     tiles = [(seconds_words(found.span), "measured")]
-    notes = [note_html(note) for note in found.notes]
+    notes = [note_html(note) for note in (*found.notes, *unrecorded_words(found))]
     drawn = []
     if found.prediction is not None:
         tiles.append((seconds_words(found.prediction.makespan), "predicted"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tbsched.views.layout.names import cut, cut_apart
 from tbsched.views.terminal import visible_lines
 
 _LONGEST = 5000  # characters of a cell: a name may have megabytes
+_WIDEST = 88  # characters of a line of a cell that is broken into lines
 _LEAST = 12  # characters that are left of a cell
 
 
@@ -25,19 +27,22 @@ class Table:
         rows: each as long as the headings.
         left: the columns that are aligned to the left, and can be cut; others go to the right.
         more: the line below the rows, such as how many are left out; empty: none.
+        wrapped: those of ``left`` that are broken into lines, and not cut.
     """
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     left: frozenset[int]
     more: str = ""
+    wrapped: frozenset[int] = frozenset()
 
     def text(self, width: int | None = None) -> str:
         """The headings and the rows. rich would take a hundred times as long.
 
         Args:
-            width: columns of the terminal, to which cells are cut; None: none is cut. Numbers are
-                not: columns of them that find no room stand below, behind the same names.
+            width: columns of the terminal, to which cells are cut or wrapped; None: none is cut.
+                Numbers are not: columns of them that find no room stand below, behind the same
+                names.
         """
         columns = [list(column) for column in zip(self.headings, *self.rows, strict=True)]
         if width is not None:
@@ -45,6 +50,7 @@ class Table:
             if sum(max(map(cell_len, column)) for column in columns) > room:
                 columns = _with_low_headings(columns)
             self._cut(columns, room)
+        columns = self._in_lines(columns)
         aligned = [_aligned(own, position in self.left) for position, own in enumerate(columns)]
         parts = [range(len(columns))] if width is None else self._parts(aligned, width)
         return "\n\n".join(
@@ -79,8 +85,22 @@ class Table:
                 break
             wide[widest] -= 1
         for position in self.left:
-            if max(map(cell_len, columns[position])) > wide[position]:
+            if max(map(cell_len, columns[position])) <= wide[position]:
+                continue
+            if position in self.wrapped:
+                columns[position] = [_broken(cell, wide[position]) for cell in columns[position]]
+            else:
                 columns[position] = cut_apart(columns[position], wide[position] - 1)
+
+    def _in_lines(self, columns: list[list[str]]) -> list[list[str]]:
+        """Gives each line of a broken cell a row of its own."""
+        if not self.wrapped:
+            return columns
+        for position in self.wrapped:
+            columns[position] = [_broken(cell, _WIDEST) for cell in columns[position]]
+        rows = [[cell.split("\n") for cell in row] for row in zip(*columns, strict=True)]
+        parts = [part for row in rows for part in itertools.zip_longest(*row, fillvalue="")]
+        return [list(column) for column in zip(*parts, strict=True)]
 
 
 Lines: TypeAlias = list[str | Table]
@@ -97,6 +117,15 @@ def _with_low_headings(columns: list[list[str]]) -> list[list[str]]:
         [*[""] * (lines - len(heading)), *heading, *cells]
         for heading, (_, *cells) in zip(broken, columns, strict=True)
     ]
+
+
+def _broken(cell: str, width: int) -> str:
+    """A cell with a break after at most so many characters, between words where that can be."""
+    return "\n".join(
+        part
+        for line in cell.split("\n")
+        for part in textwrap.wrap(line, width, break_on_hyphens=False) or [line]
+    )
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -122,10 +151,14 @@ def table_of(
     rows: Iterable[Iterable[str]],
     left: Collection[int] = (0,),
     more: str = "",
+    wrapped: Collection[int] = (),
 ) -> Table:
-    """A table of whatever text; the columns that are not at ``left`` are aligned to the right."""
+    """A table of whatever text; the columns that are not at ``left`` are aligned to the right.
+
+    Cells at ``wrapped`` are broken into lines where others are cut.
+    """
     cells = tuple(tuple([cut(cell, _LONGEST) for cell in row]) for row in rows)
-    return Table(tuple(headings), cells, frozenset(left), more)
+    return Table(tuple(headings), cells, frozenset(left), more, frozenset(wrapped))
 
 
 def render(table: Table) -> str:

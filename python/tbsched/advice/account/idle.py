@@ -23,6 +23,7 @@ from tbsched.program.arrays import BoolArray, Int64Array
 
 # Between what the host did and the annotation that it did it in, and the wait before it.
 WITHIN, AFTER = ", within ", ", after "
+NOTHING = "nothing recorded"  # begins what the host did, where the profile does not say
 # Causes of the host, and those beyond the words of Trace.waits.
 HOST, SYNCHRONIZE, FIRST_USE = "host", "synchronize", "first_use"
 UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
@@ -202,7 +203,7 @@ class Late:
         if loads:
             what = names[kernel]
             return FIRST_USE, what if row == UNKNOWN else f"{what} ({names[row]})"
-        what = f"nothing recorded before {names[kernel]}" if row == UNKNOWN else named(row, inside)
+        what = f"{NOTHING} before {names[kernel]}" if row == UNKNOWN else named(row, inside)
         if row != UNKNOWN and kernel != UNKNOWN:
             what = f"{what} of {names[kernel]}"
         what = what if scope == UNKNOWN else f"{what}{WITHIN}{names[scope]}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import windows
-from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal
+from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, counted
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.program.activity import CALL, UNKNOWN
@@ -48,7 +48,7 @@ def as_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         graphs, nodes = graphs + 1, nodes + len(given)
     if graphs:
         yield Proposal(
-            f"CUDA graphs: {nodes} launches in {graphs} graphs",
+            f"CUDA graphs: {nodes} launches in {counted(graphs, 'graph')}",
             Sequence(events),
             tuple(host),
             "if they are the same each time, and the host does nothing else between them",

@@ -15,7 +15,7 @@ from tbsched.advice.explain.changes.host_windows import (
     time_of,
 )
 from tbsched.advice.explain.changes.operators import without_operators, without_wait
-from tbsched.advice.explain.changes.proposal import Proposal, edited, with_some
+from tbsched.advice.explain.changes.proposal import Proposal, counted, edited, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
@@ -43,8 +43,9 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     waits = {k: without_wait(event) for k, event in enumerate(events) if waits_for_gpu(event)}
     changed = edited(
         facts,
-        f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, each as "
-        "long as now (larger kernels, or less work there come near it; a CUDA graph has no calls)",
+        f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, as many "
+        "calls as now and each as long (less work there comes near it; CUDA graphs and larger "
+        "kernels need fewer calls, and may save more)",
         waits,
         gaps=(0.0,) * len(events),
     )
@@ -63,8 +64,8 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
     yield edited(
         facts,
-        f"without {int(is_call.sum())} calls of {', '.join(words)}: memory that is kept, or a pool "
-        "(cudaMallocAsync, or a caching allocator)",
+        f"without {counted(int(is_call.sum()), 'call')} of {', '.join(words)}: memory that is "
+        "kept, or a pool (cudaMallocAsync, or a caching allocator)",
         {},
         "if the memory that they take and give back can be kept",
         gaps,
@@ -78,8 +79,9 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     if name == UNKNOWN:
         yield edited(
             facts,
-            "the work of the host of which the profile has nothing (record it with_stack=True, or "
-            "with NVTX) done before it is needed, by other threads or processes",
+            "record the profile again, with_stack=True or with NVTX ranges, to see what this is: "
+            "the work of the host of which the profile has nothing, done before it is needed, by "
+            "other threads or processes",
             {},
             condition,
             gaps_without_unrecorded(facts, _UNRECORDED_NS),

@@ -9,7 +9,7 @@ import numpy as np
 
 from tbsched.advice.account.intervals import Intervals
 from tbsched.advice.explain.changes.host_windows import Times, gaps_without
-from tbsched.advice.explain.changes.proposal import Proposal, edited
+from tbsched.advice.explain.changes.proposal import Proposal, counted, edited
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
@@ -51,7 +51,7 @@ def without_operators(facts: Facts, waits: list[int]) -> Iterator[Proposal]:
         words = ", ".join(sorted(activity.names[name] for name in names))
         yield edited(
             facts,
-            f"without {len(rows)} calls of {words}, which wait for the GPU",
+            f"without {counted(len(rows), 'call')} of {words}, which wait for the GPU",
             dict.fromkeys(places.tolist()),
             "if the host does not use what the GPU has computed by then",
             gaps_without(facts, _read_together(facts, rows, maker, places)),
@@ -72,8 +72,8 @@ def without_nonzero(facts: Facts) -> Iterator[Proposal]:
     if inside:
         yield edited(
             facts,
-            f"without {len(rows)} calls of {_NONZERO}, with which the host learns how many values "
-            "a mask keeps: torch.where, or the mask as a factor",
+            f"without {counted(len(rows), 'call')} of {_NONZERO}, with which the host learns how "
+            "many values a mask keeps: torch.where, or the mask as a factor",
             dict.fromkeys(inside),
             "if what the mask leaves out may be computed, too, and takes no longer",
             gaps_without(facts, _until_launched(facts, times, inside)),
