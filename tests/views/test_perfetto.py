@@ -441,3 +441,15 @@ def test_what_is_no_trace_or_has_no_times_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nobody recorded when the blocks of launch 0 ran"):
         tb.show.to_perfetto(tb.Trace(PROGRAM, trace.device, tuple(bare)), path)
     assert not path.exists()
+
+
+def test_legacy_stream_has_the_number_of_the_profile_wherever_it_is_shown(tmp_path: Path) -> None:
+    program = tb.load_program(next((ROOT / "tests/profiles/kinds").glob("04*")), fit=False)
+    found = tb.explain(program)
+    for value in (program, found):
+        assert ">legacy stream 7<" in tb.show.to_html(value).replace("\n", "")
+        assert ">stream legacy<" not in tb.show.to_html(value)
+        tb.show.to_perfetto(value, tmp_path / "out.pftrace")
+        rows = [path.rpartition("/")[2] for path in read(tmp_path / "out.pftrace").paths.values()]
+        streams = [row for row in rows if "stream " in row]
+        assert set(streams) == {"legacy stream 7"}

@@ -408,7 +408,8 @@ def explained_html(found: Explanation) -> list[Markup]:
     measured, predicted = spans_measured(found.program), spans_by_stream(found.prediction)
     length = max(measured.length_ns, predicted.length_ns)
     measured, predicted = (
-        dataclasses.replace(spans, length_ns=length) for spans in (measured, predicted)
+        dataclasses.replace(spans, length_ns=length, titles=measured.titles)
+        for spans in (measured, predicted)
     )
     names = program_names(found.program)
     parts = [

@@ -10,6 +10,7 @@ import numpy as np
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.prediction.processes import Processes
 from tbsched.program.arrays import Int64Array
+from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.program import Program
 from tbsched.sm.results import Simulation
 from tbsched.traces.trace import Trace
@@ -17,12 +18,12 @@ from tbsched.views.explanations import cause_word, gap_words
 from tbsched.views.files.slices import NO_TIMES, Blocks, held_slices, resident, timed_slices
 from tbsched.views.files.writer import TrackWriter, count, instant
 from tbsched.views.layout.graphs import words_of
-from tbsched.views.layout.lanes import lanes_of, streams_of
+from tbsched.views.layout.lanes import lanes_of, legacy_numbers, legacy_words, streams_of
 from tbsched.views.layout.names import call_names, labels_of
 from tbsched.views.processes import processes_short
 from tbsched.views.simulations import Stays, blocks_on_cores, open_rows, simulation_short, warps_of
 from tbsched.views.traces import trace_head
-from tbsched.views.words import limiter_words, transfer_name, transfer_words
+from tbsched.views.words import limiter_words, stream_words, transfer_name, transfer_words
 
 _MOST_STREAMS = 1000
 _MOST_WAITS = 64  # of one row at one time
@@ -64,12 +65,14 @@ class TraceTracks:
         trace: what they show.
         out: the file that they are in.
         zero_ns: where time begins; None: with the first thing that is known.
+        legacy: what the legacy stream is called; empty: as in the sequence.
     """
 
-    """The tracks of a prediction or an observation."""
-
-    def __init__(self, trace: Trace, out: TrackWriter, zero_ns: int | None = None) -> None:
+    def __init__(
+        self, trace: Trace, out: TrackWriter, zero_ns: int | None = None, legacy: str = ""
+    ) -> None:
         self._trace, self._out = trace, out
+        self._legacy = legacy or stream_words(LEGACY_STREAM)
         timed = trace.sequence.timed
         self.slices = timed_slices(trace, zero_ns) if timed else held_slices(trace)
         self._first_flow = out.flows(len(trace))
@@ -122,7 +125,7 @@ class TraceTracks:
 
     def _streams(self, gpu: int) -> None:
         """In rows by stream when launches ran and bytes moved, and what launches waited for."""
-        titles, row = streams_of(self._trace.sequence, _MOST_STREAMS)
+        titles, row = streams_of(self._trace.sequence, _MOST_STREAMS, self._legacy)
         runs, copies = self.slices.runs, self.slices.transfers
         running = self._out.track(gpu, "streams")
         rows = row[np.append(runs.launch, len(self._trace) + copies.launch)]
@@ -240,7 +243,7 @@ def write_explanation(found: Explanation, file: BinaryIO) -> None:
         write_program(found.program, file)
         return
     writer = TrackWriter(file)
-    tracks = TraceTracks(found.prediction, writer)
+    tracks = TraceTracks(found.prediction, writer, legacy=legacy_words(found.program))
     tracks.add(trace_head(found.prediction))
     rows = found.program.measured
     # Both begin with their first kernel.
@@ -300,7 +303,10 @@ def _kernels(program: Program, writer: TrackWriter, process: int, later: int) ->
     begin = rows["start_ns"] + later
     end = np.maximum(rows["end_ns"] + later, begin + 1)
     group = writer.track(process, "streams")
-    titles = [f"stream {stream}" for stream in streams.tolist()]
+    legacy = legacy_numbers(program)
+    titles = [
+        f"{f'{LEGACY_STREAM} ' * (stream in legacy)}stream {stream}" for stream in streams.tolist()
+    ]
     track = writer.in_rows(group, titles, row.astype(np.int64), begin, end)
     names = writer.names.numbers(map(labels_of(program.sequence.launches), range(len(rows))))
     writer.slice(begin, end, track, name=names, launch=np.arange(len(rows)))

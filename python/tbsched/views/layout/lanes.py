@@ -147,7 +147,7 @@ def spans_measured(program: Program) -> Spans:
 
     Rows and numbers are those of :func:`spans_by_stream` of a prediction of the program.
     """
-    titles, row = streams_of(program.sequence, MOST_ROWS)
+    titles, row = streams_of(program.sequence, MOST_ROWS, legacy_words(program))
     begin, end = (
         np.append(program.measured[key], program.transfers[key]) for key in ("start_ns", "end_ns")
     )
@@ -362,8 +362,32 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
     return zero, max(int(end.max()) - zero, 1)
 
 
-def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int64Array]:
-    """The titles of rows, and the row of each launch, and then of each copy and memset."""
+def legacy_numbers(program: Program) -> list[int]:
+    """The numbers that a profile has for the legacy stream, such as 7 for that of PyTorch."""
+    used = streams_used(program.sequence)[: len(program.measured)]
+    is_legacy = np.array([stream == LEGACY_STREAM for stream in used], np.bool_)
+    numbers = np.unique(program.measured["stream"][is_legacy])
+    return [number for number in numbers.tolist() if number >= 0]
+
+
+def legacy_words(program: Program) -> str:
+    """What the legacy stream is called: ``legacy stream 7``, with the number of the profile."""
+    numbers = legacy_numbers(program)
+    if not numbers:
+        return stream_words(LEGACY_STREAM)
+    return f"{LEGACY_STREAM} stream{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
+
+
+def streams_of(
+    sequence: Sequence, most_rows: int, legacy: str = stream_words(LEGACY_STREAM)
+) -> tuple[tuple[str, ...], Int64Array]:
+    """The titles of rows, and the row of each launch, and then of each copy and memset.
+
+    Args:
+        sequence: whose streams they are.
+        most_rows: the rest share the last one.
+        legacy: what the legacy stream is called.
+    """
     used = streams_used(sequence)
     streams = set(used)
     named: list[Stream] = sorted(stream for stream in streams if isinstance(stream, int))
@@ -371,7 +395,7 @@ def streams_of(sequence: Sequence, most_rows: int) -> tuple[tuple[str, ...], Int
         named.insert(0, LEGACY_STREAM)
     own = None in streams
     fits = named if len(named) + own <= most_rows else named[: most_rows - own - 1]
-    titles = [stream_words(stream) for stream in fits]
+    titles = [legacy if stream == LEGACY_STREAM else stream_words(stream) for stream in fits]
     row_of: dict[Stream | None, int] = {stream: row for row, stream in enumerate(fits)}
     if len(fits) < len(named):
         row_of |= dict.fromkeys(named[len(fits) :], len(titles))
