@@ -81,6 +81,18 @@ def test_advice_is_whole_and_begins_with_what_can_be_done() -> None:
     assert "record it again" not in str(explained("02"))
 
 
+def test_gaps_are_told_on_the_clock_that_a_part_is_chosen_with() -> None:
+    found = explained("04")
+    work = found.accounted.activity.work
+    assert found.begin == work["start_ns"].min() / 1e9 > 0
+    told = views.data(found)
+    assert told["begin"] == found.begin
+    columns = views.columns(found)
+    assert columns["at"] == [begin - found.begin for begin in columns["begin"]]
+    longest = max(found.gaps, key=lambda gap: gap.cost)
+    assert f"{1e3 * (longest.begin - found.begin):.4g} ms" in str(found)
+
+
 def test_parts_of_a_cause_are_indented_in_the_page() -> None:
     page = views.html(explained("04"))
     assert '<td class="part">  nothing recorded before backward</td>' in page

@@ -298,7 +298,7 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
             (
                 seconds_words(sum(gap.cost for gap in own)),
                 f"{times}{seconds_words(longest.end - longest.begin)}",
-                seconds_words(max(longest.begin - found.accounted.begin_ns / 1e9, 0)),
+                seconds_words(max(longest.begin - found.begin, 0)),
                 _next(found, longest),
                 gap_words(found, longest),
             )
@@ -336,7 +336,7 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
     return words.format(
         who=behind_words(found.program.sequence, cause.behind),
         by=cut(cause.by, _BY) or NOTHING,
-        when=seconds_words(max(gap.end - cause.seconds - found.accounted.begin_ns / 1e9, 0)),
+        when=seconds_words(max(gap.end - cause.seconds - found.begin, 0)),
         queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
         unit="SM" if trace is None else configured_unit(trace.device),
     )
@@ -478,6 +478,7 @@ def explanation_columns(found: Explanation) -> dict[str, Any]:
         **columns_of(gaps, "kind gpu launch"),
         "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for gap in gaps],
         **columns_of(gaps, "begin end cost"),
+        "at": [max(gap.begin - found.begin, 0.0) for gap in gaps],
         **columns_of(causes, "cause seconds behind by"),
     }
 
@@ -499,7 +500,7 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
     prediction = found.prediction
     return {
         "device": None if prediction is None else prediction.device.name,
-        "span": found.span,
+        **fields(found, "begin span"),
         "account": [row._asdict() for row in found.account],
         "makespan": found.makespan,
         "predicted": None if prediction is None else prediction.makespan,

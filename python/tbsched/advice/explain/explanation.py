@@ -47,7 +47,8 @@ class Gap:
             but none of the stream. ``order``: a kernel before it in its stream ran, and left SMs
             idle.
         launch: the launch that started at its end; -1: one that is not predicted.
-        begin: seconds, on the clock of the profile.
+        begin: seconds, on the clock of the profile. What is printed counts from its first work, at
+            ``begin`` of the :class:`Explanation`.
         end: seconds, on the same clock.
         cost: seconds of the whole GPU that were not used, at most ``end - begin``. Of several gaps
             at one time each has its share.
@@ -113,6 +114,14 @@ class Explanation(Shown):
         """Measured seconds from the start of the first predicted kernel to the end of the last."""
         rows = self.program.measured
         return float(rows["end_ns"].max() - rows["start_ns"].min()) / 1e9 if len(rows) else 0.0
+
+    @property
+    def begin(self) -> float:
+        """Seconds on the clock of the profile at which its first work on a GPU started.
+
+        Times that are printed count from there, as ``--from`` and ``--to`` do.
+        """
+        return self.accounted.begin_ns / 1e9
 
     @property
     def span(self) -> float:
