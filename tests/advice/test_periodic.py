@@ -147,6 +147,15 @@ def test_response_times_of_launches() -> None:
         held.response_times([0.0])
 
 
+@pytest.mark.parametrize("load", [1, 6])  # idle between jobs, and more than the GPU has
+def test_prediction_without_the_issue_times_has_no_response_times(load: int) -> None:
+    made = tb.periodic([tb.Task("a", [kernel(load)], 5e-3), tb.Task("b", [kernel(load)], 2e-3)])
+    assert all(one.response > 0 for one in responses(made).jobs)
+    forgotten = tb.predict(made.sequence, "xavier")
+    with pytest.raises(ValueError, match=r"issue_times\[2\]: 0.002 s is after .* at 0 s"):
+        made.responses(forgotten)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

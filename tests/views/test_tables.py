@@ -24,6 +24,7 @@ from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.views.layout.names import numbered
 from tbsched.views.tables import table_of, written
+from tbsched.views.words import seconds_words
 from views.gallery import search, variants
 
 TIMED = tb.Sequence(
@@ -246,3 +247,9 @@ def test_what_is_printed_fits_the_terminal(width: int) -> None:
     above = [line for line in lines if "too few" not in line and "Of every" not in line]
     assert {"a", "heading", "of", "many", "words"} <= set(" ".join(above).split())
     assert written([words, table]) == f"{words}\n{table.text()}"
+
+
+def test_a_negative_time_has_the_unit_of_a_positive_one() -> None:
+    times = (0.011, -0.011, -2.5e-6, -3.0, 0.0)
+    words = ["11 ms", "-11 ms", "-2.5 us", "-3 s", "0 ns"]
+    assert [seconds_words(time) for time in times] == words

@@ -214,7 +214,8 @@ class Periodic:
 
         Raises:
             TypeError, ValueError: no trace of this sequence, or no prediction: the clock of a
-                recording does not begin when the program does.
+                recording does not begin when the program does; a prediction without the issue
+                times.
 
         Example:
             >>> task = tb.Task("t", [tb.Launch(1, 32, 16, duration=1e-3)], period=2e-3)

@@ -242,7 +242,8 @@ class Trace(Shown, HoldsArrays):
         Raises:
             TypeError, ValueError: no prediction of a timed sequence (the clock of a recording
                 begins with its first block, and that of its calls with the first call); nobody says
-                when launches were called; not one time for each launch.
+                when launches were called; not one time for each launch; a time after the launch
+                reached the GPU, as of a prediction without ``issue_times``.
 
         Example:
             >>> launch = tb.Launch(16, 1024, 32, stream=0, duration=1e-3)
@@ -259,8 +260,22 @@ class Trace(Shown, HoldsArrays):
         if len(times) != len(self):
             raise ValueError(f"response_times: issue_times: {len(times)} for {len(self)} launches")
         called_ns = [round(seconds("response_times", "issue_times", time) * 1e9) for time in times]
-        ends_ns = [span_of(number, placement)[1] for number, placement in enumerate(self)]
-        return read_only((np.array(ends_ns, np.int64) - np.array(called_ns, np.int64)) / 1e9)
+        starts_ns, ends_ns = (
+            np.array(
+                [span_of(number, placement) for number, placement in enumerate(self)], np.int64
+            )
+            .reshape(-1, 2)
+            .T
+        )
+        reached_ns = starts_ns.copy()
+        np.minimum.at(reached_ns, self.waits["launch"], self.waits["begin_ns"])
+        for number in np.flatnonzero(reached_ns < called_ns)[:1].tolist():
+            raise ValueError(
+                f"response_times: issue_times[{number}]: {called_ns[number] / 1e9:g} s is after "
+                f"launch {number} reached the GPU, at {reached_ns[number] / 1e9:g} s; give predict "
+                "the same issue_times"
+            )
+        return read_only((ends_ns - np.array(called_ns, np.int64)) / 1e9)
 
     def concurrent(self, a: int, b: int) -> bool:
         """Returns whether launches a and b overlapped in time.

@@ -190,7 +190,7 @@ def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
 def seconds_words(seconds: float) -> str:
     """A time with the unit that suits it."""
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= scale:
+        if abs(seconds) >= scale:
             return f"{seconds / scale:.4g} {unit}"
     return f"{seconds * 1e9:.4g} ns"
 
