@@ -54,6 +54,18 @@ def test_choices_and_budget(unsafe: Path) -> None:
     assert "116 blocks of workers are sure to be resident" in words
 
 
+def test_budget_that_is_not_known(tmp_path: Path) -> None:
+    gemm = tb.Launch(108, 384, 168, 160 * 1024, name="gemm")
+    kernels = written(tmp_path / "k.json", tb.Launch(24, 544, 96, 104 * 1024), gemm)
+    asked = ("capacity", kernels, "--device", "a100", "--budget")
+    result = run(*asked)
+    assert result.return_value == 1
+    assert "not known whether any block of gemm is sure to be resident" in result.stdout
+    (row,) = json.loads(run(*asked, "--json").stdout)["sequences"]
+    assert row["budget"] is None
+    assert run(*asked[:-1]).return_value == 0
+
+
 def test_capacity_as_json(unsafe: Path) -> None:
     found = document("capacity", unsafe, "--carveout", "0", "--cluster", "2", "--budget")
     check_alike(EXAMPLES["capacity"], found)

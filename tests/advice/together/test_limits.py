@@ -57,6 +57,19 @@ def test_budget_lets_the_others_start_too() -> None:
         assert [one.placed for one in trace] == [one.blocks for one in order]
 
 
+def test_budget_that_is_not_known_is_not_0() -> None:
+    """As background kernels neither is proved; together they are, with 60 blocks."""
+    gemm = tb.Launch(108, 384, 168, 160 * 1024, name="gemm")
+    allreduce = tb.Launch(24, 544, 96, 104 * 1024)
+    assert tb.coresident([replace(gemm, blocks=60), allreduce], "a100", fixes=False).safe is True
+    for blocks in (1, 60):
+        asked = [replace(gemm, blocks=blocks), allreduce]
+        found = tb.coresident(asked, "a100", groups=[[0], [1]], fixes=False)
+        assert found.safe is None
+    assert tb.budget(gemm, "a100", beside=[allreduce]) is None
+    assert tb.budget(gemm, "a100", beside=[tb.Launch(10_000, 1024, 32)]) == 0
+
+
 def test_partition_takes_little_from_background_kernels() -> None:
     gemm = tb.Launch(132, 384, 168, name="gemm")
     waiting = tb.Launch(20, 512, 96, name="communication")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import only_launches_of, with_blocks
-from tbsched.advice.together.problem import Problem, deadline_in, proved
+from tbsched.advice.together.problem import Problem, deadline_in, decided, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
@@ -26,23 +26,28 @@ def budget(
     policy: str | None = None,
     plays: int = PLAYS,
     seconds: float | None = None,
-) -> int:
+) -> int | None:
     """The largest grid of a persistent kernel with which it and the others are sure to start.
 
     Sure means: in every order of arrival, from every latent state of the GPU, and whichever blocks
-    of the other kernels stay or leave (:func:`coresident`), all blocks of each kernel become
-    resident. The answer is a number of blocks, in whole clusters. It has been searched itself, so
-    it is safe. A larger one may be, too, where a grid is safe although a smaller one is not.
+    of the other kernels stay or leave, all blocks of each kernel become resident. The others are
+    background kernels here. Where kernels wait for each other, blocks cannot leave before all have
+    started, and more blocks may be safe: :func:`coresident` answers that, and its fixes have the
+    largest grid.
+
+    The answer is a number of blocks, in whole clusters. It is proved. A larger one may be safe,
+    too: one that is not proved, or one that is safe although a smaller one is not.
 
     Args:
         launch: the kernel; its own number of blocks does not matter.
         beside: the other kernels. Their blocks may arrive and leave at any time.
         device, policy: as for :func:`tbsched.predict`.
         plays: as for :func:`coresident`, for each grid that is tried.
-        seconds: after so many, grids that are not proved yet count as not sure; None is never.
+        seconds: after so many, no further grid is proved; None is never.
 
     Returns:
-        Blocks; 0 if no grid is sure to be resident.
+        Blocks; 0 if one cluster is already too many, and None if no grid is proved and it is not
+        known whether one is safe.
 
     Raises:
         TypeError, ValueError: a launch that the device refuses.
@@ -64,15 +69,27 @@ def budget(
     )  # fmt: skip
     with pulse("looking for the largest grid"):
         found = largest(problem, len(others), most, _all_start)
-        if not found:
-            _all_start(problem)  # raises if the device refuses a launch whatever its grid
-    return found
+        return found if found or _one_is_stranded(problem) else None
 
 
 def _all_start(problem: Problem) -> bool:
     """Returns whether each launch is proved to start whole, whatever the others do."""
-    alone = (replace(problem, groups=((k,),)) for k in reversed(range(len(problem.launches))))
-    return all(proved(one) for one in alone)
+    return all(map(proved, _alone(problem)))
+
+
+def _one_is_stranded(problem: Problem) -> bool:
+    """Returns whether a launch is known not to start whole in some case.
+
+    Raises:
+        ValueError: a launch that the device refuses, whatever its grid.
+    """
+    return any(decided(one).safe is False for one in _alone(problem))
+
+
+def _alone(problem: Problem) -> Iterator[Problem]:
+    """Yields the problem for each launch, the others being background kernels."""
+    for number in reversed(range(len(problem.launches))):
+        yield replace(problem, groups=((number,),))
 
 
 def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem], bool]) -> int:

@@ -11,7 +11,7 @@ from tbsched.advice.together.budget import budget as largest_grid
 from tbsched.advice.together.capacities import Capacities, capacities
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.capacity import capacity as room_for
-from tbsched.cli.console import show, show_json
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.options import (
     CARVEOUT,
     OTHER_CHOICE,
@@ -57,7 +57,11 @@ def capacity(
     ] = None,
     budget: Annotated[
         bool,
-        typer.Option("--budget", help="Also the largest grid that is sure to be resident."),
+        typer.Option(
+            "--budget",
+            help="Also the largest grid that is proved to be resident, the others being background "
+            "kernels: their blocks come and go. Exit status 1 if that is not known.",
+        ),
     ] = False,
     device: OwnDeviceName = None,
     policy: PolicyName = None,
@@ -66,7 +70,7 @@ def capacity(
     stream: OnlyStream = None,
     match: Match = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Say how many blocks of a kernel fit beside others, and what binds each class of SMs.
 
     The last launch of a sequence is asked about. The others are resident already: they arrived in
@@ -86,20 +90,34 @@ def capacity(
     found, spec = asked(sequences, device, Part(start, end, stream, match))
     choices = _Choices(threads or None, carveouts or None, clusters or None)
     answers = [_answers(sequence, launch, choices, budget, (spec, policy)) for sequence in found]
+    known = not budget or all(row.grid is not None for row in answers)
+    status = AGREEMENT if known else DISAGREEMENT
     if as_json:
         show_json({"sequences": [_data(row) for row in answers]})
-        return
+        return status
     for row in answers:
         show(row.room)
         if row.table is not None:
             show("")
             show(row.table)
-        if row.grid is not None:
-            show(
-                f"\nin every order of arrival {counted(row.grid, 'block')} of "
-                f"{named(row.room.launch)} are sure to be resident"
-            )
+        if budget:
+            show("")
+            show(_grid_words(row))
         show("")
+    return status
+
+
+def _grid_words(row: _Answers) -> str:
+    name = named(row.room.launch)
+    if row.grid is None:
+        return (
+            f"in every order of arrival: not known whether any block of {name} is sure to be "
+            "resident, while blocks of the others come and go. If they wait for each other, ask "
+            "tbsched coresident"
+        )
+    return (
+        f"in every order of arrival {counted(row.grid, 'block')} of {name} are sure to be resident"
+    )
 
 
 class _Choices(NamedTuple):
