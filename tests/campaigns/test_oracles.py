@@ -11,7 +11,16 @@ import pytest
 from hypothesis import find, settings
 
 from helpers import launch, run
-from tbsched.campaigns.oracles import ModelGpu, RecordedOracle, Repeated, open_oracle, prefix
+from tbsched.campaigns.campaign import fuzz
+from tbsched.campaigns.oracles import (
+    ModelGpu,
+    OracleLike,
+    RecordedOracle,
+    Repeated,
+    open_oracle,
+    prefix,
+)
+from tbsched.campaigns.results import Report
 from tbsched.campaigns.space.draws import Draws
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.comparison.compare import compare
@@ -53,7 +62,8 @@ def test_a_model_takes_tables_and_places_nothing_behind_a_launch_that_does_not_f
 
 
 @pytest.mark.parametrize(
-    "meant", ["rtx3090", device("rtx3090"), ("rtx3090", "ampere"), ModelGpu("rtx3090")]
+    "meant",
+    ["rtx3090", "rtx3090/ampere", device("rtx3090"), ("rtx3090", "ampere"), ModelGpu("rtx3090")],
 )
 def test_an_oracle_is_named_in_several_ways(meant: object) -> None:
     with open_oracle(meant) as oracle:  # type: ignore[arg-type]
@@ -73,6 +83,30 @@ def test_a_recorded_prefix_has_all_nodes_of_a_graph() -> None:
 def test_what_cannot_observe_is_no_oracle(nonsense: object) -> None:
     with pytest.raises(TypeError, match="oracle"), open_oracle(nonsense):  # type: ignore[arg-type]
         pass
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("rtx3090/algorithm", "'rtx3090/algorithm' has no policy .* there are .*did you mean"),
+        ("rtx/ampere", r"neither 'gpu', a device, nor .*\(rtx3090/algorithm1\): device: 'rtx' is"),
+        ("model", "'model' is neither 'gpu', a device, nor a device with a policy"),
+    ],
+)
+def test_an_error_says_what_is_wrong_of_device_and_policy(named: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message), open_oracle(named):
+        pass
+
+
+def test_a_campaign_takes_device_and_policy_as_the_command_line() -> None:
+    def found(oracle: OracleLike) -> Report:
+        return fuzz(oracle, "rtx3090", "ampere", max_examples=50, seed=1, progress=False)
+
+    named, given = found("rtx3090/first_fit"), found(("rtx3090", "first_fit"))
+    assert named.counterexamples
+    assert [one.code for one in named.counterexamples] == [
+        one.code for one in given.counterexamples
+    ]
 
 
 def test_a_misspelt_oracle_names_the_devices() -> None:

@@ -51,8 +51,9 @@ def fuzz(
     """Searches for sequences on which a prediction and an oracle disagree, and shrinks them.
 
     Args:
-        oracle: ``"gpu"``; a device, or (device, policy), whose model plays the GPU; or anything
-            with ``observe(seq)``, such as a :class:`RecordedOracle` or an open ``Gpu``.
+        oracle: ``"gpu"``; a device whose model plays the GPU, also with a policy
+            (``"rtx3090/algorithm1"``, or a tuple of both); or anything with ``observe(seq)``, such
+            as a :class:`RecordedOracle` or an open ``Gpu``.
         predictor, policy: what is tested, as for :func:`tbsched.predict`.
         max_examples: sequences drawn at most.
         max_seconds: no sequence is drawn after so long. A disagreement that was found before is

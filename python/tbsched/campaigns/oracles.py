@@ -11,12 +11,12 @@ from typing import Protocol, TypeAlias, TypeGuard, runtime_checkable
 import numpy as np
 
 from tbsched.comparison.compare import compare
-from tbsched.errors import SharedGpu, shown
+from tbsched.errors import SharedGpu, did_you_mean, shown
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher import observe as launcher
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import policies, predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.event_table import EventTable
 from tbsched.program.sequence import Launch, Sequence
@@ -295,6 +295,35 @@ def prefix(sequence: Sequence, launches: int) -> Sequence:
     return sequence
 
 
+def device_and_policy(
+    oracle: Device | tuple[Device, str | None],
+) -> tuple[Device, str | None]:
+    """Returns what an oracle that is a model is made of; ``device/policy`` names both.
+
+    Raises:
+        ValueError: a text that names neither a device nor a device and a policy.
+    """
+    if isinstance(oracle, tuple):
+        return oracle
+    if not isinstance(oracle, str) or oracle.endswith(".toml"):
+        return oracle, None
+    device, slash, policy = oracle.rpartition("/")
+    known = [row.name for row in policies()]
+    if slash and policy not in known:
+        raise ValueError(
+            f"oracle: {shown(oracle)} has no policy after the slash; there are {', '.join(known)}"
+            f"{did_you_mean(policy, known)}"
+        )
+    try:
+        find_device(device or oracle)
+    except ValueError as error:
+        raise ValueError(
+            f"oracle: {shown(oracle)} is neither 'gpu', a device, nor a device with a policy "
+            f"(rtx3090/algorithm1): {error}"
+        ) from error
+    return (device, policy) if slash else (oracle, None)
+
+
 @contextlib.contextmanager
 def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
     """The oracle that a user means; a GPU is closed afterwards, if it was opened here.
@@ -306,16 +335,14 @@ def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
     if oracle == "gpu":
         with launcher.Gpu(0) as gpu:
             yield gpu
-    elif isinstance(oracle, str | os.PathLike | DeviceSpec):
-        yield ModelGpu(oracle)
-    elif isinstance(oracle, tuple):
-        yield ModelGpu(*oracle)
+    elif isinstance(oracle, str | os.PathLike | DeviceSpec | tuple):
+        yield ModelGpu(*device_and_policy(oracle))
     elif isinstance(oracle, Oracle):
         yield oracle
     else:
         raise TypeError(
-            "oracle: 'gpu', a device, (device, policy) or an object with observe(seq) is needed, "
-            f"got {shown(oracle)}"
+            "oracle: 'gpu', a device, 'device/policy', (device, policy) or an object with "
+            f"observe(seq) is needed, got {shown(oracle)}"
         )
 
 

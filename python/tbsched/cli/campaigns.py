@@ -39,7 +39,6 @@ from tbsched.cli.options import (
 )
 from tbsched.errors import shown
 from tbsched.launcher.observe import Gpu
-from tbsched.prediction.predict import policies
 from tbsched.traces.files import is_trace_file, load_traces
 
 _Oracle = Annotated[
@@ -106,9 +105,7 @@ def fuzz(
 def _oracle(name: str) -> OracleLike:
     if is_trace_file(Path(name)):
         return RecordedOracle(load_traces(name))
-    device, slash, policy = name.rpartition("/")
-    is_policy = policy in {row.name for row in policies()}
-    return (device, policy) if slash and is_policy else name
+    return name
 
 
 def record(

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, fields
 from typing import Any, assert_never
 
-from tbsched.campaigns.oracles import Device, ModelGpu, OracleLike
+from tbsched.campaigns.oracles import Device, ModelGpu, OracleLike, device_and_policy
 from tbsched.campaigns.results import case_id
 from tbsched.comparison.compare import Diff
 from tbsched.hardware.catalogue import ATTACHED, devices
@@ -91,9 +91,8 @@ def observing(oracle: OracleLike) -> Code | None:
         return Code("observe(seq)", frozenset({"observe"}))
     if isinstance(oracle, ModelGpu):
         return predicting(oracle.spec, oracle.policy, oracle.initial_state)
-    device, policy = oracle if isinstance(oracle, tuple) else (oracle, None)
-    if isinstance(device, DeviceSpec | str | os.PathLike):
-        return predicting(device, policy, None)
+    if isinstance(oracle, DeviceSpec | str | os.PathLike | tuple):
+        return predicting(*device_and_policy(oracle), None)
     return None
 
 
