@@ -22,7 +22,7 @@ _NAMES_OF = {
     "advice.explain.explanation": "Cause Explanation Gap",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order",
-    "advice.periodic": "Task periodic",
+    "advice.periodic": "Periodic Responses Task periodic",
     "advice.together.budget": "budget",
     "advice.together.capacities": "Capacities Choice capacities",
     "advice.together.capacity": "Capacity capacity",
@@ -87,6 +87,8 @@ if TYPE_CHECKING:
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
     from tbsched.advice.launch_configs import launch_configs as launch_configs
     from tbsched.advice.orders import best_order as best_order
+    from tbsched.advice.periodic import Periodic as Periodic
+    from tbsched.advice.periodic import Responses as Responses
     from tbsched.advice.periodic import Task as Task
     from tbsched.advice.periodic import periodic as periodic
     from tbsched.advice.together.budget import budget as budget

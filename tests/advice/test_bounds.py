@@ -319,3 +319,11 @@ def test_predictions_of_several_host_threads_are_within(seed: int) -> None:
     found = tb.makespan_bounds(program, spec, launch_interval=interval)
     predicted = tb.predict(program, spec, launch_interval=interval).makespan
     assert found.least <= predicted <= found.greatest
+
+
+def test_limits_of_many_launches_are_shown_in_a_line() -> None:
+    program = tb.Sequence([tb.Launch(1, 32, 16, stream=0, duration=1e-4)] * 100)
+    found = tb.makespan_bounds(program, "xavier", predictions=1)
+    assert len(found.ends) == 100
+    assert str(found).startswith("MakespanBounds(least=0.01, greatest=0.01, seen=(0.01, 0.01), ")
+    assert len(str(found)) < 200

@@ -128,6 +128,13 @@ def test_responses_show_themselves() -> None:
     assert str(responses(later)).splitlines()[2].split() == ["b", "0", "1", "ms", "0"]
 
 
+def test_deadline_of_a_job_counts_from_the_start_and_that_of_a_task_from_a_release() -> None:
+    made: tb.Periodic = tb.periodic([tb.Task("a", [kernel()], 4e-3, 1e-3, 2e-3)], until=9e-3)
+    found: tb.Responses = responses(made)
+    assert found.to_pandas()["deadline"].tolist() == [3e-3, 7e-3]
+    assert str(found).splitlines()[1].split()[-3:] == ["2", "ms", "0"]
+
+
 def test_response_times_of_launches() -> None:
     seq = tb.Sequence([tb.Launch(1, 32, 16, stream=0, duration=1e-3)] * 2)
     times = (0.0, 0.5e-3)

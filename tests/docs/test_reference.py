@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import shlex
 import sys
@@ -29,6 +30,7 @@ from tbsched.traces.records import _ARRAYS as COLUMNS
 from tbsched.traces.records import TRACE_VERSION
 
 REFERENCE = ROOT / "docs" / "reference"
+PACKAGES = (tbsched, tbsched.strategies, tbsched.campaigns, tbsched.calibration, tbsched.sm)
 
 
 def page(name: str) -> str:
@@ -74,10 +76,19 @@ def test_every_public_name_is_on_a_page() -> None:
     entries = re.findall(r"\.\. (?:auto\w+|py:data):: ([\w.]+)", pages)
     shown = {name.rsplit(".", 1)[1] for name in entries}
     assert ".. automodule:: tbsched.show\n   :members:" in pages
-    packages = (
-        tbsched, tbsched.strategies, tbsched.campaigns, tbsched.calibration, tbsched.sm,
-    )  # fmt: skip
-    assert {name for package in packages for name in package.__all__} - shown == set()
+    public = {name for package in PACKAGES for name in package.__all__}
+    assert public - shown == set()
+    functions = [
+        getattr(package, name)
+        for package in PACKAGES
+        for name in package.__all__
+        if inspect.isfunction(getattr(package, name))
+    ]
+    returned = {function.__annotations__["return"] for function in functions}
+    assert "Periodic" in returned
+    assert {name for name in returned if re.fullmatch(r"[A-Z]\w+", name)} - shown <= {
+        "None", "StructuredArray",
+    }  # fmt: skip
 
 
 def test_commands_print_what_the_page_shows(

@@ -6,7 +6,7 @@ import functools
 import itertools
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -59,8 +59,8 @@ class MakespanBounds:
     greatest: float
     seen: Interval
     predictions: int
-    ends: tuple[Interval, ...] = ()
-    seen_ends: tuple[Interval, ...] = ()
+    ends: tuple[Interval, ...] = field(default=(), repr=False)
+    seen_ends: tuple[Interval, ...] = field(default=(), repr=False)
     widened_by: tuple[str, ...] = ()
 
     @property
@@ -469,11 +469,11 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             "grids that can be resident"
         )
     for number, launch in enumerate(seq.launches):
-        for field in ("programmatic", "memory_wait"):
-            value = getattr(launch, field)
+        for name in ("programmatic", "memory_wait"):
+            value = getattr(launch, name)
             if value not in (None, False):
                 raise ValueError(
-                    f"makespan_bounds: launch {number}: Launch.{field}: {value}: no limits are "
+                    f"makespan_bounds: launch {number}: Launch.{name}: {value}: no limits are "
                     "known with it"
                 )
         if launch.local_memory > spec.local_memory_initial:

@@ -26,7 +26,8 @@ class Task:
         period: seconds from one release to the next, from 1e-9 on.
         offset: seconds until the first release.
         deadline: seconds from a release until its kernels must have ended; None: the period.
-        priority: of its stream; as in CUDA, a lower number is more urgent.
+        priority: of its stream; as in CUDA, a lower number is more urgent, and one outside the
+            device's ``priority_levels`` means the nearest in it.
 
     Raises:
         TypeError, ValueError: a field out of its range; no kernels, or one without a duration or

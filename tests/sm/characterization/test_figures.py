@@ -112,6 +112,13 @@ def test_an_opcode_without_a_verified_loop_is_not_measured() -> None:
     assert bench.launched == 0
 
 
+def test_figures_of_an_opcode_are_shown_without_their_curves() -> None:
+    found = measured(ModelSm({NAME: Class(4, 2, waits=False)}))[NAME]
+    assert found.ends
+    assert f"Figures(opcode='{NAME}', throughput=Measured(" in str(found)
+    assert len(str(found)) < 1_000
+
+
 def test_unknown_opcodes_and_too_few_repeats_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'fp32.fmaa' is not known; did you mean 'fp32.fma'"):
         tb.sm.characterize(ModelSm(), ["fp32.fmaa"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -100,8 +100,8 @@ class Figures:
     scheduling_wait: Measured | None = None
     dependence_wait: Measured | None = None
     least_stall: int | None = None
-    least_warps: Mapping[tuple[Mode, int], int] | None = None
-    ends: Mapping[Point, int] | None = None
+    least_warps: Mapping[tuple[Mode, int], int] | None = field(default=None, repr=False)
+    ends: Mapping[Point, int] | None = field(default=None, repr=False)
     overhead: int | None = None
     even: Skew | None = None
     uneven: Skew | None = None
