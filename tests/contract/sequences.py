@@ -246,15 +246,20 @@ class History:
             if self.is_ready(number, event, event - 1) and self.waits(number, event - 1)
         }  # fmt: skip
 
+    def _level(self, number: int) -> int:
+        """Returns a launch's priority, within the range of the device."""
+        priority = self.sequence.launches[number].priority
+        return max(min(priority, 0), 1 - self.spec.priority_levels)
+
     def ahead(self, number: int, event: int) -> list[int]:
         """What is in line before a launch, and waits for room when the event is over."""
         launches = self.sequence.launches
-        mine = (launches[number].priority, number)
+        mine = (self._level(number), number)
         # What came after the first of these may not have been looked at.
         last = min(self.growing(event - 1, event), default=len(launches))
         return [
             k for k in self.in_line(event)
-            if (launches[k].priority, k) < mine and k <= last and self.waits(k, event)
+            if (self._level(k), k) < mine and k <= last and self.waits(k, event)
         ]  # fmt: skip
 
     def is_behind_growth(self, number: int, event: int) -> bool:
