@@ -112,6 +112,16 @@ def test_what_makes_no_sense_is_refused_by_option(
     assert not Path("x.png").exists()
 
 
+def test_a_profile_can_be_drawn_as_it_was_measured(show: Show) -> None:
+    pytest.importorskip("matplotlib")
+    profile = str(next((ROOT / "tests" / "profiles" / "kinds").glob("04*")))
+    measured = [profile, "--view", "measured", "-o", "x.svg"]
+    assert "--device: --view measured predicts nothing" in show(*measured, "--device", "h100")
+    assert "measured is for profiles, and timed.json is none" in show("timed.json", *measured[1:])
+    assert not Path("x.svg").exists()
+    assert "wrote x.svg" in show(*measured)
+
+
 def test_nothing_to_compare_with_is_refused(show: Show) -> None:
     assert "held.json has no placements to compare with; give --against" in show(
         "held.json", "--view", "compared"

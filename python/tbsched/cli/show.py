@@ -67,6 +67,7 @@ class View(StrEnum):
     """What a picture shows."""
 
     gantt = "gantt"
+    measured = "measured"
     sm_map = "sm_map"
     blocks = "blocks"
     compared = "compared"
@@ -105,7 +106,8 @@ def show(
             "--view",
             "-v",
             help="What the picture shows. gantt: when blocks ran (the default, if launches have "
-            "durations). blocks: how many of each launch are on each SM (the default, if not). "
+            "durations). measured: when a profile says that launches ran. blocks: how many of each "
+            "launch are on each SM (the default, if not). "
             "sm_map: the GPCs, TPCs and SMs, and what sits on them. compared: prediction against "
             "recording, or against --against (the default with it). ladder: every policy scored "
             "against all recordings of the file. resources: what one SM holds.",
@@ -144,9 +146,9 @@ def show(
     """Show a recorded or predicted sequence: as text, a picture, a page, a trace or a table.
 
     A recording is shown as it is, and so is the profile of a program, but for pictures: those are
-    of its prediction. A sequence without placements is predicted first, and so is a recording or a
-    profile if --device is given. Without --output, the text is printed, with the reasons why
-    launches waited.
+    of its prediction, unless --view is measured. A sequence without placements is predicted first,
+    and so is a recording or a profile if --device is given. Without --output, the text is printed,
+    with the reasons why launches waited.
 
     Examples:
 
@@ -254,6 +256,8 @@ class _Request:
         """The picture."""
         if self.view is View.ladder:
             return self._ladder()
+        if self.view is View.measured:
+            return shows.gantt(self._profile())
         value = self.value()
         if isinstance(value, Diff):
             return shows.compared(value)
@@ -268,6 +272,19 @@ class _Request:
                 assert sm is not None
                 return shows.resources(value, sm, at=moment)
         return shows.blocks(value)
+
+    def _profile(self) -> Program:
+        """The profile, of which nothing is predicted.
+
+        Raises:
+            ValueError: it is none, or a prediction is asked for, too.
+        """
+        if self.program is None:
+            raise ValueError(f"--view: measured is for profiles, and {self.place} is none")
+        for option, given in (("device", self.device), ("policy", self.policy)):
+            if given is not None:
+                raise ValueError(f"--{option}: --view measured predicts nothing; leave it out")
+        return self._picked([self.program], self.place)
 
     def _ladder(self) -> Axes:
         """Every policy, or the one that is named, against all recordings of the file."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from helpers import KB, RESERVE, gpu, launch, released
+from helpers import KB, RESERVE, ROOT, gpu, launch, released
 
 pytest.importorskip("matplotlib")
 
@@ -107,6 +107,22 @@ def test_kernels_narrower_than_a_pixel_are_drawn_and_what_is_idle_stays_so(
     assert 0.95 * launches <= shares.sum() <= 1.1 * launches
     found = np.flatnonzero(np.diff((shares > 0.1).astype(int), prepend=0) == 1)
     assert len(found) >= launches - 1
+
+
+def test_a_profile_is_drawn_as_it_was_measured_and_titles_say_which_is_which() -> None:
+    program = tb.load_program(next((ROOT / "tests/profiles/kinds").glob("04*")), fit=False)
+    ax = tb.show.gantt(program)
+    (collection,) = ax.collections
+    starts = program.measured["start_ns"] - program.measured["start_ns"].min()
+    lefts = [left for left, _, _, _ in boxes(collection)]
+    assert lefts == pytest.approx((starts / 1e6).tolist())
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["legacy stream 7"]
+    assert ax.get_title("left").startswith("NVIDIA H100 80GB HBM3, measured: launches in each")
+    trace = tb.predict(program.sequence, "h100", host=program.host)
+    predicted = tb.show.gantt(trace, by="stream")
+    assert ", predicted by policy hopper: launches in" in predicted.get_title("left")
+    with pytest.raises(ValueError, match="a profile does not say on which SM blocks ran; by='str"):
+        tb.show.gantt(program, by="sm")
 
 
 def test_what_has_no_times_and_no_such_rows_are_refused() -> None:

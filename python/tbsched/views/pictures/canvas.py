@@ -180,7 +180,9 @@ def time_axis(last_ns: float) -> tuple[float, str]:
 
 def who(trace: Trace) -> str:
     """The device, and who says what happened on it."""
-    return f"{trace.device.name}, {source_words(trace.device)}"
+    policy = trace.device.details.get("policy")
+    says = f"predicted by policy {policy}" if policy else source_words(trace.device)
+    return f"{trace.device.name}, {says}"
 
 
 def bare(ax: Axes, *sides: str) -> None:

@@ -11,8 +11,16 @@ from matplotlib.axes import Axes
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Float64Array, StructuredArray
 from tbsched.program.checks import instance
+from tbsched.program.program import Program
+from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
-from tbsched.views.layout.lanes import Spans, blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.views.layout.lanes import (
+    Spans,
+    blocks_that_ran,
+    spans_by_sm,
+    spans_by_stream,
+    spans_measured,
+)
 from tbsched.views.layout.names import cut, span_names
 from tbsched.views.pictures.canvas import (
     add_boxes,
@@ -31,17 +39,20 @@ _MOST_SPANS, _MOST_ROWS = 12_000, 1024
 _COLUMNS = 500  # of bins; of few blocks there are twice as many
 _FEW = 200_000
 _MOST_LABELS, _LANES_PER_INCH = 400, 60
+_SM_INCHES, _STREAM_INCHES = 0.055, 0.32  # of a row
 _LEAST_INCHES = 0.01  # of a rectangle: a pixel of most screens
 _CUT_FROM = 4  # pixels; a line between narrower rectangles would cover them
 _LETTER = 0.6  # width of a letter, of the size of the print
 
 
-def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
+def gantt(trace: Trace | Program, *, by: str | None = None, ax: Axes | None = None) -> Axes:
     """Draws when each block ran on which SM, or when each launch ran in which stream.
 
-    A colour is a kernel. Copies and memsets are in the rows of streams, in grey. Blocks that ran on
-    an SM at the same time are in lanes of their own. If there are too many for that, it shows which
-    launch took most of each moment, and says so.
+    Of a profile it draws when the profile says that each launch ran; :func:`tbsched.predict` gives
+    what the model says of it. A colour is a kernel. Copies and memsets are in the rows of streams,
+    in grey. Blocks that ran on an SM at the same time are in lanes of their own. If there are too
+    many for that, it shows which launch took most of each moment, and says so. What is shorter than
+    a pixel is drawn as a pixel.
 
     Example:
         >>> import tbsched as tb
@@ -49,8 +60,9 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
         >>> ax = tb.show.gantt(tb.predict(seq, "h200"), by="stream")
 
     Args:
-        trace: a prediction or an observation, with times.
-        by: ``sm``, a row per SM, or ``stream``, a row per stream.
+        trace: a prediction or an observation, with times, or a profile.
+        by: ``sm``, a row per SM, or ``stream``, a row per stream. None: by SM; of a profile, which
+            has no blocks, by stream.
         ax: the axes to draw into; None makes a figure.
 
     Returns:
@@ -58,17 +70,43 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
 
     Raises:
         ImportError: matplotlib is missing (``pip install matplotlib``).
-        TypeError: something else than a trace.
+        TypeError: something else than a trace or a profile.
         ValueError: nobody recorded when blocks ran; another word for ``by``.
     """
-    instance("gantt", "trace", trace, Trace)
-    if not isinstance(by, str) or by not in _ROWS_OF:
+    if by is not None and (not isinstance(by, str) or by not in _ROWS_OF):
         known = ", ".join(_ROWS_OF)
         raise ValueError(
             f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}"
         )
+    if isinstance(trace, Program):
+        return _measured(trace, by, ax)
+    instance("gantt", "trace", trace, Trace)
+    by = by or "sm"
     ran = blocks_that_ran(trace)
     spans, ax = _laid_out(trace, by, ran, ax)
+    what = "blocks on each SM" if by == "sm" else "launches in each stream"
+    title = f"{who(trace)}: {what} over time"
+    return _drawn(ax, spans, by, title, trace.sequence, time_of(ran, len(trace)))
+
+
+def _measured(program: Program, by: str | None, ax: Axes | None) -> Axes:
+    """When a profile says that launches, copies and memsets ran."""
+    if by == "sm":
+        raise ValueError(
+            "gantt: by: a profile does not say on which SM blocks ran; by='stream' draws what it "
+            "says, and gantt(predict(...)) what the model says"
+        )
+    spans = spans_measured(program)
+    ax = axes_for("gantt", ax, 12, 1.6 + min(max(_STREAM_INCHES * _rows_tall(spans), 1), 7))
+    title = f"{program.device or program.format}, measured: launches in each stream over time"
+    took = (program.measured["end_ns"] - program.measured["start_ns"]).astype(np.float64)
+    return _drawn(ax, spans, "stream", title, program.sequence, took)
+
+
+def _drawn(
+    ax: Axes, spans: Spans, by: str, title: str, sequence: Sequence, weights: Float64Array
+) -> Axes:
+    """The rows, their time axis, a title and a legend of the kernels, the heaviest first."""
     rows = len(spans.titles)
     scale, unit = time_axis(spans.length_ns)
     ax.set_xlim(0, spans.length_ns / scale)
@@ -76,12 +114,16 @@ def gantt(trace: Trace, *, by: str = "sm", ax: Axes | None = None) -> Axes:
     ax.set_xlabel(unit)
     _row_ticks(ax, spans, by)
     bare(ax, "bottom", "left")
-    what = "blocks on each SM" if by == "sm" else "launches in each stream"
-    entitle(ax, f"{who(trace)}: {what} over time", spans.note)
-    key_of_kernels(ax, trace, time_of(ran, len(trace)))
-    colours = colour_table(trace.sequence.launches, len(trace.sequence.transfers))
-    (_image if spans.note else _rectangles)(ax, spans, colours, scale, trace)
+    entitle(ax, title, spans.note)
+    key_of_kernels(ax, sequence.launches, weights)
+    colours = colour_table(sequence.launches, len(sequence.transfers))
+    (_image if spans.note else _rectangles)(ax, spans, colours, scale, sequence)
     return ax
+
+
+def _rows_tall(spans: Spans) -> float:
+    """How many rows the picture is tall: lanes need less."""
+    return max(len(spans.titles), int(spans.lanes.sum()) / 4)
 
 
 def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> tuple[Spans, Axes]:
@@ -89,14 +131,16 @@ def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> t
     columns = _COLUMNS if len(ran) > _FEW else 2 * _COLUMNS
     spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=columns)
     lanes, rows = int(spans.lanes.sum()), len(spans.titles)
-    tall = (0.055 if by == "sm" else 0.32) * max(rows, lanes / 4)
+    tall = (_SM_INCHES if by == "sm" else _STREAM_INCHES) * _rows_tall(spans)
     ax = axes_for("gantt", ax, 12, 1.6 + min(max(tall, 1), 7))
     if lanes > rows and lanes > _LANES_PER_INCH * inches_of(ax)[1]:
         spans = _ROWS_OF[by](trace, 0, _MOST_ROWS, ran=ran, columns=columns)
     return spans, ax
 
 
-def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
+def _rectangles(
+    ax: Axes, spans: Spans, colours: Float64Array, scale: float, sequence: Sequence
+) -> None:
     """One for each span, a pixel wide at least, with its name where that fits."""
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
@@ -118,7 +162,7 @@ def _rectangles(ax: Axes, spans: Spans, colours: Float64Array, scale: float, tra
         linewidths=np.where(wide < _CUT_FROM * pixel_ns, 0, line),
         snap=None if wide.min(initial=pixel_ns) >= pixel_ns else False,  # lest some be lost
     )
-    _names(ax, spans, sides, colours, trace, (across, down))
+    _names(ax, spans, sides, colours, sequence, (across, down))
 
 
 def _names(
@@ -126,7 +170,7 @@ def _names(
     spans: Spans,
     sides: tuple[Float64Array, ...],
     colours: Float64Array,
-    trace: Trace,
+    sequence: Sequence,
     inches: tuple[float, float],
 ) -> None:
     """The names of launches in the longest rectangles, where they fit; the axes are in inches."""
@@ -136,7 +180,7 @@ def _names(
     size = np.minimum(8, 0.75 * tall)
     letters = (wide / (_LETTER * size) - 1).astype(int)
     fits = np.flatnonzero((size >= 5) & (letters >= 3))
-    launches, names = trace.sequence.launches, span_names(trace.sequence)
+    launches, names = sequence.launches, span_names(sequence)
     for k in fits[np.argsort(-wide[fits], kind="stable")][:_MOST_LABELS].tolist():
         number = int(spans.launch[k])
         is_named = number >= len(launches) or launches[number].name is not None
@@ -149,7 +193,7 @@ def _names(
         write_in(ax, [side[k] for side in sides], name, float(size[k]), colour)
 
 
-def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, trace: Trace) -> None:
+def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, sequence: Sequence) -> None:
     """What ran most in each bin; bins in which nothing ran are left out."""
     columns = 2 * _COLUMNS  # of pixels
     begin, end = (

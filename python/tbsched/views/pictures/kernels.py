@@ -12,7 +12,6 @@ from matplotlib.typing import ColorType
 
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.program.events.launch import Launch
-from tbsched.traces.trace import Trace
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.names import kernels_of, label
 from tbsched.views.pictures.canvas import key
@@ -54,15 +53,14 @@ def names_of(
     return found
 
 
-def key_of_kernels(ax: Axes, trace: Trace, weights: Float64Array) -> None:
+def key_of_kernels(ax: Axes, launches: tuple[Launch, ...], weights: Float64Array) -> None:
     """A legend with a row per kernel name; launches without a name have a row each.
 
     Args:
         ax: the axes.
-        trace: whose launches they are.
+        launches: of a sequence.
         weights: of each launch, how important it is. Kernels without weight are left out.
     """
-    launches = trace.sequence.launches
     kernel = kernels_of(launches)
     weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
     order = np.argsort(-weight, kind="stable")[: np.count_nonzero(weight)]

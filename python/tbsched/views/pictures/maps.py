@@ -173,7 +173,7 @@ def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
     notes = (found.when, height, _waiting(trace, found), found.note, topology.source)
     _finish(ax, grid, f"{who(trace)}: what sits on each SM", *notes)
     blocks = np.bincount(found.launch, found.blocks, len(trace))
-    key_of_kernels(ax, trace, blocks.astype(np.float64))
+    key_of_kernels(ax, trace.sequence.launches, blocks.astype(np.float64))
     return ax
 
 
