@@ -255,6 +255,8 @@ def test_a_device_that_the_profile_contradicts_is_refused_as_a_spec_too(tmp_path
     program = tb.load_program(tmp_path / "t.jsonl")
     with pytest.raises(ValueError, match="device: h100, but the profile was recorded on NVIDIA H2"):
         tb.explain(program, tb.device("h100"))
+    with pytest.raises(ValueError, match=r"predict\(p.sequence, 'h100', host=p.host\) says"):
+        tb.explain(program, "h100")
 
 
 def test_copies_one_group_ahead_of_the_kernels() -> None:
@@ -393,6 +395,11 @@ def test_what_cannot_be_explained_is_refused() -> None:
     program = profiled(tb.Sequence([kernel(0)]), "h200")
     with pytest.raises(TypeError, match=r"explain\.program: a Program is needed"):
         tb.explain(program.sequence, "h200")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"got 't2.json'; load_program\(path\) reads one"):
+        tb.explain("t2.json")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"got 'a.json'; Sequence.from_json\(text\) reads one"):
+        tb.predict("a.json", "h200")  # type: ignore[arg-type]
+    assert "only the account was asked for" in str(tb.explain(program, predicted=False))
     with pytest.raises(ValueError, match=r"explain\.threshold: -1 is outside"):
         tb.explain(program, "h200", threshold=-1)
     empty = tb.Program(tb.Sequence([]), (), program.measured[:0], program.transfers)

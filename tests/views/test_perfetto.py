@@ -453,3 +453,9 @@ def test_legacy_stream_has_the_number_of_the_profile_wherever_it_is_shown(tmp_pa
         rows = [path.rpartition("/")[2] for path in read(tmp_path / "out.pftrace").paths.values()]
         streams = [row for row in rows if "stream " in row]
         assert set(streams) == {"legacy stream 7"}
+
+
+def test_a_file_is_not_named_as_another_format(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"x.JSON: a trace for Perfetto ends with .pftrace"):
+        tb.show.to_perfetto(tb.predict(PROGRAM, gpu(2)), tmp_path / "x.JSON")
+    assert not (tmp_path / "x.JSON").exists()

@@ -10,6 +10,7 @@ from tbsched import _core
 from tbsched.errors import did_you_mean, shown
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
+from tbsched.program.checks import reader_of
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.shown import Shown
 
@@ -112,7 +113,8 @@ class DeviceSpec(Shown, DeviceFields):
             ValueError: launch 0: registers: 128 per thread with 1024 threads is more than ...
         """
         if not isinstance(sequence, Sequence):
-            raise TypeError(f"sequence: a Sequence is needed, got {shown(sequence)}")
+            reader = reader_of(Sequence, sequence)
+            raise TypeError(f"sequence: a Sequence is needed, got {shown(sequence)}{reader}")
         most_threads = min(self.threads_per_block, 32 * self.warps_per_sm)
         most_registers = self.registers_per_thread
         # With no more registers than these, a block of any size fits.

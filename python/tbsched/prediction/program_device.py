@@ -82,5 +82,6 @@ def check_ran_on(program: Program, device: object) -> None:
         return
     raise ValueError(
         f"device: {name}, but the profile was recorded on {program.device or own.title}; leave "
-        "it out, or give a .toml file of yours"
+        "it out, or give a .toml file of yours. With blocks as long as they were, another "
+        f"GPU runs it as p = load_program(path); predict(p.sequence, {name!r}, host=p.host) says"
     )

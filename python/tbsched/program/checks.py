@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, cast
 
@@ -12,6 +13,11 @@ import numpy.typing as npt
 from tbsched.errors import did_you_mean, shown
 
 MAX_SECONDS = 1e9
+_READERS = {
+    "Program": "load_program(path) reads one",
+    "Trace": "load_traces(path) reads them",
+    "Sequence": "Sequence.from_json(text) reads one; load_program(path).sequence is a profile's",
+}
 Value = TypeVar("Value")
 
 
@@ -77,7 +83,10 @@ def instance(owner: str, field: str, value: object, kind: type[Value]) -> Value:
     """
     if not isinstance(value, kind):
         article = "an" if kind.__name__[0] in "AEIO" else "a"
-        raise TypeError(f"{owner}.{field}: {article} {kind.__name__} is needed, got {shown(value)}")
+        raise TypeError(
+            f"{owner}.{field}: {article} {kind.__name__} is needed, got {shown(value)}"
+            f"{reader_of(kind, value)}"
+        )
     return value
 
 
@@ -104,6 +113,12 @@ def array(owner: str, field: str, value: object) -> npt.NDArray[Any]:
     if not isinstance(value, np.ndarray):
         raise TypeError(f"{owner}.{field}: an array is needed, got {shown(value)}")
     return value
+
+
+def reader_of(kind: type, value: object) -> str:
+    """What reads a value of a class, where the path of a file was given for one; else nothing."""
+    is_path = isinstance(value, str | os.PathLike) and kind.__name__ in _READERS
+    return f"; {_READERS[kind.__name__]}" if is_path else ""
 
 
 def flag(owner: str, field: str, value: object) -> bool:

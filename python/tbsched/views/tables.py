@@ -14,7 +14,7 @@ from tbsched.views.layout.names import cut, cut_apart
 from tbsched.views.terminal import visible_lines
 
 _LONGEST = 5000  # characters of a cell: a name may have megabytes
-_WIDEST = 88  # characters of a line of a cell that is broken into lines
+_WIDEST = 120  # characters of a line of a cell that is broken into lines
 _LEAST = 12  # characters that are left of a cell
 
 

@@ -31,6 +31,7 @@ from tbsched.program.sequence import with_launches
 _SHARE = 0.01  # share of the makespan that a gap costs at least
 _MOST_EXPLAINED = 20_000  # launches whose changes are predicted
 _LARGEST_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
+_ACCOUNT_ALONE = "No change was tried: only the account was asked for."
 _APART_NS = 1000  # tolerated overlap of consecutive kernels
 
 
@@ -84,9 +85,7 @@ def explain(
     check_ran_on(program, device)
     given = None if threshold is None else seconds("explain", "threshold", threshold)
     flag("explain", "predicted", predicted)
-    why = (
-        _not_predicted(program, device) if predicted else "No change is told: nobody asked for any."
-    )
+    why = _not_predicted(program, device) if predicted else _ACCOUNT_ALONE
     if why is not None:
         program = program if program.activity is not None else with_activity(program, None)
         return _accounted(program, given, why)

@@ -16,6 +16,8 @@ from tbsched.sm.results import Simulation
 from tbsched.traces.trace import Trace
 from tbsched.views.traces import trace_head
 
+# Endings of other formats that tbsched writes or reads.
+_OTHERS = frozenset((".json", ".jsonl", ".html", ".csv", ".parquet", ".png", ".svg", ".pdf"))
 Shown: TypeAlias = Trace | Explanation | Program | Processes | Diff | Simulation
 
 
@@ -55,8 +57,8 @@ def to_perfetto(trace: Shown, path: str | os.PathLike[str]) -> None:
         FileNotFoundError: no such folder.
         ImportError: perfetto is missing (``pip install perfetto``).
         TypeError: none of these, or not a path.
-        ValueError: a timed sequence of which nobody recorded when blocks ran; something at the
-            path that cannot be replaced.
+        ValueError: a timed sequence of which nobody recorded when blocks ran; a path with the
+            ending of another format, or something there that cannot be replaced.
 
     Example:
         >>> import tbsched as tb
@@ -75,7 +77,10 @@ def to_perfetto(trace: Shown, path: str | os.PathLike[str]) -> None:
         )
     except ImportError as error:
         raise missing("Perfetto traces", "perfetto", "perfetto") from error
-    with storage.replacing(storage.as_path(path)) as file:
+    place = storage.as_path(path)
+    if place.suffix.lower() in _OTHERS:
+        raise ValueError(f"to_perfetto: path: {place}: a trace for Perfetto ends with .pftrace")
+    with storage.replacing(place) as file:
         match trace:
             case Explanation():
                 write_explanation(trace, file)
