@@ -121,7 +121,7 @@ RIGHT: dict[Callable[..., Any], dict[str, Any]] = {
     },
     tb.forced_even: {"device": ONE, "launch": launch()},
     tb.Trace: {"sequence": TIMED, "device": TRACE.device, "placements": TRACE.placements},
-    tb.show.gantt: {"trace": TRACE, "by": "sm", "ax": None},
+    tb.show.gantt: {"trace": TRACE, "by": "sm", "tasks": None, "ax": None},
     tb.show.sm_map: {"what": TRACE, "at": None, "ax": None},
     tb.show.blocks: {"trace": SLOTS, "ax": None},
     tb.show.compared: {"diff": SLOTS, "observation": SLOTS, "ax": None},

@@ -125,6 +125,47 @@ def test_a_profile_is_drawn_as_it_was_measured_and_titles_say_which_is_which() -
         tb.show.gantt(program, by="sm")
 
 
+def test_jobs_of_a_task_have_one_colour_and_their_deadlines() -> None:
+    work = launch(2, duration=1e-3, name="work")
+    urgent = launch(1, duration=5e-4)
+    released = tb.periodic(
+        [
+            tb.Task("long", [work, work], period=4e-3),
+            tb.Task("brake", [urgent], period=2e-3, offset=1e-3, deadline=4e-4),
+        ]
+    )
+    trace = tb.predict(released.sequence, TWO, issue_times=released.issue_times)
+    missed = released.responses(trace).missed
+    assert 0 < len(missed) < len(released.jobs)
+    ax = tb.show.gantt(trace, tasks=released)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["long", "brake"]
+    legend = ax.get_legend()
+    assert legend is not None
+    jobs = {
+        task.name: sum(job.task == task.name for job in released.jobs) for task in released.tasks
+    }
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words == [f"long ({2 * jobs['long']})", f"brake ({jobs['brake']})"]
+    bars, *marks = ax.collections
+    assert len(np.unique(bars.get_facecolor(), axis=0)) == 2
+    assert "0 work" in texts(ax)
+    tall = [mark for mark in marks if np.ptp(mark.get_segments()[0][:, 1]) == 1]
+    assert sorted(mark.get_segments()[0][0, 0] for mark in tall) == pytest.approx(
+        sorted(1e3 * job.deadline for job in released.jobs)
+    )
+    in_red = [mark for mark in tall if tuple(mark.get_color()[0]) != tuple(tall[0].get_color()[0])]
+    first_is_late = released.responses(trace).jobs[0].missed
+    assert not first_is_late
+    assert len(in_red) == len(missed)
+    starts = sorted(left for left, _, _, _ in boxes(bars))
+    assert starts[0] == pytest.approx(1e3 * min(p.start_ns.min() for p in trace) / 1e9)
+    by_sm = tb.show.gantt(trace, by="sm", tasks=released)
+    assert len(np.unique(by_sm.collections[0].get_facecolor(), axis=0)) == 2
+    other = tb.periodic([tb.Task("long", [work], period=4e-3)])
+    with pytest.raises(ValueError, match="tasks: another sequence than that of the trace"):
+        tb.show.gantt(trace, tasks=other)
+
+
 def test_what_has_no_times_and_no_such_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="nobody recorded when the blocks of launch 0 ran"):
         tb.show.gantt(tb.predict(tb.Sequence([launch()]), TWO))

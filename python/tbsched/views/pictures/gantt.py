@@ -8,9 +8,11 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 
+from tbsched.advice.periodic import Periodic
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.arrays import Float64Array, StructuredArray
 from tbsched.program.checks import instance
+from tbsched.program.events.launch import Launch
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
@@ -32,6 +34,7 @@ from tbsched.views.pictures.canvas import (
     who,
     write_in,
 )
+from tbsched.views.pictures.jobs import MARKS, Jobs
 from tbsched.views.pictures.kernels import colour_table, key_of_kernels, time_of
 
 _ROWS_OF: dict[str, Callable[..., Spans]] = {"sm": spans_by_sm, "stream": spans_by_stream}
@@ -45,7 +48,13 @@ _CUT_FROM = 4  # pixels; a line between narrower rectangles would cover them
 _LETTER = 0.6  # width of a letter, of the size of the print
 
 
-def gantt(trace: Trace | Program, *, by: str | None = None, ax: Axes | None = None) -> Axes:
+def gantt(
+    trace: Trace | Program,
+    *,
+    by: str | None = None,
+    tasks: Periodic | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draws when each block ran on which SM, or when each launch ran in which stream.
 
     Of a profile it draws when the profile says that each launch ran; :func:`tbsched.predict` gives
@@ -62,7 +71,9 @@ def gantt(trace: Trace | Program, *, by: str | None = None, ax: Axes | None = No
     Args:
         trace: a prediction or an observation, with times, or a profile.
         by: ``sm``, a row per SM, or ``stream``, a row per stream. None: by SM; of a profile, which
-            has no blocks, by stream.
+            has no blocks, or with ``tasks``, by stream.
+        tasks: a task set of :func:`tbsched.periodic`, of which the trace is a prediction. A colour
+            is a task then, and rows by stream have its name, its releases and its deadlines.
         ax: the axes to draw into; None makes a figure.
 
     Returns:
@@ -71,7 +82,8 @@ def gantt(trace: Trace | Program, *, by: str | None = None, ax: Axes | None = No
     Raises:
         ImportError: matplotlib is missing (``pip install matplotlib``).
         TypeError: something else than a trace or a profile.
-        ValueError: nobody recorded when blocks ran; another word for ``by``.
+        ValueError: nobody recorded when blocks ran; another word for ``by``; tasks of another
+            sequence.
     """
     if by is not None and (not isinstance(by, str) or by not in _ROWS_OF):
         known = ", ".join(_ROWS_OF)
@@ -79,14 +91,25 @@ def gantt(trace: Trace | Program, *, by: str | None = None, ax: Axes | None = No
             f"gantt: by: {shown(by)} is not one of {known}{did_you_mean(by, _ROWS_OF)}"
         )
     if isinstance(trace, Program):
+        if tasks is not None:
+            raise ValueError("gantt: tasks: they have predictions, and this is a profile")
         return _measured(trace, by, ax)
     instance("gantt", "trace", trace, Trace)
-    by = by or "sm"
+    jobs = None if tasks is None else Jobs(trace, tasks)
+    by = by or ("sm" if jobs is None else "stream")
     ran = blocks_that_ran(trace)
     spans, ax = _laid_out(trace, by, ran, ax)
-    what = "blocks on each SM" if by == "sm" else "launches in each stream"
-    title = f"{who(trace)}: {what} over time"
-    return _drawn(ax, spans, by, title, trace.sequence, time_of(ran, len(trace)))
+    what = "blocks on each SM" if by == "sm" else f"launches in each {'task' if jobs else 'stream'}"
+    title, took = f"{who(trace)}: {what} over time", time_of(ran, len(trace))
+    if jobs is None:
+        return _drawn(ax, spans, by, title, trace.sequence, took)
+    if by == "sm":
+        return _drawn(ax, spans, by, title, trace.sequence, took, jobs.launches())
+    spans = jobs.from_start(spans)
+    labelled = jobs.labelled()
+    ax = _drawn(ax, spans, by, title, labelled, took, jobs.launches(), MARKS)
+    jobs.mark(ax, spans, time_axis(spans.length_ns)[0])
+    return ax
 
 
 def _measured(program: Program, by: str | None, ax: Axes | None) -> Axes:
@@ -104,9 +127,28 @@ def _measured(program: Program, by: str | None, ax: Axes | None) -> Axes:
 
 
 def _drawn(
-    ax: Axes, spans: Spans, by: str, title: str, sequence: Sequence, weights: Float64Array
+    ax: Axes,
+    spans: Spans,
+    by: str,
+    title: str,
+    sequence: Sequence,
+    weights: Float64Array,
+    coloured: tuple[Launch, ...] | None = None,
+    note: str = "",
 ) -> Axes:
-    """The rows, their time axis, a title and a legend of the kernels, the heaviest first."""
+    """The rows, their time axis, a title and a legend of the kernels, the heaviest first.
+
+    Args:
+        ax: the axes.
+        spans: what is drawn.
+        by: what rows are.
+        title: of the picture.
+        sequence: the names of spans.
+        weights: how important each launch is in the legend.
+        coloured: the launches with names that have a colour each; None: those of the sequence.
+        note: below the title.
+    """
+    launches = sequence.launches if coloured is None else coloured
     rows = len(spans.titles)
     scale, unit = time_axis(spans.length_ns)
     ax.set_xlim(0, spans.length_ns / scale)
@@ -114,9 +156,9 @@ def _drawn(
     ax.set_xlabel(unit)
     _row_ticks(ax, spans, by)
     bare(ax, "bottom", "left")
-    entitle(ax, title, spans.note)
-    key_of_kernels(ax, sequence.launches, weights)
-    colours = colour_table(sequence.launches, len(sequence.transfers))
+    entitle(ax, title, spans.note, note)
+    key_of_kernels(ax, launches, weights, "kernel" if coloured is None else "task")
+    colours = colour_table(launches, len(sequence.transfers))
     (_image if spans.note else _rectangles)(ax, spans, colours, scale, sequence)
     return ax
 

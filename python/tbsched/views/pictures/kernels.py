@@ -53,13 +53,16 @@ def names_of(
     return found
 
 
-def key_of_kernels(ax: Axes, launches: tuple[Launch, ...], weights: Float64Array) -> None:
+def key_of_kernels(
+    ax: Axes, launches: tuple[Launch, ...], weights: Float64Array, what: str = "kernel"
+) -> None:
     """A legend with a row per kernel name; launches without a name have a row each.
 
     Args:
         ax: the axes.
         launches: of a sequence.
         weights: of each launch, how important it is. Kernels without weight are left out.
+        what: launches of one name are.
     """
     kernel = kernels_of(launches)
     weight, count = np.bincount(kernel, weights, len(launches)), np.bincount(kernel)
@@ -70,5 +73,5 @@ def key_of_kernels(ax: Axes, launches: tuple[Launch, ...], weights: Float64Array
     rows: list[tuple[ColorType, str]] = [
         (colours[number], name) for number, name in zip(numbers, names, strict=True)
     ]
-    title = "kernel (launches)" if (count > 1).any() else ""
+    title = f"{what} (launches)" if (count > 1).any() else ""
     key(ax, rows, title, total=len(order))
