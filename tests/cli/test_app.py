@@ -53,6 +53,37 @@ def test_disagreement_is_1(monkeypatch: pytest.MonkeyPatch, one: Path, other: Pa
     assert status(monkeypatch, "verify", other) == 1
 
 
+EVENTS = '[{"launch":{"blocks":132,"threads":256,"registers":32}}]'
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("predict k.json --gpu h100", "--gpu (Possible options: --device)"),
+        ("explain k.json -o page.html", "-o (Possible options: --html)"),
+        ("capture python -c pass", "tbsched capture -o FILE -- python program.py"),
+        ("simulate IIX", "did you mean tbsched sm simulate?"),
+        ("gantt k.json", "did you mean tbsched show FILE -o picture.png?"),
+        ("devices h100 a100", "tbsched devices --diff A B"),
+        (
+            "explain k.json",
+            "a list of events, not the record of a program: predict it with tbsched predict",
+        ),
+        ("coresident k.json --groups 5", "tbsched: --groups[0]: 5 is outside 0..0"),
+        ("coresident k.json --after 0,7", "tbsched: --after[0]: "),
+        ("explain one.jsonl --from 1 --to 0", "--to: 0.0 is not after --from: 1.0"),
+    ],
+)
+def test_a_refusal_says_what_is_meant(
+    monkeypatch: pytest.MonkeyPatch, one: Path, line: str, words: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(one.parent)
+    Path("k.json").write_text(EVENTS, "utf-8")
+    assert status(monkeypatch, *line.split()) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -45,7 +45,7 @@ def test_capacity(unsafe: Path) -> None:
     assert "of schedulers fit, beside workers" in first
     result = run("capacity", unsafe, "--launch", "2")
     assert isinstance(result.exception, ValueError)
-    assert "capacity.launch: 2 is outside -2..1" in str(result.exception)
+    assert "--launch: 2 is outside -2..1" in str(result.exception)
 
 
 def test_choices_and_budget(unsafe: Path) -> None:

@@ -24,6 +24,7 @@ from tbsched.cli.configs import configs
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
 from tbsched.cli.console import show as print_out
 from tbsched.cli.devices import describe, devices
+from tbsched.cli.hints import hint
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
 from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
@@ -132,8 +133,11 @@ def _failure(error: BaseException) -> int:
         return _said(BAD_INPUT, "out of memory")
     show = getattr(error, "show", None)
     if show is not None:  # typer's own errors print themselves and know their status
+        meant = hint(error)
         with contextlib.suppress(OSError):
             show()
+            if meant:
+                note(f"tbsched: {meant}")
         return int(getattr(error, "exit_code", BAD_INPUT))
     if not isinstance(error, ValueError | TypeError | ImportError):
         traceback.print_exception(error)

@@ -9,6 +9,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from tbsched.cli.console import note
+from tbsched.cli.hints import in_options
 
 POSITIONAL = "a file without an option"
 # By verb: the old spelling, and the option that has taken its place.
@@ -33,7 +34,7 @@ OLD: Mapping[str, Mapping[str, str]] = {
 
 
 class Verb(TyperCommand):
-    """A verb that also takes the old spellings of its options."""
+    """A verb that also takes the old spellings of its options, and names options in its errors."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments, after old spellings are replaced by new ones."""
@@ -41,6 +42,15 @@ class Verb(TyperCommand):
         if old is not None and not ctx.resilient_parsing:
             args = list(self._renewed(iter(args), old))
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Runs the verb; an error names options as the command line does."""
+        try:
+            return super().invoke(ctx)
+        except (TypeError, ValueError) as error:
+            if len(error.args) == 1:
+                error.args = (in_options(str(error), self),)
+            raise
 
     def _renewed(self, words: Iterator[str], old: Mapping[str, str]) -> Iterator[str]:
         follow = self._how_many_values_follow()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 _EXPORT = "nsys export --type sqlite FILE"
@@ -65,6 +66,7 @@ _KINDS = (
 )
 _TAR, _TAR_AT = b"ustar", 257
 _ARCHIVE = _KINDS[-1].advice
+_SEQUENCE = re.compile(rb'\s*\[\s*\{\s*"(launch|copy|memset|record|wait|synchronize|graph)"\s*:')
 
 
 def advice(name: str, head: bytes) -> str | None:
@@ -77,3 +79,13 @@ def advice(name: str, head: bytes) -> str | None:
     if head.startswith(_TAR, _TAR_AT):
         return _ARCHIVE
     return next((kind.advice for kind in _KINDS if kind.fits(name.lower(), head)), None)
+
+
+def advice_where_a_program_is_needed(head: bytes) -> str | None:
+    """What a list of events is good for, which is a sequence and no program that ran."""
+    if _SEQUENCE.match(head):
+        return (
+            "a list of events, not the record of a program: predict it with tbsched predict or "
+            "tb.predict(tb.Sequence.from_json(text), device)"
+        )
+    return None

@@ -206,7 +206,9 @@ def _format_of(place: Path) -> Format:
     if found is None:
         is_folder = storage.is_folder(place)
         is_empty = not is_folder and place.stat().st_size == 0
-        advice = None if is_empty else foreign.advice(place.name, head_of(place))
+        head = b"" if is_empty else head_of(place)
+        advice = None if is_empty else foreign.advice(place.name, head)
+        advice = advice or foreign.advice_where_a_program_is_needed(head)
         if advice is not None:
             raise ValueError(f"{storage.shown(place)}: {advice}")
         names = ", ".join(known.name for known in FORMATS if known.folders or place.is_file())

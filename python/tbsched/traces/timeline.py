@@ -48,7 +48,8 @@ def times_of(launch: int, placement: Placement) -> tuple[Int64Array, Int64Array]
     if placement.start_ns is None or placement.end_ns is None:
         raise ValueError(
             f"timeline: nobody recorded when the blocks of launch {launch} ran; for times in a "
-            "prediction, give launches durations: Launch(..., duration=seconds)"
+            "prediction, give launches durations: Launch(..., duration=seconds), in JSON "
+            '"duration": seconds'
         )
     return placement.start_ns, placement.end_ns
 

@@ -1,0 +1,74 @@
+"""What is most likely meant by a word that the command line refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+# The option that a verb may have in the place of one that it has not.
+_OPTION: Mapping[str, str] = {
+    "--gpu": "--device", "-g": "--device", "-o": "--html", "--output": "--html",
+}  # fmt: skip
+# The name in Python of the one value of an option that may be repeated.
+_ONE_OF: Mapping[str, str] = {"streams": "stream"}
+# What there is in the place of a verb.
+_VERB: Mapping[str, str] = {
+    "budget": "tbsched capacity --budget",
+    "characterize": "tbsched sm characterize",
+    "draw": "tbsched show FILE -o picture.png",
+    "gantt": "tbsched show FILE -o picture.png",
+    "plot": "tbsched show FILE -o picture.png",
+    "profile": "tbsched capture -o FILE -- PROGRAM",
+    "simulate": "tbsched sm simulate",
+    "variants": "tbsched sm variants",
+}
+
+
+def hint(error: Any) -> str:
+    """Returns what is meant, in a line, or brings the options that the error offers up to date.
+
+    Args:
+        error: a usage error of typer, which knows its verb.
+    """
+    verb = getattr(error, "ctx", None)
+    if verb is None:
+        return ""
+    option = getattr(error, "option_name", None)
+    if option is not None:
+        return _hint_for_option(error, option)
+    if verb.command.name == "devices" and "unexpected extra" in error.message:
+        return "to compare two devices: tbsched devices --diff A B"
+    named = re.search(r"No such command '([\w-]+)'", error.message)
+    meant = _VERB.get(named[1]) if named and verb.parent is None else None
+    return f"did you mean {meant}?" if meant else ""
+
+
+def _hint_for_option(error: Any, option: str) -> str:
+    known = options_of(error.ctx.command).values()
+    meant = _OPTION.get(option)
+    if meant in known:
+        error.possibilities = [meant]
+        return ""
+    if error.ctx.command.name == "capture":
+        return "write -- before the program: tbsched capture -o FILE -- python program.py"
+    return ""
+
+
+def options_of(command: Any) -> dict[str, str]:
+    """The options of a verb, by the names that their values have in Python."""
+    return {each.name: each.opts[0] for each in command.params if each.param_type_name == "option"}
+
+
+def in_options(message: str, command: Any) -> str:
+    """Returns the message of a function with options in the place of its arguments.
+
+    Only arguments of ``load_program`` and of the function with the verb's name are meant.
+    """
+    options = options_of(command)
+    owners = f"load_program|{re.escape(command.name)}"
+    return re.sub(
+        rf"\b(?:{owners})\.(\w+)(?=[\[:])",
+        lambda found: options.get(_ONE_OF.get(found[1], found[1]), found[0]),
+        message,
+    )
