@@ -246,6 +246,13 @@ def test_limit_lower_than_cuda_allows_at_all_is_checked(
         spec.check(Sequence([launch]))
 
 
+@pytest.mark.parametrize(("threads", "registers"), [(384, 168), (1024, 128)])
+def test_refusal_has_the_name_of_the_launch(threads: int, registers: int) -> None:
+    gemm = Launch(108, threads, registers, 200 * 1024, name="gemm")
+    with pytest.raises(ValueError, match=r"launch 1 \(gemm\): (shared_memory|registers): "):
+        device("a100").check(Sequence([Launch(1, 32, 32), gemm]))
+
+
 def test_warp_of_a_block_that_fits_the_sm_but_not_its_processing_blocks_is_refused() -> None:
     # 17 warps of 96 registers need 5 x 3072 of the 16384 registers of a processing block.
     fits, one_more = Launch(1, 544, 96), Launch(1, 544, 97)

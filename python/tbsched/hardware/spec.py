@@ -138,6 +138,7 @@ class DeviceSpec(Shown, DeviceFields):
         return per_warp // self.register_unit * self.register_unit // 32
 
     def _refuse(self, number: int, launch: Launch, most_threads: int) -> None:
+        which = f"launch {number} ({launch.name})" if launch.name else f"launch {number}"
         limits = {
             "threads": most_threads,
             "registers": self.registers_per_thread,
@@ -148,11 +149,11 @@ class DeviceSpec(Shown, DeviceFields):
             value = getattr(launch, name)
             if value > limit:
                 raise ValueError(
-                    f"launch {number}: {name}: {value} is more than {self.name} allows, {limit}"
+                    f"{which}: {name}: {value} is more than {self.name} allows, {limit}"
                 )
             if name == "registers" and value > (most := self._registers_for(launch.threads)):
                 raise ValueError(
-                    f"launch {number}: registers: {value} per thread with {launch.threads} "
+                    f"{which}: registers: {value} per thread with {launch.threads} "
                     f"threads is more than an SM of {self.name} holds, {most}"
                 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import threading
 import time
@@ -66,6 +67,7 @@ def test_budget_that_is_not_known_is_not_0() -> None:
         asked = [replace(gemm, blocks=blocks), allreduce]
         found = tb.coresident(asked, "a100", groups=[[0], [1]], fixes=False)
         assert found.safe is None
+        assert re.search(r"; (pip install|neither more seconds nor more plays)", found.argument)
     assert tb.budget(gemm, "a100", beside=[allreduce]) is None
     assert tb.budget(gemm, "a100", beside=[tb.Launch(10_000, 1024, 32)]) == 0
 

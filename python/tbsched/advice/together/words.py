@@ -10,6 +10,7 @@ _HELP = {
     "solver": "pip install ortools adds a solver that decides most of these",
     "seconds": "more seconds may decide it",
     "plays": "more plays may decide it",
+    "": "neither more seconds nor more plays would decide it: treat it as unsafe",
 }
 
 
@@ -19,7 +20,7 @@ def argument(problem: Problem, found: Decision, waiting: int) -> str:
         return _stranded(problem, found.stranding, waiting)
     if found.safe is None:
         words = f"neither a proof nor a witness in {found.plays:,} predictions"
-        return f"{words}; {_HELP[found.wanted]}" if found.wanted else words
+        return f"{words}; {_HELP[found.wanted]}"
     if found.proof == "full_sms":
         return _full_sms(problem, found)
     return (
