@@ -61,6 +61,9 @@ def public_values() -> list[Any]:
     best, changes = tb.best_order(TIMED.launches[:2], "h200"), tb.what_if(TIMED, "h200")
     camera = tb.Task("camera", [launch(2, duration=1e-4)], period=1e-3)
     periodic = tb.periodic([camera])
+    responses = periodic.responses(
+        tb.predict(periodic.sequence, "h200", issue_times=periodic.issue_times)
+    )
     room = tb.capacity(launch(4), "h200", beside=[launch(8, 32)])
     choices = tb.capacities(launch(4), "h200", threads=[64])
     together = tb.coresident([launch(132, 32), launch(140, 32)], "h200")
@@ -80,7 +83,7 @@ def public_values() -> list[Any]:
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
         tb.makespan_bounds(TIMED, "h200", predictions=2),
-        camera, periodic, periodic.jobs[0],
+        camera, periodic, periodic.jobs[0], responses, *responses,
         room, room.limits[0], choices, choices.choices[0], together, together.fixes[0],
         program, explained, explained.account[0], explained.gaps[0], explained.gaps[0].causes[0],
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),

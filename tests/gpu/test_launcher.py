@@ -203,8 +203,6 @@ def test_warp_slots_are_distinct_on_an_sm(gpu: Gpu) -> None:
 def test_what_can_never_run_is_refused(gpu: Gpu) -> None:
     with pytest.raises(ValueError, match=r"Launch\.registers"):
         gpu.observe(tb.Sequence([tb.Launch(1, 1024, 255)]))
-    with pytest.raises(ValueError, match=r"Launch\.priority"):
-        gpu.observe(tb.Sequence([tb.Launch(1, 32, 16, priority=-1000)]))
 
 
 def test_a_small_sequence_takes_about_a_millisecond(gpu: Gpu) -> None:

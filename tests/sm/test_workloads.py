@@ -118,6 +118,10 @@ def test_workload_with_sectors_is_written_and_read(tmp_path: Path) -> None:
         ({"rows": [0, 0, 1]}, "rows: warp 0 has none"),
         ({"warps_per_block": 2}, "rows: the number of warps is no multiple of warps_per_block"),
         ({"address": np.array([], int)}, "rows: compute, access and address differ in length"),
+        (
+            {"compute": np.array([], int), "address": [128], "sectors": [1]},
+            "rows: compute, access and address differ in length",
+        ),
         ({"compute": [-1]}, "compute: row 0 is negative"),
         ({"access": [9]}, r"access: row 0 has 9, outside 0\.\.4"),
         ({"access": [ALSO]}, "access: row 0 goes with an access before it; there is none"),

@@ -78,6 +78,8 @@ class Workload(HoldsArrays):
             object.__setattr__(self, name, integers(name, getattr(self, name), kind))
         if self.sectors is not None:
             object.__setattr__(self, "sectors", _sectors(self.sectors, self.access, self.address))
+        if not len(self.compute) == len(self.access) == len(self.address):
+            raise ValueError("workload.rows: compute, access and address differ in length")
         HoldsArrays.__post_init__(self)
 
     def __repr__(self) -> str:

@@ -61,11 +61,17 @@ def test_non_blocking_streams_leave_the_legacy_stream_alone(gpu: Gpu) -> None:
 
 def test_all_levels_of_priority_are_told_apart(gpu: Gpu) -> None:
     full = tb.Launch(2 * gpu.info.sms, 1024, 32, duration=LONG)
-    with pytest.raises(ValueError, match=r"Launch\.priority: -100 is outside") as refusal:
-        observed(gpu, replace(full, priority=-100))
-    least = int(str(refusal.value).split("outside ")[1].split("..")[0])
+    least = 1 - tb.device("gpu").priority_levels
     levels = [*range(least + 1, 1), least][::-1]
     trace = observed(gpu, full, *(replace(full, priority=level) for level in levels))
     found = [levels[k] for k in np.argsort(starts(trace)[1:])]
     print(f"priorities {least}..0 start in the order {found}")
     assert found == sorted(levels)
+
+
+def test_a_priority_outside_the_range_is_the_nearest_in_it(gpu: Gpu) -> None:
+    """-100 is no more urgent than -5, which is issued before it."""
+    full = tb.Launch(2 * gpu.info.sms, 1024, 32, duration=LONG)
+    least = 1 - tb.device("gpu").priority_levels
+    trace = observed(gpu, full, *(replace(full, priority=level) for level in (least, -100)))
+    assert starts(trace)[1] < starts(trace)[2]
