@@ -83,7 +83,7 @@ def public_values() -> list[Any]:
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),
         tb.forced_even("h200", launch(4)), best, changes, changes.given,
         tb.makespan_bounds(TIMED, "h200", predictions=2),
-        camera, periodic, periodic.jobs[0], responses, *responses,
+        camera, periodic, periodic.jobs[0], responses, responses.jobs[0],
         room, room.limits[0], choices, choices.choices[0], together, together.fixes[0],
         program, explained, explained.account[0], explained.gaps[0], explained.gaps[0].causes[0],
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),

@@ -205,6 +205,6 @@ def test_many_run_in_parallel_as_they_do_alone() -> None:
         assert row.counts == alone.counts
     assert found.speedup(0) == found.speedup(2) == 1
     assert pickle.loads(pickle.dumps(found[1])).counts == found[1].counts
-    with pytest.raises(ValueError, match="scheduler: x is unknown"):
+    with pytest.raises(ValueError, match="scheduler: 'x' is unknown"):
         simulate_many(kernels, ["x"])
     assert [row.scheduler for row in simulate_many(kernels[0], "owl")] == ["owl"]
