@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,22 @@ def test_coresident(unsafe: Path, tmp_path: Path) -> None:
     assert run("coresident", unsafe, "--after", "1,0").return_value == 0
     assert run("coresident", unsafe, "--groups", "0").return_value == 0
     assert "Each of these" not in run("coresident", unsafe, "--no-fixes").stdout
+
+
+def test_seconds_are_of_all_sequences_together(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[float] = []
+
+    def decided(*arguments: Any, seconds: float, **rest: Any) -> tb.Coresidency:
+        given.append(seconds)
+        time.sleep(0.01)
+        return tb.coresident(*arguments, **rest)
+
+    monkeypatch.setattr("tbsched.cli.together.coresident.asked_together", decided)
+    tb.save_traces(tmp_path / "x.jsonl", [tb.predict(tb.Sequence([SAFE]), "h200")] * 3)
+    assert run("coresident", tmp_path / "x.jsonl", "--seconds", "9").exit_code == 0
+    assert given[0] == 9 > given[1] > given[2] > 0
 
 
 def test_coresident_as_json(unsafe: Path) -> None:

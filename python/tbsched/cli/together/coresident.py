@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Annotated
 
@@ -88,14 +89,17 @@ def coresident(
     """
     found, spec = asked(sequences, device, Part(start, end, stream, match))
     answers = []
+    begin, left = time.monotonic(), seconds
     for sequence in found:
         answers.append(
             asked_together(
                 sequence, spec, groups=_numbers("--groups", groups), fixes=fixes, policy=policy,
                 after=[(a, b) for a, b in _pairs(after)], connections=connections, plays=plays,
-                seconds=seconds,
+                seconds=left,
             )
         )  # fmt: skip
+        if seconds is not None:  # of all sequences together
+            left = max(seconds - (time.monotonic() - begin), 0.0)
     queues = spec.hardware_queues if connections is None else connections
     meant = replace(spec, hardware_queues=queues)
     ran = [check_on_gpu(answer, meant) if on_gpu else None for answer in answers]
