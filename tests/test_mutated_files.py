@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[Callable[[Path], object], Callable[[Path], bytes]]] = {
     "d.json.gz": (program, lambda path: gzip.compress(profile())),
     "e.sqlite": (program, lambda path: nsys(path, rows()).read_bytes()),
     "f.toml": (tb.device, lambda path: shipped("tbsched.hardware.devices", "h200.toml")),
-    "g.toml": (tb.sm.config, lambda path: shipped("tbsched.sm.configs", "owl-table1.toml")),
+    "g.toml": (tb.sm.config, lambda path: shipped("tbsched.sm", "configs/owl-table1.toml")),
     "h.jsonl": (
         lambda path: tb.sm.load_characterization(path, "h200"),
         lambda path: HEADER + json.dumps(RUN).encode(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -30,8 +31,9 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.fixture
-def full_disk() -> Iterator[None]:
-    """No file grows beyond 100 bytes."""
+def full_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No file grows beyond 100 bytes. Python itself would cut the bytecode of what is imported."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))

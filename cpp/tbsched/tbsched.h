@@ -16,6 +16,7 @@
 #include "tbsched/policy/policy.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/refusal.h"
+#include "tbsched/program/timeline.h"
 #include "tbsched/program/trace.h"
 #include "tbsched/sim/block_scheduler.h"
 #include "tbsched/sim/observer.h"

@@ -342,7 +342,7 @@ def test_titles_have_any_letters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["devices"], "NVIDIA DRIVE AGX Pegasus, discrete Turing GPU   44  ampere"),
+        (["devices"], "NVIDIA DRIVE AGX Pegasus, discrete Turing GPU   44     ampere"),
         (["configs", "--help"], "--shared-memory-per-thread"),
         (["fuzz", "--help"], "--max-counterexamples"),
         (["--help"], "prediction agrees"),

@@ -225,7 +225,7 @@ def test_no_programs_no_slices_and_rows_that_do_not_fit() -> None:
     tiny = replace(SHARED, time_slice_ns=10_000)
     with pytest.raises(ValueError, match="time_slice_ns: 10000 ns are over before"):
         run([timed(1)], [timed(1)], spec=tiny)
-    with pytest.raises(TypeError, match="process 0: a Sequence is needed"):
+    with pytest.raises(TypeError, match=r"programs\[0\]: a Sequence is needed"):
         tb.predict_processes([[timed(1)]], SHARED)  # type: ignore[list-item]
     with pytest.raises(TypeError, match=r"predict_processes\.programs: a list is needed"):
         tb.predict_processes(3, SHARED)  # type: ignore[arg-type]

@@ -308,7 +308,7 @@ def test_scheduler_may_leave_a_slot_empty_and_its_errors_arrive() -> None:
     assert simulate(kernel, Idle, GPU).ipc < simulate(kernel, RoundRobin, GPU).ipc
     with pytest.raises(ZeroDivisionError, match="mine"):
         simulate(kernel, Failing, GPU)
-    with pytest.raises(ValueError, match="scheduler: owwl is unknown; there are round_robin, "):
+    with pytest.raises(ValueError, match="scheduler: 'owwl' is unknown; there are round_robin, "):
         simulate(kernel, "owwl", GPU)
     with pytest.raises(TypeError, match=r"simulate\.scheduler: a name or a class is needed, got 3"):
         simulate(kernel, 3, GPU)  # type: ignore[arg-type]
