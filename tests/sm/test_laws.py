@@ -14,8 +14,7 @@ from tbsched.sm.results import Simulation
 from tbsched.sm.running import schedulers, simulate
 from tbsched.sm.workloads import ALSO, BARRIER, LOAD, NONE, STORE, Workload, fitted
 
-# Without cycling, which does not end on some kernels.
-NAMES = [row.name for row in schedulers() if row.name != "cycling"]
+NAMES = [row.name for row in schedulers()]
 CONFIGS = st.builds(
     small,
     crossbar=st.integers(0, 1),

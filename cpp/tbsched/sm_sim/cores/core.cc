@@ -110,8 +110,9 @@ void Core::issue(const int64_t tick) {
   idle_since_ = -1;
   emerge(slot);
   for (int32_t issued = 0; issued < chip_.config.issue_width && ready_ != 0; ++issued) {
-    const int32_t warp = scheduler_->pick(
-        {ready_, waiting_ | at_barrier_, resident_, tick / chip_.clocks.core, at_barrier_});
+    const int32_t warp =
+        scheduler_->pick({ready_, waiting_ | at_barrier_, resident_, tick / chip_.clocks.core,
+                          at_barrier_ | stalled_loads_ | stalled_stores_});
     if (warp == -1) break;
     if (warp < -1 || warp > 63 || (ready_ & only(warp)) == 0) {
       throw std::invalid_argument("scheduler: it picked warp " + std::to_string(warp) +

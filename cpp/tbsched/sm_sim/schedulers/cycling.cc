@@ -44,8 +44,8 @@ class Cycling final : public Scheduler {
     }
   }
 
-  // Warps that take part. One that waits at a barrier does not: others must pass it.
-  static Warps in_circle(const Situation& now) { return now.resident & ~now.at_barrier; }
+  // Warps that take part. One that waits for others does not: they may wait for their turn.
+  static Warps in_circle(const Situation& now) { return now.resident & ~now.for_others; }
 
   // Gives an issuer the next warp that no other issuer holds.
   void take(Issuer& issuer, const Situation& now) {

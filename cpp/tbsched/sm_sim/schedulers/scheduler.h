@@ -34,7 +34,7 @@ struct Situation {
   Warps waiting;         // for memory, or at a barrier
   Warps resident;        // of blocks that have not ended
   int64_t cycle;         // of the core
-  Warps at_barrier = 0;  // of those that wait
+  Warps for_others = 0;  // of those that wait: at a barrier, or for room that others have
 };
 
 class Scheduler {
