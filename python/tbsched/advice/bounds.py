@@ -415,7 +415,7 @@ def _ends(trace: Trace) -> Ends:
 
 
 def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
-    """Of each launch the first and the last end."""
+    """Returns the first and the last end of each launch."""
     columns = list(zip(*found, strict=True))
     return [min(column) for column in columns], [max(column) for column in columns]
 

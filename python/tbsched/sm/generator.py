@@ -211,9 +211,9 @@ def _beside(knobs: Knobs, tiles: Int64Array) -> float:
     return float(np.mean(np.append(same, False) | np.insert(same, 0, False)))
 
 
-# Of all presets: two waves of blocks on the 28 cores of owl-table1; those of a core read three
-# times as much as its L1 holds, before they read the same again; and a store behind each eighth
-# load.
+# Knobs that all presets share. There are two waves of blocks on the 28 cores of owl-table1. The
+# blocks of a core read three times as much as its L1 holds before they read the same again. A store
+# follows each eighth load.
 _COMMON = {"blocks": 448, "reuse_bytes": 12288, "stores": 12}
 
 

@@ -171,7 +171,7 @@ def _with_transfers(trace: Trace) -> str:
 
 
 def unmeasured_words(trace: Trace) -> str:
-    """Of which copies and memsets nobody knows how long they take; empty: of none."""
+    """Names the copies and memsets whose time nobody knows; empty if there are none."""
     if trace.transfer_ns is None:
         return ""
     took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()

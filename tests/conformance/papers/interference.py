@@ -45,7 +45,7 @@ class Point:
 
     @property
     def error(self) -> float:
-        """Of the prediction."""
+        """The relative error of the prediction; above 0 where it is too high."""
         return self.predicted / self.measured - 1
 
 

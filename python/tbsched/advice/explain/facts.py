@@ -84,7 +84,7 @@ class Facts:
 
     @property
     def calls(self) -> Int64Array:
-        """Of each event the row of ``account.activity.host`` of its call, int64; -1: unknown."""
+        """The call of each event, int64: its row in ``account.activity.host``; -1: unknown."""
         calls = self.program.calls
         assert calls is not None  # an explained program has them
         return calls

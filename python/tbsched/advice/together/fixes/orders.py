@@ -52,7 +52,7 @@ def _kind(problem: Problem, number: int) -> tuple[object, ...]:
     groups = tuple(at for at, group in enumerate(problem.groups) if number in group)
     launch = problem.launches[number]
     is_own = launch.stream is not None or any(number in pair for pair in problem.after)
-    # Of a first use the name matters: it says which kernel is loaded.
+    # A first use is known by the kernel's name: that kernel is loaded.
     unnamed = launch if launch.first_use else replace(launch, name=None)
     return unnamed, groups, number if is_own else None
 
