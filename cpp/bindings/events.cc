@@ -80,6 +80,11 @@ class Known {
   std::shared_ptr<const Value> last_value_;
 };
 
+// A damaged file may have half of a surrogate pair in a name.
+std::string utf8_of(const py::handle name) {
+  return name.attr("encode")("utf-8", "surrogatepass").cast<std::string>();
+}
+
 struct Shared {
   Known<Partition> partitions;
   Known<Graph> graphs;
@@ -88,9 +93,7 @@ struct Shared {
   std::optional<int32_t> kernel(const py::handle name) {
     if (name.is_none()) return std::nullopt;
     const auto next = static_cast<int32_t>(kernels.size());
-    // A damaged file may have half of a surrogate pair in a name.
-    const auto bytes = name.attr("encode")("utf-8", "surrogatepass").cast<std::string>();
-    return kernels.try_emplace(bytes, next).first->second;
+    return kernels.try_emplace(utf8_of(name), next).first->second;
   }
 };
 
@@ -100,8 +103,12 @@ Copy copy_of(py::handle copy);
 Memset memset_of(py::handle memset);
 Release release_of(py::handle release);
 Synchronize synchronize_of(py::handle awaited);
+HostFunction host_function_of(py::handle function);
+HostCall host_call_of(py::handle call);
 template <typename Mark>
 Mark mark_of(py::handle mark);
+template <typename OfValue>
+OfValue value_event_of(py::handle event);
 
 // A kind of event: its class in tbsched.program.sequence, and its conversion to the core's event.
 struct Kind {
@@ -125,6 +132,14 @@ constexpr std::array kKinds = {
     Kind{"Memset", [](const py::handle event, Shared&) -> Event { return memset_of(event); }},
     Kind{"Synchronize",
          [](const py::handle event, Shared&) -> Event { return synchronize_of(event); }},
+    Kind{"HostFunction",
+         [](const py::handle event, Shared&) -> Event { return host_function_of(event); }},
+    Kind{"HostCall", [](const py::handle event, Shared&) -> Event { return host_call_of(event); }},
+    Kind{
+        "WriteValue",
+        [](const py::handle event, Shared&) -> Event { return value_event_of<WriteValue>(event); }},
+    Kind{"WaitValue",
+         [](const py::handle event, Shared&) -> Event { return value_event_of<WaitValue>(event); }},
 };
 static_assert(kKinds.size() == std::variant_size_v<Event>, "each kind of event has a row");
 
@@ -170,9 +185,12 @@ struct Python {
   Attribute edges{"edges"};
   Attribute launch{"launch"};
   Attribute event{"event"};
+  Attribute waits{"waits"};
+  Attribute value{"value"};
   py::str legacy{"legacy"};
   PyTypeObject* copy;
   PyTypeObject* memset;
+  PyTypeObject* host_function;
 
   Python() {
     const py::module_ module = py::module_::import("tbsched.program.sequence");
@@ -182,6 +200,7 @@ struct Python {
     for (size_t kind = 0; kind < kKinds.size(); ++kind) types[kind] = type(kKinds[kind].name);
     copy = type("Copy");
     memset = type("Memset");
+    host_function = type("HostFunction");
   }
 };
 
@@ -204,7 +223,8 @@ std::optional<int32_t> stream_of(const py::handle event) {
 
 int32_t named_stream_of(const py::handle event) {
   const std::optional<int32_t> stream = stream_of(event);
-  if (!stream) throw py::value_error("stream: None is only for launches");
+  if (!stream)
+    throw py::value_error("stream: None is only for launches, copies, memsets and host functions");
   return *stream;
 }
 
@@ -300,6 +320,7 @@ Node node_of(const py::handle node, Shared& shared) {
   const Python& known = python();
   if (PyObject_TypeCheck(node.ptr(), known.copy) != 0) return copy_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.memset) != 0) return memset_of(node);
+  if (PyObject_TypeCheck(node.ptr(), known.host_function) != 0) return host_function_of(node);
   return launch_of(node, shared);
 }
 
@@ -340,6 +361,35 @@ Synchronize synchronize_of(const py::handle awaited) {
   return {.stream = stream_of(awaited),
           .event = known.event.maybe_of(awaited),
           .host = known.host.number_of(awaited)};
+}
+
+HostFunction host_function_of(const py::handle function) {
+  const Python& known = python();
+  return {.duration_ns = nanoseconds(known.duration.of(function)),
+          .stream = stream_of(function),
+          .non_blocking = known.non_blocking.flag_of(function),
+          .host = known.host.number_of(function)};
+}
+
+HostCall host_call_of(const py::handle call) {
+  const Python& known = python();
+  const py::object waits = known.waits.of(call);
+  const std::optional<int32_t> stream = stream_of(call);
+  return {.duration_ns = nanoseconds(known.duration.of(call)),
+          .waits = waits.is_none() ? HostCall::Waits::nothing
+                   : stream        ? HostCall::Waits::stream
+                                   : HostCall::Waits::device,
+          .stream = stream,
+          .host = known.host.number_of(call)};
+}
+
+template <typename OfValue>
+OfValue value_event_of(const py::handle event) {
+  const Python& known = python();
+  return {.name = utf8_of(known.name.of(event)),
+          .value = known.value.of(event).cast<int64_t>(),
+          .stream = named_stream_of(event),
+          .host = known.host.number_of(event)};
 }
 
 // Returns the index into kKinds; objects of derived classes count, too.

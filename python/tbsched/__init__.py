@@ -57,8 +57,8 @@ _NAMES_OF = {
     "program.partition": "Partition SmSplit",
     "program.program": "Program",
     "program.sequence": (
-        "LEGACY_STREAM Copy Graph GraphLaunch Launch Memset RecordEvent Release Sequence "
-        "Synchronize WaitEvent"
+        "LEGACY_STREAM Copy Graph GraphLaunch HostCall HostFunction Launch Memset RecordEvent "
+        "Release Sequence Synchronize WaitEvent WaitValue WriteValue"
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
@@ -156,6 +156,8 @@ if TYPE_CHECKING:
     from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph
     from tbsched.program.sequence import GraphLaunch as GraphLaunch
+    from tbsched.program.sequence import HostCall as HostCall
+    from tbsched.program.sequence import HostFunction as HostFunction
     from tbsched.program.sequence import Launch as Launch
     from tbsched.program.sequence import Memset as Memset
     from tbsched.program.sequence import RecordEvent as RecordEvent
@@ -163,6 +165,8 @@ if TYPE_CHECKING:
     from tbsched.program.sequence import Sequence as Sequence
     from tbsched.program.sequence import Synchronize as Synchronize
     from tbsched.program.sequence import WaitEvent as WaitEvent
+    from tbsched.program.sequence import WaitValue as WaitValue
+    from tbsched.program.sequence import WriteValue as WriteValue
     from tbsched.traces.files import load_traces as load_traces
     from tbsched.traces.files import save_traces as save_traces
     from tbsched.traces.placement import Placement as Placement

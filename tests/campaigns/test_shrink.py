@@ -17,6 +17,8 @@ from tbsched.program.sequence import (
     Copy,
     Graph,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
@@ -24,6 +26,8 @@ from tbsched.program.sequence import (
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 
 FLOORS = Floors(registers=32, carveout=100, local_memory=0, priority=0)
@@ -173,6 +177,21 @@ def test_hosts_become_one_and_wait_where_it_matters() -> None:
     assert minimise(hosted, fails, FLOORS) == Sequence(
         [replace(ONLY, first_use=True), Synchronize()]
     )
+
+
+def test_what_hosts_do_becomes_less_where_it_matters() -> None:
+    call = HostCall("cudaFree", 1e-4, waits="device", host=1)
+    function = HostFunction(1e-4, stream=3)
+    values = (WriteValue("x", stream=0), WaitValue("x", stream=1))
+    program = Sequence([ONLY, call, function, *values])
+    assert minimise(program, lambda _: True, FLOORS) == Sequence([ONLY])
+
+    def fails(candidate: Sequence) -> bool:
+        kinds = {type(event) for event in candidate}
+        return {HostCall, HostFunction, WaitValue} <= kinds
+
+    found = minimise(program, fails, FLOORS)
+    assert {*found} == {ONLY, HostCall("cudaFree"), HostFunction(), values[1]}
 
 
 NODE = Launch(2, 32, 32, carveout=100, duration=1e-6)

@@ -32,6 +32,15 @@ TIMED = tb.Sequence(
         launch(2, stream="legacy", duration=(1e-3, 2e-3)),
     ]
 )
+HOST_WORK = tb.Sequence(
+    [
+        tb.HostCall("cudaFree", 1e-4, waits="device"),
+        tb.HostFunction(1e-5, stream=0, name="log"),
+        tb.WriteValue("ready", stream=0),
+        tb.WaitValue("ready", stream=2),
+        launch(4, stream=2, duration=1e-3),
+    ]
+)
 EVERY_WAY = launch(
     8, stream=1, duration=1e-3, partition=tb.Partition((0, 1), split=tb.SmSplit(2), group=0),
     cooperative=True, non_blocking=True, programmatic=True, trigger=1e-6, memory_wait=2e-6,
@@ -71,7 +80,8 @@ def public_values() -> list[Any]:
     explained = tb.explain(program, "h100")
     hash(HELD), hash(TIMED)  # a sequence keeps it
     return [
-        *HELD, *TIMED, HELD, TIMED, HELD.launches[0], tb.Drawn("uniform", 1e-3), tb.device("h200"),
+        *HELD, *TIMED, *HOST_WORK, HELD, TIMED,
+        HELD.launches[0], tb.Drawn("uniform", 1e-3), tb.device("h200"),
         tb.compare_devices("h200", "h200-no-warp-skip"),
         tb.InitialState(first_gpc=3), tb.policies()[0], tb.launch_orders()[0],
         *(held, timed, slots), *(held.device, held[0], timed[0], slots[0], held.capacities()[0]),

@@ -32,6 +32,45 @@ def test_a_host_goes_on_when_the_work_is_over(gpu: Gpu, awaited: tb.Synchronize)
     assert start(without, 1) < end(without, 0)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        tb.HostCall("cudaFree", 0.05, waits="device"),
+        tb.HostCall("cudaFree", 0.05, waits="stream", stream=1),
+    ],
+)
+def test_a_host_call_waits_and_takes_its_duration(gpu: Gpu, call: tb.HostCall) -> None:
+    trace = gpu.observe(tb.Sequence([run(stream=1), call, run(stream=2)]))
+    assert start(trace, 1) >= end(trace, 0)
+    assert trace.call_times is not None
+    began, returned = trace.call_times[1]
+    assert returned - began >= 0.05
+    at_once = tb.HostCall("cudaMalloc", 0.0)
+    without = gpu.observe(tb.Sequence([run(stream=1), at_once, run(stream=2)]))
+    assert start(without, 1) < end(without, 0)
+
+
+def test_host_functions_are_called_by_the_driver(gpu: Gpu, knobs: Fake) -> None:
+    graph = tb.Graph([run(), tb.HostFunction(1e-6), run()], edges=[(0, 1), (1, 2)])
+    before = knobs["host_functions"]
+    gpu.observe(tb.Sequence([tb.HostFunction(1e-6, stream=1), run(stream=1), graph.launch(0)]))
+    assert knobs["host_functions"] == before + 2
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        (tb.WriteValue("x", stream=0), "WriteValue can only be predicted"),
+        (tb.WaitValue("x", stream=0), "WaitValue can only be predicted"),
+        (tb.HostCall("f", 100.0), r"HostCall\.duration: 100000000000 ns is outside 0\.\."),
+        (tb.HostFunction(100.0, stream=0), r"HostFunction\.duration: 100000000000 ns is outside"),
+    ],
+)
+def test_what_is_not_run_on_a_gpu_is_refused(gpu: Gpu, event: tb.HostCall, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        gpu.observe(tb.Sequence([run(stream=0), event]))
+
+
 def test_a_host_waits_for_no_more_than_it_names(gpu: Gpu) -> None:
     slow = run(stream=1, seconds=0.1)
     for awaited in (tb.Synchronize(stream=2), tb.Synchronize(event=3), tb.Synchronize(event=9)):

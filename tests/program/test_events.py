@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tbsched.program.sequence import (
     Copy,
     Graph,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
@@ -20,6 +23,8 @@ from tbsched.program.sequence import (
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
     with_launches,
 )
 
@@ -28,7 +33,9 @@ GRAPH = Graph([NODE, NODE, NODE], edges=[(0, 2), (1, 2)])
 ONE_OF_EACH = (
     NODE, Release(3), RecordEvent(1, 2), WaitEvent(1, 0), GRAPH.launch(3),
     Copy(8, "h2d", stream=2, pinned=False, blocking=True), Memset(8, 1e-6, non_blocking=True),
-    Synchronize(2),
+    Synchronize(2), HostFunction(1e-6, stream=1, name="log"),
+    HostCall("cudaFree", 1e-6, waits="stream", stream=1), WriteValue("ready", 2, stream=1),
+    WaitValue("ready", stream="legacy", host=1),
 )  # fmt: skip
 
 
@@ -57,9 +64,9 @@ def test_launches_of_an_event_are_the_launch_itself_or_nodes_or_none(event: Even
 
 def test_unknown_event_is_refused_with_those_there_are() -> None:
     unknown: Any = Fence()
-    with pytest.raises(TypeError, match="GraphLaunch, Copy, Memset or Synchronize is needed, got"):
+    with pytest.raises(TypeError, match="HostCall, WriteValue or WaitValue is needed, got"):
         Sequence([unknown])
-    with pytest.raises(ValueError, match=r'here: .* or \{"synchronize": …\} is needed'):
+    with pytest.raises(ValueError, match=r'here: .* or \{"wait_value": …\} is needed'):
         event_from_data("here", {"fence": 1})
 
 
@@ -100,3 +107,50 @@ def test_as_many_launches_are_needed(count: int) -> None:
     seq = Sequence([Launch(1, 32, 16), Launch(2, 32, 16)])
     with pytest.raises(ValueError, match=f"launches: {count} for 2"):
         with_launches(seq, [Launch(1, 32, 16)] * count)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HostFunction(-1.0), r"HostFunction\.duration: -1\.0 is outside 0\.\.1e9 seconds"),
+        (lambda: HostFunction(stream=-1), r"HostFunction\.stream: -1 is outside 0\.\."),
+        (
+            lambda: HostFunction(stream="legacy", non_blocking=True),
+            r"HostFunction\.non_blocking: True, but HostFunction\.stream is 'legacy'",
+        ),
+        (lambda: HostCall(""), r"HostCall\.name: '' is empty"),
+        (lambda: HostCall("f", waits="devices"), r"HostCall\.waits: 'devices' is unknown.*device"),
+        (lambda: HostCall("f", waits="stream"), r"HostCall\.stream: None, but .* is 'stream'"),
+        (lambda: HostCall("f", waits="device", stream=1), r"HostCall\.stream: 1, but .* 'device'"),
+        (lambda: HostCall("f", float("nan")), r"HostCall\.duration: nan is outside"),
+        (lambda: WriteValue("x", -1, stream=0), r"WriteValue\.value: -1 is outside 0\.\."),
+        (lambda: WaitValue("x", 2**63, stream=0), r"WaitValue\.value: \d+ is outside 0\.\."),
+        (lambda: WaitValue("x", stream=0, host=2000), r"WaitValue\.host: 2000 is outside"),
+    ],
+)
+def test_what_a_host_does_is_checked(make: Callable[[], Event], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HostFunction("1"),
+        lambda: HostFunction(name=1),
+        lambda: HostCall(1),
+        lambda: HostCall("f", waits=1),
+        lambda: WriteValue(1, stream=0),
+        lambda: WaitValue("x", 1.5, stream=0),
+    ],
+)
+def test_what_a_host_does_has_the_right_types(make: Callable[[], Event]) -> None:
+    with pytest.raises(TypeError, match="needed, got"):
+        make()
+
+
+def test_work_of_a_stream_agrees_whether_it_blocks_with_its_host_functions() -> None:
+    kernel = replace(NODE, stream=1, non_blocking=True)
+    with pytest.raises(ValueError, match=r"an earlier host function has False"):
+        Sequence([HostFunction(stream=1), kernel])
+    assert Sequence([HostFunction(stream=1, non_blocking=True), kernel]).timed

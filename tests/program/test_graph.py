@@ -59,7 +59,9 @@ def test_edges_join_nodes_once_and_never_in_a_circle(edges: Any, message: str) -
 def test_graph_has_nodes() -> None:
     with pytest.raises(ValueError, match=r"Graph\.nodes: 0 nodes are outside 1\.\.1000000"):
         Graph([])
-    with pytest.raises(TypeError, match=r"nodes\[0\]: a Launch, Copy or Memset is needed, got 5"):
+    with pytest.raises(
+        TypeError, match=r"nodes\[0\]: a Launch, Copy, Memset or HostFunction is needed, got 5"
+    ):
         Graph([5])  # type: ignore[list-item]
 
 

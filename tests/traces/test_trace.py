@@ -173,10 +173,10 @@ def test_blank_lines_are_skipped(tmp_path: Path) -> None:
         ("{", "line 1"),
         ("[]", "line 1: an object is needed"),
         (RECORD, "line 1: the first line must be a header"),
-        ('{"tbsched_trace":3,"device":{"name":"G","sms":4}}', "line 1: .*version 3.*newer tbsched"),
+        ('{"tbsched_trace":4,"device":{"name":"G","sms":4}}', "line 1: .*version 4.*newer tbsched"),
         (
             '{"tbsched_trace":0,"device":{"name":"G","sms":4}}',
-            "version 0; .* reads versions 1 to 2",
+            "version 0; .* reads versions 1 to 3",
         ),
         ('{"tbsched_trace":true,"device":{"name":"G","sms":4}}', "version True"),
         ('{"tbsched_trace":1}', "line 1: 'device'"),

@@ -113,6 +113,7 @@ struct Driver {
   Entry<decltype(&::cuMemcpyDtoHAsync)> copy_to_host_async{library, "cuMemcpyDtoHAsync_v2"};
   Entry<decltype(&::cuMemcpyDtoDAsync)> copy_on_device_async{library, "cuMemcpyDtoDAsync_v2"};
   Entry<decltype(&::cuMemsetD8Async)> memset_async{library, "cuMemsetD8Async"};
+  Entry<decltype(&::cuLaunchHostFunc)> launch_host_function{library, "cuLaunchHostFunc"};
   Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};
   Entry<decltype(&::cuMemHostGetDevicePointer)> host_device_pointer{library,
@@ -122,6 +123,7 @@ struct Driver {
   Entry<decltype(&::cuGraphAddKernelNode)> graph_add_kernel{library, "cuGraphAddKernelNode_v2"};
   Entry<decltype(&::cuGraphAddMemcpyNode)> graph_add_copy{library, "cuGraphAddMemcpyNode"};
   Entry<decltype(&::cuGraphAddMemsetNode)> graph_add_memset{library, "cuGraphAddMemsetNode"};
+  Entry<decltype(&::cuGraphAddHostNode)> graph_add_host_function{library, "cuGraphAddHostNode"};
   Entry<decltype(&::cuGraphKernelNodeSetAttribute)> graph_set_attribute{
       library, "cuGraphKernelNodeSetAttribute"};
   // cuda.h of CUDA 13 has another function by this name.

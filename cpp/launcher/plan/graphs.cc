@@ -77,6 +77,7 @@ std::vector<CUgraphNode> add_all(const Context& context, const CudaGraph& made, 
                                    add_kernel,
                                    [&](const Copy& copy) { return transfer(copy); },
                                    [&](const Memset& memset) { return transfer(memset); },
+                                   [&](const HostFunction& function) { return transfer(function); },
                                },
                                node));
   }

@@ -134,6 +134,10 @@ class SequenceCheck {
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
+    for (const Node& node : launched.graph->nodes) {
+      const auto* const function = std::get_if<HostFunction>(&node);
+      if (function != nullptr) check_duration("HostFunction", function->duration_ns);
+    }
     other_streams_.insert(launched.stream);
   }
   void operator()(const Synchronize& awaited) {
@@ -141,6 +145,16 @@ class SequenceCheck {
   }
   void operator()(const Copy& copy) { note(copy.stream); }
   void operator()(const Memset& memset) { note(memset.stream); }
+  void operator()(const HostFunction& function) {
+    check_duration("HostFunction", function.duration_ns);
+    note(function.stream);
+  }
+  void operator()(const HostCall& call) {
+    check_duration("HostCall", call.duration_ns);
+    if (call.stream) other_streams_.insert(*call.stream);
+  }
+  void operator()(const WriteValue& /*write*/) const { refuse_unobserved("WriteValue"); }
+  void operator()(const WaitValue& /*wait*/) const { refuse_unobserved("WaitValue"); }
 
   void check_totals(const bool timed) {
     const bool legacy =
@@ -171,6 +185,17 @@ class SequenceCheck {
     } else {
       ++own_streams_;
     }
+  }
+
+  static void check_duration(const std::string& event, const int64_t duration_ns) {
+    if (duration_ns >= 0 && duration_ns <= kLongestNs) return;
+    throw std::invalid_argument(event + ".duration: " + std::to_string(duration_ns) +
+                                " ns is outside 0.." + std::to_string(kLongestNs) + " ns");
+  }
+
+  [[noreturn]] static void refuse_unobserved(const std::string& event) {
+    throw std::invalid_argument("Sequence.events: " + event +
+                                " can only be predicted: this library does not run it on a GPU");
   }
 
   void check(const Launch& launch) {

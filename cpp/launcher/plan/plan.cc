@@ -80,6 +80,10 @@ class TimedStreams {
                      [](const RecordEvent&) {},
                      [](const WaitEvent&) {},
                      [](const Synchronize&) {},
+                     [&](const HostFunction& function) { note_transfer(function); },
+                     [](const HostCall&) {},
+                     [](const WriteValue&) {},
+                     [](const WaitValue&) {},
                      [&](const GraphLaunch& launched) {
                        kinds_[launched.stream].non_blocking = launched.non_blocking;
                      },
@@ -111,6 +115,11 @@ class TimedStreams {
     return {.event = awaited.event ? event(*awaited.event) : nullptr,
             .stream = awaited.stream ? numbered(*awaited.stream) : nullptr,
             .is_of_stream = awaited.stream.has_value()};
+  }
+
+  PlannedMark mark(const HostCall& call) {
+    return {.stream = call.stream ? numbered(*call.stream) : nullptr,
+            .is_of_stream = call.stream.has_value()};
   }
 
   CUevent event(const int32_t number) {
@@ -235,6 +244,13 @@ class Planner {
   void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
   void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
   void operator()(const Synchronize& awaited) { plan_.marks.push_back(timed_.mark(awaited)); }
+  void operator()(const HostCall& call) { plan_.marks.push_back(timed_.mark(call)); }
+  void operator()(const HostFunction& function) {
+    plan_.transfers.push_back({.transfer = function, .stream = timed_.of_transfer(function)});
+  }
+  // The check of a sequence refuses these.
+  void operator()(const WriteValue& /*write*/) {}
+  void operator()(const WaitValue& /*wait*/) {}
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(

@@ -35,7 +35,7 @@ struct PlannedLaunch {
   std::chrono::steady_clock::time_point issued;  // time of the launch call
 };
 
-// A recorded or awaited event, or a synchronisation with an event, a stream, or all work.
+// A recorded or awaited event, or what a host waits for: an event, a stream, or all work.
 struct PlannedMark {
   CUevent event = nullptr;
   CUstream stream = nullptr;

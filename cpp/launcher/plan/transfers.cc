@@ -1,8 +1,26 @@
 #include "launcher/plan/transfers.h"
 
+#include <chrono>
 #include <variant>
 
 namespace tbsched::cuda {
+namespace {
+
+// Keeps the driver's thread for a number of nanoseconds, which is the argument itself: so nothing
+// has to outlive the call.
+void CUDA_CB hold_thread(void* const duration_ns) {
+  const std::chrono::nanoseconds duration(reinterpret_cast<intptr_t>(duration_ns));
+  const auto end = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < end) {
+    // Too short a time to sleep.
+  }
+}
+
+void* argument_of(const HostFunction& function) {
+  return reinterpret_cast<void*>(static_cast<intptr_t>(function.duration_ns));
+}
+
+}  // namespace
 
 void PlannedTransfer::issue(const Driver& driver) const {
   const auto copy = [&](const Copy& request) {
@@ -16,14 +34,16 @@ void PlannedTransfer::issue(const Driver& driver) const {
     }
     if (request.blocking) driver.stream_synchronize(stream);
   };
-  std::visit(
-      Overloaded{
-          copy,
-          [&](const Memset& request) {
-            driver.memset_async(destination, 0, static_cast<size_t>(request.bytes), stream);
-          },
-      },
-      transfer);
+  std::visit(Overloaded{
+                 copy,
+                 [&](const Memset& request) {
+                   driver.memset_async(destination, 0, static_cast<size_t>(request.bytes), stream);
+                 },
+                 [&](const HostFunction& function) {
+                   driver.launch_host_function(stream, hold_thread, argument_of(function));
+                 },
+             },
+             transfer);
 }
 
 void TransferMemory::reserve(const Copy& copy) {
@@ -49,6 +69,7 @@ void TransferMemory::reserve(const Graph& graph) {
                    [](const Launch&) {},
                    [&](const Copy& copy) { reserve(copy); },
                    [&](const Memset& memset) { reserve(memset); },
+                   [&](const HostFunction& function) { reserve(function); },
                },
                node);
   }
@@ -98,6 +119,14 @@ CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
   parameters.height = 1;
   CUgraphNode node = nullptr;
   driver_.graph_add_memset(&node, graph.handle(), nullptr, 0, &parameters, context.handle());
+  return node;
+}
+
+CUgraphNode TransferMemory::add(const Context& /*context*/, const CudaGraph& graph,
+                                const HostFunction& function) const {
+  const CUDA_HOST_NODE_PARAMS parameters{.fn = hold_thread, .userData = argument_of(function)};
+  CUgraphNode node = nullptr;
+  driver_.graph_add_host_function(&node, graph.handle(), nullptr, 0, &parameters);
   return node;
 }
 

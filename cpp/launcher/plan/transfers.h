@@ -1,4 +1,4 @@
-// Copies and memsets of a plan.
+// Copies, memsets and host functions of a plan.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +13,9 @@
 
 namespace tbsched::cuda {
 
-// A copy or memset in a stream.
+// A copy, memset or host function in a stream.
 struct PlannedTransfer {
-  std::variant<Copy, Memset> transfer;
+  std::variant<Copy, Memset, HostFunction> transfer;
   CUstream stream = nullptr;
   std::byte* host = nullptr;  // host memory that it reads or writes
   CUdeviceptr source = 0;
@@ -35,12 +35,15 @@ class TransferMemory {
   // Make room for a copy or memset. Nothing may use the memory yet.
   void reserve(const Copy& copy);
   void reserve(const Memset& memset);
+  void reserve(const HostFunction& /*function*/) {}  // it needs none
   void reserve(const Graph& graph);
 
   // Sets the addresses of a transfer, for which there must be room.
   void lay_out(PlannedTransfer& planned);
   CUgraphNode add(const Context& context, const CudaGraph& graph, const Copy& copy) const;
   CUgraphNode add(const Context& context, const CudaGraph& graph, const Memset& memset) const;
+  CUgraphNode add(const Context& context, const CudaGraph& graph,
+                  const HostFunction& function) const;
 
  private:
   const Driver& driver_;

@@ -56,6 +56,16 @@ void launch_probe(const Driver& driver, PlannedLaunch& planned) {
                        nullptr);
 }
 
+void wait_for_work(const Driver& driver, const PlannedMark& mark) {
+  if (mark.event != nullptr) {
+    driver.event_synchronize(mark.event);
+  } else if (mark.is_of_stream) {
+    driver.stream_synchronize(mark.stream);
+  } else {
+    driver.context_synchronize();
+  }
+}
+
 }  // namespace
 
 std::chrono::nanoseconds longest_hold(const std::chrono::nanoseconds deadline) {
@@ -149,6 +159,11 @@ void Run::play(const Sequence& sequence) {
                    },
                    [&](const Copy&) { issue(transfers_[transfer++]); },
                    [&](const Memset&) { issue(transfers_[transfer++]); },
+                   [&](const HostFunction&) { issue(transfers_[transfer++]); },
+                   [&](const HostCall& call) { make(call, marks_[mark++]); },
+                   // The check of a sequence refuses these.
+                   [](const WriteValue&) {},
+                   [](const WaitValue&) {},
                },
                event);
   }
@@ -198,13 +213,16 @@ void Run::wait_for(const PlannedMark& mark) {
 }
 
 void Run::synchronize(const PlannedMark& mark) {
-  by_worker([mark](const Driver& driver) {
-    if (mark.event != nullptr) {
-      driver.event_synchronize(mark.event);
-    } else if (mark.is_of_stream) {
-      driver.stream_synchronize(mark.stream);
-    } else {
-      driver.context_synchronize();
+  by_worker([mark](const Driver& driver) { wait_for_work(driver, mark); });
+}
+
+void Run::make(const HostCall& call, const PlannedMark& mark) {
+  by_worker([waits = call.waits, duration = std::chrono::nanoseconds(call.duration_ns),
+             mark](const Driver& driver) {
+    if (waits != HostCall::Waits::nothing) wait_for_work(driver, mark);
+    const auto end = Clock::now() + duration;
+    while (Clock::now() < end) {
+      // Too short a time to sleep.
     }
   });
 }

@@ -100,6 +100,7 @@ class Run {
   void record(const PlannedMark& mark);
   void wait_for(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
+  void make(const HostCall& call, const PlannedMark& mark);
   void issue(const PlannedTransfer& planned);
   template <typename Call>
   void by_worker(const Call& call);

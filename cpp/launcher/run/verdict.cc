@@ -38,6 +38,10 @@ std::optional<size_t> released_by(const Event& event) {
           [](const Copy&) { return Number(); },
           [](const Memset&) { return Number(); },
           [](const Synchronize&) { return Number(); },
+          [](const HostFunction&) { return Number(); },
+          [](const HostCall&) { return Number(); },
+          [](const WriteValue&) { return Number(); },
+          [](const WaitValue&) { return Number(); },
       },
       event);
 }

@@ -106,7 +106,17 @@ struct Memset {
   int32_t host = 0;
 };
 
-using Node = std::variant<Launch, Copy, Memset>;
+// A function that a thread of the driver calls when all work before it in the stream has ended:
+// cudaLaunchHostFunc. Later work of the stream waits until it returns. A node of a graph has no
+// stream.
+struct HostFunction {
+  int64_t duration_ns = 0;
+  std::optional<int32_t> stream = {};  // none: a stream of its own
+  bool non_blocking = false;           // of the stream, as in Launch
+  int32_t host = 0;                    // the host thread that calls cudaLaunchHostFunc
+};
+
+using Node = std::variant<Launch, Copy, Memset, HostFunction>;
 
 // Nodes that wait for each other. Its launches have durations and no streams.
 struct Graph {
@@ -132,8 +142,36 @@ struct Synchronize {
   int32_t host = 0;
 };
 
-using Event =
-    std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset, Synchronize>;
+// A call that takes time of its host thread, such as cudaMalloc: it waits, and then it takes its
+// duration.
+struct HostCall {
+  enum class Waits : uint8_t { nothing, device, stream };
+
+  int64_t duration_ns = 0;
+  Waits waits = Waits::nothing;        // for all work that has been issued, or that of a stream
+  std::optional<int32_t> stream = {};  // the stream that it waits for
+  int32_t host = 0;
+};
+
+// Sets a value in memory when all work before it in the stream has ended. Each value is 0 at first.
+struct WriteValue {
+  std::string name;
+  int64_t value = 1;
+  int32_t stream = 0;
+  int32_t host = 0;
+};
+
+// Makes later work of the stream wait until a value is at least this one, whoever writes it, and
+// whenever that is issued.
+struct WaitValue {
+  std::string name;
+  int64_t value = 1;
+  int32_t stream = 0;
+  int32_t host = 0;
+};
+
+using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset,
+                           Synchronize, HostFunction, HostCall, WriteValue, WaitValue>;
 using Sequence = std::vector<Event>;
 
 // Combines functions of one argument into one visitor: std::visit(Overloaded{...}, event).
@@ -151,6 +189,7 @@ void for_each_launch(const Graph& graph, const Visit& visit) {
                    [&](const Launch& launch) { visit(launch); },
                    [](const Copy&) {},
                    [](const Memset&) {},
+                   [](const HostFunction&) {},
                },
                node);
   }
@@ -171,6 +210,10 @@ void for_each_launch(const Event& event, const Visit& visit) {
                  [](const Copy&) {},
                  [](const Memset&) {},
                  [](const Synchronize&) {},
+                 [](const HostFunction&) {},
+                 [](const HostCall&) {},
+                 [](const WriteValue&) {},
+                 [](const WaitValue&) {},
              },
              event);
 }
@@ -194,6 +237,10 @@ inline bool is_timed(const Sequence& sequence) {
                           [](const Copy&) { return true; },
                           [](const Memset&) { return true; },
                           [](const Synchronize&) { return true; },
+                          [](const HostFunction&) { return true; },
+                          [](const HostCall&) { return true; },
+                          [](const WriteValue&) { return true; },
+                          [](const WaitValue&) { return true; },
                       },
                       event);
   });

@@ -28,14 +28,15 @@ enum class Refusal : uint8_t {
   node,         // waits for a node of its graph
   first_use,    // a kernel is being loaded
   policy,       // a policy of the caller's own chose no SM, though one has room
+  value,        // its stream waits for a value in memory
   partition,    // not an SM of its partition; never why a launch waits
 };
 
-inline constexpr std::array<std::string_view, 21> kRefusalNames = {
-    "none",          "slots",  "warps",     "registers",   "shared_memory",  "configuration",
-    "local_memory",  "queue",  "stream",    "priority",    "hardware_queue", "event",
-    "legacy_stream", "grids",  "turn",      "cooperative", "trigger",        "node",
-    "first_use",     "policy", "partition",
+inline constexpr std::array<std::string_view, 22> kRefusalNames = {
+    "none",          "slots",  "warps",  "registers",   "shared_memory",  "configuration",
+    "local_memory",  "queue",  "stream", "priority",    "hardware_queue", "event",
+    "legacy_stream", "grids",  "turn",   "cooperative", "trigger",        "node",
+    "first_use",     "policy", "value",  "partition",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

@@ -16,6 +16,7 @@
 //   4. Small copies from the host and small memsets take no engine. They go through the hardware
 //      queue of their stream, and take no room on an SM.
 //   5. The host itself copies from and to pageable memory, within the call.
+// A host function is a transfer that needs no engine: it moves no bytes, and takes its duration.
 //
 // Source: traces ways/copies; docs/explanation/copies.md.
 #pragma once
@@ -51,6 +52,9 @@ class CopyEngines {
   void expect(int32_t transfers);
   void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
   void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
+  void add(int32_t transfer, const HostFunction& function) {
+    needs_[transfer] = {.engine = kNone, .bytes_ns = function.duration_ns};
+  }
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves its bytes. Else it goes through a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }

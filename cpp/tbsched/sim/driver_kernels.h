@@ -23,4 +23,13 @@ bool is_kernel(const DeviceSpec& spec, const Memset& memset);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 
+// A host function needs none.
+constexpr bool is_kernel(const DeviceSpec& /*spec*/, const HostFunction& /*function*/) {
+  return false;
+}
+constexpr std::optional<Launch> driver_kernel(const DeviceSpec& /*spec*/,
+                                              const HostFunction& /*function*/) {
+  return std::nullopt;
+}
+
 }  // namespace tbsched

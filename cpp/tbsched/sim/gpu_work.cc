@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <variant>
 
 #include "tbsched/program/refuse.h"
@@ -90,6 +91,10 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
                  },
                  [&](const Memset& memset) { issue_transfer(memset, numbers); },
                  [](const Synchronize&) {},
+                 [&](const HostFunction& function) { issue_transfer(function, numbers); },
+                 [](const HostCall&) {},
+                 [&](const WriteValue& write) { issue(write); },
+                 [&](const WaitValue& wait) { issue(wait); },
              },
              event);
   catch_up();
@@ -139,6 +144,19 @@ void GpuWork::issue(const WaitEvent& wait) {
   operations_.stream(stream).last_wait = index;
 }
 
+void GpuWork::issue(const WriteValue& write) {
+  values_.add(operations_.size(), write);
+  add({.kind = OperationKind::write_value}, operations_.stream_named(write.stream));
+}
+
+void GpuWork::issue(const WaitValue& wait) {
+  const int32_t stream = operations_.stream_named(wait.stream);
+  values_.add(operations_.size(), wait);
+  const int32_t index = add({.kind = OperationKind::wait_value}, stream);
+  operations_.stream(stream).waits_for_event = true;
+  operations_.stream(stream).last_wait = index;
+}
+
 template <typename Transfer>
 void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers) {
   const int32_t transfer = numbers.transfer;
@@ -158,6 +176,9 @@ void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers)
     operation.kind = OperationKind::engine_copy;
     operation.by_engine = true;
     engines_.enqueue(transfer, stream);
+  }
+  if constexpr (std::is_same_v<Transfer, HostFunction>) {
+    operation.kind = OperationKind::host_function;
   }
   numbering_.set_transfer(transfer, operations_.size());
   const int32_t index = add(operation, stream);
@@ -246,15 +267,18 @@ std::optional<int32_t> GpuWork::wait_for(const Event& event) {
   catch_up();
   const int32_t wait = add_host_wait();
   const auto* const synchronize = std::get_if<Synchronize>(&event);
+  const auto* const call = std::get_if<HostCall>(&event);
+  const std::optional<int32_t> stream = synchronize != nullptr ? synchronize->stream
+                                        : call != nullptr      ? call->stream
+                                                               : std::nullopt;
   if (synchronize != nullptr && synchronize->event) {
     operations_.depend(wait, operations_.last_record(*synchronize->event));
-  } else if (synchronize == nullptr || !synchronize->stream) {
+  } else if (!stream) {
     operations_.depend_on_streams(wait, false);
-  } else if (*synchronize->stream == kLegacyStream) {
+  } else if (*stream == kLegacyStream) {
     operations_.depend_on_streams(wait, true);
   } else {
-    const int32_t stream = operations_.stream_named(*synchronize->stream);
-    operations_.depend(wait, operations_.stream(stream).last);
+    operations_.depend(wait, operations_.stream(operations_.stream_named(*stream)).last);
   }
   return if_pending(wait);
 }
@@ -317,6 +341,14 @@ void GpuWork::on_done(const int32_t index) {
 // Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
 void GpuWork::proceed(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
+  const OperationKind kind = operations_[index].kind;
+  if (kind == OperationKind::wait_value && !values_.wait(index)) return;
+  if (kind == OperationKind::write_value) {
+    for (const int32_t wait : values_.write(index)) {
+      operations_[wait].record = index;
+      operations_.finish_later(wait);
+    }
+  }
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
   } else {

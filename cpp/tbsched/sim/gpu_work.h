@@ -25,6 +25,7 @@
 #include "tbsched/sim/hardware_queues.h"
 #include "tbsched/sim/numbering.h"
 #include "tbsched/sim/op_graph.h"
+#include "tbsched/sim/values.h"
 
 namespace tbsched {
 
@@ -99,6 +100,7 @@ class GpuWork : private Stations {
   // Returns when the first pending launch has reached the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
 
+  const Values& values() const { return values_; }
   const OpGraph& operations() const { return operations_; }
   const HardwareQueues& queues() const { return queues_; }
   int32_t operation_of(const int32_t launch) const { return numbering_.operation_of(launch); }
@@ -126,6 +128,8 @@ class GpuWork : private Stations {
   void issue(const Launch& launch, int32_t number);
   void issue(const RecordEvent& record);
   void issue(const WaitEvent& wait);
+  void issue(const WriteValue& write);
+  void issue(const WaitValue& wait);
   template <typename Transfer>
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers);
   int64_t issue(const GraphLaunch& launched, const EventNumbers& numbers,
@@ -156,6 +160,7 @@ class GpuWork : private Stations {
   HardwareQueues queues_;
   CopyEngines engines_;
   GraphIssue graphs_;
+  Values values_;
   Numbering numbering_;
   std::vector<int32_t> turns_;
   std::set<ReadyNode> nodes_;

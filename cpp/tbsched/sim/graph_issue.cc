@@ -136,15 +136,17 @@ GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const in
 
 void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& numbers,
                           Numbering& numbering) {
-  std::visit(Overloaded{
-                 [&](const Launch& launch) {
-                   numbering.set(numbers.launch, operations_.size());
-                   add(numbers.launch++, priority_of(launch, spec_), begin);
-                 },
-                 [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
-                 [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },
-             },
-             node);
+  std::visit(
+      Overloaded{
+          [&](const Launch& launch) {
+            numbering.set(numbers.launch, operations_.size());
+            add(numbers.launch++, priority_of(launch, spec_), begin);
+          },
+          [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
+          [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },
+          [&](const HostFunction& function) { add_transfer(function, begin, numbers, numbering); },
+      },
+      node);
 }
 
 template <typename Transfer>

@@ -37,6 +37,10 @@ std::optional<Hosts::Kind> kind_of(const Event& event) {
                         [](const Copy& copy) { return Found(kind_of(copy.kind)); },
                         [](const Memset&) { return Found(Kind::set); },
                         [](const Synchronize&) { return Found(); },
+                        [](const HostFunction&) { return Found(); },
+                        [](const HostCall&) { return Found(); },
+                        [](const WriteValue&) { return Found(); },
+                        [](const WaitValue&) { return Found(); },
                     },
                     event);
 }
@@ -168,7 +172,9 @@ bool Hosts::loads(const Call& call, const Event& event) const {
 
 bool Hosts::waits(const Call& call, const Event& event) const {
   if (call.has_waited || times() != nullptr) return false;
-  return std::holds_alternative<Synchronize>(event) || grows(event);
+  const auto* const made = std::get_if<HostCall>(&event);
+  return std::holds_alternative<Synchronize>(event) || grows(event) ||
+         (made != nullptr && made->waits != HostCall::Waits::nothing);
 }
 
 bool Hosts::grows(const Event& event) const {
@@ -195,6 +201,10 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
                         [](const Copy&) { return true; },
                         [](const Memset&) { return true; },
                         [](const Synchronize&) { return false; },
+                        [](const HostFunction&) { return false; },
+                        [](const HostCall&) { return false; },
+                        [](const WriteValue&) { return false; },
+                        [](const WaitValue&) { return false; },
                     },
                     event);
 }
@@ -336,6 +346,8 @@ bool Hosts::is_long(const Memset& memset) const { return is_kernel(spec_, memset
 
 // Returns how long a call takes after all its waits.
 int64_t Hosts::call_ns(const Event& event) const {
+  const auto* const made = std::get_if<HostCall>(&event);
+  if (made != nullptr) return times() == nullptr ? made->duration_ns : 0;
   if (gaps() == nullptr) return 0;
   return std::visit(Overloaded{
                         [&](const Launch&) { return spec_.launch_call_ns; },
@@ -346,6 +358,10 @@ int64_t Hosts::call_ns(const Event& event) const {
                         [&](const Copy& copy) { return call_ns(is_long(copy)); },
                         [&](const Memset& memset) { return call_ns(is_long(memset)); },
                         [](const Synchronize&) { return int64_t{0}; },
+                        [&](const HostFunction&) { return spec_.event_call_ns; },
+                        [](const HostCall&) { return int64_t{0}; },
+                        [&](const WriteValue&) { return spec_.event_call_ns; },
+                        [&](const WaitValue&) { return spec_.event_call_ns; },
                     },
                     event);
 }

@@ -7,7 +7,7 @@
 //   1. Each thread makes its calls in the order of the sequence, the next one when the last has
 //      returned.
 //   2. A call that synchronizes returns when the work that it names is over. Work that is issued
-//      later does not count.
+//      later does not count. A host call that waits does the same, and then takes its duration.
 //   3. A launch call that uses a kernel first loads the kernel, then launches it. Until the kernel
 //      is loaded, launch calls of other threads wait. GpuWork::load says what loading does on the
 //      GPU.

@@ -120,7 +120,9 @@ int32_t OpGraph::name_of(int32_t operation) const {
   while (operation >= 0) {
     const Operation& found = operations_[operation];
     if (found.launch != -1) return found.launch;
-    operation = found.kind == OperationKind::wait ? found.record : found.last_launch;
+    const bool is_wait =
+        found.kind == OperationKind::wait || found.kind == OperationKind::wait_value;
+    operation = is_wait ? found.record : found.last_launch;
   }
   return -1;
 }

@@ -18,6 +18,9 @@ enum class OperationKind : uint8_t {
   graph_end,
   host_wait,
   load,
+  host_function,
+  write_value,
+  wait_value,
 };
 
 // How far an operation must have advanced before a dependent may start.
@@ -44,8 +47,8 @@ struct Operation {
   int32_t last_wait = -1;     // last wait in the stream after last_launch
   int32_t last_legacy = -1;   // last operation of the legacy stream
   int32_t last_load = -1;
-  // For a wait, the record; for a launch, its completion event; for the begin of a graph, the end
-  // of the graph's previous launch.
+  // For a wait, the record; for a wait for a value that is over, the write; for a launch, its
+  // completion event; for the begin of a graph, the end of the graph's previous launch.
   int32_t record = -1;
 
   // Used by nodes of graphs.

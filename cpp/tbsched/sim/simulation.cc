@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <variant>
 
+#include "tbsched/program/quoted.h"
 #include "tbsched/program/refuse.h"
 #include "tbsched/sim/driver_kernels.h"
 #include "tbsched/sim/interruption.h"
@@ -17,16 +19,22 @@ void check_stream(const std::string& who, const int32_t stream) {
   refuse(who + ": stream: " + std::to_string(stream) + " is negative and not the legacy stream");
 }
 
-void check_transfer(const int64_t bytes, const std::optional<int64_t> duration_ns) {
-  if (bytes < 1 || bytes > kMostBytes) {
-    refuse("copy or memset: bytes: " + std::to_string(bytes) + " are outside 1.." +
+void check_duration(const std::string& who, const int64_t duration_ns) {
+  if (duration_ns >= 0 && duration_ns <= kLatestNs) return;
+  refuse(who + ": duration: " + std::to_string(duration_ns) + " ns is beyond the range of time");
+}
+
+template <typename Transfer>
+void check_transfer(const Transfer& transfer) {
+  if (transfer.bytes < 1 || transfer.bytes > kMostBytes) {
+    refuse("copy or memset: bytes: " + std::to_string(transfer.bytes) + " are outside 1.." +
            std::to_string(kMostBytes));
   }
-  const int64_t duration = duration_ns.value_or(0);
-  if (duration < 0 || duration > kLatestNs) {
-    refuse("copy or memset: duration: " + std::to_string(duration) +
-           " ns is beyond the range of time");
-  }
+  check_duration("copy or memset", transfer.duration_ns.value_or(0));
+}
+
+void check_transfer(const HostFunction& function) {
+  check_duration("host function", function.duration_ns);
 }
 
 }  // namespace
@@ -150,6 +158,13 @@ void Simulation::add(const Sequence& sequence) {
             [](const Synchronize& awaited) {
               check_stream("synchronize", awaited.stream.value_or(0));
             },
+            [&](const HostFunction& function) { add_transfer(function); },
+            [](const HostCall& call) {
+              check_duration("host call", call.duration_ns);
+              check_stream("host call", call.stream.value_or(0));
+            },
+            [](const WriteValue& write) { check_stream("write of a value", write.stream); },
+            [](const WaitValue& wait) { check_stream("wait for a value", wait.stream); },
         },
         event);
   }
@@ -204,9 +219,10 @@ void Simulation::add(const GraphLaunch& launched) {
 // Returns its number in Wait::behind.
 template <typename Transfer>
 int32_t Simulation::add_transfer(const Transfer& transfer) {
-  check_transfer(transfer.bytes, transfer.duration_ns);
+  check_transfer(transfer);
   if (transfer.stream) {
-    check_stream("copy or memset", *transfer.stream);
+    check_stream(std::is_same_v<Transfer, HostFunction> ? "host function" : "copy or memset",
+                 *transfer.stream);
     if (transfer.non_blocking) work_.make_non_blocking(*transfer.stream);
   }
   const int32_t number = transfer_number(transfers_++);
@@ -224,6 +240,7 @@ int32_t Simulation::add(const Node& node) {
                         },
                         [&](const Copy& copy) { return add_transfer(copy); },
                         [&](const Memset& memset) { return add_transfer(memset); },
+                        [&](const HostFunction& function) { return add_transfer(function); },
                     },
                     node);
 }
@@ -345,10 +362,23 @@ void Simulation::check_waits() const {
          ", the most that are kept; predict a part of the program at a time");
 }
 
+// Checks that no stream waits for a value that nobody writes. `left`: the first launch that has not
+// ended, or -1.
+void Simulation::check_values(const int32_t left) const {
+  for (const Values::Awaited& wait : work_.values().awaited()) {
+    const std::string after =
+        left < 0 ? "" : ", and launch " + std::to_string(left) + " never ends";
+    refuse("value " + quoted(wait.name) + ": a stream waits until it is at least " +
+           std::to_string(wait.value) + "; it is " + std::to_string(wait.has) +
+           " and nothing more happens" + after);
+  }
+}
+
 // Checks that every launch has ended. Each fits an idle GPU and waits for earlier ones alone, so
 // one that has not ended indicates a bug of this simulation, or a policy that declines for ever.
 void Simulation::check_ended() const {
   const int32_t left = blocks_.first_left();
+  check_values(left);
   if (left < 0) return;
   const Refusal cause = waits_.cause(left);
   const std::string why = cause == Refusal::none

@@ -115,6 +115,7 @@ class Simulation : private Observer {
   void place();
   bool may_turn();
   void check_waits() const;
+  void check_values(int32_t left) const;
   void check_ended() const;
 
   const DeviceSpec& spec_;

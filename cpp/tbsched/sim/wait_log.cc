@@ -25,16 +25,18 @@ void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph&
   } else if (operation.last_launch >= 0) {
     until(operations[operation.last_launch].done_ns, Refusal::stream, operation.last_launch);
   }
-  int32_t last_event = -1;
+  int32_t last_event = -1;  // a record, or a write of a value
   for (int32_t wait = operation.last_wait; wait >= 0; wait = operations[wait].last_wait) {
-    const int32_t record = operations[wait].record;
-    if (record < 0) continue;
+    const int32_t awaited = operations[wait].record;
+    if (awaited < 0) continue;
     const bool is_later =
-        last_event < 0 || operations[record].done_ns > operations[last_event].done_ns;
-    if (is_later) last_event = record;
+        last_event < 0 || operations[awaited].done_ns > operations[last_event].done_ns;
+    if (is_later) last_event = awaited;
   }
   if (last_event >= 0 && !operation.programmatic) {
-    until(operations[operation.last_wait].done_ns, Refusal::event, last_event);
+    const bool is_value = operations[last_event].kind == OperationKind::write_value;
+    until(operations[operation.last_wait].done_ns, is_value ? Refusal::value : Refusal::event,
+          last_event);
   }
   // A node waits together with its graph for the legacy stream and for the previous launch of the
   // same graph.

@@ -19,7 +19,15 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
-from tbsched.program.sequence import GraphLaunch, Launch, Sequence, with_durations
+from tbsched.program.sequence import (
+    GraphLaunch,
+    HostCall,
+    Launch,
+    Sequence,
+    WaitValue,
+    WriteValue,
+    with_durations,
+)
 from tbsched.traces.trace import Trace
 
 MAX_LAUNCHES = 1024
@@ -455,6 +463,12 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
         raise ValueError(
             f"makespan_bounds: sequence: {len(seq.launches)} launches, at most {MAX_LAUNCHES}"
         )
+    for event in seq:
+        if isinstance(event, HostCall | WriteValue | WaitValue):
+            raise ValueError(
+                f"makespan_bounds: sequence: {shown(event)}: with host calls and values no limits "
+                "are known"
+            )
     if seq.transfers:
         raise ValueError(
             f"makespan_bounds: sequence: {shown(seq.transfers[0])}: with copies and memsets no "

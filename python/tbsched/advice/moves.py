@@ -13,11 +13,14 @@ from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.sequence import (
     Event,
+    HostCall,
     Launch,
     RecordEvent,
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 
 
@@ -27,7 +30,8 @@ class Units:
     A launch moves with the waits right before it in its stream, and the records right after it.
     Work of a stream keeps its order, and so do the legacy stream and other streams. What a host
     thread calls before it waits for the GPU stays before that, and what it calls afterwards behind
-    it. A wait for an event stays behind its record.
+    it. A wait for an event stays behind its record. Writes of a value and waits for it keep their
+    order.
 
     Attributes:
         events: of each unit the places of its events in the sequence, ascending.
@@ -113,14 +117,20 @@ class _Order:
         self._since: dict[int, list[int]] = defaultdict(list)  # and what it called since
         self._record: dict[int, int] = {}
         self._waits: dict[int, list[int]] = defaultdict(list)  # for the last record of each event
+        self._of_value: dict[str, int] = {}  # last write of each value, or wait for it
 
     def add(self, place: int, event: Event) -> None:
         """Notes what the event stays behind."""
-        self._in_stream(place, getattr(event, "stream", None), isinstance(event, Synchronize))
+        self._in_stream(
+            place, getattr(event, "stream", None), isinstance(event, Synchronize | HostCall)
+        )
         self._by_host(place, event)
         if isinstance(event, WaitEvent | Synchronize) and event.event is not None:
             self._behind(self._record.get(event.event), place)
             self._waits[event.event].append(place)
+        if isinstance(event, WriteValue | WaitValue):
+            self._behind(self._of_value.get(event.name), place)
+            self._of_value[event.name] = place
         for recorded in _recorded(event):
             self._behind(self._record.get(recorded), place)
             for other in self._waits.pop(recorded, ()):
@@ -145,7 +155,8 @@ class _Order:
     def _by_host(self, place: int, event: Event) -> None:
         host = getattr(event, "host", 0)
         self._behind(self._wait.get(host), place)
-        if waits_for_gpu(event):
+        # What a host call does may matter to all that comes later, such as memory that it frees.
+        if waits_for_gpu(event) or isinstance(event, HostCall):
             for other in self._since.pop(host, ()):
                 self._behind(other, place)
             self._wait[host] = place

@@ -14,12 +14,16 @@ from tbsched.program.events.kinds import Event
 from tbsched.program.sequence import (
     Copy,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 
 
@@ -104,6 +108,10 @@ class CallLengths:
                 return self._transfer_ns(is_kernel) + self._longer("set", event.stream, host)
             case RecordEvent() | WaitEvent():
                 return spec.event_call_ns + self._first(type(event).__name__, host)
+            case HostFunction() | WriteValue() | WaitValue():
+                return spec.event_call_ns
+            case HostCall():
+                return round(event.duration * 1e9)
         return 0
 
     def _transfer_ns(self, is_long: bool) -> int:
@@ -124,13 +132,15 @@ class CallLengths:
 
 
 def waits_for_gpu(event: Event) -> bool:
-    """Returns whether a call blocks until work has ended: a synchronization or a blocking copy.
+    """Returns whether a call blocks until work has ended.
 
     A copy blocks if it says so, or if its bytes go to pageable memory.
     """
     if isinstance(event, Copy):
         return event.blocking or (event.kind == "d2h" and not event.pinned)
-    return isinstance(event, Synchronize)
+    return isinstance(event, Synchronize) or (
+        isinstance(event, HostCall) and event.waits is not None
+    )
 
 
 def calls_of(

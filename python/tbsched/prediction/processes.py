@@ -19,7 +19,14 @@ from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, instances, integer, items
-from tbsched.program.sequence import Sequence, Synchronize
+from tbsched.program.sequence import (
+    HostCall,
+    HostFunction,
+    Sequence,
+    Synchronize,
+    WaitValue,
+    WriteValue,
+)
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
 
@@ -207,6 +214,12 @@ def _checked(
             )
         if not program.timed:
             raise ValueError(f"programs: process {number}: its launches need durations")
+        for event in (*program, *program.transfers):
+            if isinstance(event, HostFunction | WriteValue | WaitValue):
+                raise ValueError(
+                    f"programs: process {number}: {shown(event)}: nobody knows how it goes on "
+                    "while another process has the GPU; leave it out"
+                )
         try:
             sequences.append(run.events(program))
             calls.append(run.calls(program, *given))
@@ -227,9 +240,9 @@ def _rows(name: str, given: Any, processes: int) -> list[Any]:
 
 
 def _check_under_mps(number: int, program: Sequence, host: object) -> None:
-    waits = any(isinstance(event, Synchronize) for event in program)
+    waits = any(isinstance(event, Synchronize | HostCall) for event in program)
     if program.transfers or waits or host is not None:
         raise ValueError(
-            f"programs: process {number}: under MPS nobody knows how a Copy, Memset, Synchronize "
-            "or host= of one process waits for others; leave them out"
+            f"programs: process {number}: under MPS nobody knows how a Copy, Memset, Synchronize, "
+            "HostCall or host= of one process waits for others; leave them out"
         )

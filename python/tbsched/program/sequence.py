@@ -11,12 +11,15 @@ from tbsched import parsing
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.graph import Graph, GraphLaunch
-from tbsched.program.events.kinds import KINDS, Event, event_from_data, event_to_data
+from tbsched.program.events.host_call import HostCall
+from tbsched.program.events.host_function import HostFunction
+from tbsched.program.events.kinds import KINDS, Control, Event, event_from_data, event_to_data
 from tbsched.program.events.launch import MAX_BLOCKS, MAX_LAUNCHES, Launch
+from tbsched.program.events.memory_values import WaitValue, WriteValue
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.events.synchronize import Synchronize
-from tbsched.program.events.transfers import Copy, Memset, Transfer
+from tbsched.program.events.transfers import Copy, Memset, Transfer, transfer_key
 from tbsched.program.partition import Partition
 from tbsched.shown import Shown
 
@@ -31,6 +34,8 @@ __all__ = [
     "Event",
     "Graph",
     "GraphLaunch",
+    "HostCall",
+    "HostFunction",
     "Launch",
     "Memset",
     "RecordEvent",
@@ -39,6 +44,8 @@ __all__ = [
     "Stream",
     "Synchronize",
     "WaitEvent",
+    "WaitValue",
+    "WriteValue",
     "events_from_data",
     "events_to_data",
     "with_durations",
@@ -58,8 +65,9 @@ class Sequence(Shown):
 
     Args:
         events: :class:`Launch`, :class:`Release`, :class:`RecordEvent`, :class:`WaitEvent`,
-            :class:`GraphLaunch`, :class:`Copy`, :class:`Memset` and :class:`Synchronize` objects.
-            A launch can be released once, after it was launched.
+            :class:`GraphLaunch`, :class:`Copy`, :class:`Memset`, :class:`Synchronize`,
+            :class:`HostFunction`, :class:`HostCall`, :class:`WriteValue` and :class:`WaitValue`
+            objects. A launch can be released once, after it was launched.
 
     Raises:
         TypeError: something else is among the events.
@@ -108,10 +116,10 @@ class Sequence(Shown):
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """The copies and memsets alone, in order, nodes of graphs included."""
+        """The copies, memsets and host functions alone, in order, nodes of graphs included."""
         found: list[Transfer] = []
         for event in self._events:
-            if isinstance(event, Copy | Memset):
+            if isinstance(event, Transfer):
                 found.append(event)
             elif isinstance(event, GraphLaunch):
                 found += event.graph.transfers
@@ -210,15 +218,12 @@ def _is_timed(events: tuple[Event, ...]) -> bool:
     """Returns whether an event among them needs launches with durations."""
     timed = False
     for event in events:
-        match event:
-            case Launch():
-                timed |= event.duration is not None
-            case Release():
-                pass
-            case RecordEvent() | WaitEvent() | GraphLaunch() | Copy() | Memset() | Synchronize():
-                timed = True
-            case _:
-                assert_never(event)
+        if isinstance(event, Launch):
+            timed |= event.duration is not None
+        elif isinstance(event, GraphLaunch | Transfer | Control):
+            timed = True
+        elif not isinstance(event, Release):
+            assert_never(event)
     return timed
 
 
@@ -228,20 +233,19 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     released: set[int] = set()
     kinds = _KindsOfStreams()
     for position, event in enumerate(events):
-        match event:
-            case Launch():
-                wrong = _wrong_launch(event, timed)
-                if timed and wrong is None:
-                    wrong = kinds.wrong(event)
-            case GraphLaunch() | Copy() | Memset():
+        if isinstance(event, Launch):
+            wrong = _wrong_launch(event, timed)
+            if timed and wrong is None:
                 wrong = kinds.wrong(event)
-            case Release():
-                wrong = _wrong_release(event.launch, timed, len(launches), released)
-                released.add(event.launch)
-            case RecordEvent() | WaitEvent() | Synchronize():
-                wrong = None
-            case _:
-                assert_never(event)
+        elif isinstance(event, GraphLaunch | Transfer):
+            wrong = kinds.wrong(event)
+        elif isinstance(event, Release):
+            wrong = _wrong_release(event.launch, timed, len(launches), released)
+            released.add(event.launch)
+        elif isinstance(event, Control):
+            wrong = None
+        else:
+            assert_never(event)
         if wrong is not None:
             raise ValueError(f"Sequence.events[{position}]: {wrong}")
         launches += event.launches
@@ -258,7 +262,7 @@ def _wrong_launch(launch: Launch, timed: bool) -> str | None:
     return None
 
 
-_InStream: TypeAlias = Launch | GraphLaunch | Copy | Memset
+_InStream: TypeAlias = Launch | GraphLaunch | Transfer
 
 
 class _KindsOfStreams:
@@ -280,7 +284,7 @@ class _KindsOfStreams:
                 f"of which an earlier {_what(first)} has {first.non_blocking}; all work of a "
                 "stream agrees"
             )
-        if isinstance(event, Copy | Memset):  # it takes no SM
+        if isinstance(event, Transfer):  # it takes no SM
             return None
         before = self._first_with_partition.setdefault(stream, event)
         if _partition_of(before) != _partition_of(event):
@@ -293,7 +297,7 @@ class _KindsOfStreams:
 
 
 def _what(event: _InStream) -> str:
-    return type(event).__name__.lower() if isinstance(event, Copy | Memset) else "launch"
+    return transfer_key(event).replace("_", " ") if isinstance(event, Transfer) else "launch"
 
 
 def _partition_of(event: Launch | GraphLaunch) -> Partition | None:
@@ -323,17 +327,15 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
     others = iter(given)
 
     def changed(event: Event) -> Event:
-        match event:
-            case Launch():
-                return next(others)
-            case GraphLaunch():
-                graph = event.graph
-                nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
-                return replace(event, graph=Graph(nodes, graph.edges))
-            case Release() | RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
-                return event
-            case _:
-                assert_never(event)
+        if isinstance(event, Launch):
+            return next(others)
+        if isinstance(event, GraphLaunch):
+            graph = event.graph
+            nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
+            return replace(event, graph=Graph(nodes, graph.edges))
+        if isinstance(event, Release | Transfer | Control):
+            return event
+        assert_never(event)
 
     return Sequence([changed(event) for event in sequence])
 

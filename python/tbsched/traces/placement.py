@@ -49,9 +49,9 @@ class Placement(HoldsArrays):
         limiter: what refused the blocks that are -1: ``slots``, ``warps``, ``registers``,
             ``shared_memory``, ``configuration``, ``local_memory``, ``cooperative``, ``queue`` or
             ``stream``. In a timed sequence it is what the launch waited for first, and can also be
-            ``priority``, ``hardware_queue``, ``event``, ``legacy_stream``, ``grids``, ``turn``,
-            ``trigger``, ``node`` or ``first_use``; ``policy`` where a policy of your own let blocks
-            wait. None where nothing did, or where nobody knows.
+            ``priority``, ``hardware_queue``, ``event``, ``value``, ``legacy_stream``, ``grids``,
+            ``turn``, ``trigger``, ``node`` or ``first_use``; ``policy`` where a policy of your own
+            let blocks wait. None where nothing did, or where nobody knows.
         start_ns: int64 (blocks,), when each block started, in nanoseconds. It is None in a
             prediction of a held sequence. An observation of one has the GPU's global timer. In a
             timed sequence a prediction counts from the host's first call, and an observation from

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,19 @@ from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import integer
 from tbsched.program.sequence import (
     Copy,
+    Event,
     GraphLaunch,
+    HostCall,
+    HostFunction,
+    Launch,
     Memset,
+    RecordEvent,
     Release,
     Sequence,
     Synchronize,
+    WaitEvent,
+    WaitValue,
+    WriteValue,
     events_from_data,
     events_to_data,
 )
@@ -30,7 +38,7 @@ from tbsched.traces.annotations import MAX_NS, called, check_known
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
-TRACE_VERSION = 2
+TRACE_VERSION = 3
 # Fields of launches that version 1 does not know.
 _OF_VERSION_2 = {
     "partition", "cooperative", "non_blocking", "programmatic", "trigger", "memory_wait",
@@ -82,12 +90,23 @@ class Header:
 
 
 def _version(sequence: Sequence) -> int:
-    for event in sequence:
-        if isinstance(event, GraphLaunch | Copy | Memset | Synchronize):
+    return max(map(_version_of, sequence), default=1)
+
+
+def _version_of(event: Event) -> int:
+    match event:
+        case HostFunction() | HostCall() | WriteValue() | WaitValue():
+            return 3
+        case GraphLaunch() if any(isinstance(node, HostFunction) for node in event.graph.nodes):
+            return 3
+        case GraphLaunch() | Copy() | Memset() | Synchronize():
             return 2
-        if not isinstance(event, Release) and not _OF_VERSION_2.isdisjoint(given_fields(event)):
-            return 2
-    return 1
+        case Release():
+            return 1
+        case Launch() | RecordEvent() | WaitEvent():
+            return 1 if _OF_VERSION_2.isdisjoint(given_fields(event)) else 2
+        case _:
+            assert_never(event)
 
 
 def header_line(header: Header) -> bytes:

@@ -48,10 +48,10 @@ class Trace(Shown, HoldsArrays):
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
             words of ``Placement.limiter``. ``behind`` is the launch that it waited for. It is -1
             where that is no single launch: room on the SMs, a place among the resident grids, or an
-            event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy or
-            memset.
-        transfer_ns: when each of ``sequence.transfers`` moved its bytes: start and end, int64
-            (transfers, 2). None where nobody recorded it, as of an observation.
+            event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy, memset
+            or host function.
+        transfer_ns: when each of ``sequence.transfers`` moved its bytes, or ran: start and end,
+            int64 (transfers, 2). None where nobody recorded it, as of an observation.
         call_ns: for a prediction with ``host=``, when the call of each event began and returned,
             int64 (events, 2), by the clock of its blocks.
         replay: for a prediction, a function that computes what every SM holds after so many

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, assert_never
+from dataclasses import asdict, dataclass
+from typing import Any, assert_never, get_args
 
-from tbsched.program.events.graph import Graph
+from tbsched.program.events.graph import Graph, Node
 from tbsched.program.events.kinds import KINDS
-from tbsched.program.events.transfers import transfer_key
+from tbsched.program.events.transfers import Transfer, transfer_key
 from tbsched.program.sequence import (
     Copy,
     Event,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
@@ -21,6 +23,8 @@ from tbsched.program.sequence import (
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
     events_to_data,
 )
 from tbsched.views.cards import card, table_html
@@ -29,6 +33,7 @@ from tbsched.views.layout.graphs import nodes_of
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import (
     counted,
+    host_call_words,
     host_words,
     launch_words,
     more_of,
@@ -37,6 +42,7 @@ from tbsched.views.words import (
     stream_words,
     synchronize_words,
     transfer_words,
+    value_words,
 )
 
 ROWS_SHOWN = 50
@@ -49,6 +55,7 @@ _AFTER_DURATION = (
     "delay",
 )  # fmt: skip
 _KEYS = {kind.event: kind.key for kind in KINDS}
+_TRANSFERS = {_KEYS[kind] for kind in get_args(Transfer)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +127,7 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
                         number = next(transfers)
                         words = f"{transfer_words(node)}{nodes[-2 - number].after_words}"
                         yield Row((transfer_key(node), str(number), "", words))
-            case Copy() | Memset():
+            case Copy() | Memset() | HostFunction():
                 words = f"{transfer_words(event)}{host_words(event.host)}"
                 yield Row((transfer_key(event), str(next(transfers)), "", words))
             case Release():
@@ -132,6 +139,12 @@ def rows_of(sequence: Sequence) -> Iterator[Row]:
             case Synchronize():
                 words = f"{synchronize_words(event)}{host_words(event.host)}"
                 yield Row(("synchronize", "", "", words))
+            case HostCall():
+                words = f"{host_call_words(event)}{host_words(event.host)}"
+                yield Row(("host_call", "", event.name, words))
+            case WriteValue() | WaitValue():
+                words = f"{value_words(event)} in stream {event.stream}{host_words(event.host)}"
+                yield Row((_KEYS[type(event)], "", "", words))
             case _:
                 assert_never(event)
 
@@ -157,7 +170,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
     names = (
         "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
         *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
-        "pinned", "blocking", "host",
+        "pinned", "blocking", "host", "waits", "value",
     )  # fmt: skip
     found: dict[str, list[Any]] = {name: [] for name in names}
     nodes = nodes_of(sequence)
@@ -168,7 +181,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
             number = -1
             if "blocks" in row:
                 row["launch"] = number = next(launches)
-            elif "bytes" in row:
+            elif row["event"] in _TRANSFERS:
                 row["transfer"] = next(transfers)
                 number = -2 - row["transfer"]
             if number in nodes:
@@ -181,7 +194,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
 
 def _event_rows(event: Event) -> list[dict[str, Any]]:
     match event:
-        case Launch() | GraphLaunch() | Copy() | Memset():
+        case Launch() | GraphLaunch() | Copy() | Memset() | HostFunction():
             stream = None if event.stream is None else str(event.stream)
             own = {"stream": stream, "non_blocking": event.non_blocking, "host": event.host}
             nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
@@ -193,13 +206,18 @@ def _event_rows(event: Event) -> list[dict[str, Any]]:
         case Synchronize():
             stream = None if event.stream is None else str(event.stream)
             return [{"cuda_event": event.event, "stream": stream, "host": event.host}]
+        case HostCall() | WriteValue() | WaitValue():
+            stream = None if event.stream is None else str(event.stream)
+            return [{**asdict(event), "stream": stream}]
         case _:
             assert_never(event)
 
 
-def _node_row(node: Launch | Copy | Memset) -> dict[str, Any]:
+def _node_row(node: Node) -> dict[str, Any]:
     if isinstance(node, Launch):
         return _launch_row(node)
+    if isinstance(node, HostFunction):
+        return {"event": transfer_key(node), "name": node.name, "duration": node.duration}
     row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}
     if isinstance(node, Copy):
         row |= {"kind": node.kind, "pinned": node.pinned, "blocking": node.blocking}

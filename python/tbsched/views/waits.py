@@ -7,6 +7,7 @@ import functools
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -14,7 +15,6 @@ from tbsched.program.sequence import (
     Graph,
     GraphLaunch,
     Launch,
-    Memset,
 )
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
@@ -34,6 +34,10 @@ _WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "
 CAUSE_WORDS = {
     "stream": "for {who}, before it in its stream (in another stream it would not wait for that)",
     "event": "for an event recorded after {who} (without the WaitEvent it would not wait for that)",
+    "value": (
+        "for a value in memory written after {who} (without the WaitValue it would not wait for "
+        "that)"
+    ),
     "legacy_stream": (
         "for {who}, as work in the legacy stream and all other work wait for each other "
         "(without launches in the legacy stream it would not wait for that)"
@@ -241,10 +245,10 @@ class Waits:
 
     @functools.cached_property
     def _transfer_of(self) -> dict[int, int]:
-        """The number of each copy and memset in a stream, by event."""
+        """The number of each copy, memset and host function in a stream, by event."""
         before, found = 0, {}
         for number, event in enumerate(self._trace.sequence):
-            if isinstance(event, Copy | Memset):
+            if isinstance(event, Transfer):
                 found[number] = before
             before += len(event.graph.transfers if isinstance(event, GraphLaunch) else ())
             before += number in found

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tbsched.program.duration import Drawn
+from tbsched.program.events.host_call import HostCall
+from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.memory_values import WaitValue, WriteValue
 from tbsched.program.events.streams import Stream
 from tbsched.program.events.synchronize import Synchronize
-from tbsched.program.events.transfers import Copy, Memset, transfer_key
+from tbsched.program.events.transfers import Copy, Transfer, transfer_key
 from tbsched.traces.placement import DeviceInfo
 
 # Those that some devices have another way are in limiter_words().
@@ -25,6 +28,7 @@ LIMITER_WORDS = {
     "priority": "a more urgent launch that waits holds it up",
     "hardware_queue": "other streams' work is ahead of it in its hardware queue",
     "event": "the event that it waits for has not happened",
+    "value": "the value in memory that its stream waits for has not been written",
     "turn": "the thread block scheduler is still with another launch",
     "legacy_stream": "work of the legacy stream and other work wait for each other",
     "grids": "the GPU takes no more grids at once",
@@ -120,7 +124,7 @@ def _dependence_words(launch: Launch) -> str:
     return words + host_words(launch.host)
 
 
-def _own_stream_words(event: Launch | Copy | Memset) -> str:
+def _own_stream_words(event: Launch | Transfer) -> str:
     if event.stream is not None:
         return f", {stream_words(event.stream, event.non_blocking)}"
     return ", non-blocking stream" if event.non_blocking else ""
@@ -138,13 +142,31 @@ def synchronize_words(event: Synchronize) -> str:
     return "all work" if event.event is None else f"event {event.event}"
 
 
-def transfer_name(number: int, transfer: Copy | Memset) -> str:
-    """A copy or memset by its number among those of its sequence: ``copy 0``, ``memset 1``."""
-    return f"{transfer_key(transfer)} {number}"
+def host_call_words(event: HostCall) -> str:
+    """A host's call in a few words: what it waits for, and how long it takes."""
+    takes = f"takes {seconds_words(event.duration)}"
+    if event.waits is None:
+        return takes
+    awaited = "all work" if event.stream is None else stream_words(event.stream)
+    return f"waits for {awaited}, {takes}"
 
 
-def transfer_words(transfer: Copy | Memset) -> str:
-    """A copy or memset in a few words: its bytes, its direction, its stream and its duration."""
+def value_words(event: WriteValue | WaitValue) -> str:
+    """A write of a value, or a wait for one: ``'ready' = 1``, ``'ready' >= 1``."""
+    sign = "=" if isinstance(event, WriteValue) else ">="
+    return f"{event.name!r} {sign} {event.value}"
+
+
+def transfer_name(number: int, transfer: Transfer) -> str:
+    """A copy, memset or host function by its number among those of its sequence: ``copy 0``."""
+    return f"{transfer_key(transfer).replace('_', ' ')} {number}"
+
+
+def transfer_words(transfer: Transfer) -> str:
+    """What it moves, or its name; its direction, its stream and its duration."""
+    if isinstance(transfer, HostFunction):
+        name = transfer.name or "a function of the host"
+        return f"{name}{_own_stream_words(transfer)}, {seconds_words(transfer.duration)}"
     words = size_words(transfer.bytes)
     if isinstance(transfer, Copy):
         words += f", {transfer.kind}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tbsched.program.sequence import Event, Launch, Synchronize
+from tbsched.program.sequence import Event, HostCall, Launch, Synchronize
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Hosts:
         now: int,
         issue: Callable[[int, bool], None],
         has_place: Callable[[int], bool],
-        awaited: Callable[[Synchronize], Callable[[], bool]],
+        awaited: Callable[[Synchronize | HostCall], Callable[[], bool]],
     ) -> bool:
         """Goes on with one call. False: no thread can.
 
@@ -84,6 +84,16 @@ class Hosts:
                     continue
                 thread.calls.pop(0)
                 thread.begin(now + self.times.synchronize)
+                return True
+            if isinstance(event, HostCall):
+                duration = round(event.duration * 1e9)
+                if event.waits is not None:
+                    thread.awaits = thread.awaits or awaited(event)
+                    if not thread.awaits():
+                        continue
+                    duration += self.times.synchronize
+                thread.calls.pop(0)
+                thread.begin(now + duration)
                 return True
             if isinstance(event, Launch):
                 if self.loader not in (None, thread):

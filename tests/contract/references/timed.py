@@ -14,12 +14,20 @@ from dataclasses import dataclass, field
 from contract.references.hosts import CallTimes, Hosts
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    HostCall,
+    HostFunction,
     Launch,
     RecordEvent,
     Sequence,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
+
+
+class HangError(Exception):
+    """Nothing more happens, but not all work is done."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,9 @@ class Loaded:
 class Work:
     """One event of the sequence, on its way."""
 
-    item: Launch | RecordEvent | WaitEvent | Launched | Loaded
+    item: (
+        Launch | RecordEvent | WaitEvent | HostFunction | WriteValue | WaitValue | Launched | Loaded
+    )
     stream: object
     issue: int
     must_be_done: list[Work] = field(default_factory=list)
@@ -52,7 +62,9 @@ class Work:
     taken: int = -1  # the place of a launch among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
-    met_at: int = -1  # of a kernel that is loaded: when all work before it was over
+    # Of a kernel that is loaded, a function or a wait for a value: when all before it was over.
+    met_at: int = -1
+    has_value: bool = False  # of a wait for a value
     taken_at: int = 0
     starts: list[int] = field(default_factory=list)
     ends: list[int | None] = field(default_factory=list)  # None: it waits for what comes before
@@ -121,6 +133,7 @@ class State:
     scheduler: Scheduler
     hosts: Hosts
     now: int = 0
+    values: dict[str, int] = field(default_factory=dict)
 
 
 def time_of(seconds: float | None) -> float:
@@ -151,10 +164,12 @@ def works_of(sequence: Sequence, issue_ns: list[int]) -> list[Work | None]:
     apart = {launch.stream for launch in sequence.launches if launch.non_blocking}
     launches = 0
     for position, item in enumerate(sequence):
-        if isinstance(item, Synchronize):
+        if isinstance(item, Synchronize | HostCall):
             works.append(None)
             continue
-        assert isinstance(item, Launch | RecordEvent | WaitEvent)
+        assert isinstance(
+            item, Launch | RecordEvent | WaitEvent | HostFunction | WriteValue | WaitValue
+        )
         own = item.stream is None
         stream: object = ("own", position) if own else item.stream
         # An event is issued together with the launch before it, or with the first.
@@ -200,10 +215,10 @@ def last_record(event: int, issued: list[Work]) -> Work | None:
     return None
 
 
-def awaited(event: Synchronize, issued: list[Work]) -> Callable[[], bool]:
-    """Whether that is over which a synchronisation that is called now waits for."""
+def awaited(event: Synchronize | HostCall, issued: list[Work]) -> Callable[[], bool]:
+    """Whether that is over which a call that waits, and is made now, waits for."""
     works = [w for w in issued if not isinstance(w.item, Launched | Loaded)]
-    if event.event is not None:
+    if isinstance(event, Synchronize) and event.event is not None:
         record = last_record(event.event, issued)
         works = [] if record is None else [record]
     elif event.stream == LEGACY_STREAM:
@@ -307,7 +322,10 @@ def simulate(
             pass
         if hosts.done() and all(w.done for w in [*state.issued, *state.called]):
             return launches
-        state.now = min(time for time in times_of(state, toy) if time > state.now)
+        times = [time for time in times_of(state, toy) if time > state.now]
+        if not times:
+            raise HangError
+        state.now = min(times)
 
 
 def times_of(state: State, toy: Toy) -> list[int]:
@@ -318,10 +336,17 @@ def times_of(state: State, toy: Toy) -> list[int]:
     exits = [end + toy.exit_latency for work in launches for end in work.ends if end is not None]
     times += exits + [time + toy.completion_latency for time in exits]
     times += [work.done_at + toy.event_latency for work in works]
-    times += [work.met_at + toy.load for work in works if work.met_at >= 0]
+    times += [work.met_at + lasts(work, toy) for work in works if work.met_at >= 0]
     times += [work.taken_at + toy.completed_latency for work in launches]
     triggers = map(toy.triggered_at, launches)
     return times + [int(at) + toy.trigger_latency for at in triggers if at < math.inf]
+
+
+def lasts(work: Work, toy: Toy) -> int:
+    """How long the loading of a kernel takes, or a function until others know that it is over."""
+    if isinstance(work.item, HostFunction):
+        return round(work.item.duration * 1e9) + toy.completion_latency
+    return toy.load
 
 
 def met(work: Work, toy: Toy, now: int) -> bool:
@@ -331,9 +356,12 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         return launch.taken >= 0 and launch.taken_at + toy.completed_latency <= now
     if not all(other.done for other in work.must_be_done):
         return False
-    if isinstance(work.item, Loaded):
+    if isinstance(work.item, Loaded | HostFunction | WaitValue):
         work.met_at = now if work.met_at < 0 else work.met_at
-        return work.met_at + toy.load <= now
+    if isinstance(work.item, WaitValue):
+        return work.has_value
+    if isinstance(work.item, Loaded | HostFunction):
+        return work.met_at + lasts(work, toy) <= now
     if work.follows is not None:
         triggered = toy.triggered_at(work.follows) + toy.trigger_latency <= now
         return triggered or work.follows.done
@@ -348,10 +376,18 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
     """Applies the first rule that does something; False if none does."""
     launches, now = state.launches, state.now
     for work in state.issued:
+        if isinstance(work.item, WaitValue) and not work.has_value:
+            met(work, toy, now)
+            wanted = work.item
+            if work.met_at >= 0 and state.values.get(wanted.name, 0) >= wanted.value:
+                work.has_value = True
+                return True
         event = not isinstance(work.item, Launch) and met(work, toy, now)
         if not work.done and (event or toy.over_at(work) + toy.completion_latency <= now):
             work.done = True
             work.done_at = now
+            if isinstance(work.item, WriteValue):
+                state.values[work.item.name] = work.item.value
             return True
     if go_on(launches, toy, now):
         return True

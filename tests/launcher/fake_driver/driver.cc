@@ -255,6 +255,12 @@ CUresult cuMemsetD8Async(CUdeviceptr device, unsigned char value, size_t size, C
   std::memset(reinterpret_cast<void*>(device), value, size);
   return CUDA_SUCCESS;
 }
+CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu::get().count("host_functions");
+  function(argument);
+  return CUDA_SUCCESS;
+}
 CUresult cuMemHostAlloc(void** memory, size_t size, unsigned) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().count("host_allocations");

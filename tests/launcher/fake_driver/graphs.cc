@@ -99,6 +99,14 @@ CUresult cuGraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNod
   *node = add_transfer(graph);
   return CUDA_SUCCESS;
 }
+CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                            const CUDA_HOST_NODE_PARAMS* parameters) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (parameters->fn == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  FakeGpu::get().count("host_functions");
+  *node = add_transfer(graph);
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID which,
                                        const CUkernelNodeAttrValue* value) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;

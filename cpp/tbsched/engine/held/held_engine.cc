@@ -47,6 +47,10 @@ void HeldEngine::step(const Event& event) {
                  [&](const Copy&) { refuse(); },
                  [&](const Memset&) { refuse(); },
                  [&](const Synchronize&) { refuse(); },
+                 [&](const HostFunction&) { refuse(); },
+                 [&](const HostCall&) { refuse(); },
+                 [&](const WriteValue&) { refuse(); },
+                 [&](const WaitValue&) { refuse(); },
              },
              event);
 }

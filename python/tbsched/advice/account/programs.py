@@ -12,12 +12,16 @@ from tbsched.program.sequence import (
     Copy,
     Event,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
     Stream,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 from tbsched.traces.trace import Trace
 
@@ -60,6 +64,8 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                     int(row["end_ns"]), number, node=launch,
                 )  # fmt: skip
                 launch += 1
+            elif isinstance(node, HostFunction):
+                transfer += 1  # the GPU does nothing
             elif isinstance(node, Copy | Memset):
                 times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
                 kind = node.kind if isinstance(node, Copy) else "memset"
@@ -96,4 +102,12 @@ def _call(event: Event) -> str:
             if event.event is not None:
                 return "cudaEventSynchronize"
             return "cudaDeviceSynchronize" if event.stream is None else "cudaStreamSynchronize"
+        case HostFunction():
+            return "cudaLaunchHostFunc"
+        case HostCall():
+            return event.name
+        case WriteValue():
+            return "cuStreamWriteValue"
+        case WaitValue():
+            return "cuStreamWaitValue"
     return type(event).__name__

@@ -17,8 +17,9 @@ from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.program.activity import COLLECTIVE
 from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.program import Program
-from tbsched.program.sequence import LEGACY_STREAM, Copy, Event, Launch, Memset, Stream
+from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Stream
 from tbsched.traces.trace import Trace
 
 NOTHING = -1
@@ -194,7 +195,7 @@ class _Order:
 
     def add(self, place: int, event: Event) -> None:
         """The launches of the next event."""
-        if isinstance(event, Launch | GraphLaunch | Copy | Memset):
+        if isinstance(event, Launch | GraphLaunch | Transfer):
             last = self._last_of(event)
             nodes = [*self._numbers(event)]
             before = [last] * len(nodes)
@@ -213,7 +214,7 @@ class _Order:
                 if not event.non_blocking:
                     self._blocking[event.stream] = last
 
-    def _last_of(self, event: Launch | GraphLaunch | Copy | Memset) -> int:
+    def _last_of(self, event: Launch | GraphLaunch | Transfer) -> int:
         """Returns the last work of its stream; for the legacy stream, of all blocking streams."""
         stream = event.stream
         own = (

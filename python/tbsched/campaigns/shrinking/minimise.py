@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from tbsched.campaigns.space.options import SequenceOptions
+from tbsched.program.events.kinds import Control
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
     LEGACY_STREAM,
@@ -21,6 +23,8 @@ from tbsched.program.sequence import (
     Event,
     Graph,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
@@ -29,6 +33,8 @@ from tbsched.program.sequence import (
     Stream,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
     with_launches,
 )
 
@@ -139,11 +145,19 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
                 for instead in _less_than(event):
                     with contextlib.suppress(ValueError):  # others in the stream have a partition
                         yield Sequence([*before, *instead, *after])
-            case Copy() | Memset():
+            case Copy() | Memset() | HostFunction():
                 yield Sequence(before + after)
                 for less in _less_than_transfer(event):
                     yield Sequence([*before, less, *after])
+            case HostCall():
+                yield Sequence(before + after)
+                if event.waits is not None:
+                    yield Sequence([*before, replace(event, waits=None, stream=None), *after])
+                if event.duration:
+                    yield Sequence([*before, replace(event, duration=0.0), *after])
             case Release() | RecordEvent() | WaitEvent() | Synchronize():
+                yield Sequence(before + after)
+            case WriteValue() | WaitValue():
                 yield Sequence(before + after)
             case _:
                 assert_never(event)
@@ -177,13 +191,17 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
         yield [replace(event, graph=Graph(graph.nodes, edges))]
 
 
-def _less_than_transfer(transfer: Copy | Memset) -> Iterator[Copy | Memset]:
+def _less_than_transfer(transfer: Transfer) -> Iterator[Transfer]:
     if isinstance(transfer, Copy) and transfer.blocking:
         yield replace(transfer, blocking=False)
     if isinstance(transfer, Copy) and not transfer.pinned:
         yield replace(transfer, pinned=True)
     if transfer.stream is not None and not transfer.non_blocking:
         yield replace(transfer, stream=None)
+    if isinstance(transfer, HostFunction):
+        if transfer.duration:
+            yield replace(transfer, duration=0.0)
+        return
     if transfer.duration is not None:
         yield replace(transfer, duration=None)
     for size_left in (1, transfer.bytes // 2):
@@ -213,21 +231,20 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
     events: list[Event] = []
     seen = -1
     for event in sequence.events:
-        match event:
-            case Launch():
-                seen += 1
-                if seen != launch:
-                    events.append(event)
-            case GraphLaunch():
-                events += _without_launch(event, launch - seen - 1)
-                seen += len(event.launches)
-            case Release(released):
-                if released != launch:
-                    events.append(Release(released - (released > launch)))
-            case RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
+        if isinstance(event, Launch):
+            seen += 1
+            if seen != launch:
                 events.append(event)
-            case _:
-                assert_never(event)
+        elif isinstance(event, GraphLaunch):
+            events += _without_launch(event, launch - seen - 1)
+            seen += len(event.launches)
+        elif isinstance(event, Release):
+            if event.launch != launch:
+                events.append(Release(event.launch - (event.launch > launch)))
+        elif isinstance(event, Transfer | Control):
+            events.append(event)
+        else:
+            assert_never(event)
     return Sequence(events)
 
 
@@ -339,7 +356,7 @@ def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence
     def changed(event: Event) -> Event:
         if isinstance(event, Launch) and event.stream == stream:
             return replace(event, **changes)
-        of_stream = isinstance(event, GraphLaunch | Copy | Memset) and event.stream == stream
+        of_stream = isinstance(event, GraphLaunch | Transfer) and event.stream == stream
         if of_stream and "partition" not in changes:
             return replace(event, **changes)
         return event
@@ -349,9 +366,7 @@ def _with_stream(sequence: Sequence, stream: Stream, **changes: Any) -> Sequence
 
 def _numbered_streams(sequence: Sequence) -> list[Stream]:
     streams = dict.fromkeys(
-        event.stream
-        for event in sequence
-        if isinstance(event, Launch | GraphLaunch | Copy | Memset)
+        event.stream for event in sequence if isinstance(event, Launch | GraphLaunch | Transfer)
     )
     return [stream for stream in streams if stream is not None and stream != LEGACY_STREAM]
 

@@ -15,17 +15,14 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
+from tbsched.program.events.kinds import Control
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.partition import Partition, SmSplit
 from tbsched.program.sequence import (
-    Copy,
     Event,
     GraphLaunch,
     Launch,
-    Memset,
-    RecordEvent,
     Release,
-    Synchronize,
-    WaitEvent,
 )
 
 
@@ -133,16 +130,14 @@ def _names_in(event: Event) -> tuple[str, ...]:
     Raises:
         AssertionError: an event of an unknown kind.
     """
-    match event:
-        case Launch():
-            return _names_in_launch(event)
-        case GraphLaunch():
-            launches = (name for node in event.launches for name in _names_in_launch(node))
-            return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
-        case Release() | RecordEvent() | WaitEvent() | Copy() | Memset() | Synchronize():
-            return (type(event).__name__,)
-        case _:
-            assert_never(event)
+    if isinstance(event, Launch):
+        return _names_in_launch(event)
+    if isinstance(event, GraphLaunch):
+        launches = (name for node in event.launches for name in _names_in_launch(node))
+        return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
+    if isinstance(event, Release | Transfer | Control):
+        return (type(event).__name__,)
+    assert_never(event)
 
 
 def _names_in_launch(launch: Launch) -> tuple[str, ...]:

@@ -16,8 +16,8 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
-from tbsched.program.events.transfers import transfer_key
-from tbsched.program.sequence import Copy, GraphLaunch, Memset
+from tbsched.program.events.transfers import Transfer, transfer_key
+from tbsched.program.sequence import GraphLaunch
 from tbsched.program.written import given_fields
 from tbsched.traces.trace import Trace
 
@@ -139,7 +139,7 @@ class Covering:
                 ways |= own
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
-            elif isinstance(event, Copy | Memset):
+            elif isinstance(event, Transfer):
                 self.found.ways[transfer_key(event)] += 1
         for name, other in self._undecided(ways):
             try:

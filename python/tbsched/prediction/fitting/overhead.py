@@ -14,14 +14,14 @@ from tbsched.prediction.fitting.spans import kernel_times
 from tbsched.prediction.predict import predict
 from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.program import Program
 from tbsched.program.sequence import (
     LEGACY_STREAM,
-    Copy,
-    Memset,
     Sequence,
     Stream,
     WaitEvent,
+    WaitValue,
 )
 
 _FEWEST = 5  # pairs of kernels that say something
@@ -69,7 +69,7 @@ def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:
             last.pop(LEGACY_STREAM, None)
             if event.stream is not None:
                 last[event.stream] = number
-        elif isinstance(event, GraphLaunch | Copy | Memset | WaitEvent):
+        elif isinstance(event, GraphLaunch | Transfer | WaitEvent | WaitValue):
             last.clear() if event.stream == LEGACY_STREAM else last.pop(event.stream, None)
         number += len(event.launches)
 

@@ -1,4 +1,4 @@
-"""CUDA graphs: launches, copies and memsets that wait for each other, issued at once."""
+"""CUDA graphs: work that waits for each other, issued at once."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from tbsched.errors import shown
 from tbsched.program.checks import flag, instance, integer, items, known_fields
+from tbsched.program.events.host_function import HostFunction, host_function_from_data
 from tbsched.program.events.launch import (
     MAX_LAUNCHES,
     Launch,
@@ -28,7 +29,7 @@ from tbsched.program.events.transfers import (
 from tbsched.program.written import given_fields
 from tbsched.shown import Shown
 
-Node: TypeAlias = Launch | Copy | Memset
+Node: TypeAlias = Launch | Copy | Memset | HostFunction
 
 # What work in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = {
@@ -39,18 +40,19 @@ _NODES: dict[str, Callable[[str, Any], Node]] = {
     "launch": launch_from_data,
     "copy": copy_from_data,
     "memset": memset_from_data,
+    "host_function": host_function_from_data,
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Graph(Shown):
-    """A CUDA graph: launches, copies and memsets, and which of them wait for which.
+    """A CUDA graph: launches, copies, memsets and host functions, and which wait for which.
 
     Graphs are compared by value. To launch equal graphs is to launch one graph again.
 
     Args:
-        nodes: launches, each :class:`Copy` and each :class:`Memset`. A launch has a duration and no
-            stream. At least one node is a launch.
+        nodes: each a :class:`Launch`, :class:`Copy`, :class:`Memset` or :class:`HostFunction`. A
+            launch has a duration and no stream. At least one node is a launch.
         edges: pairs of numbers of nodes: the second node waits for the first.
 
     Attributes:
@@ -90,7 +92,7 @@ class Graph(Shown):
 
     @property
     def transfers(self) -> tuple[Transfer, ...]:
-        """The nodes that are copies and memsets, in order."""
+        """The nodes that are copies, memsets and host functions, in order."""
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
     def launch(
@@ -119,8 +121,10 @@ class Graph(Shown):
 
 
 def _checked_node(where: str, node: Node) -> Node:
-    if not isinstance(node, Launch | Copy | Memset):
-        raise TypeError(f"{where}: a Launch, Copy or Memset is needed, got {shown(node)}")
+    if not isinstance(node, Launch | Copy | Memset | HostFunction):
+        raise TypeError(
+            f"{where}: a Launch, Copy, Memset or HostFunction is needed, got {shown(node)}"
+        )
     if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
     for name, value in given_fields(node).items():
@@ -155,8 +159,8 @@ def _checked_edges(edges: Iterable[tuple[int, int]], nodes: int) -> tuple[tuple[
 class GraphLaunch:
     """``cudaGraphLaunch``: all nodes of a graph, issued at once; :meth:`Graph.launch` makes it.
 
-    Its launches are launches of the sequence, numbered in the order of the graph's nodes. A
-    :class:`Copy` or :class:`Memset` has no such number.
+    Its launches are launches of the sequence, numbered in the order of the graph's nodes. Other
+    nodes have no such number.
 
     Attributes:
         graph: the :class:`Graph`.

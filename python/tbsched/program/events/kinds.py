@@ -15,7 +15,20 @@ from tbsched.program.events.cuda_events import (
     wait_event_from_data,
 )
 from tbsched.program.events.graph import GraphLaunch, graph_from_data, graph_to_data
+from tbsched.program.events.host_call import HostCall, host_call_from_data, host_call_to_data
+from tbsched.program.events.host_function import (
+    HostFunction,
+    host_function_from_data,
+    host_function_to_data,
+)
 from tbsched.program.events.launch import Launch, launch_from_data, launch_to_data
+from tbsched.program.events.memory_values import (
+    WaitValue,
+    WriteValue,
+    memory_value_to_data,
+    wait_value_from_data,
+    write_value_from_data,
+)
 from tbsched.program.events.release import Release, release_from_data, release_to_data
 from tbsched.program.events.synchronize import (
     Synchronize,
@@ -25,16 +38,17 @@ from tbsched.program.events.synchronize import (
 from tbsched.program.events.transfers import (
     Copy,
     Memset,
+    Transfer,
     copy_from_data,
     memset_from_data,
     transfer_to_data,
 )
 
+# Events that give the GPU no work, but order what streams and hosts do.
+Control: TypeAlias = RecordEvent | WaitEvent | Synchronize | HostCall | WriteValue | WaitValue
 # A kind that one `match` of the package forgets is an error of the type checker and, through
 # `assert_never`, of the running program.
-Event: TypeAlias = (
-    Launch | Release | RecordEvent | WaitEvent | GraphLaunch | Copy | Memset | Synchronize
-)
+Event: TypeAlias = Launch | Release | GraphLaunch | Transfer | Control
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +77,10 @@ KINDS = (
     Kind("copy", Copy, transfer_to_data, copy_from_data),
     Kind("memset", Memset, transfer_to_data, memset_from_data),
     Kind("synchronize", Synchronize, synchronize_to_data, synchronize_from_data),
+    Kind("host_function", HostFunction, host_function_to_data, host_function_from_data),
+    Kind("host_call", HostCall, host_call_to_data, host_call_from_data),
+    Kind("write_value", WriteValue, memory_value_to_data, write_value_from_data),
+    Kind("wait_value", WaitValue, memory_value_to_data, wait_value_from_data),
 )
 _BY_CLASS = {kind.event: kind for kind in KINDS}
 

@@ -1,4 +1,4 @@
-"""Copies and memsets: work that is not done by kernels of the user."""
+"""Copies and memsets; and transfers, all work of streams that no kernel of the user does."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import flag, integer, known_fields, seconds
+from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
 from tbsched.program.written import given_fields
@@ -114,12 +115,15 @@ class Memset:
         return _source(self)
 
 
-Transfer: TypeAlias = Copy | Memset
-TRANSFERS: dict[str, type[Transfer]] = {kind.__name__.lower(): kind for kind in (Copy, Memset)}
+# A host function moves no bytes, but is numbered among them.
+Transfer: TypeAlias = Copy | Memset | HostFunction
+_KEYS: dict[type[Transfer], str] = {
+    Copy: "copy", Memset: "memset", HostFunction: "host_function",
+}  # fmt: skip
 _NEEDED = ("bytes", "kind")
 
 
-def _check(transfer: Transfer) -> None:
+def _check(transfer: Copy | Memset) -> None:
     owner = type(transfer).__name__
     given = integer(owner, "bytes", transfer.bytes, 1, MAX_BYTES)
     object.__setattr__(transfer, "bytes", given)
@@ -135,7 +139,7 @@ def _check(transfer: Transfer) -> None:
         )
 
 
-def _source(transfer: Transfer) -> str:
+def _source(transfer: Copy | Memset) -> str:
     values = given_fields(transfer)
     parts = [repr(values.pop(name)) for name in _NEEDED if name in values]
     parts += [f"{name}={value!r}" for name, value in values.items()]
@@ -143,8 +147,8 @@ def _source(transfer: Transfer) -> str:
 
 
 def transfer_key(transfer: Transfer) -> str:
-    """Its key in trace files, one of TRANSFERS."""
-    return type(transfer).__name__.lower()
+    """Its key in trace files."""
+    return _KEYS[type(transfer)]
 
 
 def transfer_to_data(transfer: Transfer) -> dict[str, Any]:
@@ -162,6 +166,6 @@ def memset_from_data(where: str, given: object) -> Memset:
     return Memset(**_known(where, given, Memset))
 
 
-def _known(where: str, given: object, kind: type[Transfer]) -> dict[str, Any]:
+def _known(where: str, given: object, kind: type[Copy | Memset]) -> dict[str, Any]:
     names = tuple(field.name for field in fields(kind))
     return known_fields(where, given, names, tuple(name for name in _NEEDED if name in names))

@@ -5,22 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
 
 import numpy as np
 
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import (
-    Copy,
     GraphLaunch,
-    Memset,
-    RecordEvent,
     Release,
     Sequence,
-    Synchronize,
-    WaitEvent,
 )
 from tbsched.views.words import launch_words, transfer_name
 
@@ -51,7 +46,7 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
     found: dict[int, Node] = {}
     launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
-        if isinstance(event, Copy | Memset):
+        if isinstance(event, Transfer):
             next(transfers)
         if not isinstance(event, GraphLaunch):
             for _ in event.launches:
@@ -70,7 +65,7 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
     return found
 
 
-def _name(number: int, node: Launch | Copy | Memset) -> str:
+def _name(number: int, node: Launch | Transfer) -> str:
     return str(number) if isinstance(node, Launch) else transfer_name(-2 - number, node)
 
 
@@ -88,13 +83,13 @@ def words_of(sequence: Sequence) -> Callable[[int], str]:
 
 
 def streams_used(sequence: Sequence) -> list[Stream | None]:
-    """The stream of each launch, then of each copy and memset; nodes are in that of their graph."""
+    """The stream of each launch, then of each transfer; nodes are in that of their graph."""
     launches: list[Stream | None] = []
     transfers: list[Stream | None] = []
     for event in sequence:
         if isinstance(event, Launch | GraphLaunch):
             launches += [event.stream] * len(event.launches)
-        if isinstance(event, Copy | Memset):
+        if isinstance(event, Transfer):
             transfers.append(event.stream)
         elif isinstance(event, GraphLaunch):
             transfers += [event.stream] * len(event.graph.transfers)
@@ -111,14 +106,11 @@ def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
     released = np.full(len(launched), -1)
     launches = 0
     for number, event in enumerate(sequence.events):
-        match event:
-            case Launch():
-                launched[launches] = number
-                launches += 1
-            case Release():
-                released[event.launch] = number
-            case RecordEvent() | WaitEvent() | GraphLaunch() | Copy() | Memset() | Synchronize():
-                raise AssertionError("only timed sequences have them")
-            case _:
-                assert_never(event)
+        if isinstance(event, Launch):
+            launched[launches] = number
+            launches += 1
+        elif isinstance(event, Release):
+            released[event.launch] = number
+        else:
+            raise AssertionError("only timed sequences have other events")
     return launched, released

@@ -14,11 +14,15 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import (
     Copy,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Memset,
     RecordEvent,
     Release,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 from tbsched.program.sequence import Sequence as Program
 from tbsched.views.terminal import visible
@@ -82,7 +86,7 @@ def call_names(sequence: Program) -> list[str]:
             case GraphLaunch():
                 names.append("launch graph")
                 transfers += len(event.graph.transfers)
-            case Copy() | Memset():
+            case Copy() | Memset() | HostFunction():
                 names.append(transfer_name(transfers, event))
                 transfers += 1
             case RecordEvent():
@@ -96,6 +100,11 @@ def call_names(sequence: Program) -> list[str]:
                     f"stream {event.stream}" if event.event is None else f"event {event.event}"
                 )
                 names.append(f"synchronize {awaited}")
+            case HostCall():
+                names.append(cut(event.name))
+            case WriteValue() | WaitValue():
+                verb = "write" if isinstance(event, WriteValue) else "wait for"
+                names.append(f"{verb} value {cut(event.name)}")
             case Release():
                 names.append("release")
             case _:
@@ -116,7 +125,7 @@ def labels_of(launches: Sequence[Launch], longest: int = LONGEST) -> Callable[[i
 
 
 def span_names(sequence: Program, longest: int = LONGEST) -> Callable[[int], str]:
-    """The same; of numbers behind those of launches, the name of a copy or memset."""
+    """The same; of numbers behind those of launches, the name of a transfer."""
     launches, labelled = sequence.launches, labels_of(sequence.launches, longest)
 
     @functools.cache

@@ -10,7 +10,8 @@ import numpy as np
 
 from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, edited
 from tbsched.advice.explain.facts import Facts
-from tbsched.program.sequence import Copy, Event, GraphLaunch, Launch, Memset, Stream
+from tbsched.program.events.transfers import Transfer
+from tbsched.program.sequence import Event, GraphLaunch, Launch, Stream
 
 # Kernels of PyTorch, and of CuPy's and Triton's code for expressions, that compute each element by
 # itself.
@@ -74,7 +75,7 @@ def _runs(facts: Facts) -> Iterator[list[tuple[int, int]]]:
                     yield open_.pop(event.stream)
                 if is_meant:
                     open_[event.stream] = [(place, number)]
-        elif isinstance(event, GraphLaunch | Copy | Memset):
+        elif isinstance(event, GraphLaunch | Transfer):
             if event.stream in open_:
                 yield open_.pop(event.stream)
         else:

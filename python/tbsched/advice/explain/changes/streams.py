@@ -14,16 +14,16 @@ from tbsched.advice.explain.changes.proposal import (
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import (
     LEGACY_STREAM,
-    Copy,
     Event,
     GraphLaunch,
     Launch,
-    Memset,
     RecordEvent,
     Stream,
     WaitEvent,
+    WaitValue,
 )
 
 _MOST_STREAMS = 16
@@ -96,7 +96,7 @@ def _passes(facts: Facts, numbers: list[int]) -> bool:
                 return True
             has_left = True
         elif _is_ordered(event, stream, is_blocking=is_blocking):
-            is_bound = isinstance(event, Copy | Memset | WaitEvent | GraphLaunch) or any(
+            is_bound = isinstance(event, Transfer | WaitEvent | WaitValue | GraphLaunch) or any(
                 facts.is_collective(each) for each in own
             )
             is_awaited = isinstance(event, RecordEvent) and event.event in awaited

@@ -1,0 +1,150 @@
+"""Predictions of what hosts do beside launching: functions, calls, and values in memory."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from helpers import gpu
+from tbsched.advice.bounds import makespan_bounds
+from tbsched.prediction.predict import predict
+from tbsched.prediction.processes import predict_processes
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Graph,
+    HostCall,
+    HostFunction,
+    Launch,
+    Sequence,
+    Synchronize,
+    WaitValue,
+    WriteValue,
+)
+from tbsched.traces.trace import Trace
+
+US = 1e-6
+KERNEL = Launch(1, 32, 16, stream=0, duration=10 * US)
+OTHER = Launch(1, 32, 16, stream=1, duration=1 * US)
+GPU = gpu(sms=4)
+
+
+def starts(trace: Trace) -> list[int]:
+    """When each launch starts, in microseconds."""
+    return [int(rows.start_ns.min()) // 1000 for rows in trace if rows.start_ns is not None]
+
+
+def test_stream_waits_for_its_host_function_and_no_other_does() -> None:
+    program = [KERNEL, HostFunction(5 * US, stream=0), KERNEL, OTHER]
+    trace = predict(Sequence(program), GPU)
+    assert starts(trace) == [0, 15, 0]
+    assert trace.transfer_ns is not None
+    assert trace.transfer_ns.tolist() == [[10_000, 15_000]]
+    assert "for host function 0 (a function of the host" in trace.explain(1)
+
+
+def test_host_function_in_the_legacy_stream_holds_up_all_blocking_streams() -> None:
+    program = [HostFunction(5 * US, stream=LEGACY_STREAM, name="log"), OTHER]
+    trace = predict(Sequence(program), GPU)
+    assert starts(trace) == [5]
+    assert trace[0].limiter == "legacy_stream"
+
+
+def test_host_function_is_a_node_of_a_graph() -> None:
+    node = Launch(1, 32, 16, duration=10 * US)
+    graph = Graph([node, HostFunction(5 * US), node], edges=[(0, 1), (1, 2)])
+    assert starts(predict(Sequence([graph.launch(0)]), GPU)) == [0, 15]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (HostCall("cudaMalloc", 3 * US), 3),
+        (HostCall("cudaFree", 3 * US, waits="device"), 23),
+        (HostCall("cudaStreamSynchronize", 3 * US, waits="stream", stream=0), 13),
+        (HostCall("cudaStreamSynchronize", 3 * US, waits="stream", stream=5), 3),
+    ],
+)
+def test_host_call_waits_and_then_takes_its_duration(call: HostCall, expected: int) -> None:
+    longer = Launch(1, 32, 16, stream=2, duration=20 * US)
+    program = Sequence([KERNEL, longer, call, OTHER])
+    assert starts(predict(program, GPU))[2] == expected
+    assert starts(predict(program, GPU, host=0.0))[2] == expected
+
+
+def test_host_call_holds_up_its_own_thread_alone() -> None:
+    calls = [HostCall("cudaMalloc", 5 * US), KERNEL]
+    program = [*calls, Launch(1, 32, 16, stream=1, duration=US, host=1)]
+    assert starts(predict(Sequence(program), GPU)) == [5, 0]
+
+
+def test_given_times_include_what_host_calls_take() -> None:
+    program = Sequence([KERNEL, HostCall("cudaFree", 1.0, waits="device"), OTHER])
+    assert starts(predict(program, GPU, issue_times=[0.0, 2 * US])) == [0, 2]
+
+
+def test_stream_waits_for_a_value_that_is_written_later() -> None:
+    program = [WaitValue("ready", stream=1), OTHER, KERNEL, WriteValue("ready", stream=0)]
+    trace = predict(Sequence(program), GPU)
+    assert starts(trace) == [10, 0]
+    assert trace[0].limiter == "value"
+    assert "for a value in memory written after launch 1" in trace.explain(0)
+
+
+def test_wait_is_over_where_the_value_is_large_enough() -> None:
+    def second(*events: Event) -> int:
+        return starts(predict(Sequence([KERNEL, *events, OTHER]), GPU))[1]
+
+    write, wait = WriteValue("x", 3, stream=0), WaitValue("x", 3, stream=1)
+    assert second(write, wait) == 10
+    assert second(write, WaitValue("x", 2, stream=1)) == 10
+    assert second(write, WaitValue("x", 0, stream=1)) == 0  # every value is 0 at first
+    assert second(WriteValue("x", 1, stream=2), WaitValue("x", 1, stream=1)) == 0
+    assert second(WriteValue("x", 1, stream=2), write, wait) == 10
+
+
+@pytest.mark.parametrize("events", list(itertools.permutations([0, 1, 2])))
+def test_values_order_streams_whatever_the_order_of_calls(events: tuple[int, ...]) -> None:
+    parts: list[list[Event]] = [
+        [KERNEL, WriteValue("a", stream=0)],
+        [WaitValue("a", stream=1), OTHER, WriteValue("b", stream=1)],
+        [WaitValue("b", stream=2), Launch(1, 32, 16, stream=2, duration=US)],
+    ]
+    program = Sequence([event for number in events for event in parts[number]])
+    trace = predict(program, GPU)
+    by_stream = dict(
+        zip([launch.stream for launch in program.launches], starts(trace), strict=True)
+    )
+    assert by_stream == {0: 0, 1: 10, 2: 11}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        [WaitValue("x", stream=1), OTHER],
+        [OTHER, WaitValue("x", stream=1)],
+        [WriteValue("x", 1, stream=0), WaitValue("x", 2, stream=1), OTHER],
+        # The host waits for the stream, and so never writes.
+        [WaitValue("x", stream=1), OTHER, Synchronize(), WriteValue("x", stream=0)],
+    ],
+)
+def test_value_that_nobody_writes_is_refused_by_name(program: list[Event]) -> None:
+    with pytest.raises(ValueError, match=r"^value 'x': a stream waits until it is at least \d; it"):
+        predict(Sequence(program), GPU)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [HostFunction(stream=0), WriteValue("x", stream=0), WaitValue("x", 0, stream=0)],
+)
+def test_processes_that_take_turns_are_refused_what_was_not_measured(event: Event) -> None:
+    program = Sequence([event, KERNEL])
+    with pytest.raises(ValueError, match=r"process 0: .* nobody knows how it goes on"):
+        predict_processes([program, Sequence([KERNEL])], "h200")
+
+
+@pytest.mark.parametrize("event", [HostCall("f", US), WriteValue("x", stream=0)])
+def test_no_limits_are_known_with_host_calls_and_values(event: Event) -> None:
+    with pytest.raises(ValueError, match="no limits are known"):
+        makespan_bounds(Sequence([event, KERNEL]), "h200")
