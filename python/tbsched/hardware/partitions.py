@@ -3,12 +3,81 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from tbsched import _core
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import flag, integer
 from tbsched.program.partition import MAX_GROUPS, Partition, SmSplit
+
+# The least SMs of a group, and what their number is a multiple of, by the first number of the
+# compute capability: CUDA Driver API, "Green Contexts". 9 stands for 9.0 and all later ones.
+_DOCUMENTED = {6: (2, 2), 7: (2, 2), 8: (4, 2), 9: (8, 8)}
+
+
+@dataclass(frozen=True, slots=True)
+class SplitCounts:
+    """How large the groups of a split are, and how many there can be: :func:`split_counts`.
+
+    Attributes:
+        sms: SMs of each group.
+        most_groups: the driver makes no more groups. It may make fewer where the GPU's GPCs do not
+            divide into such groups.
+        least_rest: SMs that are left over if there are as many.
+        minimum: the fewest SMs that any group can have.
+        multiple: what the SMs of a group are a multiple of, unless it has all.
+
+    Example:
+        >>> counts = tb.split_counts("rtx3090", min_sms=20)
+        >>> counts.most_groups, counts.least_rest
+        (4, 2)
+    """
+
+    sms: int
+    most_groups: int
+    least_rest: int
+    minimum: int
+    multiple: int
+
+
+def split_counts(
+    device: str | os.PathLike[str] | DeviceSpec, min_sms: int, *, groups: int | None = None
+) -> SplitCounts:
+    """Returns how ``cuDevSmResourceSplitByCount`` divides the SMs of any GPU for green contexts.
+
+    It needs no map of the GPU, so that it cannot say which SMs a group has: :func:`split_sms` does,
+    where the map is known. Source: CUDA Driver API, "Green Contexts"; the drivers of an H100 and an
+    H200 report the same. There, a group that would be larger than the GPU has all of its SMs.
+
+    Args:
+        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        min_sms: the fewest SMs that each group needs, from 0 to all of them.
+        groups: how many groups at most. None is as many as possible.
+
+    Raises:
+        TypeError, ValueError: a number outside its range, or a GPU of compute capability below 6.0.
+
+    Example:
+        >>> tb.split_counts("a100", min_sms=15)
+        SplitCounts(sms=16, most_groups=6, least_rest=12, minimum=4, multiple=2)
+    """
+    spec = find_device(device)
+    wanted = integer("split_counts", "min_sms", min_sms, 0, spec.sms)
+    most = (
+        MAX_GROUPS if groups is None else integer("split_counts", "groups", groups, 1, MAX_GROUPS)
+    )
+    major = int(spec.compute_capability.partition(".")[0])
+    known = _DOCUMENTED.get(min(major, 9))
+    if known is None:
+        raise ValueError(
+            f"split_counts.device: {spec.name} has compute capability {spec.compute_capability}; "
+            "green contexts need 6.0"
+        )
+    minimum, multiple = known
+    sms = min(-(-max(wanted, minimum) // multiple) * multiple, spec.sms)
+    found = min(most, spec.sms // sms)
+    return SplitCounts(sms, found, spec.sms - found * sms, minimum, multiple)
 
 
 def split_sms(

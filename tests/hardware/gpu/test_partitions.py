@@ -202,3 +202,39 @@ def test_split_that_makes_no_sense_is_refused(arguments: dict[str, Any], words: 
     given = {"device": "h200", **arguments}
     with pytest.raises(ValueError, match=words):
         tb.split_sms(**given)
+
+
+@pytest.mark.parametrize("name", ["h200", "h100"])
+def test_counts_by_the_documentation_bound_the_split_by_the_map(name: str) -> None:
+    exact = 0
+    for min_sms in range(133):
+        counts = tb.split_counts(name, min_sms)
+        groups, _ = tb.split_sms(name, min_sms)
+        assert {len(group) for group in groups} <= {counts.sms}
+        assert len(groups) <= counts.most_groups
+        exact += len(groups) == counts.most_groups
+    assert exact > 100
+
+
+@pytest.mark.parametrize(
+    ("capability", "min_sms", "expected"),
+    [
+        ("8.9", 15, (16, 8, 14)),
+        ("7.5", 1, (2, 71, 0)),
+        ("6.1", 3, (4, 35, 2)),
+        ("12.0", 0, (8, 17, 6)),
+    ],
+)
+def test_counts_of_any_gpu(capability: str, min_sms: int, expected: tuple[int, int, int]) -> None:
+    spec = gpu(sms=142, compute_capability=capability)
+    counts = tb.split_counts(spec, min_sms)
+    assert (counts.sms, counts.most_groups, counts.least_rest) == expected
+    assert tb.split_counts(spec, min_sms, groups=2).most_groups == 2
+
+
+def test_counts_refuse_what_no_gpu_has() -> None:
+    with pytest.raises(ValueError, match=r"split_counts\.device: .* compute capability 5\.2"):
+        tb.split_counts(gpu(sms=16, compute_capability="5.2"), 2)
+    with pytest.raises(ValueError, match=r"split_counts\.min_sms: 17 is outside 0\.\.16"):
+        tb.split_counts(gpu(sms=16, compute_capability="9.0"), 17)
+    assert tb.split_counts(gpu(sms=7, compute_capability="9.0"), 7).sms == 7
