@@ -51,6 +51,8 @@ class Row:
     range: tuple[int, int] | None = None
     default: Any = None
     because: str | None = None
+    rule: str = ""
+    when: str = ""
 
     @property
     def is_mechanism(self) -> bool:
@@ -233,6 +235,8 @@ def dataclasses() -> str:
     table = "".join(
         f"    Field({json.dumps(row.section)}, {json.dumps(row.name)}, {json.dumps(row.type)}"
         + (f", {json.dumps(row.because)}" if row.because is not None else "")
+        + (f", rule={json.dumps(row.rule)}" if row.rule else "")
+        + (f", when={json.dumps(row.when)}" if row.when else "")
         + "),\n"
         for row in found
     )

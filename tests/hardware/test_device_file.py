@@ -98,6 +98,16 @@ def test_value_needs_exactly_provenance_and_source(write: Write, value: str) -> 
     assert "{ value, provenance, source } is needed" in message
 
 
+def test_what_is_inherited_can_be_checked_but_not_what_the_parent_assumes(write: Write) -> None:
+    write('extends = "rtx3090"\nchecked = "mine.jsonl"', "child.toml")
+    provenance = device(write('extends = "child.toml"\nchecked = "own.jsonl"')).provenance
+    assert provenance["limits.warps_per_sm"] == Provenance(INHERITED, "child", "own.jsonl")
+    assert provenance["scheduler.exit_latency_ns"] == Provenance(INHERITED, "child")
+    assert "checked: nothing is inherited" in refusal(write('checked = "mine.jsonl"'))
+    said = refusal(write('extends = "rtx3090"\nchecked = 1'))
+    assert "checked: a string is needed, got 1" in said
+
+
 @pytest.mark.parametrize("kind", ['"guessed"', '"inherited"', '"Paper"', '""', "1", "[]"])
 def test_unknown_provenance_names_the_four_there_are(write: Write, kind: str) -> None:
     text = (

@@ -66,6 +66,7 @@ def test_variants_are_alike_field_by_field(reader: Reader, write: Write) -> None
         write(f'extends = "base.toml"\n[limits]\nblocks_per_sm = {row("4")}', "child.toml"),
         write(variant("mechanisms.shared_memory", '"circular"', "xavier"), "circular.toml"),
         write(backwards, "backwards.toml"),
+        write('extends = "rtx3090"\nchecked = "mine.jsonl"', "checked.toml"),
     ]
     assert reader(*files) == [*map(in_python, files)]
 
@@ -94,6 +95,8 @@ def test_variants_are_alike_field_by_field(reader: Reader, write: Write) -> None
         variant("limits.blocks_per_sm", "8", base="h300"),
         'extends = "mine.toml"',
         "extends = 1",
+        'checked = "mine.jsonl"',
+        'extends = "rtx3090"\nchecked = 1',
         'extends = "rtx3090"\n[topology]\nsms = 82',
         'extends = "rtx3090"\n[topology]\nsms = { value = 82, provenance = "x", source = "" }',
         "[topology]\n",

@@ -23,7 +23,10 @@ def test_generated_file_is_fresh(path: Path) -> None:
 
 
 def test_installed_fields_are_those_of_the_schema() -> None:
-    rows = [(row.section, row.name, row.type, row.because) for row in GENERATE.rows()]
+    rows = [
+        (row.section, row.name, row.type, row.because, row.rule, row.when)
+        for row in GENERATE.rows()
+    ]
     assert list(map(tuple, FIELDS)) == rows
     assert {row.type for row in GENERATE.rows()} <= set(TYPES) == set(GENERATE.TYPES)
 

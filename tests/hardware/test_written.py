@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import tbsched as tb
+from tbsched.hardware.spec import Provenance
 
 
 @pytest.mark.parametrize("name", [*tb.devices(), "h200-no-processing-blocks"])
@@ -18,9 +19,9 @@ def test_saved_device_is_the_same_but_inherits_nothing(name: str, tmp_path: Path
     assert dataclasses.replace(read, name=name) == spec
     for path, origin in spec.provenance.items():
         if origin.kind == "inherited":
-            assert read.provenance[path] == dataclasses.replace(
-                origin, kind="assumed", source=f"as on {origin.source}"
-            )
+            kind, why = ("measured", f": {origin.checked}") if origin.checked else ("assumed", "")
+            source = f"as on {origin.source}{why}"
+            assert read.provenance[path] == Provenance(kind, source)
         else:
             assert read.provenance[path] == origin
     text = (tmp_path / "mine.toml").read_text("utf-8")

@@ -89,6 +89,7 @@ def test_explanation_of_many_causes_is_cut() -> None:
 def test_timed_trace_prints_a_table_and_the_waits(trace: tb.Trace) -> None:
     lines = str(trace).splitlines()
     assert lines[0].endswith(", 1 SMs, policy ampere")
+    assert lines.pop(1).startswith("Assumed on rtx3090: ")
     headings = "launch name blocks x threads start end waited mostly for"
     assert " ".join(lines[1].split()) == headings
     assert lines[3].split()[-7:] == ["1", "ms", "2.1", "ms", "1.1", "ms", "stream"]

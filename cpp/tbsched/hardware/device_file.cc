@@ -127,7 +127,7 @@ Rows rows_of(const toml::table& data) {
   });
   Rows rows;
   for (const auto& [section, keys] : data) {
-    if (section == "extends") continue;
+    if (section == "extends" || section == "checked") continue;
     if (!keys.is_table() || section.str().empty() || !sections.contains(section.str())) {
       refuse("unknown key '" + std::string(section) + "'");
     }
@@ -161,6 +161,10 @@ DeviceSpec read_device(const fs::path& file, const fs::path& devices, std::set<f
     parent =
         read_device(is_file ? file.parent_path() / name->get() : devices / (name->get() + ".toml"),
                     devices, std::move(seen));
+  }
+  if (const toml::node* const checked = data.get("checked")) {
+    if (!parent) refuse("checked: nothing is inherited: there is no extends");
+    if (!checked->is_string()) refuse("checked: a string is needed");
   }
   const Rows rows = rows_of(data);
   DeviceSpec spec = parent.value_or(DeviceSpec{});

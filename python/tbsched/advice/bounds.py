@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from tbsched.advice.crowding import SLACK, Crowd, Durations, least_span_ns, longest_full_ns
 from tbsched.errors import shown
+from tbsched.hardware.assumed import needs_of_sequence, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of
 from tbsched.prediction.predict import predict
 from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
@@ -53,6 +55,7 @@ class MakespanBounds:
         seen_ends: of each launch the first and the last end that were predicted on the way.
         widened_by: what makes the limits wider than needed, as the page "Bounds of a makespan" has
             it; what can be changed first. Empty if the limits are exact.
+        assumed_rules: which rules they rest on that are assumed for the GPU, in words.
 
     Example:
         >>> program = tb.Sequence([tb.Launch(300, 1024, 32, duration=1e-4, stream=0)])
@@ -70,6 +73,7 @@ class MakespanBounds:
     ends: tuple[Interval, ...] = field(default=(), repr=False)
     seen_ends: tuple[Interval, ...] = field(default=(), repr=False)
     widened_by: tuple[str, ...] = ()
+    assumed_rules: tuple[str, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -137,6 +141,8 @@ def makespan_bounds(
     issued = None
     if issue_times is not None:
         issued = tuple(items("makespan_bounds", "issue_times", issue_times))
+    fields = spec.assumed_fields(policy_of(spec, policy))
+    assumed = rules_of(fields, needs_of_sequence(seq))
     program = _Program(seq, spec, policy, launch_interval, issued)
     if shortest == longest:
         every = program.all_ends(predictions)
@@ -144,7 +150,7 @@ def makespan_bounds(
             least, greatest = _least_and_greatest(every)
             exact = min(map(max, every)), max(map(max, every))
             each = tuple(zip(least, greatest, strict=True))
-            return MakespanBounds(*exact, exact, len(every), each, each)
+            return MakespanBounds(*exact, exact, len(every), each, each, assumed_rules=assumed)
     some = program.some_ends(shortest, longest, predictions)
     low, high = (
         [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
@@ -160,6 +166,7 @@ def makespan_bounds(
         len(some),
         tuple(ends),
         tuple(zip(*_least_and_greatest(some), strict=True)),
+        assumed_rules=assumed,
     )
     return found if found.exact else replace(found, widened_by=_widened_by(seq, spec))
 

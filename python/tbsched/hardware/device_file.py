@@ -39,10 +39,13 @@ def read(
         ValueError: the file does not describe a device; names file and key.
     """
     data = _load(file)
-    extends = data.pop("extends", None)
+    extends, checked = data.pop("extends", None), data.pop("checked", None)
+    if checked is not None and extends is None:
+        raise ValueError(f"{_shown(file)}: checked: nothing is inherited: there is no extends")
     parent = None if extends is None else _parent(extends, file, named, seen)
+    checked = "" if checked is None else string(f"{_shown(file)}: checked", checked)
     own = _own(file, data)
-    values = {field: _value(file, field, own, parent) for field in _ROWS.values()}
+    values = {field: _value(file, field, own, parent, checked) for field in _ROWS.values()}
     try:
         spec = assembled(storage.shown(file.name.removesuffix(".toml")), values)
         measured = [field.path for field, (_, origin) in own.items() if origin.kind == "measured"]
@@ -111,15 +114,26 @@ def _own(file: Traversable, sections: Mapping[str, object]) -> dict[Field, _Valu
 
 
 def _value(
-    file: Traversable, field: Field, own: Mapping[Field, _Value], parent: DeviceSpec | None
+    file: Traversable,
+    field: Field,
+    own: Mapping[Field, _Value],
+    parent: DeviceSpec | None,
+    checked: str,
 ) -> _Value:
     if field in own:
         return own[field]
     if parent is not None:
-        return field.of(parent), Provenance(INHERITED, parent.name)
+        return field.of(parent), inherited(parent, field, checked)
     if field.because is None:
         raise ValueError(f"{_shown(file)}: {field.path!r} is missing")
     return _DEFAULTS[field.name], Provenance("assumed", f"the default: {field.because}")
+
+
+def inherited(parent: DeviceSpec, field: Field, checked: str) -> Provenance:
+    """Returns where a value of a parent comes from; what is assumed there, no recording checks."""
+    origin = parent.provenance.get(field.path)
+    is_shown = origin is not None and not origin.is_assumed
+    return Provenance(INHERITED, parent.name, checked if is_shown else "")
 
 
 _DEFAULTS = {item.name: item.default for item in (*fields(DeviceSpec), *fields(Mechanisms))}

@@ -18,12 +18,16 @@ class Field(NamedTuple):
         name: the attribute, and the key in the file.
         type: a row of :data:`TYPES`.
         because: why a file need not name it, the reason for its default; None: it must.
+        rule: the rule of the scheduler that it is of, in words; empty: no prediction rests on it.
+        when: what a program must have for its prediction to rest on the rule; empty: nothing.
     """
 
     section: str
     name: str
     type: str
     because: str | None = None
+    rule: str = ""
+    when: str = ""
 
     @property
     def path(self) -> str:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 
 from tbsched import _core
 from tbsched.errors import did_you_mean, shown
+from tbsched.hardware.assumed import rules_of
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
 from tbsched.program.checks import reader_of
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.shown import Shown
+
+_IN_TURNS_OF_GPCS = "hopper"  # the policy by which single blocks go to GPCs in turn, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,7 @@ class Provenance:
     Attributes:
         kind: ``paper``, ``vendor``, ``measured``, ``assumed`` or ``inherited``.
         source: the table, document, trace, reason or parent device.
+        checked: of an inherited value the recordings of this GPU that agree with it; empty: none.
 
     Example:
         >>> tb.device("rtx3090").provenance["limits.blocks_per_sm"].kind
@@ -30,6 +34,12 @@ class Provenance:
 
     kind: str
     source: str
+    checked: str = ""
+
+    @property
+    def is_assumed(self) -> bool:
+        """Whether nothing shows it of this GPU: assumed, or inherited and not checked."""
+        return self.kind == "assumed" or (self.kind == "inherited" and not self.checked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -76,6 +86,42 @@ class DeviceSpec(Shown, DeviceFields):
         """The GPC of each TPC; -1 for a TPC of no GPC, and for all where the map is unknown."""
         found = {tpc: gpc for gpc, members in enumerate(self.gpcs) for tpc in members}
         return tuple(found.get(tpc, -1) for tpc in range(self.tpcs))
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """The rules of this GPU that are assumed, in words; a result has those that it rests on.
+
+        Example:
+            >>> tb.device("h200").assumed_rules
+            ('local memory',)
+            >>> "order of launches" in tb.device("a100").assumed_rules
+            True
+        """
+        return rules_of(self.assumed_fields(self.policy))
+
+    def assumed_fields(self, policy: str) -> tuple[str, ...]:
+        """Returns the fields of rules whose values are assumed, as ``provenance`` names them.
+
+        Args:
+            policy: the one that predicts; another than the device's own is chosen, not assumed.
+
+        Example:
+            >>> tb.device("h200").assumed_fields("hopper")
+            ('allocation.local_memory_initial',)
+        """
+        left_out = set() if policy == self.policy else {"scheduler.policy"}
+        if self.max_cluster == 1:
+            left_out |= {item.path for item in FIELDS if item.when == "cluster"}
+            if policy != _IN_TURNS_OF_GPCS:
+                left_out.add("topology.gpcs")
+        return tuple(
+            item.path
+            for item in FIELDS
+            if item.rule
+            and item.path not in left_out
+            and item.path in self.provenance
+            and self.provenance[item.path].is_assumed
+        )
 
     def initial_states(self, policy: str | None = None) -> tuple[InitialState, ...]:
         """Returns the latent states that this GPU can be in when idle; the first is the default.

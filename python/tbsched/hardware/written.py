@@ -19,7 +19,8 @@ from tbsched.storage import as_path, replacing
 def save_device(
     path: str | os.PathLike[str], device: DeviceSpec, *, heading: str = "Written by tbsched."
 ) -> None:
-    """Writes a device file. It needs no other file: what was inherited is `assumed` there.
+    """Writes a device file. It needs no other file: what was inherited is `assumed` there, or
+    `measured` if it was checked.
 
     A value of which the device does not know the source is left out, and has its default.
 
@@ -66,6 +67,8 @@ def _alone(origin: Provenance) -> Provenance:
     """Returns the source of a value in a file that inherits nothing."""
     if origin.kind != INHERITED:
         return origin
+    if origin.checked:
+        return Provenance("measured", f"as on {origin.source}: {origin.checked}")
     return Provenance("assumed", f"as on {origin.source}")
 
 

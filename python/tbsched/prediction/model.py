@@ -18,15 +18,20 @@ Prepared: TypeAlias = tuple[_core.Model, DeviceInfo, dict[InitialState, _core.In
 def prepared(spec: DeviceSpec, policy: str | Choices) -> Prepared:
     """Returns the shared state of a device's predictions; the policy may repeat choices."""
     if isinstance(policy, str):
-        return _prepared(spec, policy)
+        return _prepared(spec, policy, id(spec.provenance))
     core_model = _core.Model(spec, policy.again())
     ((state, _),) = core_model.states()
     return core_model, _info(spec, policy.policy, core_model), {InitialState(): state}
 
 
 @functools.lru_cache(maxsize=128)
-def _prepared(spec: DeviceSpec, policy: str) -> Prepared:
-    """Returns what a policy of the table prepares, cached as most programs use one device."""
+def _prepared(spec: DeviceSpec, policy: str, provenance: int) -> Prepared:
+    """Returns what a policy of the table prepares, cached as most programs use one device.
+
+    Args:
+        spec, policy: as for :func:`prepared`.
+        provenance: the identity of that of the device, which equal devices need not share.
+    """
     core_model, states = model(spec, policy)
     return core_model, _info(spec, policy, core_model), states
 
@@ -45,7 +50,7 @@ def _info(spec: DeviceSpec, policy: str, core_model: _core.Model) -> DeviceInfo:
             "sm_preference": list(spec.sm_preference),
         },
     }
-    return DeviceInfo(spec.title, spec.sms, details)
+    return DeviceInfo(spec.title, spec.sms, details, spec.assumed_fields(policy))
 
 
 def policy_of(spec: DeviceSpec, policy: object) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.errors import shown
+from tbsched.hardware.assumed import PROCESSES, needs_of_sequence, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -55,6 +56,18 @@ class Processes(Shown, HoldsArrays):
     traces: tuple[Trace, ...]
     turns: StructuredArray
     seen: tuple[Trace, ...] = ()
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules this prediction rests on that are assumed for the GPU, in words.
+
+        Example:
+            >>> program = tb.Sequence([tb.Launch(132, 1024, 32, duration=3e-3)])
+            >>> tb.predict_processes([program, program], "a100", time_slice=1e-3).assumed_rules[-1]
+            'turns of processes'
+        """
+        needs = {PROCESSES}.union(*(needs_of_sequence(trace.sequence) for trace in self.traces))
+        return rules_of(self.traces[0].device.assumed or (), needs)
 
     @property
     def makespan(self) -> float:

@@ -25,6 +25,8 @@ class DeviceInfo:
             ``warps_in_turn`` (whether a warp waits for the processing block whose turn it is),
             ``configuration_per`` (whether a ``TPC`` or an ``SM`` has a shared-memory configuration
             of its own) and ``topology`` (the fields of that table in the device file).
+        assumed: of a prediction, the fields of the device whose values are assumed, as
+            ``DeviceSpec.provenance`` names them; None where nobody says, as of an observation.
 
     Example:
         >>> trace = tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "rtx3090")
@@ -35,6 +37,7 @@ class DeviceInfo:
     name: str
     sms: int
     details: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    assumed: tuple[str, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

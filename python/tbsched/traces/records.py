@@ -84,7 +84,11 @@ class Header:
     def of(cls, trace: Trace, before: Header | None) -> Header:
         """Returns the header of a trace: the one before it in the file, if that applies."""
         version = _version(trace.sequence)
-        if before is None or before.device != trace.device:
+        if (
+            before is None
+            or before.device != trace.device
+            or before.device.assumed != trace.device.assumed
+        ):
             return cls(trace.device, version)
         return before if version <= before.version else cls(trace.device, version)
 
@@ -112,12 +116,13 @@ def _version_of(event: Event) -> int:
 def header_line(header: Header) -> bytes:
     """Returns the header of a trace file, one line of JSON."""
     device = header.device
-    return _json(
-        {
-            "tbsched_trace": header.version,
-            "device": {"name": device.name, "sms": device.sms, **device.details},
-        }
-    )
+    written: dict[str, Any] = {
+        "tbsched_trace": header.version,
+        "device": {"name": device.name, "sms": device.sms, **device.details},
+    }
+    if device.assumed is not None:
+        written["assumed"] = list(device.assumed)
+    return _json(written)
 
 
 def record_line(trace: Trace) -> bytes:
@@ -159,7 +164,16 @@ def read_header(record: dict[str, Any]) -> DeviceInfo:
     name, sms = details.pop("name"), details.pop("sms")
     if not isinstance(name, str):
         raise TypeError(f"device.name: a string is needed, got {shown(name)}")
-    return DeviceInfo(name, integer("device", "sms", sms, 1, _MAX_SMS), details)
+    sms = integer("device", "sms", sms, 1, _MAX_SMS)
+    return DeviceInfo(name, sms, details, _assumed(record.get("assumed")))
+
+
+def _assumed(given: object) -> tuple[str, ...] | None:
+    if given is None:
+        return None
+    if not isinstance(given, list) or not all(isinstance(path, str) for path in given):
+        raise TypeError(f"assumed: a list of strings is needed, got {shown(given)}")
+    return tuple(given)
 
 
 def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = True) -> Trace:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tbsched.errors import shown
+from tbsched.hardware.assumed import HOST, needs_of_sequence, rules_of
 from tbsched.program.arrays import (
     Float64Array,
     HoldsArrays,
@@ -122,6 +123,25 @@ class Trace(Shown, HoldsArrays):
                 raise ValueError(
                     f"trace {self.id!r}: {key}[{far}] has an SM outside 0..{self.device.sms - 1}"
                 )
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...] | None:
+        """Which rules this prediction rests on that are assumed for the GPU, in words.
+
+        None where nobody says, as of an observation, or of a file of an older version.
+
+        Example:
+            >>> tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "a100").assumed_rules
+            ('layout of shared memory',)
+            >>> tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200").assumed_rules
+            ()
+        """
+        if self.device.assumed is None:
+            return None
+        needs = needs_of_sequence(self.sequence)
+        if self.call_ns is not None:
+            needs.add(HOST)
+        return rules_of(self.device.assumed, needs)
 
     def __len__(self) -> int:
         return len(self.placements)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from markupsafe import Markup
@@ -11,6 +12,7 @@ from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.limits import NO_CLUSTER, Limit
 from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
+from tbsched.views.assumed import assumed_lines
 from tbsched.views.cards import card, keys_html, note_html, tiles_html
 from tbsched.views.layout.colours import PALETTE
 from tbsched.views.layout.names import cut
@@ -41,14 +43,23 @@ def capacity_short(found: Capacity) -> str:
 
 def capacity_text(found: Capacity) -> Lines:
     """How many blocks fit, and what binds each class of SMs."""
-    note = board_words(found.launch, found.device)
-    return [capacity_short(found), limits_table(found.limits, found.device), *filter(None, [note])]
+    table = limits_table(found.limits, found.device)
+    return [capacity_short(found), table, *capacity_notes(found)]
 
 
-def board_words(launch: Launch, device: DeviceInfo) -> str:
+def capacity_notes(found: Capacity) -> list[str]:
+    """What the answer rests on that another board, or a measurement, may show otherwise."""
+    notes = board_lines((found.launch, *found.beside), found.device)
+    return notes + assumed_lines(found.assumed_rules, found.device)
+
+
+def board_lines(launches: Iterable[Launch], device: DeviceInfo) -> list[str]:
     """That another board may hold other clusters; empty: there are none."""
-    if launch.cluster == 1:
-        return ""
+    words = board_words(device)
+    return [words] if any(launch.cluster > 1 for launch in launches) else []
+
+
+def board_words(device: DeviceInfo) -> str:
     return (
         f"This is the map of GPCs of {device.details['model']}: boards of one kind differ in it, "
         "and so in how many clusters they hold."
@@ -99,7 +110,14 @@ def capacities_short(found: Capacities) -> str:
 
 def capacities_text(found: Capacities) -> Lines:
     """A row per choice."""
-    return [capacities_short(found), capacities_table(found)]
+    return [capacities_short(found), capacities_table(found), *capacities_notes(found)]
+
+
+def capacities_notes(found: Capacities) -> list[str]:
+    """The same as :func:`capacity_notes`, of all choices."""
+    launches = (*found.beside, *(row.launch for row in found.choices))
+    notes = board_lines(launches, found.device)
+    return notes + assumed_lines(found.assumed_rules, found.device)
 
 
 def capacities_table(found: Capacities) -> Table:
@@ -137,7 +155,7 @@ def capacity_html(found: Capacity) -> str:
         ),
         *limits_map(found.device, found.limits, (_OWN, named(found.launch)), others),
         limits_table(found.limits, found.device),
-        note_html(note) if (note := board_words(found.launch, found.device)) else Markup(),
+        *map(note_html, capacity_notes(found)),
     )
 
 
@@ -169,7 +187,8 @@ def limits_map(
 
 def capacities_html(found: Capacities) -> str:
     """A row per choice."""
-    return card(capacities_short(found), capacities_table(found))
+    notes = map(note_html, capacities_notes(found))
+    return card(capacities_short(found), capacities_table(found), *notes)
 
 
 def capacity_columns(found: Capacity) -> dict[str, Any]:
@@ -198,10 +217,11 @@ def capacity_data(found: Capacity) -> dict[str, Any]:
     """How many blocks fit, where, and what binds each class of SMs."""
     return fields(
         found,
-        "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits",
+        "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits "
+        "assumed_rules",
     )
 
 
 def capacities_data(found: Capacities) -> dict[str, Any]:
     """Each choice, the one with most blocks first."""
-    return fields(found, "device beside choices")
+    return fields(found, "device beside choices assumed_rules")

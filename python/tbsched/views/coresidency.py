@@ -7,10 +7,8 @@ from typing import Any
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.given import called
 from tbsched.hardware.initial_state import InitialState
-from tbsched.views.capacity import (
-    limits_map,
-    limits_table,
-)
+from tbsched.views.assumed import assumed_lines
+from tbsched.views.capacity import board_lines, limits_map, limits_table
 from tbsched.views.cards import card, legend_html, note_html, table_html
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.names import cut
@@ -37,7 +35,14 @@ def coresidency_text(found: Coresidency) -> Lines:
             lines += ["", f"{limits_words(found)}:", limits_table(found.limits, found.device)]
     if not found.safe:
         lines += ["", fixes_words(found), *([fixes_table(found)] if found.fixes else [])]
-    return lines
+    notes = coresidency_notes(found)
+    return [*lines, "", *notes] if notes else lines
+
+
+def coresidency_notes(found: Coresidency) -> list[str]:
+    """What the answer rests on that another board, or a measurement, may show otherwise."""
+    notes = board_lines(found.launches, found.device)
+    return notes + assumed_lines(found.assumed_rules, found.device)
 
 
 def witness_words(found: Coresidency) -> str:
@@ -91,7 +96,7 @@ def coresidency_html(found: Coresidency) -> str:
         parts.append(table_html(fixes_table(found), fixes_words(found)))
     elif not found.safe:
         parts.append(note_html(fixes_words(found)))
-    return card(coresidency_short(found), *parts)
+    return card(coresidency_short(found), *parts, *map(note_html, coresidency_notes(found)))
 
 
 def coresidency_columns(found: Coresidency) -> dict[str, Any]:
@@ -103,6 +108,6 @@ def coresidency_columns(found: Coresidency) -> dict[str, Any]:
 def coresidency_data(found: Coresidency) -> dict[str, Any]:
     """The answer with its reason; if it is no, what strands a block, and what to change."""
     answer = "device launches groups after safe argument proof full_sms witness issue_times order"
-    reason = "state stranded waiting cause behind limits"
+    reason = "state stranded waiting cause behind limits assumed_rules"
     fixes = [fields(fix, "kind text launches after") for fix in found.fixes]
     return {**fields(found, f"{answer} {reason}"), "fixes": fixes, "plays": found.plays}

@@ -22,6 +22,7 @@ from tbsched.advice.account.idle import (
 )
 from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
+from tbsched.views.assumed import assumed_html, assumed_lines
 from tbsched.views.cards import (
     bars_html,
     card,
@@ -141,6 +142,7 @@ def explanation_text(found: Explanation) -> Lines:
     parts: Lines = [explanation_short(found)]
     if found.prediction is not None:
         parts.append(model_words(found))
+        parts += assumed_lines(found.assumed_rules, found.prediction.device)
     parts += [*found.notes, *unrecorded_words(found)]
     for gpu in gpus_shown(found):
         parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
@@ -372,6 +374,7 @@ def explanation_html(found: Explanation) -> str:
     if found.prediction is not None:
         tiles.append((seconds_words(found.prediction.makespan), "predicted"))
         notes.insert(0, note_html(model_words(found)))
+        notes.append(assumed_html(found.assumed_rules, found.prediction.device))
         drawn = explained_html(found)
     tiles += [(seconds_words(sum(found.idle.values())), "idle"), (f"{len(found.gaps):,}", "gaps")]
     accounts = []
@@ -512,4 +515,5 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
         ],
         **fields(found, "fitted=program.fitted notes"),
         "assumed": assumed_words(found),
+        "assumed_rules": list(found.assumed_rules),
     }

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from tbsched.prediction.processes import Processes
 from tbsched.traces.trace import Trace
+from tbsched.views.assumed import assumed_html, assumed_lines
 from tbsched.views.cards import (
     card,
     folded_html,
@@ -42,7 +43,8 @@ def processes_short(found: Processes) -> str:
 def processes_text(found: Processes) -> Lines:
     """A row for each process, and for each turn."""
     turns: Lines = ["", turns_table(found)] if len(found.turns) else []
-    return [processes_short(found), processes_table(found), *turns]
+    assumed = assumed_lines(found.assumed_rules, found.traces[0].device)
+    return [processes_short(found), *assumed, processes_table(found), *turns]
 
 
 def processes_table(found: Processes) -> Table:
@@ -97,6 +99,7 @@ def processes_html(found: Processes) -> str:
             for number, trace in traces.items()
         ),
         *(turns if len(found.turns) else []),
+        assumed_html(found.assumed_rules, found.traces[0].device),
     )
 
 
@@ -127,4 +130,4 @@ def processes_columns(found: Processes) -> dict[str, Any]:
 def processes_data(found: Processes) -> dict[str, Any]:
     """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
     traces, seen = (list(map(trace_data, own)) for own in (found.traces, found.seen))
-    return {**fields(found, "makespan turns"), "traces": traces, "seen": seen}
+    return {**fields(found, "makespan turns assumed_rules"), "traces": traces, "seen": seen}

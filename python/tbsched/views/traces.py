@@ -11,6 +11,7 @@ from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numb
 from tbsched.program.events.launch import Launch
 from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
+from tbsched.views.assumed import assumed_html, assumed_lines
 from tbsched.views.cards import (
     card,
     folded_html,
@@ -90,7 +91,7 @@ def _held_text(trace: Trace) -> Lines:
             for row, text in enumerate(occupancy_map(placement.occupancy(sms)))
         ]
     legend = f"Blocks on each SM, before the next event ({MAP_LEGEND}):"
-    return [trace_head(trace), held_table(trace, len(trace)), "", legend, *maps]
+    return [*head_lines(trace), held_table(trace, len(trace)), "", legend, *maps]
 
 
 def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
@@ -124,6 +125,11 @@ def _launch_table(
     )
 
 
+def head_lines(trace: Trace) -> Lines:
+    """What a trace is of, and what is assumed."""
+    return [trace_head(trace), *assumed_lines(trace.assumed_rules, trace.device)]
+
+
 def trace_head(trace: Trace) -> str:
     """What a trace is of."""
     return visible(f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}")
@@ -133,7 +139,7 @@ def _timed_text(trace: Trace) -> Lines:
     """A table of the launches over time, and why they waited."""
     shown = range(min(len(trace), LAUNCHES_SHOWN))
     waits = None if trace.waits is None else Waits(trace)
-    lines: Lines = [trace_head(trace), timed_table(trace, waits)]
+    lines: Lines = [*head_lines(trace), timed_table(trace, waits)]
     if trace.transfer_ns is not None and len(trace.transfer_ns):
         lines += ["", _transfers_table(trace)]
         if unknown := unmeasured_words(trace):
@@ -231,6 +237,7 @@ def _held_html(trace: Trace) -> str:
         *pictures,
         _levels(trace, colours),
         table_html(held_table(trace), "Launches", marks=colours),
+        assumed_html(trace.assumed_rules, trace.device),
     )
 
 
@@ -298,6 +305,7 @@ def _timed_html(trace: Trace) -> str:
         _moments(trace, colours, ran),
         table_html(timed_table(trace, waits), "Launches", marks=colours),
         note_html(unknown) if (unknown := unmeasured_words(trace)) else Markup(),
+        assumed_html(trace.assumed_rules, trace.device),
         Markup() if waits is None else _waits_html(trace, waits, colours),
     )
 
@@ -444,5 +452,5 @@ def trace_data(trace: Trace) -> dict[str, Any]:
         **fields(trace, "id device events=sequence"),
         "launches": launches,
         "makespan": trace.makespan if len(trace) and has_times(trace) else None,
-        **fields(trace, "transfer_ns waits"),
+        **fields(trace, "transfer_ns waits assumed_rules"),
     }

@@ -110,6 +110,11 @@ class Explanation(Shown):
     filled: float | None = None
 
     @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules the prediction rests on that are assumed for the GPU, in words."""
+        return () if self.prediction is None else self.prediction.assumed_rules or ()
+
+    @property
     def makespan(self) -> float:
         """Measured seconds from the start of the first predicted kernel to the end of the last."""
         rows = self.program.measured

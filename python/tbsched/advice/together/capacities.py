@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from tbsched.advice.together.capacity import capacity, limiting
 from tbsched.advice.together.given import launches_of, with_blocks
+from tbsched.hardware.assumed import SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -68,6 +69,13 @@ class Capacities(Shown):
     device: DeviceInfo
     beside: tuple[Launch, ...]
     choices: tuple[Choice, ...]
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules the answers rest on that are assumed for the GPU, in words."""
+        launches = (*self.beside, *(row.launch for row in self.choices))
+        needs = needs_of(launches) if self.beside else needs_of(launches) - {SEVERAL}
+        return rules_of(self.device.assumed or (), needs)
 
     def __iter__(self) -> Iterator[Choice]:
         return iter(self.choices)

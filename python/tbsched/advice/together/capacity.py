@@ -11,6 +11,7 @@ import numpy as np
 
 from tbsched.advice.together.given import held, launches_of
 from tbsched.advice.together.limits import NO_CLUSTER, Limit, limits_of
+from tbsched.hardware.assumed import needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -62,6 +63,16 @@ class Capacity(Shown, HoldsArrays):
     def clusters(self) -> int:
         """How many clusters fit; blocks where the launch has no clusters."""
         return len(self.smid) // self.launch.cluster
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules the answer rests on that are assumed for the GPU, in words.
+
+        Example:
+            >>> tb.capacity(tb.Launch(1, 384, 168), "a100").assumed_rules
+            ('layout of shared memory',)
+        """
+        return rules_of(self.device.assumed or (), needs_of((*self.beside, self.launch)))
 
     @property
     def fits(self) -> bool:

@@ -19,6 +19,7 @@ from tbsched.advice.together.limits import Limit
 from tbsched.advice.together.problem import Problem, deadline_in, decided
 from tbsched.advice.together.stranded import left_waiting
 from tbsched.advice.together.words import argument
+from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
@@ -90,6 +91,19 @@ class Coresidency(Shown):
     limits: tuple[Limit, ...] = ()
     fixes: tuple[Fix, ...] = ()
     plays: int = 0
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules the answer rests on that are assumed for the GPU, in words.
+
+        Example:
+            >>> tb.coresident([tb.Launch(1, 384, 168), tb.Launch(1, 64, 32)], "h200").assumed_rules
+            ()
+        """
+        needs = needs_of(self.launches)
+        # Hangs above the thread block scheduler count, too.
+        needs |= {QUEUE} if SEVERAL in needs else set()
+        return rules_of(self.device.assumed or (), needs)
 
 
 def coresident(

@@ -15,7 +15,7 @@ from tbsched.calibration.boards.map import BoardMap, measured
 from tbsched.hardware.catalogue import ATTACHED, nearest
 from tbsched.hardware.described import channels_of_one_engine
 from tbsched.hardware.device_fields import FIELDS
-from tbsched.hardware.device_file import INHERITED, assembled, read
+from tbsched.hardware.device_file import INHERITED, assembled, inherited, read
 from tbsched.hardware.field import Field
 from tbsched.hardware.spec import DeviceSpec, Provenance
 from tbsched.hardware.written import device_toml
@@ -56,8 +56,11 @@ def _with_rules(found: Queried, base: DeviceSpec) -> DeviceSpec:
     """Returns the board with shipped rules, and with the shipped device's map if there is one."""
     if base.compute_capability != found.info.details["compute_capability"]:
         return described(found, ATTACHED, largest_cluster(0) if found.clusters else 1)
-    inherited = Provenance(INHERITED, base.name)
-    values = {field: (field.of(base), inherited) for field in _BY_NAME.values()}
+    same = base.title == found.info.name  # another board of the GPU that recordings are of
+    checked = f"by the recordings of {base.name}" if same else ""
+    values = {
+        field: (field.of(base), inherited(base, field, checked)) for field in _BY_NAME.values()
+    }
     if found.info.sms != base.sms:
         # What a file without a map says.
         first = described(found, ATTACHED, base.max_cluster)
