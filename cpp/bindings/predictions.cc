@@ -79,15 +79,16 @@ py::list predict_in_python(const Model& model, const Sequence& sequence, const I
 }
 
 py::list outcomes_in_python(const Model& model, const Sequence& sequence, const InitialState state,
-                            const int32_t races) {
+                            const int32_t races, const double seconds) {
   std::vector<Outcome> found;
   {
     const Unlocked unlocked;
-    found = outcomes(model, sequence, state, races);
+    found = outcomes(model, sequence, state, races, Deadline(seconds));
   }
   py::list result;
   for (Outcome& outcome : found) {
-    result.append(py::make_tuple(in_python(std::move(outcome.launches), false), outcome.races));
+    result.append(
+        py::make_tuple(in_python(std::move(outcome.launches), false), outcome.races, outcome.cut));
   }
   return result;
 }
@@ -316,9 +317,9 @@ void bind_predictions(py::module_& module) {
              "(blocks,), the last (blocks, warps) or None.");
   module.def(
       "outcomes", &outcomes_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
-      py::arg("races"),
-      "Of so many races, what predict() returns for each outcome, and how many races had it; "
-      "the likeliest first.");
+      py::arg("races"), py::arg("seconds"),
+      "Of so many races, what predict() returns for each outcome, how many races had it, and "
+      "whether the time ended before all were played; the likeliest first.");
   module.def("predict_as_recorded", &as_recorded_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("seen"),
              "What predict() returns, with each block that finds room while others leave where "

@@ -19,6 +19,7 @@
 #include "tbsched/program/timeline.h"
 #include "tbsched/program/trace.h"
 #include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/deadline.h"
 #include "tbsched/sim/observer.h"
 #include "tbsched/sim/simulation.h"
 #include "tbsched/sm_sim/simulate.h"

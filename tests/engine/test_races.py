@@ -158,6 +158,39 @@ def test_recording_that_ends_before_the_race_says_so() -> None:
         tb.predict_as_recorded(blind, "h200")
 
 
+def test_time_limit_ends_the_races_and_every_outcome_says_so() -> None:
+    (found,) = tb.outcomes(PACKED, "h200", races=1000, seconds=0)
+    (first,) = tb.outcomes(PACKED, "h200", races=1)
+    assert (found.cut, first.cut) == (True, False)
+    assert tb.compare(found.trace, first.trace).exact
+    # More races than anybody has time for: those that were played come out as without a limit.
+    some = tb.outcomes(PACKED, "h200", races=2**20, seconds=0.2)
+    assert {one.cut for one in some} == {True}
+    assert sum(one.share for one in some) == pytest.approx(1)
+    every = tb.outcomes(PACKED, "h200", races=round(1 / min(one.share for one in some)))
+    assert {one.cut for one in every} == {False}
+
+
+def test_time_limit_cuts_nothing_where_no_race_was_left() -> None:
+    without = tb.Sequence([tb.Launch(132, 1024, 64), tb.Release(0), tb.Launch(264, 512, 32)])
+    (found,) = tb.outcomes(without, "h200", seconds=0)
+    assert not found.cut
+    for seconds in (None, 1000):
+        again = tb.outcomes(PACKED, "h200", races=50, seconds=seconds)
+        assert [one.cut for one in again] == [False] * len(again)
+    shares = [
+        [one.share for one in tb.outcomes(PACKED, "h200", races=50, seconds=s)]
+        for s in (None, 1000)
+    ]
+    assert shares[0] == shares[1]
+
+
+@pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1"])
+def test_time_limit_that_is_none_is_refused(seconds: object) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"outcomes\.seconds: "):
+        tb.outcomes(PACKED, "h200", seconds=seconds)  # type: ignore[arg-type]
+
+
 def test_outcomes_of_launches_with_durations_are_refused() -> None:
     timed = tb.Sequence([tb.Launch(1, 32, 16, duration=1e-3)])
     with pytest.raises(ValueError, match="has durations; outcomes needs releases"):

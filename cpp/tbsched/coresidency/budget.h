@@ -1,31 +1,12 @@
-// Limits of a search: a deadline and a number of steps.
+// The limit of a proof: a number of steps, and a deadline.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
+
+#include "tbsched/sim/deadline.h"
 
 namespace tbsched {
-
-// The time at which a search ends without a result; by default never.
-class Deadline {
- public:
-  Deadline() = default;
-  // Ends after this time from now. Infinity stands for never.
-  explicit Deadline(const double seconds) {
-    using Clock = std::chrono::steady_clock;
-    constexpr double kYear = 365.0 * 86400;
-    if (seconds >= kYear) return;
-    at_ = Clock::now() +
-          std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  }
-
-  bool is_over() const { return at_ && std::chrono::steady_clock::now() >= *at_; }
-
- private:
-  std::optional<std::chrono::steady_clock::time_point> at_;
-};
 
 // Thrown when a proof has used all of its steps or its time.
 struct BudgetExceeded {};

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import Run
+from tbsched.program import checks
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
@@ -28,6 +30,7 @@ class Outcome:
         trace: where the blocks are, in the likeliest of the races that came out like this.
         share: of the races that were played, how many came out like this; above 0, at most 1.
         variants: as how many outcomes those would count if every SM counted.
+        cut: whether the time limit came before all races were played: there may be others.
 
     Example:
         >>> (outcome,) = tb.outcomes(tb.Sequence([tb.Launch(132, 512, 32)]), "h200")
@@ -38,6 +41,7 @@ class Outcome:
     trace: Trace
     share: float
     variants: int
+    cut: bool = False
 
     def includes(self, trace: Trace) -> bool:
         """Returns whether a trace of the same sequence came out like this, on whichever SMs.
@@ -72,6 +76,7 @@ def outcomes(
     initial_state: InitialState | None = None,
     *,
     races: int = 100,
+    seconds: float | None = None,
 ) -> tuple[Outcome, ...]:
     """Predicts what may come of a held sequence that a GPU does not repeat.
 
@@ -90,6 +95,8 @@ def outcomes(
         seq: launches and releases.
         device, policy, initial_state: as for :func:`tbsched.predict`.
         races: how many are played, 1 to 2**20.
+        seconds: after so many no further race is played, and ``Outcome.cut`` of all that were found
+            says so. The first race is played to its end. None is never.
 
     Returns:
         The outcomes, the likeliest first. Two of them differ in which launches share an SM before
@@ -112,20 +119,22 @@ def outcomes(
     run = Run(device, policy, initial_state, 0.0, False)
     races = integer("outcomes", "races", races, 1, MAX_RACES)
     events = run.events(seq)
+    limit = math.inf if seconds is None else checks.seconds("outcomes", "seconds", seconds)
     if seq.timed:
         raise ValueError(f"sequence: {shown(seq)} has durations; outcomes needs releases")
-    found = _core.outcomes(run.model, events, run.state, races)
-    return tuple(_by_kind((run.raced(seq, rows), count) for rows, count in found))
+    found = _core.outcomes(run.model, events, run.state, races, limit)
+    cut = any(was_cut for _, _, was_cut in found)
+    return tuple(_by_kind([(run.raced(seq, rows), count) for rows, count, _ in found], cut))
 
 
-def _by_kind(found: Iterable[tuple[Trace, int]]) -> list[Outcome]:
+def _by_kind(found: Iterable[tuple[Trace, int]], cut: bool) -> list[Outcome]:
     kinds: dict[bytes, list[tuple[Trace, int]]] = {}
     for trace, count in found:
         kinds.setdefault(_kind(trace), []).append((trace, count))
     counts = {kind: sum(count for _, count in alike) for kind, alike in kinds.items()}
     played = sum(counts.values())
     return [
-        Outcome(kinds[kind][0][0], counts[kind] / played, len(kinds[kind]))
+        Outcome(kinds[kind][0][0], counts[kind] / played, len(kinds[kind]), cut)
         for kind in sorted(kinds, key=counts.__getitem__, reverse=True)
     ]
 
