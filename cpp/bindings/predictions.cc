@@ -296,12 +296,15 @@ py::list capacities_in_python(const Model& model, const Sequence& sequence,
   py::list result;
   for (const auto& rooms : capacities(model, sequence, state)) {
     std::vector<int32_t> blocks;
-    py::tuple limiters(rooms.size());
-    for (size_t sm = 0; sm < rooms.size(); ++sm) {
-      blocks.push_back(rooms[sm].blocks);
-      limiters[sm] = name(rooms[sm].limiter);
+    std::vector<uint8_t> limiters;
+    std::vector<Refusals> all;
+    for (const LimitedRoom& own : rooms) {
+      blocks.push_back(own.room.blocks);
+      limiters.push_back(static_cast<uint8_t>(own.room.limiter));
+      all.push_back(own.limiters);
     }
-    result.append(py::make_tuple(to_array(std::move(blocks)), limiters));
+    result.append(py::make_tuple(to_array(std::move(blocks)), to_array(std::move(limiters)),
+                                 to_array(std::move(all))));
   }
   return result;
 }
@@ -352,7 +355,9 @@ void bind_predictions(py::module_& module) {
              "The first of the orders, rows of the numbers of all events, of the shortest "
              "makespan, and that in ns; None: none is below the limit. Gaps move with events.");
   module.def("capacities", &capacities_in_python, py::arg("model"), py::arg("sequence"),
-             py::arg("state"), "A list of (blocks, limiter) per launch; both are per SM.");
+             py::arg("state"),
+             "A list of (blocks, limiter, limiters) per launch, each an array with an item per SM: "
+             "the index among CAUSES of one, and all of them, a bit of that index each.");
   module.def("snapshot_after", &snapshot_after_in_python, py::arg("model"), py::arg("sequence"),
              py::arg("state"), py::arg("events"),
              "What every SM holds after so many events: of each footprint its launch, SM, blocks, "

@@ -47,7 +47,8 @@ py::tuple capacity_in_python(const Model& model, const Sequence& sequence,
   }
   std::vector<uint8_t> refusals;
   for (const Refusal refusal : found.refusals) refusals.push_back(static_cast<uint8_t>(refusal));
-  return py::make_tuple(to_array(std::move(found.by_sm)), to_array(std::move(refusals)));
+  return py::make_tuple(to_array(std::move(found.by_sm)), to_array(std::move(refusals)),
+                        to_array(std::move(found.all)));
 }
 
 // Returns the index of a state among those of the model.
@@ -148,7 +149,8 @@ void bind_together(py::module_& module) {
       "capacity", &capacity_in_python, py::arg("model"), py::arg("launches"), py::arg("state"),
       "Of the last launch, beside the others in this order: how many of its blocks each SM "
       "takes, int32 (sms,), and the index among CAUSES of what refuses one more there, uint8 "
-      "(sms,). However many blocks it has, as many as fit are tried.");
+      "(sms,), and all that does, a bit of that index each, uint32 (sms,). However many blocks it "
+      "has, as many as fit are tried.");
   module.def(
       "coresident", &coresident_in_python, py::arg("model"), py::arg("launches"), py::arg("groups"),
       py::arg("after"), py::arg("plays"), py::arg("only_to_prove"), py::arg("seconds"),

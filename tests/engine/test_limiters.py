@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence as Events
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from helpers import KB, gpu, last, launch, released, run
+import tbsched as tb
+from helpers import KB, examples, gpu, last, launch, released, run
+from tbsched import views
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch
 
 ONE = gpu()
@@ -77,3 +83,95 @@ def test_capacity_is_none_where_the_gpu_as_a_whole_refuses() -> None:
     refused = trace.capacities()[1]
     assert refused.blocks.tolist() == [0, 0]
     assert refused.limiter == ("local_memory", "local_memory")
+
+
+# -- several at once ------------------------------------------------------------------------------
+
+# Half of an SM's warps, and nearly half of its registers and shared memory.
+HALF = launch(1, 24, registers=40, shared_memory=47 * KB)
+FULL = {"carveout": 100}
+AT_ONCE: dict[str, tuple[list[Event], Launch]] = {
+    "warps registers shared_memory": ([HALF, HALF], HALF),
+    "warps slots registers shared_memory": (
+        [launch(16, 3, registers=40)],
+        launch(1, 3, registers=40),
+    ),
+    "registers shared_memory": (
+        [launch(1, 8, registers=248, shared_memory=60 * KB, **FULL)],
+        launch(1, registers=128, shared_memory=50 * KB, **FULL),
+    ),
+    "configuration slots": ([launch(16)], launch(shared_memory=KB)),
+}
+
+
+@pytest.mark.parametrize(("causes", "before", "waiting"), [(k, *v) for k, v in AT_ONCE.items()])
+def test_all_causes_of_a_refusal(causes: str, before: Events[Event], waiting: Launch) -> None:
+    trace = run(ONE, *before, waiting)
+    first, *others = causes.split()
+    assert trace[len(before)].limiter == first
+    assert trace.limiters[-1] == (first, *others)
+    assert views.data(trace)["launches"][-1]["limiters"] == [first, *others]
+
+
+def plenty(spec: DeviceSpec, causes: set[str]) -> DeviceSpec:
+    """The device with so much of some resources of an SM that they never bind."""
+    changes: dict[str, object] = {}
+    if "slots" in causes:
+        changes["blocks_per_sm"] = 1024
+    if "registers" in causes:
+        changes["registers_per_sm"] = 16 * spec.registers_per_sm
+    if "shared_memory" in causes:
+        sizes = spec.shared_memory_configurations
+        changes["shared_memory_configurations"] = (*sizes, 16 * sizes[-1])
+    return dataclasses.replace(spec, name="plenty", **changes)  # type: ignore[arg-type]
+
+
+OTHERS = {"slots", "registers", "shared_memory"}
+BLOCKS = st.builds(
+    launch, st.integers(1, 4), st.integers(1, 16), registers=st.sampled_from([16, 32, 64, 96, 128]),
+    shared_memory=st.sampled_from([0, KB, 7 * KB, 15 * KB, 31 * KB]),
+)  # fmt: skip
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(st.lists(BLOCKS, max_size=4), BLOCKS)
+def test_each_of_the_causes_alone_keeps_a_block_out(before: list[Launch], asked: Launch) -> None:
+    """Where all memory is one pool, an SM without an end of all but one cause takes no more."""
+    pooled = dataclasses.replace(
+        ONE.mechanisms, shared_memory="pooled", shared_memory_configuration=False
+    )
+    spec = dataclasses.replace(ONE, mechanisms=pooled)
+    kept: list[Launch] = []
+    for one in before:
+        kept += [one] if last(spec, *kept, one).limiter is None else []
+    trace = run(spec, *kept, asked)
+    assert trace.capacities is not None
+    room = trace.capacities()[-1]
+    (causes,) = room.limiters
+    for cause in causes:
+        others = (OTHERS & {*causes}) - {cause}
+        if others:
+            more = run(plenty(spec, others), *kept, asked)
+            assert more.capacities is not None
+            assert more.capacities()[-1].blocks.tolist() == room.blocks.tolist()
+    if OTHERS.issuperset(causes):
+        free = run(plenty(spec, {*causes}), *kept, asked)
+        assert free.capacities is not None
+        assert free.capacities()[-1].blocks[0] > room.blocks[0]
+
+
+def test_capacity_names_all_that_refuse_one_more() -> None:
+    full = tb.Launch(132, 1024, 64, 200 * KB)
+    found = tb.capacity(tb.Launch(1, 1024, 64, 100 * KB), "h200", beside=[full])
+    assert {row.causes for row in found.limits} == {("registers", "shared_memory")}
+    assert found.limits[0].cause == found.limits[0].causes[0]
+    assert "too little shared memory" in str(found)
+    assert views.data(found)["limits"][0]["causes"] == list(found.limits[0].causes)
+    asked = tb.coresident([full, tb.Launch(1, 1024, 64, 100 * KB)], "h200", fixes=False)
+    assert asked.limits[0].causes == found.limits[0].causes
+
+
+def test_a_recorded_trace_knows_the_first_alone() -> None:
+    trace = run(ONE, HALF, HALF, HALF)
+    read = tb.Trace(trace.sequence, trace.device, trace.placements)
+    assert read.limiters == ((), (), ("warps",))

@@ -49,7 +49,7 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
   probe.blocks = spec.sms * spec.blocks_per_sm;
   if (launch.cluster > 0) probe.blocks -= probe.blocks % launch.cluster;
   const int32_t index = scheduler.add(probe, BlockScheduler::Leaving::together);
-  FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}};
+  FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}, .all = {}};
   const GpuState& gpu = scheduler.gpu();
   const Demand& demand = scheduler.demand(index);
   // If so, the blocks need not be placed.
@@ -65,7 +65,10 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
   for (int32_t sm = 0; sm < spec.sms; ++sm) {
     const Room room = room_on(sm, gpu, demand);
     const int32_t left = is_known ? room.blocks - found.by_sm[sm] : room.blocks;
-    found.refusals.push_back(left == 0 ? room.limiter : Refusal::none);
+    const bool is_full = left == 0;
+    found.refusals.push_back(is_full ? room.limiter : Refusal::none);
+    found.all.push_back(set_of(found.refusals.back()) |
+                        (is_full && gpu.admits(demand) ? gpu.limiters(sm, demand) : 0));
   }
   found.blocks = std::accumulate(found.by_sm.begin(), found.by_sm.end(), int64_t{0});
   return found;

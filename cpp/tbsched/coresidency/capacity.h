@@ -15,6 +15,7 @@ struct FreeRoom {
   int64_t blocks = 0;             // that fit, in whole clusters
   std::vector<int32_t> by_sm;     // the same on each SM
   std::vector<Refusal> refusals;  // per SM; none: it has room, but no cluster fits
+  std::vector<Refusals> all;      // per SM: refusals[sm], and what refuses one more besides
 };
 
 // `beside` arrive in this order and stay; their streams are ignored. So is launch.blocks: as many

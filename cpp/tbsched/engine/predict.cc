@@ -69,11 +69,13 @@ class CapacityRecorder final : public Observer {
   void on_launch(int32_t, int32_t, const Demand& demand, const GpuState& gpu) override {
     auto& rooms = launches.emplace_back();
     for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) {
-      rooms.push_back(gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory});
+      rooms.push_back(gpu.admits(demand)
+                          ? LimitedRoom{gpu.room(sm, demand), gpu.limiters(sm, demand)}
+                          : LimitedRoom{{0, Refusal::local_memory}, set_of(Refusal::local_memory)});
     }
   }
 
-  std::vector<std::vector<Room>> launches;
+  std::vector<std::vector<LimitedRoom>> launches;
 };
 
 void run(const Model& model, const Sequence& sequence, const InitialState state, Observer& observer,
@@ -136,8 +138,8 @@ std::vector<Prediction> predict_many(const Model& model,
   return predictions;
 }
 
-std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
-                                          const InitialState state) {
+std::vector<std::vector<LimitedRoom>> capacities(const Model& model, const Sequence& sequence,
+                                                 const InitialState state) {
   CapacityRecorder recorder;
   run(model, sequence, state, recorder);
   return std::move(recorder.launches);

@@ -42,9 +42,15 @@ std::vector<Prediction> predict_many(const Model& model, std::span<const Sequenc
                                      InitialState state, int64_t launch_interval_ns,
                                      bool warp_slots, int32_t threads);
 
+// The room of an SM for a launch's blocks, and all that limits it.
+struct LimitedRoom {
+  Room room;
+  Refusals limiters = 0;
+};
+
 // Returns, by launch and SMID, the room for a launch's blocks when it arrived.
-std::vector<std::vector<Room>> capacities(const Model& model, const Sequence& sequence,
-                                          InitialState state);
+std::vector<std::vector<LimitedRoom>> capacities(const Model& model, const Sequence& sequence,
+                                                 InitialState state);
 
 // Returns what every SM holds after this number of events of a sequence.
 Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialState state,

@@ -43,4 +43,12 @@ constexpr std::string_view name(const Refusal refusal) {
   return kRefusalNames[static_cast<size_t>(refusal)];
 }
 
+// A set of causes, a bit each.
+using Refusals = uint32_t;
+
+constexpr Refusals set_of(const Refusal refusal) {
+  static_assert(kRefusalNames.size() <= 32);
+  return Refusals{1} << static_cast<uint32_t>(refusal);
+}
+
 }  // namespace tbsched

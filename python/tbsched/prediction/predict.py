@@ -15,6 +15,7 @@ from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
+from tbsched.prediction.limiters import limiters_of
 from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import Neighbours, neighbours_of
@@ -458,7 +459,11 @@ def _capacities(
     """Returns the room on each SM, also of predictions made in another process."""
     model, _, core_states = prepared(spec, policy)
     found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
-    return tuple(Room(blocks, limiter) for blocks, limiter in found)
+    rooms = []
+    for blocks, first, every in found:
+        limiters = limiters_of(first, every)
+        rooms.append(Room(blocks, tuple(own[0] for own in limiters), limiters))
+    return tuple(rooms)
 
 
 def _timed_trace(

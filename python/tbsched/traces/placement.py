@@ -113,15 +113,21 @@ class Room(HoldsArrays):
         blocks: int32 (sms,), how many blocks of the launch would have fitted.
         limiter: per SM, what bound that number, a word as in ``Placement.limiter``; ``"partition"``
             of an SM that is not in the launch's.
+        limiters: per SM, all that bound it: the word of ``limiter``, then each resource that alone
+            would have allowed no more blocks.
 
     Example:
         >>> capacity = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier").capacities()[0]
         >>> int(capacity.blocks[0]), capacity.limiter[0]
         (32, 'warps')
+        >>> half = tb.Launch(8, 1024, 32, 48 * 1024)
+        >>> tb.predict(tb.Sequence([half]), "xavier").capacities()[0].limiters[0]
+        ('warps', 'registers', 'shared_memory')
     """
 
     blocks: Int32Array
     limiter: tuple[str, ...]
+    limiters: tuple[tuple[str, ...], ...] = ()
 
 
 def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
 from typing import Any
@@ -30,6 +31,9 @@ from tbsched.traces.placement import (
 )
 from tbsched.traces.residents import Residents
 from tbsched.traces.timeline import busiest_ns, makespan_of, span_of, timeline_of
+
+# Words of limiters that are of single SMs.
+OF_SMS = frozenset({"slots", "warps", "registers", "shared_memory", "configuration"})
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
@@ -142,6 +146,25 @@ class Trace(Shown, HoldsArrays):
         if self.call_ns is not None:
             needs.add(HOST)
         return rules_of(self.device.assumed, needs)
+
+    @property
+    def limiters(self) -> tuple[tuple[str, ...], ...]:
+        """Per launch, all that refuses its blocks that wait, ``Placement.limiter`` first.
+
+        Where several resources of an SM bind at once, it has no room until there is more of each.
+        Only a prediction of a held sequence knows more than the first. With several kinds of SMs,
+        these are the words of most SMs on which the first binds. Empty where nothing waits.
+
+        Example:
+            >>> full = tb.Launch(132, 1024, 64, 200 * 1024)
+            >>> trace = tb.predict(tb.Sequence([full, tb.Launch(1, 1024, 64, 100 * 1024)]), "h200")
+            >>> trace[1].limiter, trace.limiters[1]
+            ('registers', ('registers', 'shared_memory'))
+        """
+        named = [() if own.limiter is None else (own.limiter,) for own in self.placements]
+        if self.capacities is None or not any(own.limiter in OF_SMS for own in self.placements):
+            return tuple(named)
+        return tuple(map(_all_that_bind, named, self.capacities()))
 
     def __len__(self) -> int:
         return len(self.placements)
@@ -365,3 +388,11 @@ class Trace(Shown, HoldsArrays):
             Launch 1 waited 10 us
         """
         return explanation(self, launch)
+
+
+def _all_that_bind(named: tuple[str, ...], room: Room) -> tuple[str, ...]:
+    """Returns all that binds on most SMs on which the one that is named does."""
+    if not OF_SMS.issuperset(named):
+        return named
+    kinds = Counter(own for own in room.limiters if own[:1] == named)
+    return max(kinds, key=kinds.__getitem__, default=named)

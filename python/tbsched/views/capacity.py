@@ -69,7 +69,7 @@ def board_words(device: DeviceInfo) -> str:
 def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
     """A row per class of SMs."""
     rows = [
-        (str(len(row.sms)), str(row.beside), str(row.blocks), cause_words(row.cause, device),
+        (str(len(row.sms)), str(row.beside), str(row.blocks), causes_words(row.causes, device),
          _which(row.sms))
         for row in limits[:_LIMITS_SHOWN]
     ]  # fmt: skip
@@ -88,6 +88,11 @@ def _which(sms: tuple[int, ...]) -> str:
 def cause_words(cause: str, device: DeviceInfo) -> str:
     """What refuses one block more on an SM."""
     return "no whole cluster fits" if cause == NO_CLUSTER else limiter_words(cause, device)
+
+
+def causes_words(causes: tuple[str, ...], device: DeviceInfo) -> str:
+    """All that refuses one block more on an SM."""
+    return " and ".join(cause_words(cause, device) for cause in causes)
 
 
 def named(launch: Launch) -> str:
@@ -175,7 +180,7 @@ def limits_map(
     tiles = [Tile(topology.place_of(sm)) for sm in range(device.sms)]
     for row in limits:
         held = f"{counted(row.blocks, 'block')}, {row.beside} beside"
-        why = f"one more: {cause_words(row.cause, device)}"
+        why = f"one more: {causes_words(row.causes, device)}"
         fills = (Fill(row.beside / most, _OTHERS), Fill(row.blocks / most, own[0]))
         drawn = tuple(fill for fill in fills if fill.share)
         for sm in row.sms:

@@ -96,10 +96,10 @@ def _held_text(trace: Trace) -> Lines:
 
 def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
     """The launches of a held sequence: how many blocks were placed, and why others wait."""
-    launches = trace.sequence.launches[:shown]
+    launches, limiters = trace.sequence.launches[:shown], trace.limiters
     rows = []
     for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
-        waits = limiter_words(placement.limiter or "", trace.device)
+        waits = " and ".join(limiter_words(cause, trace.device) for cause in limiters[number])
         cells = _launch_cells(number, launch, launch_words(launch))
         rows.append((*cells, str(placement.placed), waits))
     return _launch_table(("placed", "waits because"), rows, len(trace), left=(4,))
@@ -437,12 +437,14 @@ def _joined(smids: list[Int32Array]) -> Int32Array:
 
 def trace_data(trace: Trace) -> dict[str, Any]:
     """Where the blocks of each launch went, and when, and what launches waited for."""
-    where = "smid final_smid start_ns end_ns warp_slots"
+    where, limiters = "smid final_smid start_ns end_ns warp_slots", trace.limiters
     launches = [
         {
             "launch": number,
             **fields(launch, "name blocks"),
-            **fields(placement, f"placed limiter hardware_queue {where}"),
+            **fields(placement, "placed limiter"),
+            "limiters": list(limiters[number]),
+            **fields(placement, f"hardware_queue {where}"),
         }
         for number, (launch, placement) in enumerate(
             zip(trace.sequence.launches, trace, strict=True)

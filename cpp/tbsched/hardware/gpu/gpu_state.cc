@@ -18,6 +18,17 @@ Room GpuState::room(const int32_t sm, const Demand& demand) const {
   return sms_[sm].room(spec(), demand, configuration_.configured(sm, demand));
 }
 
+Refusals GpuState::limiters(const int32_t sm, const Demand& demand) const {
+  const Room tightest = room(sm, demand);
+  const Refusals found = set_of(tightest.limiter);
+  if (!demand.may_use(sm) || held(sm)) return found;
+  const int32_t configured = configuration_.configured(sm, demand);
+  Refusals others = sms_[sm].limiters(spec(), demand, configured, tightest.blocks);
+  // In another configuration there may be more of it.
+  if (tightest.limiter == Refusal::configuration) others &= ~set_of(Refusal::shared_memory);
+  return found | others;
+}
+
 Footprint GpuState::commit(const int32_t sm, const Demand& demand, const int32_t blocks) {
   Footprint footprint{.sm = sm, .owner = next_owner_++, .blocks = static_cast<uint8_t>(blocks)};
   local_memory_.commit(demand);

@@ -64,6 +64,9 @@ class GpuState {
 
   // Returns how many blocks of this demand the SM has room for, and what limits that number.
   Room room(int32_t sm, const Demand& demand) const;
+  // Returns all that limits that number: room().limiter, and each resource that alone allows no
+  // more.
+  Refusals limiters(int32_t sm, const Demand& demand) const;
 
   // Places blocks, which room() must have allowed.
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);

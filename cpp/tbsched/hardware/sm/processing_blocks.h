@@ -35,6 +35,10 @@ class ProcessingBlocks {
   explicit ProcessingBlocks(const DeviceSpec& spec);
 
   Room room(const DeviceSpec& spec, const Demand& demand) const;
+  // Returns how many blocks the free warps would allow if registers were plenty, and how many the
+  // free registers if warps were.
+  int32_t room_of_warps(const DeviceSpec& spec, const Demand& demand) const;
+  int32_t room_of_registers(const DeviceSpec& spec, const Demand& demand) const;
 
   // Adds the warps of footprint.blocks blocks, which room() must have allowed. The round robin's
   // pointer moves on, and is never reset.
@@ -52,6 +56,8 @@ class ProcessingBlocks {
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
   PerBlock warps_that_fit(const DeviceSpec& spec, const Demand& demand) const;
+  // Returns the blocks of so many warps on each processing block.
+  int32_t blocks_of(const DeviceSpec& spec, const Demand& demand, const PerBlock& fit) const;
   PerBlock strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
   PerBlock emptiest_first(const DeviceSpec& spec, const Demand& demand, int32_t blocks) const;
 

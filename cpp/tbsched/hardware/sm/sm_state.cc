@@ -29,6 +29,22 @@ Room SmState::room(const DeviceSpec& spec, const Demand& demand, const int32_t c
   return tightest;
 }
 
+Refusals SmState::limiters(const DeviceSpec& spec, const Demand& demand, const int32_t configured,
+                           const int32_t blocks) const {
+  const Room each[] = {
+      {demand.cluster > 1 ? std::min(free_slots_, free_cluster_slots_) : free_slots_,
+       Refusal::slots},
+      {processing_blocks_.room_of_warps(spec, demand), Refusal::warps},
+      {processing_blocks_.room_of_registers(spec, demand), Refusal::registers},
+      {shared_memory_.capacity(spec, demand.shared_memory, configured), Refusal::shared_memory},
+  };
+  Refusals found = 0;
+  for (const Room& room : each) {
+    if (room.blocks <= blocks) found |= set_of(room.limiter);
+  }
+  return found;
+}
+
 void SmState::commit(const DeviceSpec& spec, const Demand& demand, const int32_t configured,
                      Footprint& footprint) {
   free_slots_ -= footprint.blocks;

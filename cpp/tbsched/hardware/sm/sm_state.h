@@ -12,6 +12,7 @@
 #include "tbsched/hardware/sm/footprint.h"
 #include "tbsched/hardware/sm/processing_blocks.h"
 #include "tbsched/hardware/sm/shared_memory.h"
+#include "tbsched/program/refusal.h"
 
 namespace tbsched {
 
@@ -21,6 +22,9 @@ class SmState {
 
   // Returns how many blocks of this demand fit while the SM is configured to `configured` bytes.
   Room room(const DeviceSpec& spec, const Demand& demand, int32_t configured) const;
+  // Returns all that limits that number: each alone allows no more than `blocks`.
+  Refusals limiters(const DeviceSpec& spec, const Demand& demand, int32_t configured,
+                    int32_t blocks) const;
 
   // Adds footprint.blocks blocks, which room() must have allowed.
   void commit(const DeviceSpec& spec, const Demand& demand, int32_t configured,

@@ -139,7 +139,7 @@ def capacity(
         state = spec.initial_states(policy)[0]
     (*first, asked), _ = held([*others, launch])
     room = free_room(spec, policy, state, first, asked)
-    causes = [NO_CLUSTER if cause == "none" else cause for cause in room.causes]
+    causes = [(NO_CLUSTER,) if every[0] == "none" else every for every in room.causes]
     limits = limits_of(causes, room.per_sm, room.beside_per_sm)
     return Capacity(info, launch, others, state, room.smid, room.per_sm, room.beside_per_sm, limits)
 

@@ -20,6 +20,7 @@ class Limit:
         blocks: how many blocks of the launch each of these SMs took.
         beside: how many blocks of the other launches each of them holds.
         sms: their numbers, ascending.
+        causes: all that refuses it: ``cause``, then each resource that alone would refuse it.
 
     Example:
         >>> workers = tb.Launch(100, 512, 64, name="workers")
@@ -33,21 +34,25 @@ class Limit:
     blocks: int
     beside: int
     sms: tuple[int, ...]
+    causes: tuple[str, ...] = ()
 
 
 def limits_of(
-    causes: Iterable[str], per_sm: Int32Array, beside_per_sm: Int32Array
+    causes: Iterable[tuple[str, ...]], per_sm: Int32Array, beside_per_sm: Int32Array
 ) -> tuple[Limit, ...]:
     """Returns a row per class of SMs, that with most SMs first.
 
     Args:
-        causes: of each SM, what refuses one block more.
+        causes: of each SM, all that refuses one block more.
         per_sm: how many blocks of the launch it has.
         beside_per_sm: how many of the others.
     """
-    kinds: dict[tuple[str, int, int], list[int]] = {}
+    kinds: dict[tuple[tuple[str, ...], int, int], list[int]] = {}
     columns = zip(causes, per_sm.tolist(), beside_per_sm.tolist(), strict=True)
     for sm, kind in enumerate(columns):
         kinds.setdefault(kind, []).append(sm)
-    rows = [Limit(*kind, tuple(sms)) for kind, sms in kinds.items()]
+    rows = [
+        Limit(every[0], blocks, beside, tuple(sms), every)
+        for (every, blocks, beside), sms in kinds.items()
+    ]
     return tuple(sorted(rows, key=lambda row: -len(row.sms)))

@@ -12,8 +12,7 @@ from tbsched.advice.together.problem import Stranding
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.sequence import Release, Sequence
-
-_OF_SMS = ("slots", "warps", "registers", "shared_memory", "configuration")
+from tbsched.traces.trace import OF_SMS
 
 
 def left_waiting(
@@ -41,8 +40,9 @@ def left_waiting(
             own, waiting = taken, int(np.count_nonzero(smid < 0))
         elif number not in gone:
             others += taken
-    if stranding.cause not in _OF_SMS or trace.capacities is None:
+    if stranding.cause not in OF_SMS or trace.capacities is None:
         return waiting, ()
     room = trace.capacities()[-1]
-    causes = [NO_CLUSTER if n else why for n, why in zip(room.blocks, room.limiter, strict=True)]
+    pairs = zip(room.blocks, room.limiters, strict=True)
+    causes = [(NO_CLUSTER,) if blocks else every for blocks, every in pairs]
     return waiting, limits_of(causes, own, others)

@@ -11,6 +11,7 @@ from tbsched import _core
 from tbsched.errors import on_one_line
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.limiters import limiters_of
 from tbsched.prediction.model import known_state, prepared
 from tbsched.prediction.predict import check_blocks
 from tbsched.program.arrays import Int32Array
@@ -25,14 +26,14 @@ class FreeRoom:
         smid: int32 (blocks,), the SM of each block that fits, in block order.
         per_sm: int32 (sms,), how many blocks of the launch each SM takes.
         beside_per_sm: int32 (sms,), how many blocks of the others it has.
-        causes: of each SM what refuses one block more; ``none`` where there is room for it, but for
-            no whole cluster.
+        causes: of each SM all that refuses one block more, the one that is named alone first;
+            ``none`` where there is room for it, but for no whole cluster.
     """
 
     smid: Int32Array
     per_sm: Int32Array
     beside_per_sm: Int32Array
-    causes: tuple[str, ...]
+    causes: tuple[tuple[str, ...], ...]
 
 
 def free_room(
@@ -66,13 +67,15 @@ def free_room(
             raise ValueError(
                 f"beside[{number}]: {waiting} of {len(smid)} {whose} find no room ({limiter})"
             )
-    per_sm, refusals = _core.capacity(model, _core.Sequence([*resident, asked]), first)
+    per_sm, first_refusals, refusals = _core.capacity(
+        model, _core.Sequence([*resident, asked]), first
+    )
     smid = np.empty(0, np.int32)
     if blocks := int(per_sm.sum()):
         smid = _placed(model, [*resident, replace(asked, blocks=blocks)], first)[-1][0]
     every = np.concatenate([np.empty(0, np.int32), *(taken for taken, _ in others)])
     beside_per_sm = np.bincount(every, minlength=spec.sms).astype(np.int32)
-    causes = tuple([_core.CAUSES[code] for code in refusals.tolist()])
+    causes = limiters_of(first_refusals, refusals)
     return FreeRoom(smid, per_sm, beside_per_sm, causes)
 
 
