@@ -81,7 +81,38 @@ def traces(tmp_path: Path) -> dict[str, Path]:
 def test_page_has_every_verb() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
     have_it = {verb.__name__ for verb in VERBS if "as_json" in inspect.signature(verb).parameters}
-    assert set(headings) == have_it | {f"sm {verb.__name__}" for verb in SM_VERBS}
+    assert set(headings) - {"Roots"} == have_it | {f"sm {verb.__name__}" for verb in SM_VERBS}
+
+
+ROOTS = {
+    verb: re.findall(r"`(.+?)`", keys)
+    for verb, keys in re.findall(r"^\| `(.+?)` \| (.+?) \| ", PAGE, re.MULTILINE)
+}
+# The document of another verb, or a part of one.
+LIKE = {
+    "observe": EXAMPLES["predict"],
+    "observe --cases": EXAMPLES["observe"],
+    "show": EXAMPLES["predict"]["traces"][0],
+    "show --against": EXAMPLES["compare"]["sequences"][0],
+    "record": EXAMPLES["fuzz"],
+    "describe": EXAMPLES["devices NAME"],
+}
+
+
+@pytest.mark.parametrize("verb", sorted({*ROOTS} - {"show PROFILE"}))
+def test_roots_are_those_of_the_examples(verb: str) -> None:
+    assert ROOTS[verb] == [*LIKE.get(verb, EXAMPLES.get(verb, ()))]
+
+
+def test_every_verb_has_a_root() -> None:
+    verbs = {re.sub(r" (--\S+|[A-Z]+)$", "", verb) for verb in ROOTS}
+    headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
+    assert verbs == set(headings) - {"Roots"}
+
+
+def test_root_of_a_profile_that_is_shown() -> None:
+    profile = ROOT / "tests" / "real" / "recordings" / "h200" / "sync_in_loop-a.json.gz"
+    assert [*document("show", profile)] == ROOTS["show PROFILE"]
 
 
 def test_sm_simulate(tmp_path: Path) -> None:
