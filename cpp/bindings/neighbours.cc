@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
 #include <string_view>
 
 namespace py = pybind11;
@@ -13,7 +14,10 @@ namespace {
 
 PerResource to_resources(const std::vector<double>& given) {
   PerResource found{};
-  if (given.size() != found.size()) throw std::invalid_argument("a number per resource is needed");
+  if (given.size() != found.size()) {
+    throw std::invalid_argument("kernels: a number for each of " + std::to_string(found.size()) +
+                                " resources is needed; got " + std::to_string(given.size()));
+  }
   std::ranges::copy(given, found.begin());
   return found;
 }

@@ -49,7 +49,15 @@ Config config_of(const Values& values) {
     config.*parameter.member = static_cast<int32_t>(
         std::min<int64_t>(std::max<int64_t>(found->second, INT32_MIN), INT32_MAX));
   }
-  if (known != values.size()) throw std::invalid_argument("config: a parameter is unknown");
+  if (known != values.size()) {
+    for (const auto& [name, value] : values) {
+      const auto is_named = [&](const sm_sim::Parameter& own) { return own.name == name; };
+      if (std::ranges::none_of(sm_sim::parameters(), is_named)) {
+        throw std::invalid_argument("config." + name + ": no such parameter; there are " +
+                                    std::to_string(sm_sim::parameters().size()));
+      }
+    }
+  }
   sm_sim::check(config);
   return config;
 }

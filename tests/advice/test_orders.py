@@ -199,11 +199,11 @@ def test_shortest_order_is_the_first_of_the_shortest_of_all_predictions(
 @pytest.mark.parametrize(
     ("events", "orders", "message"),
     [
-        ([timed()] * 2, [0, 1, 2], "orders: each is of all events"),
-        ([launch(), tb.Release(0)], [0, 1], "none is a release"),
-        ([], [], "orders: each is of all events"),
-        ([timed()] * 2, [0, 2], "order 0: 2 is no event"),
-        ([timed()] * 2, [0, -1], "order 0: -1 is no event"),
+        ([timed()] * 2, [0, 1, 2], "orders: each is of all 2 events, none a release; got 3"),
+        ([launch(), tb.Release(0)], [0, 1], "none a release"),
+        ([], [], "orders: each is of all 0 events"),
+        ([timed()] * 2, [0, 2], "order 0: orders: 2 is none of 2 events"),
+        ([timed()] * 2, [0, -1], "order 0: orders: -1 is none of 2 events"),
         ([launch()], [0], "duration: one, or one per block, is needed"),
     ],
 )

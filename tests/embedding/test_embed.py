@@ -143,11 +143,11 @@ def test_simulator_with_a_clock_refuses_what_it_cannot_run(
     [
         ("launch 1 32\n", "not an event"),
         ("release 0\n", "not there"),
-        ("launch 0 32 16 0\n", "blocks, threads and registers must be positive"),
+        ("launch 0 32 16 0\n", "blocks: 0 is outside 1..2147483647"),
         ("launch 1 1024 65 0\n", "more than an empty SM of rtx3090 holds: registers"),
-        ("launch 1 1025 16 0\n", "more than rtx3090 allows"),
-        ("launch 1 32 2147483647 0\n", "more than rtx3090 allows"),
-        ("launch 1 32 16 2147483647\n", "more than rtx3090 allows"),
+        ("launch 1 1025 16 0\n", "threads: 1025 is outside 1..1024, what a launch on rtx3090"),
+        ("launch 1 32 2147483647 0\n", "registers: 2147483647 is outside 1..255"),
+        ("launch 1 32 16 2147483647\n", "shared_memory: 2147483647 is outside 0..102400"),
     ],
 )
 def test_example_refuses_what_it_cannot_run(build: Path, text: str, message: str) -> None:

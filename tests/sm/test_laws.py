@@ -190,7 +190,9 @@ def test_blocks_run_where_they_are_told_to() -> None:
     assert found.core.tolist() == cores
     with pytest.raises(ValueError, match=r"cores_of: 28 is outside 0\.\.27"):
         simulate(workload([[(5, NONE, 0)]]), cores=[28])
-    with pytest.raises(ValueError, match="cores_of: it needs a core for each block"):
+    with pytest.raises(
+        ValueError, match=r"cores_of: \d+ cores; one for each of \d+ blocks is needed"
+    ):
         simulate(workload([[(5, NONE, 0)]]), cores=[1, 2])
 
 

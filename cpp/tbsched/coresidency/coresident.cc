@@ -25,8 +25,9 @@ void check_number(const int32_t launch, const size_t launches, const std::string
 
 void check_groups(const TogetherQuestion& question) {
   std::vector<bool> taken(question.launches.size());
-  for (const std::vector<int32_t>& group : question.groups) {
-    if (group.empty()) refuse("groups: one of them is empty");
+  for (size_t number = 0; number < question.groups.size(); ++number) {
+    const std::vector<int32_t>& group = question.groups[number];
+    if (group.empty()) refuse("groups: group " + std::to_string(number) + " has no launches");
     for (const int32_t launch : group) {
       check_number(launch, taken.size(), "groups");
       if (taken[launch]) refuse("groups: launch " + std::to_string(launch) + " is in two places");
@@ -51,8 +52,9 @@ void check_order(const TogetherQuestion& question) {
       if (!gone[launch] && !waits) gone[launch] = moved = true;
     }
   }
-  if (std::ranges::find(gone, false) != gone.end()) {
-    refuse("after: launches come after each other in a circle");
+  if (const auto left = std::ranges::find(gone, false); left != gone.end()) {
+    refuse("after: launches come after each other in a circle, launch " +
+           std::to_string(left - gone.begin()) + " among them");
   }
 }
 

@@ -51,7 +51,15 @@ void check_topology(const DeviceSpec& spec) {
   std::vector<int32_t> preferred = spec.sm_preference;
   std::ranges::sort(preferred);
   if (preferred != sms) {
-    refuse("sm_preference: must name each of the " + std::to_string(spec.sms) + " SMs once");
+    const auto [wrong, expected] = std::ranges::mismatch(preferred, sms);
+    const std::string got =
+        wrong == preferred.end()
+            ? std::to_string(*expected) + " is missing"
+            : std::to_string(*wrong) + " is there where " +
+                  (expected == sms.end() ? "no more is" : std::to_string(*expected) + " is") +
+                  " needed";
+    refuse("sm_preference: must name each of the " + std::to_string(spec.sms) +
+           " SMs once; in ascending order, " + got);
   }
   if (spec.coscheduled_sms % spec.sms_per_tpc != 0) {
     refuse("coscheduled_sms: " + std::to_string(spec.coscheduled_sms) + " must be whole TPCs, of " +
@@ -62,7 +70,9 @@ void check_topology(const DeviceSpec& spec) {
   for (const std::vector<int32_t>& gpc : spec.gpcs) {
     for (const int32_t tpc : gpc) {
       if (tpc < 0 || tpc >= tpcs || named[tpc]) {
-        refuse("gpcs: must name TPCs of 0.." + std::to_string(tpcs - 1) + ", each at most once");
+        refuse("gpcs: must name TPCs of 0.." + std::to_string(tpcs - 1) +
+               ", each at most once; got " + std::to_string(tpc) +
+               (tpc < 0 || tpc >= tpcs ? "" : " twice"));
       }
       named[tpc] = true;
     }

@@ -110,7 +110,8 @@ const toml::node& value_of(const std::string& path, const toml::node& row, Rows&
   }
   const auto kind = cells->get("provenance")->value<std::string>();
   if (!kind || std::ranges::find(kProvenances, *kind) == kProvenances.end()) {
-    refuse(path + ": provenance is not one of paper, vendor, measured, assumed");
+    refuse(path + ": provenance " + (kind ? "'" + *kind + "' " : "") +
+           "is not one of paper, vendor, measured, assumed");
   }
   if (!cells->get("source")->is_string()) refuse(path + ".source: a string is needed");
   if (*kind == "measured") rows.measured.insert(path);

@@ -27,7 +27,12 @@ std::span<const InitialState> Model::states_that_choose() const {
 
 std::unique_ptr<Policy> Model::start(const InitialState& state) const {
   if (std::ranges::find(states_, state) == states_.end()) {
-    throw std::invalid_argument("initial state: not one that " + device_.spec.name +
+    std::string given;
+    for (const int32_t component : state.components) {
+      given += (given.empty() ? "" : ", ") + std::to_string(component);
+    }
+    throw std::invalid_argument("initial state: (" + given + ") is none of the " +
+                                std::to_string(states_.size()) + " that " + device_.spec.name +
                                 " can be in under policy '" + std::string(policy_.name) + "'");
   }
   return start_(state);

@@ -40,7 +40,9 @@ struct EventTable {
     }
     const auto rows = static_cast<int64_t>(cells.size() / kEventColumns);
     if (bounds[k] < 0 || bounds[k] > bounds[k + 1] || bounds[k + 1] > rows) {
-      throw std::invalid_argument("bounds: they are not ascending within the table");
+      throw std::invalid_argument(
+          "bounds: " + std::to_string(bounds[k]) + " to " + std::to_string(bounds[k + 1]) +
+          " are not ascending within the table's 0.." + std::to_string(rows));
     }
     Sequence events;
     events.reserve(static_cast<size_t>(bounds[k + 1] - bounds[k]));
@@ -53,7 +55,11 @@ struct EventTable {
  private:
   Event event(const std::span<const int32_t> row) const {
     if (row[0] == kReleaseRow) return Release{.launch = row[1]};
-    if (row[0] != kLaunchRow) throw std::invalid_argument("cells: no such kind of event");
+    if (row[0] != kLaunchRow) {
+      throw std::invalid_argument(
+          "cells: " + std::to_string(row[0]) + " is no kind of event; a launch is " +
+          std::to_string(kLaunchRow) + ", a release " + std::to_string(kReleaseRow));
+    }
     return Launch{.blocks = row[1],
                   .threads = row[2],
                   .registers = row[3],
@@ -70,7 +76,8 @@ struct EventTable {
   std::shared_ptr<const Partition> partition(const int32_t number) const {
     if (number < 0) return nullptr;
     if (std::cmp_less(number, partitions.size())) return partitions[static_cast<size_t>(number)];
-    throw std::invalid_argument("cells: there is no partition " + std::to_string(number));
+    throw std::invalid_argument("cells: there is no partition " + std::to_string(number) + ", of " +
+                                std::to_string(partitions.size()));
   }
 };
 

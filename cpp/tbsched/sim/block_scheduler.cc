@@ -24,7 +24,10 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
     const Room room =
         model_.device().empty_sm.room(spec, demand, spec.shared_memory_configurations.back());
     refuse(index, "one block is more than an empty SM of " + spec.name +
-                      " holds: " + std::string(name(room.limiter)));
+                      " holds: " + std::string(name(room.limiter)) + "; got " +
+                      std::to_string(launch.threads) + " threads, " +
+                      std::to_string(launch.registers) + " registers per thread and " +
+                      std::to_string(launch.shared_memory) + " bytes of shared_memory");
   }
   const int32_t group = groups_.of(launch, model_.device());
   if (group != kWholeGpu) demand.partition = groups_[group].partition();
@@ -318,7 +321,10 @@ std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass
   const auto waiting = static_cast<size_t>(state.waiting());
   if (pass.options.memory) {
     const std::span<int32_t> given = pass.options.memory(launch, state.placed);
-    if (!given.empty() && given.size() < waiting) refuse("memory: less than for all that wait");
+    if (!given.empty() && given.size() < waiting) {
+      refuse(launch, "memory: " + std::to_string(given.size()) + " is less than for all " +
+                         std::to_string(waiting) + " blocks that wait");
+    }
     if (!given.empty()) return given.first(waiting);
   }
   const DeviceSpec& spec = gpu_.spec();

@@ -62,7 +62,12 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots,
       if (--unmet[node] == 0) order.push_back(node);
     }
   }
-  if (order.size() < count) refuse("graph: edges: some nodes wait for each other");
+  if (order.size() < count) {
+    const auto waiting = std::ranges::find_if(unmet, [](const int32_t left) { return left > 0; });
+    refuse("graph: edges: " + std::to_string(count - order.size()) + " of " +
+           std::to_string(count) + " nodes wait for each other, node " +
+           std::to_string(waiting - unmet.begin()) + " is the first");
+  }
   return joins;
 }
 

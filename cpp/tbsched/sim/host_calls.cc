@@ -16,6 +16,19 @@ bool in_range(const std::vector<int64_t>& times_ns) {
                              [](const int64_t time) { return time >= 0 && time <= kLatestNs; });
 }
 
+// Returns the range of times, how many were given, and the first that is out of it or of order.
+std::string within_time_but(const std::vector<int64_t>& times_ns) {
+  std::string words = "within the range of time, 0.." + std::to_string(kLatestNs) + " ns; got " +
+                      std::to_string(times_ns.size());
+  for (size_t k = 0; k < times_ns.size(); ++k) {
+    const bool is_early = k > 0 && times_ns[k] < times_ns[k - 1];
+    if (times_ns[k] < 0 || times_ns[k] > kLatestNs || is_early) {
+      return words + ", number " + std::to_string(k) + " is " + std::to_string(times_ns[k]);
+    }
+  }
+  return words;
+}
+
 constexpr uint32_t bit(const Hosts::Kind kind) { return 1U << static_cast<uint32_t>(kind); }
 
 Hosts::Kind kind_of(const CopyKind kind) {
@@ -104,13 +117,13 @@ int64_t Hosts::first_due_ns(size_t event) const {
 void Hosts::check(const Sequence& sequence) const {
   if (const CallGaps* const found = gaps()) {
     if (found->gap_ns.size() == sequence.size() && in_range(found->gap_ns)) return;
-    refuse("host: a gap for each of " + std::to_string(sequence.size()) +
-           " events is needed, within the range of time, 0.." + std::to_string(kLatestNs) + " ns");
+    refuse("host: a gap for each of " + std::to_string(sequence.size()) + " events is needed, " +
+           within_time_but(found->gap_ns));
   }
   if (const auto* const found = std::get_if<CallIntervals>(&given_)) {
     if (found->interval_ns < 0 || found->interval_ns > kLatestNs) {
       refuse("launch interval: " + std::to_string(found->interval_ns) +
-             " ns is beyond the range of time");
+             " ns is beyond the range of time, 0.." + std::to_string(kLatestNs));
     }
   }
   const CallTimes* const found = times();
@@ -119,13 +132,13 @@ void Hosts::check(const Sequence& sequence) const {
   if (!found->called_ns.empty() &&
       (found->called_ns.size() != sequence.size() || !in_range(found->called_ns))) {
     refuse("times of calls: one for each of " + std::to_string(sequence.size()) +
-           " events is needed, within the range of time, 0.." + std::to_string(kLatestNs) + " ns");
+           " events is needed, " + within_time_but(found->called_ns));
   }
   if (found->issue_ns.size() == launches && in_range(found->issue_ns) && times_ascend(sequence)) {
     return;
   }
-  refuse("issue times: one per launch is needed, ascending, within the range of time, 0.." +
-         std::to_string(kLatestNs) + " ns");
+  refuse("issue times: one per launch is needed, for " + std::to_string(launches) +
+         ", ascending per host thread, " + within_time_but(found->issue_ns));
 }
 
 int64_t Hosts::called_ns(const size_t event) const {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "tbsched/hardware/gpu/cluster_domains.h"
@@ -14,8 +15,10 @@ namespace {
 void check_partition(const Partition& partition, const int32_t index, const DeviceSpec& spec) {
   const std::vector<int32_t>& sms = partition.sms;
   if (sms.empty()) refuse(index, "partition: it has no SMs");
-  if (std::ranges::adjacent_find(sms, std::greater_equal{}) != sms.end()) {
-    refuse(index, "partition: its SMs are not ascending");
+  if (const auto wrong = std::ranges::adjacent_find(sms, std::greater_equal{});
+      wrong != sms.end()) {
+    refuse(index, "partition: its SMs are not ascending: " + std::to_string(wrong[1]) + " after " +
+                      std::to_string(wrong[0]));
   }
   if (sms.front() < 0 || sms.back() >= spec.sms) {
     const int32_t wrong = sms.front() < 0 ? sms.front() : sms.back();
@@ -61,7 +64,8 @@ int32_t largest_cluster(const Launch& launch, const Device& device) {
 void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
   const std::string got = "; got " + std::to_string(launch.cluster);
   if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {
-    refuse(index, "cluster: must be positive and divide blocks" + got);
+    refuse(index,
+           "cluster: must be positive and divide blocks, " + std::to_string(launch.blocks) + got);
   }
   if (!model.policy().places_clusters) {
     refuse(index, "cluster: policy '" + std::string(model.policy().name) +
@@ -82,13 +86,15 @@ void check_cluster(const Launch& launch, const int32_t index, const Model& model
 
 void check(const Launch& launch, const int32_t index, const Model& model) {
   const DeviceSpec& spec = model.device().spec;
-  if (launch.blocks < 1 || launch.threads < 1 || launch.registers < 1 || launch.shared_memory < 0) {
-    refuse(index, "blocks, threads and registers must be positive, shared_memory not negative");
-  }
-  if (launch.threads > spec.threads_per_block || launch.registers > spec.registers_per_thread ||
-      launch.shared_memory > spec.shared_memory_configurations.back()) {
-    refuse(index,
-           "threads, registers or shared_memory are more than " + spec.name + " allows a block");
+  const Bounded fields[] = {
+      {"blocks", launch.blocks, 1, std::numeric_limits<int32_t>::max()},
+      {"threads", launch.threads, 1, spec.threads_per_block},
+      {"registers", launch.registers, 1, spec.registers_per_thread},
+      {"shared_memory", launch.shared_memory, 0, spec.shared_memory_configurations.back()},
+  };
+  for (const Bounded& field : fields) {
+    if (!field.holds())
+      refuse(index, field.words() + ", what a launch on " + spec.name + " can have");
   }
   if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
     refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");

@@ -190,15 +190,20 @@ void Simulation::add(const Launch& launch) {
   const size_t durations = launch.duration_ns.size();
   const int32_t index = scheduler_.add(launch, blocks_.leaving(launch));
   if (durations != 1 && durations != static_cast<size_t>(launch.blocks)) {
-    refuse("launch " + std::to_string(index) + ": duration: one, or one per block, is needed");
+    refuse(index, "duration: one, or one per block, is needed; got " + std::to_string(durations) +
+                      " for " + std::to_string(launch.blocks) + " blocks");
   }
   if (launch.stream) {
     check_stream("launch", *launch.stream);
     if (launch.non_blocking) work_.make_non_blocking(*launch.stream);
   }
-  for (const int64_t time :
-       {launch.trigger_ns.value_or(0), launch.memory_wait_ns.value_or(0), launch.delay_ns}) {
-    if (time < 0) refuse(index, "trigger, memory_wait and delay must not be negative");
+  const std::pair<const char*, int64_t> times[] = {
+      {"trigger", launch.trigger_ns.value_or(0)},
+      {"memory_wait", launch.memory_wait_ns.value_or(0)},
+      {"delay", launch.delay_ns}};
+  for (const auto& [field, time] : times) {
+    if (time < 0)
+      refuse(index, std::string(field) + ": " + std::to_string(time) + " ns is negative");
   }
   ++launches_;
   waits_.add_launch();

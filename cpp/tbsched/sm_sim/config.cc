@@ -1,8 +1,10 @@
 #include "tbsched/sm_sim/config.h"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace tbsched::sm_sim {
 namespace {
@@ -127,30 +129,41 @@ constexpr std::array kParameters = {
               "lines that L2 has are not prefetched"},
 };
 
-void demand(const bool holds, const char* const what) {
-  if (!holds) throw std::invalid_argument(std::string("config: ") + what);
+std::string value_of(const Config& config, const std::string_view name) {
+  const auto parameter = std::ranges::find(kParameters, name, &Parameter::name);
+  return std::to_string(config.*parameter->member);
+}
+
+void demand(const Config& config, const bool holds, const std::string_view name,
+            const std::string& what) {
+  if (holds) return;
+  throw std::invalid_argument("config." + std::string(name) + ": " + value_of(config, name) + " " +
+                              what);
 }
 
 void check_sizes(const Config& config) {
   const auto whole = [](const int32_t all, const int32_t part) { return all % part == 0; };
-  demand(whole(config.l1_bytes, config.line_bytes * config.l1_ways),
-         "l1_bytes is no multiple of line_bytes * l1_ways");
-  demand(whole(config.l2_bytes, config.line_bytes * config.l2_ways),
-         "l2_bytes is no multiple of line_bytes * l2_ways");
-  demand(whole(config.channel_interleave, config.line_bytes),
-         "channel_interleave is no multiple of line_bytes");
-  demand(whole(config.bank_interleave, config.line_bytes),
-         "bank_interleave is no multiple of line_bytes");
-  demand(whole(config.row_bytes, config.bank_interleave),
-         "row_bytes is no multiple of bank_interleave");
-  demand(config.line_sectors != 3, "line_sectors is 3");
-  demand(whole(config.line_bytes, config.line_sectors),
-         "line_bytes is no multiple of line_sectors");
-  demand(whole(config.line_sectors, config.l2_fetch_sectors),
-         "line_sectors is no multiple of l2_fetch_sectors");
-  demand(config.row_bytes / config.access_bytes() <= 512, "a row has more than 512 accesses");
-  demand(config.burst() > 0 && whole(config.access_bytes(), 2 * config.bus_bytes),
-         "l2_fetch_sectors of line_bytes are no multiple of 2 * bus_bytes");
+  const auto product = [](const int32_t a, const int32_t b) { return std::to_string(a * b); };
+  const auto multiple = [&](const std::string_view name, const int32_t value,
+                            const std::string_view of, const int32_t part) {
+    demand(config, whole(value, part), name,
+           "is no multiple of " + std::string(of) + ", " + value_of(config, of));
+  };
+  demand(config, whole(config.l1_bytes, config.line_bytes * config.l1_ways), "l1_bytes",
+         "is no multiple of line_bytes * l1_ways, " + product(config.line_bytes, config.l1_ways));
+  demand(config, whole(config.l2_bytes, config.line_bytes * config.l2_ways), "l2_bytes",
+         "is no multiple of line_bytes * l2_ways, " + product(config.line_bytes, config.l2_ways));
+  multiple("channel_interleave", config.channel_interleave, "line_bytes", config.line_bytes);
+  multiple("bank_interleave", config.bank_interleave, "line_bytes", config.line_bytes);
+  multiple("row_bytes", config.row_bytes, "bank_interleave", config.bank_interleave);
+  demand(config, config.line_sectors != 3, "line_sectors", "is not 1, 2 or 4");
+  multiple("line_bytes", config.line_bytes, "line_sectors", config.line_sectors);
+  multiple("line_sectors", config.line_sectors, "l2_fetch_sectors", config.l2_fetch_sectors);
+  demand(config, config.row_bytes / config.access_bytes() <= 512, "row_bytes",
+         "has more than 512 accesses of " + std::to_string(config.access_bytes()) + " bytes");
+  demand(config, config.burst() > 0 && whole(config.access_bytes(), 2 * config.bus_bytes),
+         "l2_fetch_sectors",
+         "of line_bytes are no multiple of 2 * bus_bytes, " + product(2, config.bus_bytes));
 }
 
 }  // namespace
@@ -167,12 +180,16 @@ void check(const Config& config) {
     }
   }
   check_sizes(config);
-  demand(config.crossbar != 0 ||
-             config.cores + config.controllers <= config.mesh_width * config.mesh_height,
-         "the mesh has fewer nodes than cores and controllers");
-  demand(config.crossbar != 0 || config.controllers_at_edges == 0 ||
+  const int32_t nodes = config.mesh_width * config.mesh_height;
+  demand(config, config.crossbar != 0 || config.cores + config.controllers <= nodes, "cores",
+         "and controllers, " + value_of(config, "controllers") +
+             ", are more than the mesh has nodes, " + std::to_string(nodes));
+  demand(config,
+         config.crossbar != 0 || config.controllers_at_edges == 0 ||
              config.controllers <= 2 * config.mesh_width,
-         "controllers_at_edges: two rows of the mesh have fewer nodes than controllers");
+         "controllers",
+         "at the edges are more than two rows of the mesh have nodes, " +
+             std::to_string(2 * config.mesh_width));
 }
 
 }  // namespace tbsched::sm_sim

@@ -34,7 +34,9 @@ int32_t places_of(const Workload& workload, const Config& config) {
 void check_cores_of(const Workload& workload, const Config& config, const Options& options) {
   if (options.cores_of.empty()) return;
   if (static_cast<int32_t>(options.cores_of.size()) != workload.blocks()) {
-    throw std::invalid_argument("cores_of: it needs a core for each block");
+    throw std::invalid_argument("cores_of: " + std::to_string(options.cores_of.size()) +
+                                " cores; one for each of " + std::to_string(workload.blocks()) +
+                                " blocks is needed");
   }
   for (const int32_t core : options.cores_of) {
     if (core < 0 || core >= config.cores) {

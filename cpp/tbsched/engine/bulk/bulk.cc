@@ -64,7 +64,8 @@ std::vector<int32_t> matching_states(const Model& model, const EventTable& table
                                      const std::span<const std::span<const int32_t>> seen,
                                      const int32_t threads) {
   if (seen.size() != table.sequences()) {
-    throw std::invalid_argument("smid: an array for each sequence is needed");
+    throw std::invalid_argument("smid: an array for each of " + std::to_string(table.sequences()) +
+                                " sequences is needed; got " + std::to_string(seen.size()));
   }
   std::vector<int32_t> found(table.sequences(), -1);
   for_each_sequence(found.size(), threads, [&](const size_t k) {

@@ -45,7 +45,8 @@ Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order
   result.reserve(order.size());
   for (const int32_t number : order) {
     if (!std::cmp_less(number, sequence.size()) || number < 0) {
-      throw std::invalid_argument(std::to_string(number) + " is no event");
+      throw std::invalid_argument("orders: " + std::to_string(number) + " is none of " +
+                                  std::to_string(sequence.size()) + " events");
     }
     result.push_back(sequence[number]);
   }
@@ -71,11 +72,15 @@ std::optional<Shortest> shortest_order(const Model& model, const Sequence& seque
   const size_t events = sequence.size();
   const auto is_release = [](const Event& event) { return std::holds_alternative<Release>(event); };
   if (events == 0 || orders.size() % events != 0 || std::ranges::any_of(sequence, is_release)) {
-    throw std::invalid_argument("orders: each is of all events, and none is a release");
+    throw std::invalid_argument("orders: each is of all " + std::to_string(events) +
+                                " events, none a release; got " + std::to_string(orders.size()) +
+                                " numbers in all");
   }
   if (const auto* const given = std::get_if<CallGaps>(&calls);
       std::holds_alternative<CallTimes>(calls) || (given && given->gap_ns.size() != events)) {
-    throw std::invalid_argument("orders: a gap for each event is needed, or one interval");
+    throw std::invalid_argument("orders: a gap for each of " + std::to_string(events) +
+                                " events is needed, or one interval; got " +
+                                (given ? std::to_string(given->gap_ns.size()) + " gaps" : "times"));
   }
   Best best(limit_ns);
   const auto try_order = [&](const size_t k) {

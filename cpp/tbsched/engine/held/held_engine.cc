@@ -35,8 +35,10 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
 
 void HeldEngine::step(const Event& event) {
   if (race_) scheduler_.settle();
-  const auto refuse = [] {
-    throw std::invalid_argument("CUDA events, graphs and copies need launches with durations");
+  const auto refuse = [&] {
+    throw std::invalid_argument(
+        "CUDA events, graphs and copies need launches with durations; got one after " +
+        std::to_string(launches_.size()) + " launches");
   };
   std::visit(Overloaded{
                  [&](const Launch& started) { launch(started); },
@@ -106,9 +108,13 @@ void HeldEngine::launch(const Launch& launch) {
 }
 
 void HeldEngine::release(const int32_t index) {
-  if (index < 0 || index >= static_cast<int32_t>(launches_.size()) || launches_[index].released) {
+  if (index < 0 || std::cmp_greater_equal(index, launches_.size())) {
+    throw std::invalid_argument("release of launch " + std::to_string(index) + ": not there, of " +
+                                std::to_string(launches_.size()) + " launches so far");
+  }
+  if (launches_[index].released) {
     throw std::invalid_argument("release of launch " + std::to_string(index) +
-                                ": not there or released already");
+                                ": it is released already");
   }
   launches_[index].released = true;
   leave(index, true);
@@ -123,11 +129,14 @@ void HeldEngine::let_leave(const int32_t launch, const int32_t block) {
                                 std::to_string(launch) + ": " + why);
   };
   if (leaving_ != BlockScheduler::Leaving::one_by_one) refuse("blocks leave together");
-  if (launch < 0 || std::cmp_greater_equal(launch, launches_.size())) refuse("not there");
-  std::vector<Footprint>& resident = launches_[launch].resident;
-  if (block < 0 || std::cmp_greater_equal(block, resident.size()) || has_left(resident[block])) {
-    refuse("not there");
+  if (launch < 0 || std::cmp_greater_equal(launch, launches_.size())) {
+    refuse("the launch is not there, of " + std::to_string(launches_.size()) + " so far");
   }
+  std::vector<Footprint>& resident = launches_[launch].resident;
+  if (block < 0 || std::cmp_greater_equal(block, resident.size())) {
+    refuse("not there, of " + std::to_string(resident.size()) + " blocks that have been placed");
+  }
+  if (has_left(resident[block])) refuse("it has left already");
   scheduler_.leave(launch, resident[block]);
   resident[block].blocks = 0;
   if (scheduler_.placed_whole(launch) && std::ranges::all_of(resident, has_left)) {
