@@ -63,7 +63,13 @@ def test_notebook_imports_public_names_only(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_notebook_is_small_and_ends_in_something_to_try(path: Path) -> None:
+def test_notebook_is_small_and_ends_in_something_to_try_with_its_answers(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     notebook = nbformat.read(path, as_version=4)
-    assert re.search("(?m)^## (Try it|Exercises)$", notebook.cells[-1].source)
+    asked, answered, verified = notebook.cells[-3:]
+    assert re.search("(?m)^## (Try it|Exercises)$", asked.source)
+    assert answered.source.startswith("## Answers\n")
+    numbers = [re.findall(r"(?m)^(\d)\. ", cell.source) for cell in (asked, answered)]
+    assert numbers[0] == numbers[1] != []
+    assert verified.cell_type == "code"
+    assert printed(verified)
