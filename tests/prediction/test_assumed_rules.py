@@ -16,9 +16,11 @@ import tbsched as tb
 from helpers import examples
 from tbsched import views
 from tbsched.hardware.assumed import NEEDS, needs_of_sequence, rules_of
+from tbsched.hardware.described import device_of_facts
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.field import Field
 from tbsched.hardware.spec import Provenance
+from tbsched.program.gpu_facts import GpuFacts
 from tbsched.strategies import programs, sequences
 
 H200 = tb.device("h200")
@@ -32,6 +34,13 @@ OTHER_WORDS = {
 
 def test_every_need_of_the_schema_is_one_that_is_looked_for() -> None:
     assert {field.when for field in FIELDS if field.when} == NEEDS
+
+
+def test_every_field_is_of_a_rule_unless_no_prediction_rests_on_it() -> None:
+    """A name, what splits a GPU before anything runs, and what the host's memory decides."""
+    assert {field.name for field in FIELDS if not field.rule} == {
+        "name", "title", "compute_capability", "coscheduled_sms", "host_write_ns",
+    }  # fmt: skip
 
 
 def test_fields_of_one_rule_are_about_the_same() -> None:
@@ -146,6 +155,15 @@ def test_a_device_that_inherits_without_a_check_assumes_its_rules(tmp_path: Path
     text = str(tb.predict(HELD, tmp_path / "mine.toml"))
     assert "Assumed on mine: " in text
     assert "tbsched devices mine" not in text
+
+
+def test_a_device_that_a_profile_describes_assumes_the_rules_of_the_nearest() -> None:
+    spec = device_of_facts(GpuFacts(name="NVIDIA RTX 5090", sms=170, major=12, minor=0))
+    assert spec is not None
+    assert {"map of GPCs", "choice of SMs", "placement of clusters"} <= {*spec.assumed_rules}
+    assert "limits of an SM" not in spec.assumed_rules  # NVIDIA documents them
+    text = str(tb.predict(HELD, spec))
+    assert "\nAssumed on NVIDIA RTX 5090: TPCs, map of GPCs, order of SMs, " in text
 
 
 def test_equal_devices_whose_values_come_from_elsewhere_do_not_share_their_rules() -> None:
