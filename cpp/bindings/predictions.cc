@@ -20,6 +20,9 @@
 #include "tbsched/engine/bulk/outcomes.h"
 #include "tbsched/engine/bulk/shortest.h"
 #include "tbsched/engine/predict.h"
+#include "tbsched/sim/clock.h"
+#include "tbsched/sim/copy_engines.h"
+#include "tbsched/sim/driver_kernels.h"
 #include "tbsched/sim/time_slicing.h"
 
 namespace py = pybind11;
@@ -291,6 +294,34 @@ py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
   return in_python(std::move(found), model);
 }
 
+// Whether a copy engine does a copy or memset; blocks, and nanoseconds of each, of the kernel of
+// the driver.
+using Done = std::tuple<bool, int32_t, int64_t>;
+
+std::vector<Done> transfers_in_python(const Model& model, const Sequence& sequence) {
+  const DeviceSpec& spec = model.device().spec;
+  const Clock clock;
+  CopyEngines engines(spec, clock);
+  std::vector<Done> result;
+  const auto add = [&](const auto& transfer) {
+    const auto number = static_cast<int32_t>(result.size());
+    engines.expect(number + 1);
+    engines.add(number, transfer);
+    const std::optional<Launch> kernel = driver_kernel(spec, transfer);
+    result.emplace_back(engines.has_engine(number), kernel ? kernel->blocks : 0,
+                        kernel ? kernel->duration_ns.front() : 0);
+  };
+  for (const Event& event : sequence) {
+    std::visit(Overloaded{
+                   [&](const Copy& copy) { add(copy); },
+                   [&](const Memset& memset) { add(memset); },
+                   [](const auto&) {},
+               },
+               event);
+  }
+  return result;
+}
+
 py::list capacities_in_python(const Model& model, const Sequence& sequence,
                               const InitialState state) {
   py::list result;
@@ -318,6 +349,9 @@ void bind_predictions(py::module_& module) {
              py::arg("warp_slots"),
              "A list of (smid, final_smid, limiter, warp_slots) per launch; the arrays are int32 "
              "(blocks,), the last (blocks, warps) or None.");
+  module.def("transfers", &transfers_in_python, py::arg("model"), py::arg("sequence"),
+             "For each copy and memset that is no node of a graph: whether a copy engine does it, "
+             "and the driver's kernel: its blocks, and nanoseconds of each; 0 without a kernel.");
   module.def(
       "outcomes", &outcomes_in_python, py::arg("model"), py::arg("sequence"), py::arg("state"),
       py::arg("races"), py::arg("seconds"),

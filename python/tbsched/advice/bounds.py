@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from tbsched.advice.copying import Copying
 from tbsched.advice.crowding import SLACK, Crowd, Durations, least_span_ns, longest_full_ns
 from tbsched.errors import shown
 from tbsched.hardware.assumed import needs_of_sequence, rules_of
@@ -21,9 +22,11 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
+from tbsched.program.events.transfers import Transfer
 from tbsched.program.sequence import (
     GraphLaunch,
     HostCall,
+    HostFunction,
     Launch,
     Sequence,
     WaitValue,
@@ -108,6 +111,10 @@ def makespan_bounds(
     within themselves. The page "Bounds of a makespan" says what widens them. ``seen`` shows how
     much it can be: the true limits are between it and these.
 
+    Copies and memsets delay what waits for them, and count in any order of their engines. They do
+    not count themselves: as in every makespan, the first block begins it, and the last one ends it.
+    With them the limits are those for intervals.
+
     Args:
         seq: a timed program.
         device, policy, launch_interval, issue_times: as for :func:`tbsched.predict`.
@@ -120,9 +127,10 @@ def makespan_bounds(
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`; durations that are no intervals, or not
             one for each launch; a program without launches, or with more than 1024; one for which
-            no limits are known: with copies or memsets, with programmatic launches or memory waits,
-            with more local memory than the GPU starts with, or with graphs and more launches and
-            nodes together than grids that can be resident. The message names the launch.
+            no limits are known: with programmatic launches or memory waits, with more local memory
+            than the GPU starts with, with graphs and more launches and nodes together than grids
+            that can be resident, with copies or memsets in graphs, or with copies by several host
+            threads. The message names the launch or the copy.
 
     Example:
         >>> program = tb.Sequence([
@@ -144,7 +152,7 @@ def makespan_bounds(
     fields = spec.assumed_fields(policy_of(spec, policy))
     assumed = rules_of(fields, needs_of_sequence(seq))
     program = _Program(seq, spec, policy, launch_interval, issued)
-    if shortest == longest:
+    if shortest == longest and not seq.transfers:
         every = program.all_ends(predictions)
         if every is not None:
             least, greatest = _least_and_greatest(every)
@@ -156,11 +164,12 @@ def makespan_bounds(
         [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
         for launches in (shortest, longest)
     )
-    begin_ns = program.begin_ns()
-    first, last = program.least_ends_ns(low), program.greatest_ends_ns(high)
-    ends = [((a - begin_ns) / 1e9, (b - begin_ns) / 1e9) for a, b in zip(first, last, strict=True)]
+    soonest_ns, latest_ns = program.begins_ns(low, high)
+    first = [max(ns - latest_ns, span) for ns, span in program.least_ends_ns(low)]
+    last = [ns - soonest_ns for ns in program.greatest_ends_ns(high)]
+    ends = [(a / 1e9, b / 1e9) for a, b in zip(first, last, strict=True)]
     found = MakespanBounds(
-        (program.least_end_ns(low) - begin_ns) / 1e9,
+        max(program.least_end_ns(low) - latest_ns, *first, 0) / 1e9,
         max(end for _, end in ends),
         (min(map(max, some)), max(map(max, some))),
         len(some),
@@ -168,7 +177,9 @@ def makespan_bounds(
         tuple(zip(*_least_and_greatest(some), strict=True)),
         assumed_rules=assumed,
     )
-    return found if found.exact else replace(found, widened_by=_widened_by(seq, spec))
+    if found.exact:
+        return found
+    return replace(found, widened_by=_widened_by(seq, spec, program.copying))
 
 
 class _Program:
@@ -188,11 +199,17 @@ class _Program:
         self._interval = launch_interval
         self._issue_times = issue_times
         self._crowd = Crowd(seq.launches, spec, policy)
+        self.copying = Copying(seq, spec, policy)
         graphs = [event for event in seq if isinstance(event, GraphLaunch)]
         self._nodes = sum(len(graph.launches) for graph in graphs)
-        named = {e.stream for e in seq if isinstance(e, Launch) and e.stream is not None}
-        alone = sum(isinstance(e, Launch) and e.stream is None for e in seq)
-        self._lines = len(named) + alone + self._nodes
+        # A node may have a block before it that the driver runs to start it.
+        relay_ns = np.array([spec.relay_ns + spec.exit_latency_ns])
+        relays = [Durations(relay_ns, np.array([self._nodes]))] if self._nodes else []
+        self._hidden = [*relays, *self.copying.kernels]
+        self._hidden_blocks = sum(own.blocks for own in self._hidden)
+        self._hidden_kernels = self._nodes + len(self.copying.kernels)
+        streams = [e.stream for e in seq if isinstance(e, Launch)] + self.copying.queued
+        self._lines = len(set(streams) - {None}) + streams.count(None) + self._nodes
 
     def all_ends(self, most: int) -> list[Ends] | None:
         """What each latent state and each order gives; None if there are more of them.
@@ -236,26 +253,42 @@ class _Program:
     def _ties(self, seq: Sequence) -> Ties:
         return Ties(seq, self._spec, self._policy, self._interval, self._issue_times)
 
-    def begin_ns(self) -> int:
-        """When the first block starts: nothing has ended then, so durations do not matter."""
-        trace = predict(
-            self._seq, self._spec, self._policy,
-            launch_interval=self._interval, issue_times=self._issue_times,
-        )  # fmt: skip
-        return int(trace.timeline["start_ns"].min())
+    def begins_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
+        """Between which times the first block of all starts.
+
+        No launch has ended then, so that durations do not matter; but copies may have.
+        """
+        if not self._hidden_kernels and not self._later_ns.any():
+            trace = predict(
+                self._seq, self._spec, self._policy,
+                launch_interval=self._interval, issue_times=self._issue_times,
+            )  # fmt: skip
+            begin_ns = int(trace.timeline["start_ns"].min())
+            return begin_ns, begin_ns
+        starts, _ = self._alone(self._apart(high), self._queues)
+        late = [self._delay_ns(k) + self._hidden_ns(k) for k in range(len(high))]
+        latest_ns = int((starts + late + self._later_ns).min())
+        return int(self._soonest(low)[0].min()), latest_ns
+
+    def _hidden_ns(self, launch: int) -> int:
+        """For how long kernels of the driver alone can leave no room for a launch."""
+        _, _, full = self._crowd.weights([launch], [launch], self._crowd.sms[launch])
+        return longest_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
 
     def _soonest(self, kept: list[Durations]) -> tuple[Int64Array, Int64Array]:
         """When each launch starts and ends at least, by itself and what it waits for."""
-        spans = [
+        return self._alone(self._spans(kept), queues=MAX_LAUNCHES, least=True)
+
+    def _spans(self, kept: list[Durations]) -> list[int]:
+        """How long each launch takes at least."""
+        return [
             least_span_ns(own, at_once) - self._spec.exit_latency_ns
             for own, at_once in zip(kept, self._crowd.at_once, strict=True)
         ]
-        return self._alone(spans, queues=MAX_LAUNCHES)
 
-    def least_ends_ns(self, kept: list[Durations]) -> list[int]:
-        """The last block of each launch does not end sooner."""
-        ends: list[int] = self._soonest(kept)[1].tolist()
-        return ends
+    def least_ends_ns(self, kept: list[Durations]) -> list[tuple[int, int]]:
+        """The last block of each launch does not end sooner; and how long the launch takes."""
+        return list(zip(self._soonest(kept)[1].tolist(), self._spans(kept), strict=True))
 
     def least_end_ns(self, kept: list[Durations]) -> int:
         """No last block of all ends sooner."""
@@ -277,21 +310,57 @@ class _Program:
         The argument is that of the block that ends last of all, for the last one of each launch.
         """
         spec = self._spec
-        longest = [own.longest - spec.exit_latency_ns for own in kept]
-        late = [self._delay_ns(k) for k in range(len(kept))]
-        apart = [a + b for a, b in zip(longest, late, strict=True)]
+        apart = self._apart(kept)
         everyone = list(range(len(kept)))
         full_ns = self._full_ns(everyone, everyone, kept, min(self._crowd.sms, key=len), None)
-        queues = MAX_LAUNCHES if self._lines <= spec.hardware_queues else 1
+        queues = self._queues
         if self._lines > spec.resident_grids:
             step_ns = spec.exit_latency_ns + spec.completion_latency_ns + spec.event_latency_ns
             last_ns = int(self._alone([0] * len(kept), queues)[1].max())
-            return [last_ns + sum(apart) + step_ns * len(kept) + full_ns] * len(kept)
+            last_ns += sum(apart) + step_ns * len(kept) + full_ns
+            return [last_ns + sum(self._later_of.values())] * len(kept)
         ends = self._alone(apart, queues)[1] + full_ns
-        if not self._nodes and len(kept) <= MAX_ORDERED:
+        if not self._hidden and len(kept) <= MAX_ORDERED:
             waiting = [own + self._full_before_ns(k, kept) for k, own in enumerate(apart)]
             ends = np.minimum(ends, self._alone(waiting, queues)[1])
-        found: list[int] = ends.tolist()
+        found: list[int] = (ends + self._later_ns).tolist()
+        return found
+
+    def _apart(self, kept: list[Durations]) -> list[int]:
+        """How long each launch takes at most from when it may be taken, if there is room."""
+        exit_ns = self._spec.exit_latency_ns
+        return [own.longest - exit_ns + self._delay_ns(k) for k, own in enumerate(kept)]
+
+    @property
+    def _queues(self) -> int:
+        """Hardware queues that hold up no other work than those of the device can."""
+        return MAX_LAUNCHES if self._lines <= self._spec.hardware_queues else 1
+
+    @functools.cached_property
+    def _later_of(self) -> dict[int, int]:
+        """How much later work can be that waits for a station of copies, by the station."""
+        if not self.copying:
+            return {}
+        kernel_ns = self._turns_ns(list(range(len(self._seq.launches)))) + self._watch_ns
+        none = [0] * len(self._seq.launches)
+        times = self._trace(none, self._queues, self.copying.alone()).transfer_ns
+        assert times is not None
+        return {
+            station: self.copying.later_ns(station, times, kernel_ns, self._watch_ns)
+            for station in self.copying.stations
+        }
+
+    @functools.cached_property
+    def _later_ns(self) -> Int64Array:
+        """How much later each launch can be because of the stations for which it waits."""
+        none = [0] * len(self._seq.launches)
+        found = np.zeros(len(none), np.int64)
+        for station, later_ns in self._later_of.items():
+            starts, late = (
+                self._trace(none, self._queues, transfers).timeline["start_ns"]
+                for transfers in (self.copying.alone(), self.copying.endless(station))
+            )
+            found[late >= starts + _LONG_NS // 2] += later_ns
         return found
 
     def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
@@ -318,22 +387,17 @@ class _Program:
         One block is not among those that run: the last one of ``last``, or of any launch.
         """
         who, weights, full = self._crowd.weights(near, everyone, sms)
-        if self._nodes:
+        if self._hidden:
             weights = np.ones(len(who))
         spared = float(weights.min() if last is None else weights[who.index(last)])
         running = [kept[k] for k in who]
         heavy = [w * own.blocks for w, own in zip(weights, running, strict=True)]
         if last is not None:
             heavy[who.index(last)] -= spared
-        if self._most_at_once(who, heavy) + self._nodes < full * (1 - SLACK):
+        if self._most_at_once(who, heavy) + self._hidden_blocks < full * (1 - SLACK):
             return 0
-        if self._nodes:
-            # A node may have a block before it that the driver runs to start it.
-            spec = self._spec
-            relay_ns = np.array([spec.relay_ns + spec.exit_latency_ns])
-            running = [*running, Durations(relay_ns, np.array([self._nodes]))]
-            weights = np.append(weights, 1.0)
-        return longest_full_ns(running, weights, full, spared)
+        weights = np.append(weights, np.ones(len(self._hidden)))
+        return longest_full_ns([*running, *self._hidden], weights, full, spared)
 
     def _most_at_once(self, launches: list[int], heavy: list[float]) -> float:
         """Returns the most that launches weigh at once; of each row, only one launch counts."""
@@ -356,24 +420,35 @@ class _Program:
 
     def _delay_ns(self, launch: int) -> int:
         """How much later a launch is taken that may be taken, and for which there is room."""
-        spec = self._spec
         others = np.flatnonzero(self._may_meet[launch]).tolist()
-        turns = 2 * (len(others) + self._nodes)
+        in_clusters = self._seq.launches[launch].cluster > 1
+        return self._turns_ns(others, in_clusters) + self._watch_ns
+
+    def _turns_ns(self, others: list[int], in_clusters: bool = False) -> int:
+        """How long the scheduler can be busy with other launches and those of the driver."""
+        spec = self._spec
         launches = self._seq.launches
+        turns = 2 * (len(others) + self._hidden_kernels)
         if (
             len(set(self._crowd.sms)) > 1
             or spec.launch_order == "pass_by"
-            or any(launches[k].cluster > 1 for k in (launch, *others))
+            or in_clusters
+            or any(launches[k].cluster > 1 for k in others)
         ):  # others pass it, with each of their blocks
-            turns = sum(launches[k].blocks for k in others) + len(others) + 2 * self._nodes
+            turns = sum(launches[k].blocks for k in others) + len(others)
+            turns += self._hidden_blocks + self._hidden_kernels
         if turns or spec.exit_latency_ns + spec.completion_latency_ns < spec.launch_switch_ns:
             turns += 1
-        relays = 2 if self._nodes else 1
-        # Its front end may look at all other queues first.
+        return (2 if self._nodes else 1) * turns * spec.launch_switch_ns
+
+    @property
+    def _watch_ns(self) -> int:
+        """How much later a front end sees that work may go on: it may look at all others first."""
+        spec = self._spec
         watch_ns = 0
         if self._lines > spec.front_ends:
             watch_ns = self._lines * spec.queue_watch_ns + spec.host_watch_ns
-        return relays * turns * spec.launch_switch_ns + max(watch_ns, spec.host_write_ns)
+        return max(watch_ns, spec.host_write_ns)
 
     @functools.cached_property
     def _may_meet(self) -> npt.NDArray[np.bool_]:
@@ -401,25 +476,39 @@ class _Program:
             for launch in self._seq.launches
         ]  # fmt: skip
 
-    def _alone(self, spans_ns: list[int], queues: int) -> tuple[Int64Array, Int64Array]:
+    def _alone(
+        self, spans_ns: list[int], queues: int, *, least: bool = False
+    ) -> tuple[Int64Array, Int64Array]:
         """When each launch starts and ends if it runs so long, and there is room for everything."""
+        copying = self.copying
+        transfers = copying.least() if least else copying.on_the_way()
+        rows = self._trace(spans_ns, queues, transfers, least=least).timeline
+        return rows["start_ns"], rows["end_ns"]
+
+    def _trace(
+        self,
+        spans_ns: list[int],
+        queues: int,
+        transfers: Iterable[Transfer],
+        *,
+        least: bool = False,
+    ) -> Trace:
+        """What happens then with these copies and memsets."""
         count = len(self._seq.launches)
         sms = 2 * count + 1
         roomy = replace(
-            self._spec, sms=sms, sm_preference=tuple(range(sms)), gpcs=(), hardware_queues=queues,
-            resident_grids=2 * count + 1, launch_switch_ns=0, queue_watch_ns=0,
-            host_watch_ns=0,
+            self.copying.roomy(least), sms=sms, sm_preference=tuple(range(sms)), gpcs=(),
+            hardware_queues=queues, resident_grids=2 * count + 1, launch_switch_ns=0,
+            queue_watch_ns=0, host_watch_ns=0,
         )  # fmt: skip
         launches = [
             replace(one, duration=ns / 1e9) if ns else one
             for one, ns in zip(self._small, spans_ns, strict=True)
         ]
-        trace = predict(
-            with_durations(self._seq, launches), roomy, "most_room",
+        return predict(
+            with_durations(self._seq, launches, transfers), roomy, "most_room",
             launch_interval=self._interval, issue_times=self._issue_times,
         )  # fmt: skip
-        rows = trace.timeline
-        return rows["start_ns"], rows["end_ns"]
 
 
 def _ends(trace: Trace) -> Ends:
@@ -435,16 +524,20 @@ def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
     return [min(column) for column in columns], [max(column) for column in columns]
 
 
-def _widened_by(seq: Sequence, spec: DeviceSpec) -> tuple[str, ...]:
+def _widened_by(seq: Sequence, spec: DeviceSpec, copying: Copying) -> tuple[str, ...]:
     """Returns what makes the limits of a program wide, of what can be told from its launches."""
     launches = seq.launches
     streams = {one.stream for one in launches if one.stream is not None}
     alone = sum(one.stream is None for one in launches)
-    if len(streams) + alone == 1:
-        return ()
+    reasons: dict[str, object] = {
+        "copies of several streams: each waits for all others of its engine": copying.takes_turns,
+        "memsets or copies within the GPU: a block of them counts as a full SM": copying.kernels,
+    }
+    if len(streams) + alone == 1 and not copying.kernels:
+        launches = ()
     lacking = [k for k, one in enumerate(launches) if one.carveout is None]
     several = {one.carveout for one in launches} - {None}
-    reasons = {
+    reasons |= {
         f"{_numbered(lacking)} without a carveout: a block may keep others off its SM. With one "
         "carveout= for all launches the limits are tighter": lacking,
         "launches with different carveouts: a block may keep others off its SM": len(several) > 1,
@@ -470,17 +563,13 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
         raise ValueError(
             f"makespan_bounds: sequence: {len(seq.launches)} launches, at most {MAX_LAUNCHES}"
         )
-    for event in seq:
-        if isinstance(event, HostCall | WriteValue | WaitValue):
+    for event in (*seq, *seq.transfers):
+        if isinstance(event, HostFunction | HostCall | WriteValue | WaitValue):
             raise ValueError(
-                f"makespan_bounds: sequence: {shown(event)}: with host calls and values no limits "
-                "are known"
+                f"makespan_bounds: sequence: {shown(event)}: with host functions, host calls and "
+                "values no limits are known"
             )
-    if seq.transfers:
-        raise ValueError(
-            f"makespan_bounds: sequence: {shown(seq.transfers[0])}: with copies and memsets no "
-            "limits are known"
-        )
+    _check_transfers(seq)
     nodes = sum(len(e.launches) for e in seq if isinstance(e, GraphLaunch))
     if nodes and len(seq.launches) + nodes > spec.resident_grids:
         # A node may have a grid of the driver before it.
@@ -501,6 +590,24 @@ def _check(seq: Sequence, spec: DeviceSpec) -> None:
             raise ValueError(
                 f"makespan_bounds: launch {number}: Launch.local_memory: {launch.local_memory} is "
                 f"more than {spec.local_memory_initial}, with which the GPU starts"
+            )
+
+
+def _check_transfers(seq: Sequence) -> None:
+    """Refuses copies and memsets of which nothing is known."""
+    if not seq.transfers:
+        return
+    for event in seq:
+        if isinstance(event, GraphLaunch) and event.graph.transfers:
+            raise ValueError(
+                f"makespan_bounds: sequence: {shown(event.graph.transfers[0])} is a node of a "
+                "graph: no limits are known with it"
+            )
+        host = getattr(event, "host", 0)
+        if host:
+            raise ValueError(
+                f"makespan_bounds: sequence: {shown(event)} is called by host thread {host}: no "
+                "limits are known of copies and memsets with several threads"
             )
 
 

@@ -340,12 +340,19 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
     return Sequence([changed(event) for event in sequence])
 
 
-def with_durations(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
+def with_durations(
+    sequence: Sequence, launches: Iterable[Launch], transfers: Iterable[Transfer] = ()
+) -> Sequence:
     """Returns :func:`with_launches`, for launches that differ in their durations alone.
 
-    A graph that is launched again is still the same one.
+    A graph that is launched again is still the same one. ``transfers`` take the places of copies
+    and memsets that are no nodes; those for which there is none stay.
     """
-    changed = with_launches(sequence, launches)
+    others = iter(transfers)
+    changed = [
+        next(others, event) if isinstance(event, Copy | Memset) else event
+        for event in with_launches(sequence, launches)
+    ]
     return Sequence([
         replace(event, _executable=own.graph)
         if isinstance(event, GraphLaunch) and isinstance(own, GraphLaunch)
