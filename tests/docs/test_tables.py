@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from conformance.papers.differences import rows as difference_rows
 from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
 from conformance.papers.interference import rows as interference
@@ -148,6 +149,11 @@ def configs_example() -> str:
     return "\n".join(["```", "$ tbsched configs 202752 --registers 40", *rows, "...", "```", ""])
 
 
+def differences_table() -> str:
+    header = ("launches", "ns", "H100", "predicted", "H200", "predicted")
+    return table(header, difference_rows())
+
+
 def schedulers_table() -> str:
     rows = ((f"`{row.name}`", row.summary) for row in schedulers())
     return table(("scheduler", "which warp issues"), rows)
@@ -194,7 +200,11 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "hierarchy.md": {"interference": lambda: table(*interference())},
     "kernel-order.md": {"order": lambda: table(*kernel_order())},
     "inside-an-sm.md": {"outputs": lambda: table(*variants.outputs())},
-    "papers.md": {"figure3": figure3_table, "gf100": gf100_table},
+    "papers.md": {
+        "figure3": figure3_table,
+        "gf100": gf100_table,
+        "differences": differences_table,
+    },
     "time.md": {"orders": orders_table, "latencies": latencies_table},
 }
 
