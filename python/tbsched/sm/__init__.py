@@ -33,6 +33,7 @@ from tbsched.sm.rewriting import (
     variants,
 )
 from tbsched.sm.running import schedulers, simulate, simulate_many
+from tbsched.sm.templates import matrix_product, tune
 from tbsched.sm.workloads import Workload, load_workload, save_workload
 
 __all__ = [
@@ -62,6 +63,7 @@ __all__ = [
     "load_ncu",
     "load_profiles",
     "load_workload",
+    "matrix_product",
     "measured",
     "preset",
     "presets",
@@ -74,6 +76,7 @@ __all__ = [
     "simulate_many",
     "slowdowns",
     "synthetic",
+    "tune",
     "variants",
     "versus_vendor",
 ]

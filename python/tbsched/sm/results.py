@@ -124,6 +124,15 @@ class Simulation(Shown, HoldsArrays):
         return self._ratio(self.counts["no_warp_cycles"], cycles)
 
     @property
+    def efficiency(self) -> float:
+        """A lower bound of how good the choice of warps was: no choice is faster by more.
+
+        The fewest cycles in which the cores could issue all instructions, over those that they
+        took: N_t over N_r of the thesis on GF100 GPUs (section 5.2).
+        """
+        return 1 - self.inactive
+
+    @property
     def inactive(self) -> float:
         """The share of the issue slots of all cores that issued nothing."""
         slots = self.config["cores"] * self.config["issue_width"] / self.config["issue_cycles"]
