@@ -110,7 +110,7 @@ def _filter(case: Case) -> tuple[bool | None, str]:
 
 
 def _least_warps(case: Case) -> tuple[bool | None, str]:
-    """minW1 and minW2: the most that an instruction of the code needs at its distance."""
+    """minW2, for results: the most that an instruction of the code needs at its distance."""
     needed, where = 0, ""
     for opcode, distance in case.code.distances.items():
         figures = _figures(case, opcode)
