@@ -52,7 +52,7 @@ int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_clus
 
 bool has_level(const Model& model, const Demand& demand) {
   const DeviceSpec& spec = model.device().spec;
-  if (!model.policy().most_room_first) return false;
+  if (!model.most_room_first()) return false;
   if (demand.cluster == 1) return true;
   // Clusters seek idle SMs first, which then have the most room.
   return idle_is_best(demand, model.device()) &&

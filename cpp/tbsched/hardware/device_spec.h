@@ -25,6 +25,7 @@ inline constexpr Range max_cluster{1, 64};
 inline constexpr Range coscheduled_sms{0, 65536};
 inline constexpr Range register_unit{1, 65536};
 inline constexpr Range shared_memory_unit{1, 65536};
+inline constexpr Range shared_memory_threshold{0, 16777216};
 inline constexpr Range shared_memory_reserve{0, 65536};
 inline constexpr Range shared_memory_per_block{0, 16777216};
 inline constexpr Range local_memory_initial{0, 16777216};
@@ -197,6 +198,9 @@ struct DeviceSpec {
   int32_t register_unit = 0;
   // bytes; those of a block are a multiple of it
   int32_t shared_memory_unit = 0;
+  // bytes of shared memory on an SM, the next block's included, below which they do not count in
+  // the choice of an SM
+  int32_t shared_memory_threshold = 0;
   // bytes that the runtime keeps in every block
   int32_t shared_memory_reserve = 0;
   // bytes, the most that a block may ask for
@@ -385,6 +389,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "limits", .name = "coscheduled_sms", .range = ranges::coscheduled_sms, .required = false}, spec.coscheduled_sms);
   visit(Field{.section = "allocation", .name = "register_unit", .range = ranges::register_unit}, spec.register_unit);
   visit(Field{.section = "allocation", .name = "shared_memory_unit", .range = ranges::shared_memory_unit}, spec.shared_memory_unit);
+  visit(Field{.section = "allocation", .name = "shared_memory_threshold", .range = ranges::shared_memory_threshold, .required = false}, spec.shared_memory_threshold);
   visit(Field{.section = "allocation", .name = "shared_memory_reserve", .range = ranges::shared_memory_reserve}, spec.shared_memory_reserve);
   visit(Field{.section = "allocation", .name = "shared_memory_per_block", .range = ranges::shared_memory_per_block}, spec.shared_memory_per_block);
   visit(Field{.section = "allocation", .name = "shared_memory_configurations"}, spec.shared_memory_configurations);

@@ -30,6 +30,10 @@ class Model {
   // The device as the policy sees it.
   const Device& device() const { return device_; }
   const PolicyRow& policy() const { return policy_; }
+  // Whether each single block goes to an SM that has as much room as any SM.
+  bool most_room_first() const {
+    return policy_.most_room_first && device_.spec.shared_memory_threshold == 0;
+  }
   const LaunchOrder& order() const { return order_; }
   // States in which an idle device can be; the first is the default.
   std::span<const InitialState> states() const { return states_; }

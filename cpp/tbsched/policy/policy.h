@@ -50,7 +50,8 @@ struct PolicyRow {
   std::string_view summary;
   std::string_view source;
   bool places_clusters;
-  // Whether each single block goes to an SM that has as much room as any SM.
+  // Whether each single block goes to an SM that has as much room as any SM, if all shared memory
+  // counts on the device.
   bool most_room_first;
   // Returns the device as the policy's authors knew it: unchanged, or without some mechanisms.
   DeviceSpec (*sees)(DeviceSpec spec);

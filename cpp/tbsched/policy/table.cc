@@ -25,9 +25,16 @@ constexpr std::array<std::string_view, 2> kHopperStateNames = {"first_gpc", "fir
 
 DeviceSpec as_it_is(DeviceSpec spec) { return spec; }
 
+// Returns the device with all shared memory counted: these policies know no threshold.
+DeviceSpec with_all_counted(DeviceSpec spec) {
+  spec.shared_memory_threshold = 0;
+  return spec;
+}
+
 // Returns the device with each SM as one pool of slots, warps, registers and shared memory, without
 // the mechanisms found later.
 DeviceSpec whole_sms(DeviceSpec spec) {
+  spec = with_all_counted(std::move(spec));
   spec.processing_blocks = 1;
   spec.mechanisms.registers = Layout::pooled;
   spec.mechanisms.shared_memory = Layout::pooled;
@@ -40,6 +47,7 @@ DeviceSpec whole_sms(DeviceSpec spec) {
 // odd ones (line 9); a TPC has one configuration, which is what the blocks that fit an SM need
 // (Mechanism 3); shared memory is contiguous (Mechanism 4).
 DeviceSpec as_printed(DeviceSpec spec) {
+  spec = with_all_counted(std::move(spec));
   std::ranges::sort(spec.sm_preference, {}, [](const int32_t sm) { return std::pair(sm % 2, sm); });
   spec.mechanisms.configuration_per_tpc = true;
   spec.mechanisms.configuration_headroom = false;
@@ -64,7 +72,7 @@ constexpr std::array kPolicies = {
     PolicyRow{"ampere", "the same answers as algorithm1, level by level",
               "after ICCD 2023, Algorithm 1", false, true, as_it_is, make_most_room},
     PolicyRow{"hopper", "as ampere, with block indices handed out in runs per GPC, and clusters",
-              "traces h200/basic, h200/ptr, h200/cl", true, true, as_it_is, make_hopper,
+              "traces h200/basic, h200/ptr, h200/cl", true, true, with_all_counted, make_hopper,
               kHopperStateNames, hopper_states, true},
 };
 

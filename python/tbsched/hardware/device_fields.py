@@ -101,6 +101,8 @@ class DeviceFields:
             unless the split ignores coscheduling; 0 if unknown.
         register_unit: registers; those of a warp are a multiple of it.
         shared_memory_unit: bytes; those of a block are a multiple of it.
+        shared_memory_threshold: bytes of shared memory on an SM, the next block's included, below
+            which they do not count in the choice of an SM.
         shared_memory_reserve: bytes that the runtime keeps in every block.
         shared_memory_per_block: bytes, the most that a block may ask for.
         shared_memory_configurations: bytes that an SM can be configured to, ascending.
@@ -233,6 +235,7 @@ class DeviceFields:
     coscheduled_sms: int = 0
     register_unit: int
     shared_memory_unit: int
+    shared_memory_threshold: int = 0
     shared_memory_reserve: int
     shared_memory_per_block: int
     shared_memory_configurations: tuple[int, ...]
@@ -329,6 +332,7 @@ FIELDS: tuple[Field, ...] = (
     Field("limits", "coscheduled_sms", "int", "not measured"),
     Field("allocation", "register_unit", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_unit", "int", rule="limits of an SM"),
+    Field("allocation", "shared_memory_threshold", "int", "as on the H200, where the first byte counts", rule="choice of SMs"),
     Field("allocation", "shared_memory_reserve", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_per_block", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_configurations", "ints", rule="limits of an SM"),

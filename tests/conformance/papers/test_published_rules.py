@@ -15,6 +15,7 @@ import pytest
 
 from helpers import launch, recorded, run, smids
 from tbsched.hardware.catalogue import device
+from tbsched.hardware.spec import DeviceSpec
 from tbsched.papers.published_rules import (
     joins_on_equal_sms,
     joins_on_idle_sms,
@@ -249,14 +250,44 @@ def test_an_idle_sm_takes_the_other_carveout_at_once() -> None:
     assert smids(case)[:2] == [[124], [126, 128]]
 
 
-def test_shared_memory_below_3_kb_counts_from_the_first_unit() -> None:
-    """The paper has a threshold of 3 KB. The model has none: 1 byte is a unit of 256."""
+@pytest.mark.parametrize("name", ["xavier", "tx2", "pegasus"])
+def test_shared_memory_below_3_kb_does_not_count_in_the_choice_of_an_sm(name: str) -> None:
+    """By slots an idle SM has more room for the second block. By shared memory both SMs have as
+    much, and then it joins the first one. Of the paper's GPUs, no recording decides.
+    """
+    spec = device(name)
+    assert spec.shared_memory_threshold == 3072
+    assert spec.provenance["allocation.shared_memory_threshold"].kind == "paper"
+    all_counted = dataclasses.replace(spec, shared_memory_threshold=0)
+    carveout = None if name == "tx2" else 50
+
+    def joins(shared_memory: int, spec: DeviceSpec) -> bool:
+        second = launch(shared_memory=shared_memory, carveout=carveout)
+        (first,), (sm,) = smids(predict(Sequence([launch(carveout=carveout), second]), spec))
+        return sm == first
+
+    assert [joins(n, spec) for n in (0, 2816, 2817, 4096)] == [False, False, True, True]
+    assert [joins(n, all_counted) for n in (0, 2816, 4096)] == [False, True, True]
+
+
+@pytest.mark.parametrize("policy", ["algorithm1", "ampere"])
+def test_shared_memory_of_both_blocks_counts_together(policy: str) -> None:
+    """Equation 1: what the SM holds and what comes. One byte before 48 KB moves the block."""
 
     def second(shared_memory: int) -> int:
         held = launch(shared_memory=shared_memory, carveout=100)
-        return smids(run(XAVIER, held, launch(shared_memory=48 * 1024, carveout=100)))[1][0]
+        seq = Sequence([held, launch(shared_memory=48 * 1024, carveout=100)])
+        return smids(predict(seq, XAVIER, policy))[1][0]
 
     assert (second(0), second(1)) == (0, 2)
+
+
+def test_a_block_below_the_threshold_waits_where_there_is_no_room() -> None:
+    """What does not count in the choice still has to fit."""
+    spec = dataclasses.replace(XAVIER, shared_memory_threshold=2**20)
+    full = launch(8, shared_memory=96 * 1024)
+    trace = predict(Sequence([full, launch(shared_memory=1)]), spec)
+    assert (trace[1].placed, trace[1].limiter) == (0, "shared_memory")
 
 
 def test_h200_places_otherwise_for_shared_memory_below_3_kb() -> None:

@@ -28,7 +28,7 @@ Way way_of(const Demand& demand, const Device& device) {
 LaunchPlaces::LaunchPlaces(const Model& model, const Demands& demands)
     : device_(model.device()), demands_(demands) {
   for (const Demand& demand : demands.all()) {
-    ways_.push_back(model.policy().most_room_first ? way_of(demand, device_) : Way::other);
+    ways_.push_back(model.most_room_first() ? way_of(demand, device_) : Way::other);
   }
 }
 

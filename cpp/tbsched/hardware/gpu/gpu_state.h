@@ -30,6 +30,8 @@ class GpuState {
                                  [this](const SmState& sm) { return sm.bytes_taken(spec()); });
   }
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
+  // Returns the shared memory of the SM's resident blocks, in bytes.
+  int32_t shared_memory_taken(const int32_t sm) const { return sms_[sm].shared_memory_taken(); }
   // Returns whether SMs show no trace of their past: all such SMs have the same room.
   bool untouched() const {  // of every SM
     return idle() && held_.empty() && !configuration_.keeps();

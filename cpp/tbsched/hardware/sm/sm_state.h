@@ -37,6 +37,8 @@ class SmState {
     const int64_t registers = spec.registers_per_sm - processing_blocks_.free_registers();
     return registers * int64_t{sizeof(uint32_t)} + shared_memory_.used();
   }
+  // Returns the bytes of shared memory that are taken.
+  int32_t shared_memory_taken() const { return shared_memory_.used(); }
   WarpsAndRegisters most_taken(const DeviceSpec& spec) const {
     return processing_blocks_.most_taken(spec);
   }

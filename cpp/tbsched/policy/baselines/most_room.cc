@@ -43,7 +43,11 @@ class MostRoom final : public Policy {
 
 }  // namespace
 
+StartPolicy make_algorithm1(const Device& device);
+
 StartPolicy make_most_room(const Device& device) {
+  // There are no levels of rooms where not all shared memory counts.
+  if (device.spec.shared_memory_threshold > 0) return make_algorithm1(device);
   std::vector<int32_t> ranks(device.rank_of_sm.size());
   std::iota(ranks.begin(), ranks.end(), 0);
   return [&device, ranks = std::move(ranks)](InitialState) {
