@@ -282,6 +282,23 @@ def test_shared_memory_of_both_blocks_counts_together(policy: str) -> None:
     assert (second(0), second(1)) == (0, 2)
 
 
+def test_an_h200_has_no_such_threshold() -> None:
+    """The third launch has 170 blocks without shared memory, in the smallest configuration. With
+    the runtime's reserve, an SM that holds a block of 456 bytes has 2.5 KB taken at the next one.
+    """
+    traces = recorded("rcarve")
+    (trace,) = (trace for trace in traces if trace.id == "r6_23")
+    before = Sequence(trace.sequence.launches[:3])
+    h200 = device("h200")
+    differ = []
+    for threshold in (0, 3072):
+        spec = dataclasses.replace(h200, shared_memory_threshold=threshold)
+        found = predict(before, spec, "ampere")
+        counts = [found[k].occupancy(132) != trace[k].occupancy(132) for k in range(3)]
+        differ.append([int(each.sum()) for each in counts])
+    assert differ == [[0, 0, 0], [0, 0, 34]]
+
+
 def test_a_block_below_the_threshold_waits_where_there_is_no_room() -> None:
     """What does not count in the choice still has to fit."""
     spec = dataclasses.replace(XAVIER, shared_memory_threshold=2**20)
