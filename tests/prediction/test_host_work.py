@@ -134,6 +134,15 @@ def test_value_that_nobody_writes_is_refused_by_name(program: list[Event]) -> No
         predict(Sequence(program), GPU)
 
 
+def test_prediction_says_what_no_gpu_was_measured_for() -> None:
+    node = Launch(1, 32, 16, duration=US)
+    graph = Graph([node, HostFunction()], edges=[(0, 1)])
+    program = [graph.launch(0), WriteValue("x", stream=0), HostCall("cudaFree"), KERNEL]
+    found = predict(Sequence(program), "h200")
+    assert found.assumed_rules == ("values in memory", "host calls", "host functions")
+    assert predict(Sequence([KERNEL]), "h200").assumed_rules == ()
+
+
 @pytest.mark.parametrize(
     "event",
     [HostFunction(stream=0), WriteValue("x", stream=0), WaitValue("x", 0, stream=0)],

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 from tbsched.hardware.device_fields import FIELDS
-from tbsched.program.sequence import GraphLaunch, Launch, Sequence, Synchronize
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    HostCall,
+    HostFunction,
+    Launch,
+    Memset,
+    Sequence,
+    Synchronize,
+    WaitValue,
+    WriteValue,
+)
 
 _BY_PATH = {field.path: field for field in FIELDS}
 
@@ -13,12 +25,20 @@ _BY_PATH = {field.path: field for field in FIELDS}
 _OF_LAUNCHES: Mapping[str, Callable[[Launch], bool]] = {
     "cluster": lambda launch: launch.cluster > 1,
     "local_memory": lambda launch: launch.local_memory > 0,
+    "shared_memory": lambda launch: launch.shared_memory > 0,
     "carveout": lambda launch: launch.carveout is not None,
     "priority": lambda launch: launch.priority != 0,
     "first_use": lambda launch: launch.first_use,
 }
 SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER = "several", "duration", "queue", "graph", "transfer"
 HOST, PROCESSES = "host", "processes"  # of a call, whatever its sequence
+# Events whose rules are those of CUDA's documentation: no GPU was measured.
+_UNMEASURED: Mapping[type[Event], str] = {
+    HostFunction: "host functions",
+    HostCall: "host calls",
+    WriteValue: "values in memory",
+    WaitValue: "values in memory",
+}
 NEEDS = frozenset(
     {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, HOST, PROCESSES}
 )  # fmt: skip
@@ -33,7 +53,7 @@ def needs_of(launches: Collection[Launch]) -> set[str]:
 def needs_of_sequence(seq: Sequence) -> set[str]:
     """Returns the rows of :data:`NEEDS` that a sequence has."""
     found = needs_of(seq.launches)
-    transfers = len(seq.transfers)
+    transfers = sum(isinstance(each, Copy | Memset) for each in seq.transfers)
     is_one_of_several = len(seq.launches) + transfers > 1
     there = {
         SEVERAL: is_one_of_several,
@@ -41,9 +61,15 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         QUEUE: seq.timed and is_one_of_several,
         GRAPH: any(isinstance(event, GraphLaunch) for event in seq),
         TRANSFER: transfers > 0,
-        HOST: any(isinstance(event, Synchronize) for event in seq),
+        HOST: any(isinstance(event, Synchronize | HostCall) for event in seq),
     }
     return found | {need for need, is_there in there.items() if is_there}
+
+
+def unmeasured_rules(seq: Sequence) -> tuple[str, ...]:
+    """Returns the rules, in words, that a sequence rests on and that no GPU was measured for."""
+    kinds = map(type, (*seq, *seq.transfers))
+    return tuple(dict.fromkeys(_UNMEASURED[kind] for kind in kinds if kind in _UNMEASURED))
 
 
 def rules_of(fields: Iterable[str], needs: Collection[str] = NEEDS) -> tuple[str, ...]:

@@ -332,7 +332,7 @@ FIELDS: tuple[Field, ...] = (
     Field("limits", "coscheduled_sms", "int", "not measured"),
     Field("allocation", "register_unit", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_unit", "int", rule="limits of an SM"),
-    Field("allocation", "shared_memory_threshold", "int", "as on the H200, where the first byte counts", rule="choice of SMs"),
+    Field("allocation", "shared_memory_threshold", "int", "as on the H200, where the first byte counts", rule="choice of SMs by shared memory", when="shared_memory"),
     Field("allocation", "shared_memory_reserve", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_per_block", "int", rule="limits of an SM"),
     Field("allocation", "shared_memory_configurations", "ints", rule="limits of an SM"),

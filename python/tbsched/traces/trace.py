@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tbsched.errors import shown
-from tbsched.hardware.assumed import HOST, needs_of_sequence, rules_of
+from tbsched.hardware.assumed import HOST, needs_of_sequence, rules_of, unmeasured_rules
 from tbsched.program.arrays import (
     Float64Array,
     HoldsArrays,
@@ -145,7 +145,7 @@ class Trace(Shown, HoldsArrays):
         needs = needs_of_sequence(self.sequence)
         if self.call_ns is not None:
             needs.add(HOST)
-        return rules_of(self.device.assumed, needs)
+        return rules_of(self.device.assumed, needs) + unmeasured_rules(self.sequence)
 
     @property
     def limiters(self) -> tuple[tuple[str, ...], ...]:
