@@ -60,6 +60,17 @@ MESSAGES = {
     "held: synchronize": "CUDA events, graphs and copies need launches with durations",
     "held: copy": "CUDA events, graphs and copies need launches with durations",
     "held: set memory": "CUDA events, graphs and copies need launches with durations",
+    "held: call a host function": "CUDA events, graphs and copies need launches with durations",
+    "held: a host call": "CUDA events, graphs and copies need launches with durations",
+    "held: write a value": "CUDA events, graphs and copies need launches with durations",
+    "held: wait for a value": "CUDA events, graphs and copies need launches with durations",
+    "timed: a host function in a negative stream": "host function: stream: -2 is negative",
+    "timed: a host function of a negative duration": "host function: duration: -1 ns is beyond",
+    "timed: a host call of a negative duration": "host call: duration: -1 ns is beyond",
+    "timed: write a value in a negative stream": "write of a value: stream: -2 is negative",
+    "timed: a value that nobody writes": (
+        "value 'x': a stream waits until it is at least 2; it is 0 and nothing more happens"
+    ),
     "timed: a copy in a negative stream": "copy or memset: stream: -2 is negative",
     "timed: a release": "release: launches with durations end by themselves",
     "timed: no duration": "launch 0: duration: one, or one per block, is needed; got 0 for",
