@@ -62,7 +62,7 @@ py::tuple in_python(Timeline&& timeline) {
                      column(blocks, &BlockTime::end_ns)),
       py::make_tuple(column(waits, &Wait::launch), column(waits, &Wait::behind),
                      column(waits, &Wait::begin_ns), column(waits, &Wait::end_ns),
-                     to_array(std::move(causes))),
+                     to_array(std::move(causes)), column(waits, &Wait::limiters)),
       to_array(std::move(timeline.hardware_queue)),
       timeline.issued_ns.empty() ? py::object(py::none()) : to_array(std::move(timeline.issued_ns)),
       py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
@@ -407,9 +407,11 @@ void bind_predictions(py::module_& module) {
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
       py::arg("called_ns"), py::arg("turns"), py::arg("neighbours"),
       "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
-      "behind, begin, end and cause; the hardware queue of each launch; when the host called for "
-      "it, or None; of each copy and memset its start and end; and of each call its begin and end, "
-      "if gaps are given. Of launches that may go on at the same time, the one of the least of "
+      "behind, begin, end, cause, and all causes, a bit each; the hardware queue of each launch; "
+      "when the host called for it, or None; of each copy and memset its start and end; and of "
+      "each "
+      "call its begin and end, if gaps are given. Of launches that may go on at the same time, the "
+      "one of the least of "
       "`turns` is first. With `neighbours` (for each launch its shares and waits) blocks slow each "
       "other.");
   module.def(

@@ -130,7 +130,7 @@ def predict_timeline(
     neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
 ) -> tuple[
     tuple[_Ints, _Longs, _Longs],
-    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],
+    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],
     _Ints,
     _Longs | None,
     tuple[_Longs, _Longs],

@@ -14,6 +14,7 @@ from helpers import KB, examples, gpu, last, launch, released, run
 from tbsched import views
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Event, Launch
+from tbsched.strategies import programs
 
 ONE = gpu()
 
@@ -113,6 +114,35 @@ def test_all_causes_of_a_refusal(causes: str, before: Events[Event], waiting: La
     assert views.data(trace)["launches"][-1]["limiters"] == [first, *others]
 
 
+@pytest.mark.parametrize(("causes", "before", "waiting"), [(k, *v) for k, v in AT_ONCE.items()])
+def test_all_causes_of_a_wait_in_time(causes: str, before: list[Launch], waiting: Launch) -> None:
+    timed = [dataclasses.replace(one, duration=1e-3) for one in (*before, waiting)]
+    trace = tb.predict(tb.Sequence(timed), ONE)
+    first, *others = causes.split()
+    assert trace[len(before)].limiter == first
+    assert trace.limiters == (*[()] * len(before), (first, *others))
+    assert views.data(trace)["launches"][-1]["limiters"] == [first, *others]
+    words = {"shared_memory": "shared memory", "slots": "thread block slots"}
+    also = " and ".join(words.get(other, other) for other in others)
+    assert f", and for {also}. " in trace.explain(len(before))
+
+
+def test_a_wait_behind_another_launch_has_one_cause() -> None:
+    three = [launch(1, 32, duration=1e-3) for _ in range(3)]
+    trace = tb.predict(tb.Sequence(three), ONE)
+    assert trace.limiters[2] == ("queue",)
+    assert ", and for" not in trace.explain(2)
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(programs(ONE.name))
+def test_the_first_of_the_causes_is_the_limiter(program: tb.Sequence) -> None:
+    trace = tb.predict(program, ONE.name)
+    for placement, causes in zip(trace, trace.limiters, strict=True):
+        assert causes[:1] == (() if placement.limiter is None else (placement.limiter,))
+        assert len({*causes}) == len(causes)
+
+
 def plenty(spec: DeviceSpec, causes: set[str]) -> DeviceSpec:
     """The device with so much of some resources of an SM that they never bind."""
     changes: dict[str, object] = {}
@@ -136,7 +166,11 @@ BLOCKS = st.builds(
 @settings(max_examples=examples(400), deadline=None)
 @given(st.lists(BLOCKS, max_size=4), BLOCKS)
 def test_each_of_the_causes_alone_keeps_a_block_out(before: list[Launch], asked: Launch) -> None:
-    """Where all memory is one pool, an SM without an end of all but one cause takes no more."""
+    """Where all memory is one pool, an SM without an end of all but one cause takes no more.
+
+    The first is what binds in the tightest processing block: warps in one and registers in another
+    can bind together where neither does alone.
+    """
     pooled = dataclasses.replace(
         ONE.mechanisms, shared_memory="pooled", shared_memory_configuration=False
     )
@@ -148,7 +182,7 @@ def test_each_of_the_causes_alone_keeps_a_block_out(before: list[Launch], asked:
     assert trace.capacities is not None
     room = trace.capacities()[-1]
     (causes,) = room.limiters
-    for cause in causes:
+    for cause in causes[1:]:
         others = (OTHERS & {*causes}) - {cause}
         if others:
             more = run(plenty(spec, others), *kept, asked)

@@ -32,10 +32,12 @@ RETURNS = {
     "allowed_at_once": "list[int]",
     "predict_processes": "tuple[list[Any], _Ints, _Longs, _Longs]",
     "predict_as_recorded": "list[Any]",
-    "outcomes": "list[tuple[list[Any], int]]",
+    "outcomes": "list[tuple[list[Any], int, bool]]",
     "predict_until_refused": "list[tuple[_Ints, int, str | None]]",
-    "capacities": "list[tuple[npt.NDArray[np.int32], tuple[str, ...]]]",
-    "capacity": "tuple[_Ints, npt.NDArray[np.uint8]]",
+    "capacities": (
+        "list[tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8], npt.NDArray[np.uint32]]]"
+    ),
+    "capacity": "tuple[_Ints, npt.NDArray[np.uint8], npt.NDArray[np.uint32]]",
     "coresident": (
         "tuple[\n    str,\n    str,\n    list[tuple[int, float, int]],\n"
         "    list[tuple[int, list[int]]],\n    int,\n    int,\n    int,\n    str,\n"
@@ -57,7 +59,8 @@ RETURNS = {
     "snapshot_at": _SNAPSHOT,
     "predict_timeline": (
         "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
-        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints],\n    _Ints,\n    _Longs | None,\n"
+        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],\n"
+        "    _Ints,\n    _Longs | None,\n"
         "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n]"
     ),
 }

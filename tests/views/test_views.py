@@ -132,7 +132,7 @@ def test_wait_beside_no_running_block_is_for_those_that_leave() -> None:
     trace = tb.predict(TIMED, gpu())
     waits = np.zeros(1, trace.waits.dtype)  # type: ignore[union-attr]
     waits["begin_ns"], waits["end_ns"], waits["cause"] = 10**9, 10**9 + 1, "configuration"
-    text = dataclasses.replace(trace, waits=waits).explain(0)
+    text = dataclasses.replace(trace, waits=waits, wait_limiters=None).explain(0)
     assert "for TPCs with another shared-memory configuration than blocks that were leaving" in text
 
 

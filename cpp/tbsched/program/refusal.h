@@ -43,6 +43,11 @@ constexpr std::string_view name(const Refusal refusal) {
   return kRefusalNames[static_cast<size_t>(refusal)];
 }
 
+// Returns whether a cause is the room of single SMs.
+constexpr bool is_of_sms(const Refusal refusal) {
+  return refusal >= Refusal::slots && refusal <= Refusal::configuration;
+}
+
 // A set of causes, a bit each.
 using Refusals = uint32_t;
 

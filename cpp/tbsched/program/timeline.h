@@ -44,6 +44,7 @@ struct Wait {
   int64_t begin_ns;
   int64_t end_ns;
   Refusal cause;
+  Refusals limiters = 0;  // where `cause` is of an SM: all that refused a block there at the begin
 };
 
 // A call of a host thread.

@@ -357,7 +357,12 @@ void Simulation::on_place(const PlacedBlocks& placed) {
 void Simulation::on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) {
   const bool more_urgent = behind >= 0 && priority_of(blocks_.launch(behind), spec_) <
                                               priority_of(blocks_.launch(launch), spec_);
-  waits_.note(launch, cause == Refusal::queue && more_urgent ? Refusal::priority : cause, behind);
+  const Refusal told = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
+  const bool is_new = waits_.cause(launch) != told;
+  const Refusals limiters = is_new && is_of_sms(told)
+                                ? scheduler_.gpu().limiters_where(told, scheduler_.demand(launch))
+                                : set_of(told);
+  waits_.note(launch, told, behind, limiters);
 }
 
 void Simulation::check_waits() const {

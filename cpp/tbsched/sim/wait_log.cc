@@ -15,7 +15,7 @@ void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph&
   int64_t from = queues.reaches_gpu_ns(index);
   const auto until = [&](const int64_t time, const Refusal cause, const int32_t before) {
     if (time <= from) return;
-    waits_.push_back({launch, operations.name_of(before), from, time, cause});
+    waits_.push_back({launch, operations.name_of(before), from, time, cause, set_of(cause)});
     from = time;
   };
   if (operation.programmatic) {
@@ -68,14 +68,15 @@ void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph&
   }
 }
 
-void WaitLog::note(const int32_t launch, const Refusal cause, const int32_t behind) {
+void WaitLog::note(const int32_t launch, const Refusal cause, const int32_t behind,
+                   const Refusals limiters) {
   Blocks& blocks = blocks_[launch];
   if (blocks.cause == cause && blocks.behind == behind) return;
   if (blocks.cause != Refusal::none && clock_.now() > blocks.since_ns) {
-    waits_.push_back(
-        {launch, blocks.behind, clock_.began_ns(blocks.since_ns), clock_.gpu_now(), blocks.cause});
+    waits_.push_back({launch, blocks.behind, clock_.began_ns(blocks.since_ns), clock_.gpu_now(),
+                      blocks.cause, blocks.limiters});
   }
-  blocks = {cause, behind, clock_.now()};
+  blocks = {cause, behind, clock_.now(), limiters};
 }
 
 std::vector<Wait> WaitLog::take() && {

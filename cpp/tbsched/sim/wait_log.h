@@ -27,7 +27,8 @@ class WaitLog {
   void note_way(int32_t launch, int32_t operation, const OpGraph& operations,
                 const HardwareQueues& queues);
   // Notes that the blocks of a launch wait for another cause from now on, or for none.
-  void note(int32_t launch, Refusal cause, int32_t behind);
+  // `limiters`: where the cause is of an SM, all that refuses a block there.
+  void note(int32_t launch, Refusal cause, int32_t behind, Refusals limiters = 0);
   // Returns the cause for which the blocks of a launch wait.
   Refusal cause(const int32_t launch) const { return blocks_[launch].cause; }
 
@@ -40,6 +41,7 @@ class WaitLog {
     Refusal cause = Refusal::none;
     int32_t behind = -1;
     int64_t since_ns = 0;
+    Refusals limiters = 0;
   };
 
   const Clock& clock_;

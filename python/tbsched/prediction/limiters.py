@@ -22,6 +22,19 @@ def limiters_of(
     return tuple(map(_words, first.tolist(), every.tolist()))
 
 
+def wait_limiters(
+    first: npt.NDArray[np.int32], every: npt.NDArray[np.uint32], row: int
+) -> tuple[str, ...]:
+    """Returns all words of a wait, the one that is named alone first.
+
+    Args:
+        first: of each wait an index among ``CAUSES``.
+        every: of each wait a bit per index.
+        row: which wait.
+    """
+    return _words(int(first[row]), int(every[row]))
+
+
 @functools.cache
 def _words(first: int, every: int) -> tuple[str, ...]:
     others = (k for k in range(len(_core.CAUSES)) if k != first and every >> k & 1)

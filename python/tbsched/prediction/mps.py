@@ -86,7 +86,9 @@ def _part(trace: Trace, program: Sequence, first: int) -> Trace:
     behind = waits["behind"] - first
     waits["behind"] = np.where((behind >= 0) & (behind < count), behind, -1)
     placements = trace.placements[first : first + count]
-    return replace(trace, sequence=program, placements=placements, waits=waits, replay=None)
+    return replace(
+        trace, sequence=program, placements=placements, waits=waits, replay=None, wait_limiters=None
+    )
 
 
 def _as_seen(trace: Trace, spec: DeviceSpec, gpc_of: dict[int, int]) -> Trace:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from tbsched import _core
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls, calls_of
-from tbsched.prediction.limiters import limiters_of
+from tbsched.prediction.limiters import limiters_of, wait_limiters
 from tbsched.prediction.model import known_state, policy_of, prepared
 from tbsched.prediction.neighbours.profiles import KernelProfile
 from tbsched.prediction.neighbours.slowing import Neighbours, neighbours_of
@@ -471,14 +472,16 @@ def _timed_trace(
     info: DeviceInfo,
     replay: Callable[[int], Residents] | None,
     blocks: tuple[Int32Array, Int64Array, Int64Array],
-    wait_columns: tuple[Int32Array, Int32Array, Int64Array, Int64Array, Int32Array],
+    wait_columns: tuple[
+        Int32Array, Int32Array, Int64Array, Int64Array, Int32Array, npt.NDArray[np.uint32]
+    ],
     hardware_queues: Int32Array,
     issued_ns: Int64Array | None,
     transfer_times: tuple[Int64Array, Int64Array],
     call_times: tuple[Int64Array, Int64Array],
 ) -> Trace:
     sm, start_ns, end_ns = blocks
-    waits = _wait_rows(*wait_columns)
+    waits, (causes, every) = _wait_rows(*wait_columns[:5]), wait_columns[4:]
     bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
     launches, first_wait = np.unique(waits["launch"], return_index=True)
     limiters = dict(zip(launches.tolist(), waits["cause"][first_wait].tolist(), strict=True))
@@ -498,6 +501,7 @@ def _timed_trace(
     extra = {} if issued_ns is None else issued(issued_ns.tolist())
     return Trace(
         seq, info, tuple(placements), extra=extra, waits=waits, replay=replay,
+        wait_limiters=functools.partial(wait_limiters, causes, every),
         transfer_ns=np.stack(transfer_times, axis=1),
         call_ns=np.stack(call_times, axis=1) if len(call_times[0]) else None, check=False,
     )  # fmt: skip

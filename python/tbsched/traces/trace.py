@@ -61,6 +61,9 @@ class Trace(Shown, HoldsArrays):
             int64 (events, 2), by the clock of its blocks.
         replay: for a prediction, a function that computes what every SM holds after so many
             events, or, of a timed sequence, at so many nanoseconds (:meth:`residents` asks it).
+        wait_limiters: for a prediction of a timed sequence, a function of the number of a row of
+            ``waits``: its cause and, where that is a resource of an SM, all others that left no
+            room at its begin.
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
 
@@ -86,6 +89,7 @@ class Trace(Shown, HoldsArrays):
     replay: Callable[[int], Residents] | None = None
     transfer_ns: Int64Array | None = None
     call_ns: Int64Array | None = None
+    wait_limiters: Callable[[int], tuple[str, ...]] | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
@@ -152,8 +156,9 @@ class Trace(Shown, HoldsArrays):
         """Per launch, all that refuses its blocks that wait, ``Placement.limiter`` first.
 
         Where several resources of an SM bind at once, it has no room until there is more of each.
-        Only a prediction of a held sequence knows more than the first. With several kinds of SMs,
-        these are the words of most SMs on which the first binds. Empty where nothing waits.
+        Only a prediction knows more than the first. With several kinds of SMs, these are the words
+        of most SMs on which the first binds. In a timed sequence they are of the first wait, and of
+        the first such SM. Empty where nothing waits.
 
         Example:
             >>> full = tb.Launch(132, 1024, 64, 200 * 1024)
@@ -161,7 +166,14 @@ class Trace(Shown, HoldsArrays):
             >>> trace[1].limiter, trace.limiters[1]
             ('registers', ('registers', 'shared_memory'))
         """
-        named = [() if own.limiter is None else (own.limiter,) for own in self.placements]
+        named: list[tuple[str, ...]] = [
+            () if own.limiter is None else (own.limiter,) for own in self.placements
+        ]
+        if self.wait_limiters is not None and self.waits is not None:
+            launches, rows = np.unique(self.waits["launch"], return_index=True)
+            for launch, row in zip(launches.tolist(), rows.tolist(), strict=True):
+                named[launch] = self.wait_limiters(row)
+            return tuple(named)
         if self.capacities is None or not any(own.limiter in OF_SMS for own in self.placements):
             return tuple(named)
         return tuple(map(_all_that_bind, named, self.capacities()))

@@ -17,7 +17,7 @@ from tbsched.program.sequence import (
     Launch,
 )
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
-from tbsched.traces.trace import Trace
+from tbsched.traces.trace import OF_SMS, Trace
 from tbsched.views.layout.graphs import nodes_of
 from tbsched.views.layout.names import behind_words, call_names, numbered
 from tbsched.views.words import (
@@ -100,6 +100,13 @@ CAUSE_WORDS = {
         "not wait for that)"
     ),
 }
+_RESOURCES = {
+    "slots": "thread block slots",
+    "warps": "warp slots",
+    "registers": "registers",
+    "shared_memory": "shared memory",
+    "configuration": "another shared-memory configuration",
+}
 # Causes that name no launch: what runs holds the resource.
 _OF_AN_SM = {
     "slots", "warps", "registers", "shared_memory", "configuration", "local_memory", "cooperative",
@@ -167,11 +174,22 @@ class Waits:
             words = CAUSE_WORDS[self._told(cause, launch, behind, waits)].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
-            parts.append(f"{seconds_words(waited / 1e9)} {words}")
+            also = self._at_once(launch, cause, waits)
+            parts.append(f"{seconds_words(waited / 1e9)} {words}{also}")
         if len(shares) > _PARTS_SHOWN:
             parts.append(f"the rest for {counted(len(shares) - _PARTS_SHOWN, 'cause')} more")
         total = seconds_words(waited_ns(waits) / 1e9)
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
+
+    def _at_once(self, launch: int, cause: str, waits: StructuredArray) -> str:
+        """What else left no room when the longest wait for a resource began; empty: nothing."""
+        if self._trace.wait_limiters is None or cause not in OF_SMS:
+            return ""
+        (own,) = (waits["cause"] == cause).nonzero()
+        longest = own[(waits["end_ns"] - waits["begin_ns"])[own].argmax()]
+        first = self._launch.searchsorted(launch)
+        others = self._trace.wait_limiters(int(first + longest))[1:]
+        return f", and for {' and '.join(map(_RESOURCES.__getitem__, others))}" if others else ""
 
     def _held_call(self, launch: int) -> str:
         """What held up the host thread before or in the launch's call; empty: nothing did."""

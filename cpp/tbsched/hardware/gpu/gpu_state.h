@@ -69,6 +69,9 @@ class GpuState {
   // Returns all that limits that number: room().limiter, and each resource that alone allows no
   // more.
   Refusals limiters(int32_t sm, const Demand& demand) const;
+  // Returns all that refuses a block on the first SM on which `cause` does, whoever the SM is held
+  // for; `cause` alone if there is none.
+  Refusals limiters_where(Refusal cause, const Demand& demand) const;
 
   // Places blocks, which room() must have allowed.
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
@@ -86,6 +89,10 @@ class GpuState {
   }
 
  private:
+  // As room() and limiters(), of an SM that the launch may use, whoever it is held for.
+  Room own_room(int32_t sm, const Demand& demand) const;
+  Refusals own_limiters(int32_t sm, const Demand& demand, const Room& tightest) const;
+
   bool held(const int32_t sm) const { return !held_.empty() && held_.has(sm); }
   void note_change(const int32_t sm) {
     change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
