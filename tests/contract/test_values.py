@@ -120,6 +120,8 @@ def parts(value: Any) -> dict[str, Any]:
     if isinstance(value, tb.Trace):
         found["capacities"] = value.capacities and value.capacities()
         found["replay"] = value.replay and value.replay(0)
+        rows = 0 if value.waits is None else len(value.waits)
+        found["wait_limiters"] = value.wait_limiters and [*map(value.wait_limiters, range(rows))]
         found["timeline"] = value.timeline if value.sequence.timed else None
     if isinstance(value, tb.Diff):
         found["first_divergence"] = value.first_divergence
