@@ -107,8 +107,10 @@ def test_board_as_the_shipped_one_has_its_rules_and_a_measured_map(plug: Plug, c
     for path in ("topology.gpcs", "topology.sm_preference", "limits.max_cluster", "topology.sms"):
         assert spec.provenance[path].kind == "measured"
     assert spec.provenance["scheduler.policy"] == replace(
-        H200.provenance["scheduler.policy"], kind="inherited", source="h200"
-    )
+        H200.provenance["scheduler.policy"],
+        kind="inherited", source="h200", checked="by the recordings of h200",
+    )  # fmt: skip
+    assert spec.assumed_rules == H200.assumed_rules  # another board of the same GPU
     assert [path.relative_to(cache) for path in cache.rglob("*.toml")] == [Path("GPU-1/580.1.toml")]
 
 
