@@ -51,6 +51,13 @@ def has_limits(program: tb.Sequence, spec: tb.DeviceSpec) -> bool:
     )
 
 
+def by_one_thread(program: tb.Sequence) -> tb.Sequence:
+    """The program with all calls by one host thread: others have no limits beside copies."""
+    return tb.Sequence(
+        dataclasses.replace(event, host=0) if hasattr(event, "host") else event for event in program
+    )
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[tb.DeviceSpec, tb.Sequence, list[Any], float]:
     spec = small(
@@ -59,7 +66,8 @@ def cases(draw: st.DrawFn) -> tuple[tb.DeviceSpec, tb.Sequence, list[Any], float
         resident_grids=draw(st.sampled_from([128, 128, 2])),
         launch_order=draw(st.sampled_from(["leftover", "leftover", "fifo", "pass_by", "one_line"])),
     )
-    program = draw(programs(spec).filter(lambda seq: has_limits(seq, spec)))
+    drawn = programs(spec).map(by_one_thread) if draw(st.booleans()) else programs(spec)
+    program = draw(drawn.filter(lambda seq: has_limits(seq, spec)))
     width = draw(st.sampled_from([0.0, 0.1, 0.9]))
     intervals: list[Any] = []
     for one in program.launches:

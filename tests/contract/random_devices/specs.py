@@ -73,6 +73,7 @@ def allocation(draw: st.DrawFn, _: int) -> Values:
         "shared_memory_configurations": tuple(found),
         "shared_memory_reserve": reserve,
         "shared_memory_unit": unit,
+        "shared_memory_threshold": draw(st.sampled_from([0, 0, 1, 3_072, 2**24])),
         "shared_memory_per_block": draw(st.sampled_from([most, most // 2, 0])),
         "local_memory_initial": draw(st.sampled_from([0, 100, 1_024, 2**24])),
         "local_memory_unit": draw(st.sampled_from([1, 16, 100, 65_536])),
