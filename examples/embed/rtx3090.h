@@ -29,6 +29,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .coscheduled_sms = 0,
       .register_unit = 256,
       .shared_memory_unit = 128,
+      .shared_memory_threshold = 0,
       .shared_memory_reserve = 1024,
       .shared_memory_per_block = 101376,
       .shared_memory_configurations = {8192, 16384, 32768, 65536, 102400},

@@ -36,6 +36,7 @@ inline tbsched::DeviceSpec h200() {
       .coscheduled_sms = 8,
       .register_unit = 256,
       .shared_memory_unit = 128,
+      .shared_memory_threshold = 0,
       .shared_memory_reserve = 1024,
       .shared_memory_per_block = 232448,
       .shared_memory_configurations = {
