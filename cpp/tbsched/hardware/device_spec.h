@@ -199,7 +199,7 @@ struct DeviceSpec {
   // bytes; those of a block are a multiple of it
   int32_t shared_memory_unit = 0;
   // bytes of shared memory on an SM, the next block's included, below which they do not count in
-  // the choice of an SM
+  // the choice of an SM (3072 in RTAS 2020, equation 1)
   int32_t shared_memory_threshold = 0;
   // bytes that the runtime keeps in every block
   int32_t shared_memory_reserve = 0;

@@ -102,7 +102,7 @@ class DeviceFields:
         register_unit: registers; those of a warp are a multiple of it.
         shared_memory_unit: bytes; those of a block are a multiple of it.
         shared_memory_threshold: bytes of shared memory on an SM, the next block's included, below
-            which they do not count in the choice of an SM.
+            which they do not count in the choice of an SM (3072 in RTAS 2020, equation 1).
         shared_memory_reserve: bytes that the runtime keeps in every block.
         shared_memory_per_block: bytes, the most that a block may ask for.
         shared_memory_configurations: bytes that an SM can be configured to, ascending.

@@ -255,10 +255,9 @@ def test_shared_memory_below_3_kb_does_not_count_in_the_choice_of_an_sm(name: st
     """By slots an idle SM has more room for the second block. By shared memory both SMs have as
     much, and then it joins the first one. Of the paper's GPUs, no recording decides.
     """
-    spec = device(name)
-    assert spec.shared_memory_threshold == 3072
-    assert spec.provenance["allocation.shared_memory_threshold"].kind == "paper"
-    all_counted = dataclasses.replace(spec, shared_memory_threshold=0)
+    all_counted = device(name)
+    assert all_counted.shared_memory_threshold == 0
+    spec = dataclasses.replace(all_counted, shared_memory_threshold=3072)
     carveout = None if name == "tx2" else 50
 
     def joins(shared_memory: int, spec: DeviceSpec) -> bool:
@@ -274,10 +273,12 @@ def test_shared_memory_below_3_kb_does_not_count_in_the_choice_of_an_sm(name: st
 def test_shared_memory_of_both_blocks_counts_together(policy: str) -> None:
     """Equation 1: what the SM holds and what comes. One byte before 48 KB moves the block."""
 
+    spec = dataclasses.replace(XAVIER, shared_memory_threshold=3072)
+
     def second(shared_memory: int) -> int:
         held = launch(shared_memory=shared_memory, carveout=100)
         seq = Sequence([held, launch(shared_memory=48 * 1024, carveout=100)])
-        return smids(predict(seq, XAVIER, policy))[1][0]
+        return smids(predict(seq, spec, policy))[1][0]
 
     assert (second(0), second(1)) == (0, 2)
 
