@@ -293,6 +293,17 @@ def test_only_the_gpu_with_most_kernels_is_read(tmp_path: Path) -> None:
     assert assumed(program, "1 kernels ran on 1 other GPUs")
 
 
+def test_numbers_of_gpus_may_be_any(tmp_path: Path) -> None:
+    # The second one is 0 in 32 bits.
+    numbers = 0, 2**32, 2**62
+    events = [kernel(k + 1, 100 * k, 50, device=number) for k, number in enumerate(numbers)]
+    program = read(tmp_path, *events)
+    assert program.activity is not None
+    assert program.activity.work["gpu"].tolist() == [*numbers]
+    found = tb.explain(program, predicted=False)
+    assert sorted({row.gpu for row in found.account}) == [*numbers]
+
+
 def test_parts_can_be_selected(tmp_path: Path) -> None:
     events: list[object] = []
     for number in range(6):

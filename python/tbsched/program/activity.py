@@ -24,7 +24,7 @@ UNKNOWN = -1
 # of ``host`` that launched it.
 WORK = np.dtype(
     [
-        ("gpu", np.int32),
+        ("gpu", np.int64),
         ("kind", np.int8),
         ("name", np.int32),
         ("stream", np.int64),

@@ -88,7 +88,8 @@ def _repeated(activity: Activity) -> Steps:
     is the same work as often, in any order.
     """
     work = activity.work
-    own = work[work["gpu"] == np.bincount(work["gpu"]).argmax()]
+    gpus, rows = np.unique(work["gpu"], return_counts=True)
+    own = work[work["gpu"] == gpus[rows.argmax()]]
     own = own[np.argsort(own["start_ns"], kind="stable")]
     of, count = np.unique(own["name"], return_inverse=True, return_counts=True)[1:]
     weights = np.random.default_rng(0).integers(0, 2**63, len(count), dtype=np.uint64)
