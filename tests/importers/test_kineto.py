@@ -107,6 +107,28 @@ def test_device_is_known_by_its_name_and_size(
     assert assumed(fitted, "waves that the kernel") is False
 
 
+def test_number_of_sms_that_no_device_has_is_ignored(tmp_path: Path) -> None:
+    def gpu(name: str, sms: int) -> tb.Program:
+        device = {"id": 0, "name": name, "numSms": sms, "computeMajor": 9, "computeMinor": 0}
+        events = call(1, 1, 1), kernel(1, 3, 3)
+        place = kineto(tmp_path / "t.json", *events, deviceProperties=[device])
+        return tb.load_program(place, fit=False)
+
+    for sms in (65_537, 132_000_000):
+        known, unknown = gpu("NVIDIA H100 80GB HBM3", sms), gpu("NVIDIA Unheard-of", sms)
+        assert (known.sms, unknown.sms) == (None, None)
+        assert assumed(known, "alone on a NVIDIA H100 80GB HBM3.")
+        assert assumed(unknown, "as no device here is NVIDIA Unheard-of; name one")
+
+
+def test_name_with_another_number_of_sms_is_said_with_it(tmp_path: Path) -> None:
+    device = {"id": 0, "name": "NVIDIA H100 80GB HBM3", "numSms": 114}
+    events = call(1, 1, 1), kernel(1, 3, 3)
+    place = kineto(tmp_path / "t.json", *events, deviceProperties=[device])
+    program = tb.load_program(place, fit=False)
+    assert assumed(program, "as no device here is NVIDIA H100 80GB HBM3 with 114 SMs; name one")
+
+
 def test_gpus_of_other_vendors_are_refused_by_name(tmp_path: Path) -> None:
     for name, warp in (("AMD Instinct MI250", 64), ("", 64)):
         device = {"id": 0, "name": name, "numSms": 104, "warpSize": warp}

@@ -147,7 +147,9 @@ class _Assembly:
 
     def _of_blocks(self) -> tuple[str, ...]:
         """Returns the assumption about durations of blocks, if the profile does not have them."""
-        return (self._waves.sentence(self._recording.device),) if self._guesses_durations else ()
+        if not self._guesses_durations:
+            return ()
+        return (self._waves.sentence(self._recording.device, self._recording.sms),)
 
     def _ordered_calls(self, nodes: dict[int, list[Kernel | Transfer]]) -> list[Call]:
         """Returns the calls by time; work with an unknown call counts as called when it started.

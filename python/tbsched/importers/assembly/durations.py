@@ -49,10 +49,12 @@ class Waves:
         except ValueError:
             return launch.blocks
 
-    def sentence(self, device: str | None) -> str:
-        """What was assumed of blocks, on a GPU of this name."""
+    def sentence(self, device: str | None, sms: int | None) -> str:
+        """What was assumed of blocks, on a GPU of this name and number of SMs."""
         if self._spec is None:
             gpu = "a GPU that nobody named" if device is None else device
+            if device is not None and sms is not None:
+                gpu = f"{device} with {sms:,} SMs"
             return f"{_KERNELS}, as no device here is {gpu}; name one with device."
         return (
             f"{_KERNELS}, divided by the waves that the kernel has alone on a {self._spec.title}."
