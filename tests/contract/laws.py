@@ -11,8 +11,9 @@ from collections import Counter
 import numpy as np
 
 from contract.sequences import History
+from tbsched.comparison.verify import verify
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.sequence import Launch, Sequence
 
 ROOM = {"slots", "warps", "registers", "shared_memory", "configuration", "local_memory"}
@@ -134,6 +135,15 @@ def same_sequence_has_the_same_answer(past: History) -> None:
             assert a.limiter == b.limiter
 
 
+def prediction_is_one_of_its_own_outcomes(past: History) -> None:
+    trace = past.traces[-1]
+    played = predict_as_recorded(trace, past.spec, past.policy)
+    for found, own in zip(played, trace, strict=True):
+        np.testing.assert_array_equal(found.smid, own.smid)
+        np.testing.assert_array_equal(found.final_smid, own.final_smid)
+    assert verify([trace], past.spec, past.policy).exact == len(trace)
+
+
 LAWS = (
     block_is_placed_once_and_stays,
     smid_is_the_state_before_the_next_event,
@@ -143,4 +153,5 @@ LAWS = (
     launch_waits_for_its_stream_or_behind_another_or_for_room,
     launch_stops_only_where_not_one_block_more_fits,
     same_sequence_has_the_same_answer,
+    prediction_is_one_of_its_own_outcomes,
 )

@@ -151,6 +151,17 @@ def test_what_no_order_of_leaving_brings_about_is_impossible() -> None:
     assert not is_possible(elsewhere)
 
 
+def test_blocks_may_leave_before_any_other_takes_their_room() -> None:
+    # Launch 3 finds shared memory from its beginning on, since launch 2 has left.
+    small, large = tb.Launch(41, 32, 16), tb.Launch(41, 32, 16, 100_000)
+    events = [tb.Launch(82, 32, 16), large, tb.Launch(82, 32, 16), tb.Release(2), small]
+    sequence = tb.Sequence([*events, tb.Release(0), replace(large, blocks=82)])
+    own = tb.predict(sequence, "rtx3090")
+    played = tb.predict_as_recorded(own, "rtx3090")
+    assert own[4].placed == 41
+    assert all((a.final_smid == b.final_smid).all() for a, b in zip(own, played, strict=True))
+
+
 def test_recording_that_ends_before_the_race_says_so() -> None:
     trace = tb.predict(ONE_LEFT, "h200")
     blind = replace(trace, placements=tuple(Placement(p.smid) for p in trace))

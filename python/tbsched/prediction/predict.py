@@ -258,7 +258,8 @@ def predict_as_recorded(
     From a held recording it takes where blocks went that found room while others left. Each goes
     where the recording has it, if it could go there in any order of leaving. Everything else is
     predicted. So the observation is one of the outcomes of the race if the two agree in blocks per
-    SM.
+    SM. One of the orders is that of :func:`predict`, where all blocks leave at once: a prediction
+    comes out as it is.
 
     Args:
         observation: a trace, of a timed sequence with ``start_ns`` and ``end_ns``, of a held one

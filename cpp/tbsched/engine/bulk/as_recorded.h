@@ -18,7 +18,8 @@ struct SeenLaunch {
 };
 
 // As predict(), but each block that finds room while others leave goes where it was recorded, if it
-// can. The order in which blocks left an SM is not recorded: several orders are tried.
+// can. The order in which blocks left an SM is not recorded: several orders are tried, first
+// that of predict(), where all blocks of a launch leave at once.
 std::vector<LaunchTrace> predict_as_recorded(const Model& model, const Sequence& sequence,
                                              InitialState state, std::span<const SeenLaunch> seen);
 
