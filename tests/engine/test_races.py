@@ -162,6 +162,47 @@ def test_blocks_may_leave_before_any_other_takes_their_room() -> None:
     assert all((a.final_smid == b.final_smid).all() for a, b in zip(own, played, strict=True))
 
 
+def test_turn_goes_on_where_nothing_waits() -> None:
+    events = [tb.Launch(8, 256, 64), tb.Launch(8, 64, 32), tb.Release(0), tb.Launch(3, 128, 16)]
+    own = tb.predict(tb.Sequence(events), "rtx3090", "round_robin")
+    elsewhere = Placement(own[2].smid[::-1].copy(), own[2].smid[::-1].copy())
+    other = replace(own, placements=(*own.placements[:2], elsewhere))
+    for trace in (own, other):  # the second one is not a prediction
+        played = tb.predict_as_recorded(trace, "rtx3090", "round_robin")
+        assert played[2].smid.tolist() == own[2].smid.tolist() == [32, 34, 36]
+
+
+def test_turn_goes_on_after_blocks_that_went_where_they_were_recorded() -> None:
+    full, waiting = tb.Launch(82, 1024, 16), tb.Launch(4, 1024, 16)
+    sequence = tb.Sequence([full, waiting, tb.Release(0), tb.Launch(2, 1024, 16)])
+    own = tb.predict(sequence, "rtx3090", "round_robin")
+    assert (own[1].final_smid.tolist(), own[2].smid.tolist()) == ([0, 2, 4, 6], [8, 10])
+    taken, after = np.array([0, 2, 4, 40], np.int32), np.array([42, 44], np.int32)
+    moved = Placement(own[1].smid, taken), Placement(after, after)
+    recording = replace(own, placements=(own[0], *moved))
+    played = tb.predict_as_recorded(recording, "rtx3090", "round_robin")
+    assert (played[1].final_smid.tolist(), played[2].smid.tolist()) == ([0, 2, 4, 40], [42, 44])
+
+
+def test_gpc_that_hands_out_next_is_the_one_after_the_last_recorded() -> None:
+    spec = tb.device("h200")
+    gpc = np.repeat(spec.gpc_of_tpc, spec.sms_per_tpc)
+    in_gpcs = tb.Partition(tuple(np.flatnonzero(gpc >= 0).tolist()))
+    one = tb.Launch(1, 1024, 64, partition=in_gpcs)
+    events = [tb.Launch(132, 1024, 64), one, tb.Release(0), tb.Release(1)]
+    own = tb.predict(tb.Sequence([*events, replace(one, blocks=100)]), spec)
+    before = int(own[1].final_smid[0])  # type: ignore[index]
+    same = np.flatnonzero((gpc == gpc[before]) & (np.arange(len(gpc)) != before))[0]
+    other = np.flatnonzero((gpc >= 0) & (gpc != gpc[before]))[0]
+    for sm, agrees in ((same, True), (other, False)):
+        taken = np.array([sm], np.int32)
+        moved = Placement(own[1].smid, taken)
+        recording = replace(own, placements=(own[0], moved, own[2]))
+        played = tb.predict_as_recorded(recording, spec)
+        assert played[1].final_smid.tolist() == [sm]  # type: ignore[union-attr]
+        assert (played[2].smid == own[2].smid).all() == agrees
+
+
 def test_recording_that_ends_before_the_race_says_so() -> None:
     trace = tb.predict(ONE_LEFT, "h200")
     blind = replace(trace, placements=tuple(Placement(p.smid) for p in trace))

@@ -28,6 +28,9 @@ class Policy {
   // `rooms` is for policies that need the room of all SMs.
   virtual size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms,
                        const Commit& commit, std::span<int32_t> sms) = 0;
+  // States that blocks went to these SMs, in the order of their numbers, without being asked. Its
+  // turn goes on after the last of them.
+  virtual void went(std::span<const int32_t> /*sms*/) {}
 };
 
 // The latent state of an idle device. The policy that enumerates the states knows what their

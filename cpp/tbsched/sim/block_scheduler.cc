@@ -281,16 +281,20 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
 size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
                               const std::span<int32_t> sms) {
   const LaunchState& state = launches_[launch];
+  if (!pass.options.where) return policy_->place(state.demand, gpu_, rooms_, commit, sms);
   size_t count = 0;
-  while (pass.options.where && count < sms.size()) {
+  bool waits = false;
+  while (count < sms.size() && !waits) {
     const auto next = pass.options.where(launch, state.placed + static_cast<int32_t>(count));
     if (!next) break;
-    if (next->empty()) return count;
+    waits = next->empty();
     for (const int32_t sm : *next) {
       commit(sm, 1);
       sms[count++] = sm;
     }
   }
+  policy_->went(sms.first(count));
+  if (waits) return count;
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
 

@@ -256,10 +256,10 @@ def predict_as_recorded(
     trace says: a GPU does not know what ``duration`` they were given.
 
     From a held recording it takes where blocks went that found room while others left. Each goes
-    where the recording has it, if it could go there in any order of leaving. Everything else is
-    predicted. So the observation is one of the outcomes of the race if the two agree in blocks per
-    SM. One of the orders is that of :func:`predict`, where all blocks leave at once: a prediction
-    comes out as it is.
+    where the recording has it, if it could go there in any order of leaving, and the turn of the
+    policy goes on from there. Everything else is predicted. So the observation is one of the
+    outcomes of the race if the two agree in blocks per SM. One of the orders is that of
+    :func:`predict`, where all blocks leave at once: a prediction comes out as it is.
 
     Args:
         observation: a trace, of a timed sequence with ``start_ns`` and ``end_ns``, of a held one

@@ -15,6 +15,7 @@ size_t Recorded::below(const size_t limit, const int32_t sm) {
 }
 
 void Recorded::release_blocks(const std::span<const LeavingBlock> leavers, bool) {
+  if (leavers.empty()) return;
   leavers_.insert(leavers_.end(), leavers.begin(), leavers.end());
   moved_ = true;
   over_ = false;

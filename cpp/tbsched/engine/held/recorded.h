@@ -27,7 +27,7 @@ class Recorded final : public Race {
   void release_blocks(std::span<const LeavingBlock> leavers, bool have_started) override;
   std::vector<LeavingBlock> next() override;
   bool over() const override { return over_; }
-  void placed(std::span<const int32_t>, int32_t) override { moved_ = true; }
+  void placed(std::span<const int32_t>, int32_t) override { moved_ = !over_; }
   std::optional<std::span<const int32_t>> where(int32_t launch, int32_t first_block,
                                                 int32_t blocks) override;
   std::optional<LeavingBlock> take(int32_t sm) override;

@@ -6,6 +6,8 @@ namespace {
 
 class RoundRobin final : public Policy {
  public:
+  explicit RoundRobin(const std::span<const int32_t> ranks) : ranks_(ranks) {}
+
   size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
                const std::span<int32_t> sms) override {
     const auto& order = gpu.spec().sm_preference;
@@ -19,15 +21,19 @@ class RoundRobin final : public Policy {
       return -1;
     });
   }
+  void went(const std::span<const int32_t> sms) override {
+    if (!sms.empty()) next_ = static_cast<size_t>(ranks_[sms.back()]) + 1;
+  }
 
  private:
+  std::span<const int32_t> ranks_;
   size_t next_ = 0;
 };
 
 }  // namespace
 
-StartPolicy make_round_robin(const Device&) {
-  return [](InitialState) { return std::make_unique<RoundRobin>(); };
+StartPolicy make_round_robin(const Device& device) {
+  return [&device](InitialState) { return std::make_unique<RoundRobin>(device.rank_of_sm); };
 }
 
 }  // namespace tbsched

@@ -141,6 +141,12 @@ class Hopper final : public Policy {
     cluster_of_domain_.resize(gpu.device().cluster_domains.size());
     return hand_out_clusters(sms);
   }
+  // The turns of singletons do not show in where blocks are.
+  void went(const std::span<const int32_t> sms) override {
+    const auto in_gpc = [&](const int32_t sm) { return groups_.group_of_sm[sm] < gpcs_; };
+    const auto last = std::find_if(sms.rbegin(), sms.rend(), in_gpc);
+    if (last != sms.rend()) next_gpc_ = gpc_after(groups_.group_of_sm[*last]);
+  }
 
  private:
   using Cluster = ClusterLevels::Cluster;
