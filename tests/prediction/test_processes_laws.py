@@ -92,11 +92,41 @@ def check_times(found: tb.Processes) -> None:
         assert (rows["start_ns"] <= own["end_ns"][turn]).all()
         assert waits is not None
         assert (waits["begin_ns"] <= waits["end_ns"]).all()
-        for launch, end_ns in zip(waits["launch"], waits["end_ns"], strict=True):
-            assert end_ns <= rows["start_ns"][rows["launch"] == launch].max()
+        check_waits(trace)
         if trace.transfer_ns is not None:
             begin, end = np.asarray(trace.transfer_ns).T
             assert (begin <= end).all()
+
+
+@pytest.mark.parametrize("slice_ms", [0.2, 1])
+def test_waits_of_a_launch_follow_each_other(slice_ms: float) -> None:
+    """Also where a turn ends at the instant at which the cause changes."""
+    for seed in SEEDS:
+        random = Random(f"{slice_ms} {seed}")
+        given = [tb.Sequence(even_kernels(random)) for _ in range(random.choice([2, 3]))]
+        device = random.choice(["xavier", "h200"])
+        for trace in tb.predict_processes(given, device, time_slice=slice_ms * 1e-3).traces:
+            check_waits(trace)
+
+
+def check_waits(trace: tb.Trace) -> None:
+    """Each begins as the one before it ends, and the last ends as the last block starts."""
+    assert trace.waits is not None
+    for launch in np.unique(trace.waits["launch"]):
+        own = trace.waits[trace.waits["launch"] == launch]
+        last_ns = trace.timeline["start_ns"][trace.timeline["launch"] == launch].max()
+        assert own["end_ns"].tolist() == [*own["begin_ns"][1:].tolist(), last_ns]
+
+
+def even_kernels(random: Random) -> list[tb.Launch]:
+    """Launches of whole multiples of 0.1 ms, of which some fill the GPU."""
+    return [
+        tb.Launch(
+            random.choice([1, 8, 15, 132, 264]), random.choice([32, 1024]), 32,
+            stream=random.choice([0, 1, 2]), duration=1e-4 * random.choice([1, 5, 10, 30, 50]),
+        )
+        for _ in range(random.randrange(1, 7))
+    ]  # fmt: skip
 
 
 def test_a_process_alone_is_predicted_as_without_others() -> None:

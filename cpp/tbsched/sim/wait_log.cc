@@ -10,7 +10,6 @@ namespace tbsched {
 void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph& operations,
                        const HardwareQueues& queues) {
   const Operation& operation = operations[index];
-  const int64_t now = clock_.now();
   const size_t first = waits_.size();
   int64_t from = queues.reaches_gpu_ns(index);
   const auto until = [&](const int64_t time, const Refusal cause, const int32_t before) {
@@ -60,23 +59,27 @@ void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph&
     from = queues.seen_ns(index);
     if (waits_.size() > first) waits_.back().end_ns = from;
   }
-  until(now, Refusal::grids, -1);
+  until(clock_.now(), Refusal::grids, -1);
+  if (waits_.size() == first) return;
   for (size_t k = first; k < waits_.size(); ++k) {
     Wait& wait = waits_[k];
     wait.begin_ns = clock_.began_ns(wait.begin_ns);
-    wait.end_ns = wait.end_ns == now ? clock_.gpu_now() : clock_.began_ns(wait.end_ns);
+    wait.end_ns = clock_.began_ns(wait.end_ns);
   }
+  const Wait& last = waits_.back();
+  blocks_[launch] = {last.cause, last.behind, last.begin_ns, last.limiters};
+  waits_.pop_back();
 }
 
 void WaitLog::note(const int32_t launch, const Refusal cause, const int32_t behind,
                    const Refusals limiters) {
   Blocks& blocks = blocks_[launch];
   if (blocks.cause == cause && blocks.behind == behind) return;
-  if (blocks.cause != Refusal::none && clock_.now() > blocks.since_ns) {
-    waits_.push_back({launch, blocks.behind, clock_.began_ns(blocks.since_ns), clock_.gpu_now(),
-                      blocks.cause, blocks.limiters});
+  const int64_t now = clock_.gpu_now();
+  if (blocks.cause != Refusal::none && now > blocks.since_ns) {
+    waits_.push_back({launch, blocks.behind, blocks.since_ns, now, blocks.cause, blocks.limiters});
   }
-  blocks = {cause, behind, clock_.now(), limiters};
+  blocks = {cause, behind, now, limiters};
 }
 
 std::vector<Wait> WaitLog::take() && {
