@@ -12,6 +12,7 @@ import tbsched as tb
 from tbsched.hardware.catalogue import device
 from tbsched.prediction.calls import Calls
 from tbsched.prediction.predict import Run, predict_as_recorded
+from tbsched.traces.placement import DeviceInfo
 
 H200 = device("h200")
 US = 1e-6
@@ -28,7 +29,8 @@ def recorded(sequence: tb.Sequence, calls: list[float], **given: object) -> tb.T
     """As if a GPU had run it, but the host notes other times of its calls."""
     found = tb.predict(sequence, H200, **given)  # type: ignore[arg-type]
     issued = {"issued_ns": [round(us * 1e3) for us in calls]}
-    return replace(found, waits=None, call_ns=None, extra=issued)
+    gpu = DeviceInfo("NVIDIA H200", H200.sms)
+    return replace(found, device=gpu, waits=None, call_ns=None, extra=issued)
 
 
 def starts(trace: tb.Trace) -> list[int]:
@@ -78,6 +80,25 @@ def test_blocks_run_from_when_they_were_placed() -> None:
         assert found[0].start_ns is not None
         assert found[0].end_ns is not None
         assert (found[0].end_ns - found[0].start_ns).tolist() == [100_000, runs_ns]
+
+
+@pytest.mark.parametrize("name", ["h200", "rtx3090"])
+def test_blocks_of_a_prediction_run_as_long_as_it_says(name: str, tmp_path: Path) -> None:
+    # Blocks of the first launch end within 64 ns of each other, and others take their room.
+    durations = tuple(1e-5 + 1e-9 * k for k in range(132))
+    first, second = (tb.Launch(132, 1024, 32, stream=0), tb.Launch(300, 1024, 32, stream=1))
+    program = tb.Sequence([replace(first, duration=durations), replace(second, duration=1e-4)])
+    own = tb.predict(program, name, host=0.0)
+    tb.save_traces(tmp_path / "t.jsonl", [own])
+    for trace in (own, *tb.load_traces(tmp_path / "t.jsonl")):
+        played = predict_as_recorded(trace, name)
+        for found, given in zip(played, trace, strict=True):
+            assert found.start_ns is not None
+            assert found.end_ns is not None
+            assert given.start_ns is not None
+            assert given.end_ns is not None
+            ran = found.end_ns - found.start_ns
+            assert ran.tolist() == (given.end_ns - given.start_ns).tolist()
 
 
 def test_one_call_issues_all_nodes_of_a_graph() -> None:

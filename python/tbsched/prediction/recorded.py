@@ -31,8 +31,9 @@ def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
     """Yields how long the blocks of each launch ran, without waits for memory.
 
     Blocks of a recording run from when they were placed. Some make their first step 0.1 us later.
+    Those of a prediction make it at once.
     """
-    is_recorded = observation.issue_times is not None
+    is_recorded = observation.issue_times is not None and not is_predicted(observation)
     left_ns: dict[Stream, int] = {}  # when all before in the stream had left
     for launch, placement in zip(observation.sequence.launches, observation, strict=True):
         if placement.start_ns is None or placement.end_ns is None:
@@ -46,6 +47,11 @@ def ran_ns(observation: Trace, spec: DeviceSpec) -> Iterator[Int64Array]:
             left = int(placement.end_ns.max()) + spec.exit_latency_ns
             left_ns[launch.stream] = max(left, left_ns.get(launch.stream, left))
         yield ran + _late_ns(placement.start_ns) if is_recorded else ran
+
+
+def is_predicted(trace: Trace) -> bool:
+    """Returns whether a model made the trace, also if it is read from a file."""
+    return "model" in trace.device.details
 
 
 def _late_ns(start_ns: Int64Array) -> Int64Array:
