@@ -312,6 +312,23 @@ def test_the_host_copies_from_and_to_pageable_memory() -> None:
     assert after - 60 == pytest.approx(3.9, abs=1)
 
 
+def test_duration_of_a_copy_from_pageable_memory_is_that_of_the_host() -> None:
+    def waits_us(size: int, us: float) -> tuple[float, float]:
+        """How long the next call waits for that of the copy, and how long the GPU moves bytes."""
+        staged = copy(0, size=size, pinned=False, duration=us * 1e-6)
+        events = kernel(1, LONG_US), staged, kernel(2)
+        begin, end = moved_us(*events)[0]
+        return starts_us(*events)[1], end - begin
+
+    for size in (16 * MB, 2 * MB):
+        none, some = waits_us(size, 0), waits_us(size, 300)
+        assert some[0] - none[0] == pytest.approx(300, abs=1)
+        assert [none[1], some[1]] == pytest.approx([MB_US, MB_US], abs=1e-3)  # the last megabyte
+    back = copy(0, "d2h", pinned=False, duration=3e-4)
+    ((begin, end),) = moved_us(back)
+    assert end - begin == pytest.approx(300)
+
+
 def test_copies_that_take_no_time_all_happen_at_once() -> None:
     many = [copy(0, "d2h", duration=0.0) for _ in range(3000)]
     times = moved_us(*many, spec=replace(SPEC, host_copy_gap_ns=0))

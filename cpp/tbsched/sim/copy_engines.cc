@@ -43,7 +43,7 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
   const bool to_gpu = copy.kind == CopyKind::h2d;
-  // The duration of a copy to or from pageable memory is that of the host's copy.
+  // The duration of a copy from pageable memory is that of the host's copy.
   const auto given_or = [&](const int64_t model_ns) {
     return copy.pinned ? copy.duration_ns.value_or(model_ns) : model_ns;
   };

@@ -24,7 +24,9 @@ class Copy:
     Args:
         bytes: 1 to 2**30.
         kind: ``"h2d"`` from the host to the GPU, ``"d2h"`` back, ``"d2d"`` within the GPU's memory.
-        duration: seconds that it takes. None: its bytes and the device decide.
+        duration: seconds that it takes. None: its bytes and the device decide. From pageable memory
+            it is the time of the host's copy, within the call: the GPU moves what is left after
+            that, at most 1 MB, as fast as the device does.
         stream: a number or :data:`LEGACY_STREAM`. None: a stream of its own. A node has none.
         pinned: whether memory of the host is pinned. A node has pinned memory.
         blocking: the call returns when the copy is over: ``cudaMemcpy`` in the legacy stream, and
