@@ -375,7 +375,7 @@ def test_changes_have_the_makespan_that_is_predicted_for_them() -> None:
 
 
 def test_every_cause_of_the_model_is_known_to_the_table_or_has_no_change() -> None:
-    no_change = {"none", "grids", "partition", "policy", "trigger", "", "unexplained"}
+    no_change = {"none", "grids", "partition", "policy", "trigger", "value", "", "unexplained"}
     assert set(_core.CAUSES) - PROPOSERS.keys() <= no_change
 
 

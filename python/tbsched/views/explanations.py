@@ -86,6 +86,7 @@ _IN_A_WORD = {
     SYNCHRONIZE: "the host waited for another GPU",
     "stream": "from the end of the work before it in its stream to its start",
     "event": "from the event that it waited for to its start",
+    "value": "from the write of the value that it waited for to its start",
     "node": "between nodes of graphs",
     "first_use": "kernels being loaded",
     "queue": "behind a launch that waits for room",

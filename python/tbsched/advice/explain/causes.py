@@ -14,7 +14,7 @@ from tbsched.advice.explain.facts import NOTHING, Facts
 # Differences between measured and predicted waits that need no explanation: the noise of a GPU.
 _NOISE_NS, _NOISE_SHARE = 2000, 0.1
 # Causes of waits that precede the wait for room.
-_BEFORE_READY = ("stream", "legacy_stream", "event", "node", "hardware_queue")
+_BEFORE_READY = ("stream", "legacy_stream", "event", "value", "node", "hardware_queue")
 _AFTER_NS = 5000  # a launch waited for another one's end if it starts within this time
 
 

@@ -19,7 +19,8 @@ from tbsched.traces.trace import Trace
 
 # Causes of waits that precede the queue for room.
 _BEFORE_THE_LINE = (
-    "stream", "trigger", "event", "legacy_stream", "node", "hardware_queue", "grids", "first_use",
+    "stream", "trigger", "event", "value", "legacy_stream", "node", "hardware_queue", "grids",
+    "first_use",
 )  # fmt: skip
 # A launch that is later than this has waited for something that the model does not know.
 _LONGEST_NS = 20_000.0
