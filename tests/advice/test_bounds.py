@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 import tbsched as tb
 from helpers import ROOT, examples, gpu, launch
 from tbsched.advice.crowding import Durations, least_span_ns, longest_full_ns
+from tbsched.program.sequence import with_durations
 from tbsched.strategies import programs
 from tbsched.traces.files import load_traces
 
@@ -207,6 +209,27 @@ def test_known_durations_are_exact_over_latent_states_and_ties() -> None:
     wider = bounds(*first, *others, predictions=63)
     assert wider.least <= found.least
     assert wider.greatest >= found.greatest
+
+
+@pytest.mark.parametrize("own_us", [1, 10, 100])
+def test_intervals_without_width_take_the_place_of_the_own_durations(own_us: float) -> None:
+    """In streams, in a graph, block by block, for all launches and for one."""
+    graph = tb.Graph([timed(264, us=own_us), timed(3, us=own_us)])
+    events = [
+        timed(300, us=own_us, stream=0), timed(7, us=own_us, stream=1), tb.GraphLaunch(graph, 1),
+        launch(2, 32, carveout=100, stream=0, duration=(own_us * US, 2 * own_us * US)),
+    ]  # fmt: skip
+    known = tb.Sequence(events)
+    times = [20 * US, 30 * US, 40 * US, 50 * US, 5 * US]
+    meant = with_durations(
+        known,
+        [replace(one, duration=at) for one, at in zip(known.launches, times, strict=True)],
+    )
+    same = [(at, at) for at in times]
+    assert tb.makespan_bounds(known, H200, same) == tb.makespan_bounds(meant, H200)
+    assert tb.makespan_bounds(meant, H200).exact
+    one = bounds(timed(8, us=own_us, stream=0), durations=(7 * US, 7 * US))
+    assert (one.least, one.greatest, one.exact) == (7 * US, 7 * US, True)
 
 
 # -- copies and memsets ----------------------------------------------------------------------------

@@ -146,6 +146,7 @@ def makespan_bounds(
     predictions = integer("makespan_bounds", "predictions", predictions, 1, 2**20)
     _check(seq, spec)
     shortest, longest = _limits(seq, durations)
+    seq = with_durations(seq, shortest)  # its own durations are in no interval, and count no more
     issued = None
     if issue_times is not None:
         issued = tuple(items("makespan_bounds", "issue_times", issue_times))
