@@ -7,6 +7,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -199,6 +200,20 @@ def test_processes_show_their_turns() -> None:
     assert found.to_pandas()["process"].tolist() == found.turns["process"].tolist()
     data = json.loads(json.dumps(views.data(found), allow_nan=False))
     assert (len(data["traces"]), len(data["turns"]), data["seen"]) == (2, len(found.turns), [])
+
+
+@pytest.mark.parametrize("idle", [tb.Copy(1 << 20, "h2d"), tb.Synchronize()])
+def test_process_that_never_has_a_turn_is_shown_beside_one_that_has(
+    idle: tb.Copy | tb.Synchronize, tmp_path: Path
+) -> None:
+    busy, other = tb.Sequence([launch(8, duration=1e-4)]), tb.Sequence([idle])
+    found = tb.predict_processes([busy, other], "h200")
+    assert {*found.turns["process"].tolist()} == {0}
+    rows = [" ".join(line.split()) for line in str(found).splitlines()]
+    assert rows[2].startswith("0 1 launch, 8 blocks ")
+    assert rows[3] == "1 0 launches, 0 blocks 0 ns 0 ns 0 0 ns"
+    tb.show.to_html(found, tmp_path / "a.html")
+    assert "had the GPU" in (tmp_path / "a.html").read_text("utf-8")
 
 
 def test_clients_of_mps_have_no_turns() -> None:

@@ -50,6 +50,7 @@ def processes_text(found: Processes) -> Lines:
 def processes_table(found: Processes) -> Table:
     """When the blocks of each process ran, and how long it had the GPU."""
     rows = []
+    take_turns = len(found.turns) > 0
     for process, trace in enumerate(found.traces):
         own = found.turns[found.turns["process"] == process]
         ran = trace.timeline if len(trace) else np.zeros(1, trace.timeline.dtype)
@@ -60,11 +61,10 @@ def processes_table(found: Processes) -> Table:
         )
         start, end, had = (seconds_words(int(ns) / 1e9) for ns in times)
         size = size_of(trace.sequence.launches)
-        rows.append((str(process), size, start, end, *((str(len(own)), had) if len(own) else ())))
+        turns = (str(len(own)), had) if take_turns else ()
+        rows.append((str(process), size, start, end, *turns))
     headings = ("process", "launches", "start", "end")
-    return table_of(
-        (*headings, *(("turns", "had the GPU") if len(found.turns) else ())), rows, (1,)
-    )
+    return table_of((*headings, *(("turns", "had the GPU") if take_turns else ())), rows, (1,))
 
 
 def turns_table(found: Processes) -> Table:
