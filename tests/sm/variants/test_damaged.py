@@ -6,16 +6,26 @@ import struct
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tbsched as tb
+from helpers import examples
 from sm.code.test_reading import IMAGE
-from tbsched.sm.characterization.toolkit import lives, sections
+from tbsched.sm.characterization.toolkit import code_of, lives, sections
+from tbsched.sm.characterization.words import (
+    BYTES,
+    NO_SCOREBOARD,
+    READS,
+    SCOREBOARDS,
+    WRITES,
+    Field,
+)
 from tbsched.sm.code.reading import cubin_of, instructions_of
 from tbsched.sm.rewriting.cubins import padded, registers_of
 
 _, KERNEL = cubin_of(IMAGE)
+TABLES = tb.sm.measured("h200")
 TABLE = struct.unpack_from("<Q", IMAGE, 0x28)[0]
 # The bytes that lead to others: the header, the sections' headers, and what says of registers.
 LEADING = [
@@ -67,6 +77,38 @@ def test_header_that_leads_nowhere_is_refused(
 ) -> None:
     said = refusal(lambda: use(damaged(places, len(IMAGE))))
     assert said in ("kernel", "nvdisasm")
+
+
+BEGIN, END = code_of(IMAGE, KERNEL)
+
+
+@pytest.mark.parametrize("field", [WRITES, READS])
+def test_scoreboard_that_no_sm_has_is_refused(field: Field) -> None:
+    word = int.from_bytes(IMAGE[BEGIN : BEGIN + BYTES], "little")
+    for number in (0, SCOREBOARDS, NO_SCOREBOARD):
+        changed = field.set(word, number).to_bytes(BYTES, "little")
+        image = IMAGE[:BEGIN] + changed + IMAGE[BEGIN + BYTES :]
+        said = refusal(lambda image=image: tb.sm.read_code(image, TABLES, 4))
+        assert said == ("kernel" if number == SCOREBOARDS else "")
+
+
+def test_branch_that_leads_out_of_the_kernel_is_refused() -> None:
+    listed = instructions_of(IMAGE, KERNEL)
+    branches = [at for at, each in enumerate(listed) if each.target is not None]
+    assert branches
+    for number in branches:
+        high = BEGIN + BYTES * number + 7  # a byte of how far it leads
+        image = damaged([(high, 0x3F)], len(IMAGE))
+        assert refusal(lambda image=image: tb.sm.read_code(image, TABLES, 4)) == "kernel"
+
+
+@settings(deadline=None, max_examples=examples(60))
+@given(
+    st.lists(st.tuples(st.integers(BEGIN, END - 1), st.integers(0, 255)), min_size=1, max_size=3)
+)
+def test_damaged_machine_code_is_read_or_refused(places: list[tuple[int, int]]) -> None:
+    image = damaged(places, len(IMAGE))
+    assert refusal(lambda: tb.sm.read_code(image, TABLES, 4)) in ("", "kernel", "nvdisasm")
 
 
 def test_kernel_that_nvdisasm_does_not_show_is_refused() -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tbsched.errors import TbschedError
-from tbsched.sm.characterization.words import BYTES
+from tbsched.sm.characterization.words import BYTES, READS, SCOREBOARDS, WRITES
 
 _HOMES = ("/usr/local/cuda",)
 _ADDRESS = re.compile(r"(?<=\w)\[(?=R\d)")
@@ -270,12 +270,20 @@ def _instructions_in(
     read = list(zip(rows, words, strict=True))
     ends = itertools.accumulate(len(piece) // BYTES for piece in pieces)
     return [
-        tuple(_instruction(row, word, first) for row, word in read[first:end])
+        tuple(_instruction(row, word, first, end) for row, word in read[first:end])
         for first, end in itertools.pairwise([0, *ends])
     ]
 
 
-def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
+def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instruction:
+    """Reads an instruction of the piece that has those from ``first`` until before ``end``.
+
+    Raises:
+        LookupError, ValueError: it is none, it has a scoreboard that no SM has, or it is a branch
+            that leads out of the piece.
+    """
+    if SCOREBOARDS in (WRITES.of(word), READS.of(word)):
+        raise ValueError(f"scoreboard {SCOREBOARDS}: an SM has {SCOREBOARDS}")
     # Before CUDA 13.5 there is no comma between a register and an address.
     text = _ADDRESS.sub(",[", row.get("operands", "").replace(".reuse", ""))
     operands = tuple(text.split(","))
@@ -287,7 +295,9 @@ def _instruction(row: dict[str, Any], word: int, first: int) -> Instruction:
         others = [each for each in both if each and each not in (guard, "PR")]
         others.insert(row["opcode"].startswith("P2R"), "PR")
         operands = tuple(others)
-    target = int(operands[-1], 16) // BYTES - first if row["opcode"] == "BRA" else None
+    target = None
+    if row["opcode"] == "BRA":
+        target = range(first * BYTES, end * BYTES, BYTES).index(int(operands[-1], 16))
     return Instruction(row["opcode"], operands, guard, target, word)
 
 
