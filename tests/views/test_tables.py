@@ -168,6 +168,30 @@ def test_csv_file_holds_the_columns_as_text(name: str, tmp_path: Path) -> None:
         assert [row[key] for row in rows] == ["" if x is None else str(x) for x in column]
 
 
+NAMES = (
+    "a\rb",
+    "a\nb",
+    "a\r\nb",
+    "a,b",
+    'a"b',
+    "a\x85b",
+    "a\u2028b",
+    "a\x0bb",
+    "b\r",
+    "b\n",
+    "a;b",
+)
+
+
+def test_row_of_a_csv_file_stays_one_whatever_a_name_holds(tmp_path: Path) -> None:
+    sequence = tb.Sequence([launch(name=name) for name in NAMES])
+    tb.show.to_csv(sequence, tmp_path / "x.csv")
+    with open(tmp_path / "x.csv", encoding="utf-8", newline="") as file:
+        assert [row["name"] for row in csv.DictReader(file)] == [*NAMES]
+    pandas = pytest.importorskip("pandas")
+    assert pandas.read_csv(tmp_path / "x.csv")["name"].tolist() == [*NAMES]
+
+
 @pytest.mark.parametrize("value", [tb.forced_even("h200", launch()), report().counterexamples[0]])
 def test_value_without_a_table_says_so(value: Any, tmp_path: Path) -> None:
     words = f"{type(value).__name__} has no table"

@@ -28,9 +28,10 @@ _FORMULA = re.compile(r"(?![+-]\d+\.?\d*([eE][+-]?\d+)?$)\s*[=+\-@\t\r＝＋－�
 def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
     """Writes a value's table as a CSV file, which appears whole or not at all.
 
-    The first line names the columns, which are those of ``value.to_pandas()``. What is not known
-    is empty. The text is UTF-8. A spreadsheet runs what begins like a formula, ``=HYPERLINK(...)``,
-    so such text gets an apostrophe before it, which says that it is text.
+    The first row names the columns, which are those of ``value.to_pandas()``. What is not known
+    is empty. The text is UTF-8, and rows end with CR and LF, as RFC 4180 has it. A spreadsheet runs
+    what begins like a formula, ``=HYPERLINK(...)``, so such text gets an apostrophe before it,
+    which says that it is text.
 
     Args:
         value: a trace, a sequence, a comparison, a report, a device or advice.
@@ -48,7 +49,8 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
     found = columns(value)
     with storage.replacing(storage.as_path(path)) as file:
         text = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
-        writer = csv.writer(text, lineterminator="\n")
+        # With other ends of rows, Python before 3.13 quotes no lone CR, at which readers end a row.
+        writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(found)
         writer.writerows(zip(*map(_cells, found.values()), strict=True))
         text.detach()
