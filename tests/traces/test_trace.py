@@ -246,7 +246,12 @@ def test_trace_checks_its_blocks(smid: Any, message: str) -> None:
 def test_placement_counts_blocks_per_sm() -> None:
     placement = Placement(int32(2, 2, 0, -1))
     assert placement.placed == 3
+    assert placement.occupancy(3).tolist() == [1, 0, 2]
     assert placement.occupancy(4).tolist() == [1, 0, 2, 0]
+    for sms in (-1, 0, 2):
+        with pytest.raises(ValueError, match=rf"occupancy\.sms: {sms} is outside 3\.\.1048576"):
+            placement.occupancy(sms)
+    assert Placement(int32(-1, -1)).occupancy(2).tolist() == [0, 0]
 
 
 # -- what traces need, and no more ---------------------------------------------------------------

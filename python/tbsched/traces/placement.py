@@ -94,14 +94,14 @@ class Placement(HoldsArrays):
             sms: number of SMs of the device.
 
         Raises:
-            TypeError, ValueError: not a number of SMs.
+            TypeError, ValueError: not a number of SMs, or fewer than blocks are on.
 
         Example:
             >>> trace = tb.predict(tb.Sequence([tb.Launch(6, 64, 32)]), "xavier")
             >>> trace[0].occupancy(trace.device.sms).tolist()
             [1, 1, 1, 1, 1, 0, 1, 0]
         """
-        integer("occupancy", "sms", sms, 0, 2**20)
+        integer("occupancy", "sms", sms, int(self.smid.max(initial=-1)) + 1, 2**20)
         return np.bincount(self.smid[self.smid >= 0], minlength=sms)
 
 
