@@ -215,6 +215,10 @@ def test_runs_take_no_more_than_their_file_allows(tmp_path: Path) -> None:
     many = json.dumps([*RUN[:10], 100_000, *RUN[11:]]).encode() + b"\n"
     with pytest.raises(ValueError, match=r"line 12: 1100000 warps in .* are more than are read"):
         load_runs(runs(path, many * 20))
-    blanks = runs(tmp_path / "b.jsonl.xz", b" " * 2**25, lambda data: lzma.compress(data, preset=0))
+    blanks = runs(
+        tmp_path / "b.jsonl.xz",
+        b" " * unpacking.MAX_BYTES,
+        lambda data: lzma.compress(data, preset=0),
+    )
     with pytest.raises(ValueError, match="unpack to more than"):
         load_runs(blanks)

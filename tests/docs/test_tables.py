@@ -22,7 +22,7 @@ from conformance.papers.interference import rows as interference
 from conformance.papers.kernel_order import rows as kernel_order
 from docs.verbs import options_of
 from sm.variants import score as variants
-from tbsched import _core
+from tbsched import _core, unpacking
 from tbsched.advice.launch_configs import Kernel, launch_configs
 from tbsched.cli.app import VERBS
 from tbsched.cli.sm.verbs import SM_VERBS
@@ -34,6 +34,7 @@ from tbsched.sm.parameters import PARAMETERS
 from tbsched.sm.parameters import config as simulated
 from tbsched.sm.running import schedulers
 from tbsched.traces.cases import cases
+from tbsched.traces.files import MAX_LINE_BYTES
 from tbsched.views.words import launch_words
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -179,6 +180,19 @@ def counters_table() -> str:
     return table(("counter", "what"), rows)
 
 
+def limits_list() -> str:
+    line, least = (limit // 2**20 for limit in (MAX_LINE_BYTES, unpacking.MAX_BYTES))
+    assert unpacking.LINES_PER_BYTE == 1
+    times, lines = f"{unpacking.BYTES_PER_BYTE:,}", f"{unpacking.MAX_LINES:,}"
+    return (
+        f"- A line has at most {line} MiB.\n"
+        f"- A compressed file may unpack to {least} MiB, or to {times} times its compressed size "
+        "if that is more.\n"
+        f"- It may unpack to {lines} lines, or to one line for each compressed byte if that is "
+        "more.\n"
+    )
+
+
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "command-line.md": {
@@ -191,6 +205,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
         "counters": counters_table,
     },
     "devices.md": {"devices": devices_table, "ablations": ablations_table},
+    "trace-format.md": {"limits": limits_list},
     "hopper.md": {"cases": cases_table},
     "even-spread.md": {"configs": configs_example},
     "how-to/variants.md": {

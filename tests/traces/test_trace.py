@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers import ROOT
 from tbsched import unpacking
 from tbsched.program.partition import Partition, SmSplit
 from tbsched.program.sequence import Copy, Event, Graph, Launch, Memset, Release, Sequence
@@ -355,6 +356,23 @@ def test_small_file_that_unpacks_to_much_is_not_unpacked(
     monkeypatch.setattr(unpacking, f"{limit}_PER_BYTE", 0)
     with pytest.raises(ValueError, match=f"unpack to more than .*500 {limit.lower()}"):
         load_traces(path)
+
+
+@pytest.mark.parametrize("ending", ["xz", "gz"])
+def test_small_file_unpacks_to_as_much_as_the_page_says(tmp_path: Path, ending: str) -> None:
+    page = (ROOT / "docs" / "reference" / "trace-format.md").read_text("utf-8")
+    (most,) = re.findall(r"compressed file may unpack to (\d+) MiB", page)
+    path = tmp_path / f"t.jsonl.{ending}"
+    blank, begin = f"{' ' * (2**20 - 1)}\n", f"{HEADER}\n{RECORD}\n"
+    for mib, fits in ((int(most) - 1, True), (int(most), False)):
+        with path.open("wb") as file, unpacking.PACKERS[f".{ending}"](file) as out:
+            out.write(begin.encode() + blank.encode() * mib)
+        assert unpacking.BYTES_PER_BYTE * path.stat().st_size < 2**20 * int(most)
+        if fits:
+            assert len(load_traces(path)) == 1
+        else:
+            with pytest.raises(ValueError, match=f"unpack to more than {2**20 * int(most)} bytes"):
+                load_traces(path)
 
 
 def test_times_of_copies_are_kept(tmp_path: Path) -> None:

@@ -132,7 +132,6 @@ _KINDS: dict[str, type[np.integer[Any]]] = {
 _STEP = "address_step"
 _NAMES = ("name", "warps_per_block", "blocks_per_core", "rows", "compute", "access", _STEP)
 _MOST_BYTES = 2**29  # of all arrays of a file
-_ALWAYS_BYTES = 2**26  # that a file of any size may unpack to: a recorded kernel has 53 MB in 43 KB
 _DICTIONARY_AT = 5  # of the size of the dictionary, in what ZIP has before data packed by LZMA
 # What NumPy and its libraries raise of files that are no archives, or are broken.
 _BROKEN = (
@@ -303,11 +302,9 @@ def _arrays(archive: zipfile.ZipFile, content: bytes) -> dict[str, npt.NDArray[A
     names = {f"{name}.npy": name for name in (*_NAMES, "sectors")}
     entries = [entry for entry in archive.infolist() if entry.filename in names]
     total = sum(entry.file_size for entry in entries)
-    most = max(_ALWAYS_BYTES, unpacking.BYTES_PER_BYTE * len(content))
-    if total > min(most, _MOST_BYTES):
-        raise ValueError(
-            f"{len(content)} bytes unpack to {total}, more than {min(most, _MOST_BYTES)}"
-        )
+    most = min(unpacking.most_unpacked(len(content)), _MOST_BYTES)
+    if total > most:
+        raise ValueError(f"{len(content)} bytes unpack to {total}, more than {most}")
     found = {}
     for entry in entries:
         _check_dictionary(entry, content)
