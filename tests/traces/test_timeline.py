@@ -146,8 +146,13 @@ def test_block_that_never_ran_is_in_the_timeline_and_not_in_the_makespan() -> No
 
 
 def test_launch_that_is_not_there_cannot_be_explained(trace: tb.Trace) -> None:
-    with pytest.raises(ValueError, match=r"explain\.launch: 4 is outside 0\.\.3"):
-        trace.explain(4)
+    for number in (4, -5):
+        with pytest.raises(ValueError, match=rf"explain\.launch: {number} is outside -4\.\.3"):
+            trace.explain(number)
+
+
+def test_negative_number_of_a_launch_counts_from_the_end(trace: tb.Trace) -> None:
+    assert [trace.explain(k - 4) for k in range(4)] == [trace.explain(k) for k in range(4)]
 
 
 @given(

@@ -142,19 +142,19 @@ class Waits:
         self._nodes = nodes_of(trace.sequence)
 
     def of(self, launch: int) -> StructuredArray:
-        """The rows of ``trace.waits`` of one launch.
-
-        Raises:
-            TypeError, ValueError: no such launch.
-        """
-        integer("explain", "launch", launch, 0, len(self._trace) - 1)
+        """The rows of ``trace.waits`` of one launch, a number from 0 on."""
         first, last = self._launch.searchsorted([launch, launch + 1])
         return self._rows[first:last]
 
     def explanation(self, launch: int) -> str:
-        """Why it waited, in words."""
-        waits = self.of(launch)
+        """Why it waited, in words; a negative number counts from the end.
+
+        Raises:
+            TypeError, ValueError: no such launch.
+        """
         trace = self._trace
+        launch = integer("explain", "launch", launch, -len(trace), len(trace) - 1) % len(trace)
+        waits = self.of(launch)
         begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
         ran = f"Its blocks ran from {begin} to {end}."
         whose = numbered(trace.sequence, launch).replace("l", "L", 1)
