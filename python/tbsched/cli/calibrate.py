@@ -13,7 +13,7 @@ from tbsched.calibration.calibrate import calibrate as calibration_of
 from tbsched.calibration.results import Calibration
 from tbsched.cli.campaigns import executor_of, first_of, status_of
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
-from tbsched.cli.files import check_apart, check_device_output, note_written
+from tbsched.cli.files import check_device_output, note_written
 from tbsched.cli.options import (
     AsJson,
     Evidence,
@@ -55,7 +55,6 @@ def calibrate(
     tbsched calibrate -o mine.toml --evidence mine.jsonl --report mine.html
     """
     name = check_device_output(output)
-    check_apart(output=output, evidence=evidence, report=report)
     is_there = storage.check_writable(output)
     report_is_there = report is not None and storage.check_writable(report)
     with executor_of(oracle, gpus, workers) as executor, first_of(oracle, gpus) as probed:

@@ -79,23 +79,26 @@ def predict_program(
     )
 
 
-def check_output(output: Path | None, *inputs: Path, option: str = "--output") -> None:
+def check_output(output: Path, *inputs: Path) -> bool:
     """Refuses a file that could not be written, or that the verb reads.
 
+    Files that options name are compared for every verb, in :mod:`tbsched.cli.given`. This is for
+    those that no option names: in a folder, and among the words of another program.
+
     Args:
-        output: the file; None: nothing is written.
+        output: the file.
         inputs: what the verb reads.
-        option: which option names the file.
+
+    Returns:
+        Whether a regular file is there, which will be replaced.
 
     Raises:
         FileNotFoundError, ValueError: naming the file.
     """
-    if output is None:
-        return
-    storage.check_writable(output)
     for place in inputs:
         if storage.is_same_file(place, output):
-            raise ValueError(f"{option}: {output} is what is read; write another file")
+            raise ValueError(f"--output: {output} is what is read; write another file")
+    return storage.check_writable(output)
 
 
 def check_device_output(output: Path) -> str:
@@ -112,24 +115,6 @@ def check_device_output(output: Path) -> str:
     if is_file and not output.name.endswith(".toml"):
         raise ValueError(f"--output: {output}: a device file's name ends in .toml")
     return output.name.removesuffix(".toml")
-
-
-def check_apart(**outputs: Path | None) -> None:
-    """Refuses two options of which one would overwrite what the other writes.
-
-    Args:
-        outputs: by the names of their options.
-
-    Raises:
-        ValueError: naming the file and both.
-    """
-    written: dict[Path, str] = {}
-    for option, output in outputs.items():
-        if output is None:
-            continue
-        other = written.setdefault(output.resolve(), option)
-        if other != option:
-            raise ValueError(f"--{option}: {output} is what --{other} writes; write another file")
 
 
 def write_traces(output: Path, traces: list[Trace]) -> None:

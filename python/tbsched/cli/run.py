@@ -9,9 +9,9 @@ from typing import Annotated
 
 import typer
 
-from tbsched import views
+from tbsched import storage, views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
-from tbsched.cli.files import check_output, predict_program, profiled, sequences_of, write_traces
+from tbsched.cli.files import predict_program, profiled, sequences_of, write_traces
 from tbsched.cli.options import (
     DEFAULT_DEVICE,
     AsJson,
@@ -62,7 +62,7 @@ def predict(
 
     Of a profile, launches are issued in the gaps that its host threads left.
     """
-    check_output(output, sequences)
+    _check(output)
     program = profiled(sequences, Part(start, end, stream, match))
     if program is not None:
         if launch_interval:
@@ -98,7 +98,7 @@ def observe(
     """
     if (sequences is None) == (cases is None):
         raise ValueError("observe: SEQUENCES or --cases is needed, and not both")
-    check_output(output, *([] if sequences is None else [sequences]))
+    _check(output)
     if cases is not None:
         known, spec = case_set(cases), find_device(device)
         with Gpu(gpu) as open_gpu:
@@ -145,6 +145,11 @@ def _observe_cases(
     if output is not None:
         write_traces(output, traces)
     return DISAGREEMENT if differing else AGREEMENT
+
+
+def _check(output: Path | None) -> None:
+    if output is not None:
+        storage.check_writable(output)
 
 
 def _run_all(

@@ -16,7 +16,6 @@ from tbsched import storage, views
 from tbsched.cli.console import show as print_out
 from tbsched.cli.console import show_json
 from tbsched.cli.files import (
-    check_output,
     note_written,
     predict_program,
     profiled,
@@ -163,7 +162,7 @@ def show(
     if output is not None:
         if as_json:
             raise ValueError("--json: the document is printed; leave --output out")
-        check_output(output, file, *([] if against is None else [against]))
+        storage.check_writable(output)
     options = {"by": by, "at": at, "sm": sm, "against": against}
     request = _Request(
         file, number, device, policy, against, _view(view, output, options),

@@ -9,6 +9,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from tbsched.cli.console import note
+from tbsched.cli.given import check_apart
 from tbsched.cli.hints import in_options
 
 POSITIONAL = "a file without an option"
@@ -34,7 +35,10 @@ OLD: Mapping[str, Mapping[str, str]] = {
 
 
 class Verb(TyperCommand):
-    """A verb that also takes the old spellings of its options, and names options in its errors."""
+    """A verb that also takes the old spellings of its options, and names options in its errors.
+
+    It takes no file for two things.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parses the arguments, after old spellings are replaced by new ones."""
@@ -46,6 +50,7 @@ class Verb(TyperCommand):
     def invoke(self, ctx: Any) -> Any:
         """Runs the verb; an error names options as the command line does."""
         try:
+            check_apart(self, ctx.params)
             return super().invoke(ctx)
         except (TypeError, ValueError) as error:
             if len(error.args) == 1:

@@ -11,7 +11,7 @@ import tbsched.show as shows
 from tbsched import storage, views
 from tbsched.advice.explain.explain import explain as explained
 from tbsched.cli.console import show, show_json
-from tbsched.cli.files import check_output, note_written
+from tbsched.cli.files import note_written
 from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, device_option
 from tbsched.importers.programs import load_program
 from tbsched.prediction.program_device import check_ran_on
@@ -54,8 +54,9 @@ def explain(
 
       tbsched explain report.sqlite --account
     """
-    check_output(html, file, option="--html")
-    check_output(perfetto, file, option="--perfetto")
+    for output in (html, perfetto):
+        if output is not None:
+            storage.check_writable(output)
     program = load_program(
         file, device, start=start, end=end, streams=stream, match=match, fit=False
     )

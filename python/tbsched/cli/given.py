@@ -1,0 +1,54 @@
+"""What the command line gives to a verb: no file for two things."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tbsched import storage
+from tbsched.traces.files import is_trace_file
+
+# Parameters of verbs, by their names in Python: those that name what is written; all others that
+# name files are read. What --evidence names is read, too, but only to go on with it.
+_WRITTEN = ("output", "evidence", "html", "perfetto", "report")
+
+
+def check_apart(command: Any, values: Mapping[str, object]) -> None:
+    """Refuses an output that another option names, too, or that the verb reads.
+
+    Args:
+        command: the verb.
+        values: of its parameters, by their names in Python.
+
+    Raises:
+        ValueError: naming the file and the option or options.
+    """
+    names = {each.name: _name_of(each) for each in command.params}
+    written: dict[Path, str] = {}
+    for name in _WRITTEN:
+        output = values.get(name)
+        if not isinstance(output, Path):
+            continue
+        other = written.setdefault(output.resolve(), names[name])
+        if other != names[name]:
+            raise ValueError(f"{names[name]}: {output} is what {other} writes; write another file")
+        if any(storage.is_same_file(place, output) for place in _read(values)):
+            raise ValueError(f"{names[name]}: {output} is what is read; write another file")
+
+
+def _read(values: Mapping[str, object]) -> Iterator[Path]:
+    """Yields the files that a verb reads: those of sequences, of devices and of oracles."""
+    for name, value in values.items():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if name in _WRITTEN:
+                continue
+            if isinstance(part, Path):
+                yield part
+            elif isinstance(part, str) and (part.endswith(".toml") or is_trace_file(Path(part))):
+                yield Path(part)
+
+
+def _name_of(parameter: Any) -> str:
+    is_option = parameter.param_type_name == "option"
+    return str(parameter.opts[0] if is_option else parameter.metavar).removesuffix("...")

@@ -1,0 +1,109 @@
+"""No file is for two things, in any verb."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+from typer.models import OptionInfo
+from typer.testing import CliRunner
+
+import tbsched as tb
+from cli.test_options import VERBS
+from tbsched.cli.app import VERBS as FUNCTIONS
+from tbsched.cli.app import app
+from tbsched.cli.programs.explain import explain
+from tbsched.cli.sm.verbs import SM_VERBS
+
+OUTPUTS = {"output", "evidence", "html", "perfetto", "report"}
+READ = {"against", "cubin"}  # options that name a file that is read
+
+
+def refusal(*arguments: str | Path) -> str:
+    """Runs the command line with arguments that it refuses; returns the message."""
+    ran = CliRunner().invoke(app, [*map(str, arguments)], standalone_mode=False)
+    assert isinstance(ran.exception, ValueError), (ran.exception, ran.output)
+    return str(ran.exception)
+
+
+def options(verb: str) -> Iterator[Any]:
+    return (each for each in VERBS[verb].params if each.param_type_name == "option")
+
+
+def paths(verb: Callable[..., object]) -> Iterator[str]:
+    """The options of a verb that are paths."""
+    for name, hint in get_type_hints(verb, include_extras=True).items():
+        kind, *about = get_args(hint) or (hint,)
+        if Path in (kind, *get_args(kind)) and isinstance(about[0], OptionInfo):
+            yield name
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+def test_every_option_that_names_a_file_is_known_as_read_or_written() -> None:
+    assert set(paths(explain)) == {"html", "perfetto"}
+    assert {name for verb in (*FUNCTIONS, *SM_VERBS) for name in paths(verb)} == OUTPUTS | READ
+
+
+@pytest.mark.parametrize(
+    ("verb", "one", "other"),
+    [
+        (verb, *pair)
+        for verb in VERBS
+        for pair in itertools.combinations(
+            [each.opts[0] for each in options(verb) if each.name in OUTPUTS], 2
+        )
+    ],
+)
+def test_two_outputs_with_one_path_are_refused(
+    tmp_path: Path, verb: str, one: str, other: str
+) -> None:
+    first, second = tmp_path / "a.toml", tmp_path / "b" / ".." / "a.toml"
+    (tmp_path / "b").mkdir()
+    needed = {"explain": ["in.json"], "calibrate": ["-o", tmp_path / "c.toml"]}[verb]
+    given = [*needed, one, first, other, second]
+    assert f"is what {one} writes; write another file" in refusal(verb, *given)
+    assert not first.exists()
+
+
+SEQUENCE = tb.Sequence([tb.Launch(8, 64, 32)])
+
+
+def made(folder: Path) -> tuple[Path, Path]:
+    """A trace file, and a device file."""
+    traces, device = folder / "in.jsonl", folder / "mine.toml"
+    tb.save_traces(traces, [tb.predict(SEQUENCE, "h200")])
+    tb.save_device(device, tb.device("h200"))
+    return traces, device
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "predict TRACES -o TRACES",
+        "predict TRACES -d DEVICE -o DEVICE",
+        "observe TRACES -o TRACES",
+        "observe --cases hopper -d DEVICE -o DEVICE",
+        "show TRACES -o TRACES",
+        "show TRACES -a TRACES -o TRACES",
+        "explain TRACES --html TRACES",
+        "explain TRACES -d DEVICE --perfetto DEVICE",
+        "record --oracle TRACES -o TRACES",
+        "record --oracle tx2 -d DEVICE -o DEVICE",
+        "fuzz --oracle TRACES --evidence TRACES",
+        "fuzz --oracle tx2 -d DEVICE --evidence DEVICE",
+        "calibrate --oracle DEVICE -o DEVICE",
+        "calibrate --oracle DEVICE -o other.toml --report DEVICE",
+    ],
+)
+def test_output_is_not_what_is_read(tmp_path: Path, arguments: str) -> None:
+    traces, device = made(tmp_path)
+    before = traces.read_bytes(), device.read_bytes()
+    words = {"TRACES": str(traces), "DEVICE": str(device)}
+    assert "is what is read" in refusal(*(words.get(each, each) for each in arguments.split()))
+    assert (traces.read_bytes(), device.read_bytes()) == before
+    assert len(list(tmp_path.iterdir())) == 2
