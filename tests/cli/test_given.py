@@ -1,4 +1,4 @@
-"""No file is for two things, in any verb."""
+"""No value is empty, and no file is for two things: in every verb."""
 
 from __future__ import annotations
 
@@ -39,6 +39,49 @@ def paths(verb: Callable[..., object]) -> Iterator[str]:
         kind, *about = get_args(hint) or (hint,)
         if Path in (kind, *get_args(kind)) and isinstance(about[0], OptionInfo):
             yield name
+
+
+# -- empty values ----------------------------------------------------------------------------------
+
+WITH_VALUES = [
+    (verb, each.opts, each.nargs) for verb in VERBS for each in options(verb) if not each.is_flag
+]
+
+
+@pytest.mark.parametrize(("verb", "names", "values"), WITH_VALUES)
+def test_empty_value_of_an_option_is_refused(verb: str, names: list[str], values: int) -> None:
+    for name in names:
+        others = ["h200"] * (values - 1)
+        assert refusal(*verb.split(), name, *others, "").startswith(f"{names[0]}: '' is empty")
+        if values == 1 and name.startswith("--"):
+            assert refusal(*verb.split(), f"{name}=").startswith(f"{names[0]}: '' is empty")
+
+
+@pytest.mark.parametrize(
+    ("verb", "argument"),
+    [
+        (verb, each.metavar)
+        for verb in VERBS
+        for each in VERBS[verb].params
+        if each.param_type_name == "argument" and verb != "capture"
+    ],
+)
+def test_empty_argument_is_refused(verb: str, argument: str) -> None:
+    others = [] if verb != "compare" else ["a.jsonl"]
+    assert "'' is empty; give a value" in refusal(*verb.split(), *others, "")
+
+
+def test_program_that_is_captured_may_have_an_empty_argument(tmp_path: Path) -> None:
+    out = tmp_path / "a.jsonl"
+    ran = CliRunner().invoke(
+        app, ["capture", "-o", str(out), "--", "true", ""], standalone_mode=False
+    )
+    assert "is empty" not in f"{ran.exception} {ran.output}"
+
+
+def test_number_of_differences_is_not_negative(tmp_path: Path) -> None:
+    traces, _ = made(tmp_path)
+    assert refusal("verify", traces, "--misses", "-1") == "--misses: -1 is less than 0"
 
 
 # -- files -----------------------------------------------------------------------------------------

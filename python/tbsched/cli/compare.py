@@ -72,6 +72,8 @@ def verify(
 
     Exit status 1 if the predictor of the last row differs in the occupancy of any launch.
     """
+    if misses < 0:
+        raise ValueError(f"--misses: {misses} is less than 0")
     specs = [find_device(name) for name in device or ["h200"]]
     wanted: list[str | None] = [None] if policy is None else [*policy]
     if policy == ["all"]:

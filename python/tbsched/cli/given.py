@@ -1,4 +1,4 @@
-"""What the command line gives to a verb: no file for two things."""
+"""What the command line gives to a verb: values that are not empty, and no file for two things."""
 
 from __future__ import annotations
 
@@ -12,6 +12,24 @@ from tbsched.traces.files import is_trace_file
 # Parameters of verbs, by their names in Python: those that name what is written; all others that
 # name files are read. What --evidence names is read, too, but only to go on with it.
 _WRITTEN = ("output", "evidence", "html", "perfetto", "report")
+_MAY_BE_EMPTY = ("program",)  # words for another program, which can take an empty one
+
+
+def check_not_empty(command: Any, values: Mapping[str, object]) -> None:
+    """Refuses an empty value, as of a shell variable that is not set.
+
+    Args:
+        command: the verb.
+        values: of its parameters, as they were written, by their names in Python.
+
+    Raises:
+        ValueError: naming the option or argument.
+    """
+    for each in command.params:
+        value = values.get(each.name)
+        parts = value if isinstance(value, list | tuple) else [value]
+        if "" in parts and each.name not in _MAY_BE_EMPTY:
+            raise ValueError(f"{_name_of(each)}: '' is empty; give a value, or leave it out")
 
 
 def check_apart(command: Any, values: Mapping[str, object]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from typer.core import TyperCommand
 
 from tbsched.cli.console import note
-from tbsched.cli.given import check_apart
+from tbsched.cli.given import check_apart, check_not_empty
 from tbsched.cli.hints import in_options
 
 POSITIONAL = "a file without an option"
@@ -37,7 +37,7 @@ OLD: Mapping[str, Mapping[str, str]] = {
 class Verb(TyperCommand):
     """A verb that also takes the old spellings of its options, and names options in its errors.
 
-    It takes no file for two things.
+    It takes no empty values, and no file for two things.
     """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -45,6 +45,9 @@ class Verb(TyperCommand):
         old = OLD.get(self.name or "")
         if old is not None and not ctx.resilient_parsing:
             args = list(self._renewed(iter(args), old))
+        if not ctx.resilient_parsing:
+            # As they were written: an empty path is "." from here on.
+            check_not_empty(self, self.make_parser(ctx).parse_args(args=[*args])[0])
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:
