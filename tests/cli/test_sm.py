@@ -75,6 +75,20 @@ def test_variants_do_not_replace_the_cubin_that_is_read(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [place]
 
 
+def test_variants_say_what_was_written_and_whether_it_replaced_something(tmp_path: Path) -> None:
+    try:
+        tool("nvdisasm")
+    except ToolMissing as error:
+        pytest.skip(str(error))
+    place = ROOT / "tests/advice/configs/cubins/walsh_shared_f32.cubin"
+    out = tmp_path / "out"
+    for more in ("", ", in place of what was there"):
+        arguments = ["sm", "variants", str(place), "-t", "256", "-o", str(out)]
+        result = CliRunner().invoke(app, arguments)
+        count = len(list(out.iterdir()))
+        assert f"wrote {out}: {count} files{more}\n" in result.stderr
+
+
 def test_a_replay_needs_the_runs() -> None:
     arguments = ["sm", "characterize", "--replay"]
     result = CliRunner().invoke(app, arguments, standalone_mode=False)

@@ -10,7 +10,7 @@ import typer
 
 from tbsched import storage, views
 from tbsched.cli.console import show, show_json
-from tbsched.cli.files import check_output
+from tbsched.cli.files import check_output, note_written
 from tbsched.cli.options import (
     THREADS,
     AsJson,
@@ -29,6 +29,7 @@ from tbsched.sm.generator import presets
 from tbsched.sm.parameters import config as config_named
 from tbsched.sm.rewriting import variants as variants_of
 from tbsched.sm.running import schedulers, simulate_many
+from tbsched.views.words import counted
 
 sm = typer.Typer(
     help="What runs inside the SMs: simulated, or measured.",
@@ -170,11 +171,11 @@ def variants(
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         files["variants.json"] = f"{json.dumps(table, indent=2)}\n".encode()
-        for name in files:
-            check_output(output / name, cubin)
+        are_there = [check_output(output / name, cubin) for name in files]
         for name, content in files.items():
             with storage.replacing(output / name) as file:
                 file.write(content)
+        note_written(output, any(are_there), counted(len(files), "file"))
     if as_json:
         show_json(table)
     else:
