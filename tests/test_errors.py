@@ -6,10 +6,13 @@ import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import tbsched as tb
+from tbsched.campaigns import record
 from tbsched.errors import did_you_mean, shown
 from tbsched.traces.cases import cases
 
@@ -61,7 +64,13 @@ def test_nothing_is_said_where_nothing_is_alike_or_nothing_is_wrong(given: objec
 
 WORKLOAD = tb.sm.preset("SCP", blocks=2, loads=4)
 TIMED = tb.Sequence([tb.Launch(1, 32, 16, duration=1e-5, name="a")])
+PREDICTED = tb.predict(TIMED, H200)
+TWO: Any = np.array([0.0, 1.0])  # true and false at once
 ENDLESS = range(10**12)  # memory would be full long before the last of it is seen
+
+
+def campaign(**options: Any) -> object:
+    return tb.fuzz("tx2", "tx2", progress=False, **options)
 
 
 @pytest.mark.parametrize(
@@ -102,6 +111,27 @@ ENDLESS = range(10**12)  # memory would be full long before the last of it is se
             lambda: tb.predict_processes(ENDLESS, "h200"),
             "predict_processes.programs[0]: a Sequence is needed, got 0",
         ),
+        (lambda: tb.sm.preset(["a"]), "preset.name: a str is needed, got ['a']"),
+        (
+            lambda: PREDICTED.response_times(5),
+            "response_times.issue_times: a list is needed, got 5",
+        ),
+        (
+            lambda: tb.predict(TIMED, "h200", interference=TWO),
+            "interference: array([0., 1.]) is neither None nor",
+        ),
+        (
+            lambda: tb.Kernel(1000, 32).launch(64, TWO),
+            "Launch.blocks: an integer is needed, got array([0., 1.])",
+        ),
+        (lambda: tb.Kernel(1000, 32).launch(64, 0), "Launch.blocks: 0 is outside 1.."),
+        *(
+            (lambda name=name: campaign(**{name: TWO}), f"{name}: True or False is needed, got arr")
+            for name in ("until_full", "steer", "target_fullness", "past_refusal")
+        ),
+        (lambda: campaign(draw=TWO), "draw: array([0., 1.]) is not one of auto, native"),
+        (lambda: campaign(max_seconds=math.nan), "max_seconds: nan is less than 0, or no number"),
+        (lambda: record("tx2", "x.jsonl", 0, predictor="tx2"), "count: 0 is less than 1"),
         (
             lambda: tb.sm.slowdowns(ENDLESS, "h200", {}),
             "slowdowns.launches[0]: a Launch is needed, got 0",

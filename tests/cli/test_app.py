@@ -72,6 +72,11 @@ EVENTS = '[{"launch":{"blocks":132,"threads":256,"registers":32}}]'
         ("coresident k.json --groups 5", "tbsched: --groups[0]: 5 is outside 0..0"),
         ("coresident k.json --after 0,7", "tbsched: --after[0]: "),
         ("explain one.jsonl --from 1 --to 0", "--to: 0.0 is not after --from: 1.0"),
+        ("fuzz --oracle tx2 --seconds nan", "tbsched: --seconds: nan is less than 0"),
+        ("fuzz --oracle tx2 --sequences 0", "tbsched: --sequences: 0 is less than 1"),
+        ("fuzz --oracle tx2 --device h20", "tbsched: --device: 'h20' is unknown"),
+        ("record --oracle tx2 -o r.jsonl --sequences 0", "tbsched: --sequences: 0 is less than 1"),
+        ("record --oracle tx2 -o r.jsonl --seed -1", "tbsched: --seed: -1 is less than 0"),
     ],
 )
 def test_a_refusal_says_what_is_meant(

@@ -9,6 +9,7 @@ import pytest
 
 from helpers import ROOT
 from sm.machines import OWL, small
+from tbsched.sm.code import measured
 from tbsched.sm.generator import preset
 from tbsched.sm.parameters import PARAMETERS, config, configs
 from tbsched.sm.running import simulate
@@ -26,6 +27,16 @@ def test_every_value_says_where_it_comes_from(name: str) -> None:
     assert gpu.values.keys() == gpu.provenance.keys() == PARAMETERS.keys()
     assert all(origin.source for origin in gpu.provenance.values())
     assert simulate(preset("SCP", blocks=8), "round_robin", gpu).ipc > 0
+
+
+def test_config_goes_through_the_names_of_its_parameters() -> None:
+    assert [*OWL] == [*PARAMETERS]
+    assert {name: OWL[name] for name in OWL} == OWL.values
+
+
+def test_figures_go_through_their_opcodes() -> None:
+    found = measured("h200")
+    assert [found[name] for name in found] == [*found.figures]
 
 
 def test_config_is_changed_and_pickled() -> None:

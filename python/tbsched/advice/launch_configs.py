@@ -98,8 +98,10 @@ class Kernel:
             Launch(blocks=3907, threads=256, registers=40)
         """
         integer("Kernel.launch", "threads", threads, 1, 1024)
+        if blocks is None:
+            blocks = -(-self.threads // threads) if self.blocks is None else self.blocks
         return Launch(
-            blocks=blocks or self.blocks or -(-self.threads // threads),
+            blocks=blocks,
             threads=threads,
             registers=self.registers,
             shared_memory=self.shared_memory + self.shared_memory_per_thread * threads,

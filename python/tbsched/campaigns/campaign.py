@@ -7,7 +7,7 @@ from collections.abc import Collection
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
-from tbsched.campaigns.options import CampaignOptions, Path_
+from tbsched.campaigns.options import CampaignOptions, Path_, check_count
 from tbsched.campaigns.oracles import Device, OracleLike
 from tbsched.campaigns.results import Report
 from tbsched.campaigns.space.options import SequenceOptions
@@ -206,7 +206,7 @@ def record(
             predictor=predictor,
             policy=policy,
             limits=limits,
-            max_examples=count,
+            max_examples=check_count("count", count, 1),
             max_counterexamples=0,
             level=level,
             seed=_drawn(seed),

@@ -56,14 +56,18 @@ class CampaignOptions:
     progress: bool
 
     def __post_init__(self) -> None:
-        _check_count("max_examples", self.max_examples, 1)
+        check_count("max_examples", self.max_examples, 1)
         if self.max_counterexamples is not None:
-            _check_count("max_counterexamples", self.max_counterexamples, 0)
-        _check_count("seed", self.seed, 0)
-        _check_count("begin", self.begin, 0)
+            check_count("max_counterexamples", self.max_counterexamples, 0)
+        check_count("seed", self.seed, 0)
+        check_count("begin", self.begin, 0)
         if self.max_seconds is not None:
             _check_seconds("max_seconds", self.max_seconds)
         _check_seconds("shrink_seconds", self.shrink_seconds)
+        for name in ("steer", "until_full", "target_fullness", "progress"):
+            _check_flag(name, getattr(self, name))
+        if self.past_refusal is not None:
+            _check_flag("past_refusal", self.past_refusal)
         if not isinstance(self.executor, Executor | None):
             raise TypeError(
                 f"executor: a concurrent.futures.Executor is needed, got {shown(self.executor)}"
@@ -87,22 +91,33 @@ class CampaignOptions:
         for name, value in own.items():
             if self.until_full and value:
                 raise ValueError(f"until_full: does not go with {name}, which it decides")
-        if self.draw not in DRAWS:
+        if not isinstance(self.draw, str) or self.draw not in DRAWS:
             raise ValueError(
-                f"draw: {self.draw!r} is not one of {', '.join(DRAWS)}"
+                f"draw: {shown(self.draw)} is not one of {', '.join(DRAWS)}"
                 f"{did_you_mean(self.draw, DRAWS)}"
             )
 
 
-def _check_count(name: str, value: object, low: int) -> None:
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name}: True or False is needed, got {shown(value)}")
+
+
+def check_count(name: str, value: object, low: int) -> int:
+    """Returns a whole number from a limit on.
+
+    Raises:
+        TypeError, ValueError: naming ``name``.
+    """
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(f"{name}: an integer is needed, got {shown(value)}")
     if value < low:
         raise ValueError(f"{name}: {value} is less than {low}")
+    return value
 
 
 def _check_seconds(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{name}: seconds are needed, got {shown(value)}")
     if not value >= 0:
-        raise ValueError(f"{name}: {value} is less than 0")
+        raise ValueError(f"{name}: {value} is less than 0, or no number")

@@ -10,8 +10,14 @@ from typing import Any
 _OPTION: Mapping[str, str] = {
     "--gpu": "--device", "-g": "--device", "-o": "--html", "--output": "--html",
 }  # fmt: skip
-# The name in Python of the one value of an option that may be repeated.
-_ONE_OF: Mapping[str, str] = {"streams": "stream"}
+# What an option's value is called where its name in Python is that of something else: the list
+# of an option that may be repeated, and arguments of campaigns.
+_ALSO: Mapping[str, str] = {
+    "streams": "stream", "max_examples": "sequences", "count": "sequences",
+    "max_seconds": "seconds", "predictor": "device", "corpus": "evidence",
+}  # fmt: skip
+# Verbs of functions whose messages name the argument alone, first.
+_CAMPAIGNS = ("fuzz", "record")
 # What there is in the place of a verb.
 _VERB: Mapping[str, str] = {
     "budget": "tbsched capacity --budget",
@@ -63,12 +69,14 @@ def options_of(command: Any) -> dict[str, str]:
 def in_options(message: str, command: Any) -> str:
     """Returns the message of a function with options in the place of its arguments.
 
-    Only arguments of ``load_program`` and of the function with the verb's name are meant.
+    Only arguments of ``load_program``, of the function with the verb's name and of campaigns are
+    meant.
     """
     options = options_of(command)
-    owners = f"load_program|{re.escape(command.name)}"
+    owners = rf"\b(?:load_program|{re.escape(command.name)})\."
+    before = rf"(?:^|{owners})" if command.name in _CAMPAIGNS else owners
     return re.sub(
-        rf"\b(?:{owners})\.(\w+)(?=[\[:])",
-        lambda found: options.get(_ONE_OF.get(found[1], found[1]), found[0]),
+        rf"{before}(\w+)(?=[\[:])",
+        lambda found: options.get(_ALSO.get(found[1], found[1]), found[0]),
         message,
     )

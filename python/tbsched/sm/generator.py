@@ -249,7 +249,7 @@ def preset(name: str, **knobs: int) -> Workload:
         >>> tb.sm.preset("KMN", blocks=28).blocks
         28
     """
-    if name not in _rows():
+    if instance("preset", "name", name, str) not in _rows():
         raise ValueError(
             f"preset: {shown(name)} is unknown; there are {', '.join(presets())}"
             f"{did_you_mean(name, presets())}"

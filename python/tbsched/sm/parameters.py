@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -63,6 +63,9 @@ class Config:
 
     def __getitem__(self, name: str) -> int:
         return self.values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values)
 
     def __repr__(self) -> str:
         return f"<Config: {self.name}, {self['cores']} cores, {self['controllers']} controllers>"

@@ -309,7 +309,9 @@ class Trace(Shown, HoldsArrays):
         """
         if self.waits is None:
             raise ValueError("response_times: a prediction of a timed sequence is needed")
-        times = self.issue_times if issue_times is None else tuple(issue_times)
+        times = self.issue_times
+        if issue_times is not None:
+            times = tuple(items("response_times", "issue_times", issue_times))
         if times is None:
             raise ValueError("response_times: issue_times: None; the trace does not have them")
         if len(times) != len(self):

@@ -41,7 +41,7 @@ def neighbours_of(
         if profiles is not None:
             raise ValueError(f'profiles: they need interference="{MEASURED}"')
         return None
-    if interference != MEASURED:
+    if not isinstance(interference, str) or interference != MEASURED:
         raise ValueError(f'interference: {shown(interference)} is neither None nor "{MEASURED}"')
     if profiles is None:
         raise ValueError("profiles: interference needs one for the name of each launch")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,9 @@ class Characterization(Shown):
             if found.opcode == opcode:
                 return found
         raise KeyError(opcode)
+
+    def __iter__(self) -> Iterator[str]:
+        return (found.opcode for found in self.figures)
 
     @property
     def runs(self) -> int:
