@@ -13,7 +13,7 @@ from tbsched.program.sequence import Graph, Launch, RecordEvent, Release, WaitEv
 
 @pytest.mark.parametrize("event", ["Launch", None, 5, object(), Launch])
 def test_what_is_no_event_is_named(event: Any) -> None:
-    message = "GraphLaunch Copy Memset Synchronize is needed, got "
+    message = "HostCall WriteValue WaitValue is needed, got "
     with pytest.raises(TypeError, match=message):
         _core.Sequence([Launch(1, 32, 16), event])
 
