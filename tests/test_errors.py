@@ -104,7 +104,10 @@ def campaign(**options: Any) -> object:
         (lambda: tb.save_traces("x.jsonl", int), "save_traces.traces: a list is needed"),
         (lambda: tb.save_traces("x.jsonl", ENDLESS), "save_traces.traces[0]: a Trace is needed"),
         (lambda: tb.Sequence(ENDLESS), "Sequence.events[0]: Launch, Release"),
-        (lambda: tb.Graph(ENDLESS), "Graph.nodes[0]: a Launch, Copy, Memset or HostFunction is needed, got 0"),
+        (
+            lambda: tb.Graph(ENDLESS),
+            "Graph.nodes[0]: a Launch, Copy, Memset or HostFunction is needed, got 0",
+        ),
         (lambda: tb.best_order(ENDLESS, "h200"), "kernels[0]: a Launch is needed, got 0"),
         (lambda: tb.coresident(ENDLESS, "h200"), "launches[0]: a Launch is needed, got 0"),
         (
