@@ -51,10 +51,17 @@ def test_host_function_in_the_legacy_stream_holds_up_all_blocking_streams() -> N
     assert trace[0].limiter == "legacy_stream"
 
 
+def test_host_function_counts_in_how_long_all_takes() -> None:
+    text = str(predict(Sequence([HostFunction(5 * US, stream=0), KERNEL]), GPU))
+    assert "makespan 10 us of the kernels; 15 us with copies, memsets and host functions" in text
+
+
 def test_host_function_is_a_node_of_a_graph() -> None:
     node = Launch(1, 32, 16, duration=10 * US)
     graph = Graph([node, HostFunction(5 * US), node], edges=[(0, 1), (1, 2)])
     assert starts(predict(Sequence([graph.launch(0)]), GPU)) == [0, 15]
+    root = Graph([HostFunction(5 * US), node, HostFunction(8 * US), node], edges=[(0, 1), (2, 3)])
+    assert starts(predict(Sequence([root.launch(0)]), GPU)) == [5, 8]
 
 
 @pytest.mark.parametrize(
