@@ -1,6 +1,7 @@
 // Algorithm 1 of the ICCD 2023 paper as printed. Line 26 takes the least of blocks (limit_b,
 // limit_s) and warps (limit_w), and the w of line 4 is never used. So it also names SMs without
 // room for a block. Such a block goes to the best of the SMs that have room, or waits.
+// Line 25 has TB.config_s of an idle TPC without a divisor; it is read as divided by s.
 // The order of ties (line 9) is that of the device as this policy's row sees it.
 #include "tbsched/policy/policy.h"
 
