@@ -18,7 +18,11 @@ from conformance.papers import hierarchy
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
-from tbsched.papers.published_rules import joins_on_equal_sms, joins_on_last_idle_sm
+from tbsched.papers.published_rules import (
+    joins_on_equal_sms,
+    joins_on_idle_sms,
+    joins_on_last_idle_sm,
+)
 from tbsched.prediction.predict import predict_as_recorded, predict_many
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
@@ -96,19 +100,26 @@ def test_tables_2_and_3_are_shaded_on_hopper(
 @pytest.mark.parametrize("gpu", GPUS)
 def test_table_4_differs_on_hopper_where_it_does_on_the_model_of_xavier(gpu: str) -> None:
     traces = recorded(gpu, "cells")
-    wrong, wrong_first = [], 0
+    wrong, wrong_first, wrong_in_turn = [], 0, []
     for x, y in CELLS:
         trace = traces[f"IV_{x}_{y}"]
         idle = int(trace[1].smid[0]) not in trace[0].smid
-        # The paper tries equation 3 first.
+        # The paper tries equation 3 first: here of the first block's SM alone.
         published = joins_on_equal_sms(64, 0 if idle else 6, x, y)
         if idle:
             published = published or joins_on_last_idle_sm(64, 6, x, y)
         wrong_first += published != join(trace)
+        # And here of each SM in turn, as in its example of Figure 5.
+        in_turn = joins_on_idle_sms(64, 6 + x, y)
+        if idle:
+            in_turn = published and not joins_on_idle_sms(64, 6, y)
+        if in_turn != join(trace):
+            wrong_in_turn.append((x, y))
         if idle and joins_on_last_idle_sm(64, 6, x, y) != join(trace):
             wrong.append((x, y))
     assert wrong == [(x, 1) for x in range(1, 6)]
     assert wrong_first == 193
+    assert wrong_in_turn == wrong
 
 
 @pytest.mark.parametrize("gpu", GPUS)

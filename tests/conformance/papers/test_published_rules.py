@@ -210,7 +210,8 @@ def test_definition_3_3_holds_in_every_cell_but_5_where_thread_block_slots_bind(
 
 
 def test_definition_3_2_before_3_3_is_wrong_in_193_cells_of_table_4() -> None:
-    """The paper tries equation 3 first. It compares an SM with its like, of which there is none."""
+    """The paper tries equation 3 first. Here it is asked of the first block's SM alone: it compares
+    that one with its like, of which there is none."""
     wrong = 0
     for (x, y), (first, second) in table_4().items():
         idle = first == 7
@@ -219,6 +220,21 @@ def test_definition_3_2_before_3_3_is_wrong_in_193_cells_of_table_4() -> None:
             joined = joined or joins_on_last_idle_sm(64, 6, x, y)
         wrong += joined != (first == second)
     assert wrong == 142 + 46 + 5
+
+
+def test_193_cells_become_5_if_equation_3_is_asked_of_each_sm_in_turn() -> None:
+    """As in the paper's example of Figure 5: from SM 0 on, with all warps that the SM holds."""
+    wrong = set()
+    for (x, y), (first, second) in table_4().items():
+        if first == 7:
+            others = joins_on_idle_sms(64, 6, y)
+            own = joins_on_idle_sms(64, x, y) or joins_on_last_idle_sm(64, 6, x, y)
+            joined = own and not others
+        else:
+            joined = joins_on_idle_sms(64, 6 + x, y)
+        if joined != (first == second):
+            wrong.add((x, y))
+    assert wrong == {(x, 1) for x in range(1, 6)}
 
 
 def test_among_equal_rooms_the_preferred_sm_wins_over_the_one_that_definition_3_2_names() -> None:
