@@ -32,11 +32,15 @@ from tbsched.program.sequence import (
     Event,
     Graph,
     GraphLaunch,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     Release,
     Sequence,
     Synchronize,
+    WaitValue,
+    WriteValue,
 )
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
@@ -290,7 +294,8 @@ WANTED: dict[str, Callable[[Event], bool]] = {
     **{
         kind.__name__: lambda event, kind=kind: isinstance(event, kind)  # type: ignore[misc]
         for kind in get_args(Event)
-        if kind is not Release  # launches with durations end by themselves
+        # Launches with durations end by themselves. Of the others no GPU was measured.
+        if kind not in (Release, HostFunction, HostCall, WriteValue, WaitValue)
     },
     "legacy launch": lambda e: isinstance(e, Launch) and e.stream == LEGACY_STREAM,
     "legacy record": lambda e: isinstance(e, RecordEvent) and e.stream == LEGACY_STREAM,

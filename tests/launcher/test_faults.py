@@ -46,12 +46,14 @@ PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)
 NODE = tb.Launch(2, 32, 16, duration=1e-5, priority=-1, cooperative=True)
 COPIES = (tb.Copy(64, "h2d"), tb.Memset(8))
 GRAPH = tb.Graph(
-    [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES], [(0, 2), (1, 2), (2, 3), (3, 4)]
+    [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES, tb.HostFunction(1e-6)],
+    [(0, 2), (1, 2), (2, 3), (3, 4)],
 )
 WAYS = tb.Sequence(
     [
         GRAPH.launch(3),
         GRAPH.launch(3),
+        tb.HostFunction(1e-6, stream=3),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, trigger=0.0, completion_event=1),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, programmatic=True, memory_wait=0.0),
         tb.WaitEvent(1, 2),

@@ -16,12 +16,14 @@ bool in_range(const std::vector<int64_t>& times_ns) {
                              [](const int64_t time) { return time >= 0 && time <= kLatestNs; });
 }
 
-// Returns the range of times, how many were given, and the first that is out of it.
-std::string within_time_but(const std::vector<int64_t>& times_ns) {
+// Returns the range of times, how many were given, and the first that is out of it, or of order
+// where they ascend.
+std::string within_time_but(const std::vector<int64_t>& times_ns, const bool ascend = false) {
   std::string words = "within the range of time, 0.." + std::to_string(kLatestNs) + " ns; got " +
                       std::to_string(times_ns.size());
   for (size_t k = 0; k < times_ns.size(); ++k) {
-    if (times_ns[k] < 0 || times_ns[k] > kLatestNs) {
+    const bool is_early = ascend && k > 0 && times_ns[k] < times_ns[k - 1];
+    if (times_ns[k] < 0 || times_ns[k] > kLatestNs || is_early) {
       return words + ", number " + std::to_string(k) + " is " + std::to_string(times_ns[k]);
     }
   }
@@ -136,8 +138,10 @@ void Hosts::check(const Sequence& sequence) const {
   if (found->issue_ns.size() == launches && in_range(found->issue_ns) && times_ascend(sequence)) {
     return;
   }
+  const bool one_thread =
+      std::ranges::all_of(sequence, [](const Event& event) { return host_of(event) == 0; });
   refuse("issue times: one per launch is needed, for " + std::to_string(launches) +
-         ", ascending per host thread, " + within_time_but(found->issue_ns));
+         ", ascending per host thread, " + within_time_but(found->issue_ns, one_thread));
 }
 
 int64_t Hosts::called_ns(const size_t event) const {

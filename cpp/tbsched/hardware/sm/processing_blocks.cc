@@ -62,13 +62,17 @@ Room ProcessingBlocks::room(const DeviceSpec& spec, const Demand& demand) const 
   const auto tightest = std::min_element(fit.begin(), fit.begin() + count);
   const Refusal limiter =
       free_warps_[tightest - fit.begin()] <= *tightest ? Refusal::warps : Refusal::registers;
-  return {blocks_of(spec, demand, fit), limiter};
+  return {blocks_of(spec, demand, fit, *tightest), limiter};
+}
+
+int32_t ProcessingBlocks::least_of(const DeviceSpec& spec, const PerBlock& fit) {
+  return *std::min_element(fit.begin(), fit.begin() + spec.processing_blocks);
 }
 
 int32_t ProcessingBlocks::room_of_warps(const DeviceSpec& spec, const Demand& demand) const {
   PerBlock fit{};
   std::copy_n(free_warps_.begin(), spec.processing_blocks, fit.begin());
-  return blocks_of(spec, demand, fit);
+  return blocks_of(spec, demand, fit, least_of(spec, fit));
 }
 
 int32_t ProcessingBlocks::room_of_registers(const DeviceSpec& spec, const Demand& demand) const {
@@ -76,13 +80,12 @@ int32_t ProcessingBlocks::room_of_registers(const DeviceSpec& spec, const Demand
   for (int32_t i = 0; i < spec.processing_blocks; ++i) {
     fit[i] = registers_.capacity(i, demand.registers_per_warp, kMaxWarpsPerSm);
   }
-  return blocks_of(spec, demand, fit);
+  return blocks_of(spec, demand, fit, least_of(spec, fit));
 }
 
 int32_t ProcessingBlocks::blocks_of(const DeviceSpec& spec, const Demand& demand,
-                                    const PerBlock& fit) const {
+                                    const PerBlock& fit, const int32_t tightest) const {
   const int32_t count = spec.processing_blocks;
-  const int32_t tightest = *std::min_element(fit.begin(), fit.begin() + count);
   int32_t warps = 0;
   if (spec.mechanisms.strict_round_robin) {
     // From the pointer on, turns end at the first processing block with the least room.

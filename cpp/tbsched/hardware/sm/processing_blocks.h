@@ -56,8 +56,11 @@ class ProcessingBlocks {
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
   PerBlock warps_that_fit(const DeviceSpec& spec, const Demand& demand) const;
-  // Returns the blocks of so many warps on each processing block.
-  int32_t blocks_of(const DeviceSpec& spec, const Demand& demand, const PerBlock& fit) const;
+  // Returns the blocks of so many warps on each processing block, of which `tightest` are the
+  // fewest.
+  int32_t blocks_of(const DeviceSpec& spec, const Demand& demand, const PerBlock& fit,
+                    int32_t tightest) const;
+  static int32_t least_of(const DeviceSpec& spec, const PerBlock& fit);
   PerBlock strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
   PerBlock emptiest_first(const DeviceSpec& spec, const Demand& demand, int32_t blocks) const;
 
