@@ -256,3 +256,17 @@ def test_gains_are_in_one_unit_and_small_ones_are_not_worth_a_change() -> None:
     saved = better.given.makespan - best.makespan
     assert (saved > 0.01 * better.given.makespan) == ("the best saves" in str(better))
     assert "times as fast" not in str(better)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        tb.Launch(660, 128, 32, 40_000, cooperative=True, duration=1e-4),
+        tb.Launch(8, 1, 32, 30_796, duration=1e-5),
+    ],
+)
+def test_changes_that_the_device_refuses_are_left_out(one: tb.Launch) -> None:
+    found = tb.what_if(tb.Sequence([one]), "h200")
+    assert found.given.makespan == tb.predict(tb.Sequence([one]), "h200").makespan
+    for change in found.changes:
+        assert change.makespan == tb.predict(change.sequence, "h200").makespan

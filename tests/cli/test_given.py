@@ -139,6 +139,8 @@ def made(folder: Path) -> tuple[Path, Path]:
         "record --oracle tx2 -d DEVICE -o DEVICE",
         "fuzz --oracle TRACES --evidence TRACES",
         "fuzz --oracle tx2 -d DEVICE --evidence DEVICE",
+        "predict FOLDER -o TRACES",
+        "show FOLDER -o TRACES",
         "calibrate --oracle DEVICE -o DEVICE",
         "calibrate --oracle DEVICE -o other.toml --report DEVICE",
     ],
@@ -146,7 +148,7 @@ def made(folder: Path) -> tuple[Path, Path]:
 def test_output_is_not_what_is_read(tmp_path: Path, arguments: str) -> None:
     traces, device = made(tmp_path)
     before = traces.read_bytes(), device.read_bytes()
-    words = {"TRACES": str(traces), "DEVICE": str(device)}
+    words = {"TRACES": str(traces), "DEVICE": str(device), "FOLDER": str(tmp_path)}
     assert "is what is read" in refusal(*(words.get(each, each) for each in arguments.split()))
     assert (traces.read_bytes(), device.read_bytes()) == before
     assert len(list(tmp_path.iterdir())) == 2

@@ -113,13 +113,20 @@ def what_if(
         assert found is not None  # less than forever
         return Change(what, changed, found / 1e9, () if host is None else host)
 
+    def attempted(candidate: tuple[str, Sequence]) -> Change | None:
+        try:
+            return predicted(candidate)
+        except ValueError:  # the device refuses it, such as a cooperative launch for its carveout
+            return None
+
     given = predicted(("as it is", seq))
     candidates = [
         *_with_carveouts(seq, items("what_if", "carveouts", carveouts)),
         *_with_block_sizes(seq, program, items("what_if", "block_sizes", block_sizes)),
     ]
-    wanted = [(what, one) for what, one in candidates if one != seq and _runs(spec, one)]
-    changes = each(predicted, wanted, "predicting changes")
+    wanted = [(what, one) for what, one in candidates if one != seq]
+    tried = each(attempted, wanted, "predicting changes")
+    changes = [change for change in tried if change is not None]
     alone = seq.events == seq.launches and all(x.stream != LEGACY_STREAM for x in seq.launches)
     if orders and len(seq) > 1 and (alone or program is not None):
         best = best_order(
@@ -173,11 +180,3 @@ def _longest_kernels(program: Program) -> list[list[int]]:
 def _listed(numbers: list[int]) -> str:
     some = ", ".join(map(str, numbers[:_NAMED]))
     return some if len(numbers) <= _NAMED else f"{some} and {len(numbers) - _NAMED} more"
-
-
-def _runs(spec: DeviceSpec, seq: Sequence) -> bool:
-    try:
-        spec.check(seq)
-    except ValueError:
-        return False
-    return True

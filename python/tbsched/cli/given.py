@@ -51,7 +51,7 @@ def check_apart(command: Any, values: Mapping[str, object]) -> None:
         other = written.setdefault(output.resolve(), names[name])
         if other != names[name]:
             raise ValueError(f"{names[name]}: {output} is what {other} writes; write another file")
-        if any(storage.is_same_file(place, output) for place in _read(values)):
+        if any(_is_read(output, place) for place in _read(values)):
             raise ValueError(f"{names[name]}: {output} is what is read; write another file")
 
 
@@ -65,6 +65,13 @@ def _read(values: Mapping[str, object]) -> Iterator[Path]:
                 yield part
             elif isinstance(part, str) and (part.endswith(".toml") or is_trace_file(Path(part))):
                 yield Path(part)
+
+
+def _is_read(output: Path, place: Path) -> bool:
+    """Whether a file is one that is read; of a folder all files in it are."""
+    if storage.is_same_file(place, output):
+        return True
+    return place.is_dir() and output.is_file() and output.resolve().parent == place.resolve()
 
 
 def _name_of(parameter: Any) -> str:

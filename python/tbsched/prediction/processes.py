@@ -107,7 +107,8 @@ def predict_processes(
 
     Args:
         programs: a timed sequence for each process. Where several wait, turns go round in this
-            order. On an H200 that is the order in which the processes made their contexts.
+            order. On an H200 that is the order in which the processes made their contexts. Nobody
+            knows how host functions and values in memory go on between turns: they are refused.
         device, policy, initial_state: as for :func:`predict`; the device must say how long a slice
             is (``DeviceSpec.time_slice_ns``), or ``time_slice`` must.
         launch_interval: seconds from one launch call of a host to the next, for all processes.
