@@ -373,13 +373,9 @@ HostFunction host_function_of(const py::handle function) {
 
 HostCall host_call_of(const py::handle call) {
   const Python& known = python();
-  const py::object waits = known.waits.of(call);
-  const std::optional<int32_t> stream = stream_of(call);
   return {.duration_ns = nanoseconds(known.duration.of(call)),
-          .waits = waits.is_none() ? HostCall::Waits::nothing
-                   : stream        ? HostCall::Waits::stream
-                                   : HostCall::Waits::device,
-          .stream = stream,
+          .waits = !known.waits.of(call).is_none(),
+          .stream = stream_of(call),
           .host = known.host.number_of(call)};
 }
 

@@ -409,10 +409,9 @@ void bind_predictions(py::module_& module) {
       "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end, cause, and all causes, a bit each; the hardware queue of each launch; "
       "when the host called for it, or None; of each copy and memset its start and end; and of "
-      "each "
-      "call its begin and end, if gaps are given. Of launches that may go on at the same time, the "
-      "one of the least of "
-      "`turns` is first. With `neighbours` (for each launch its shares and waits) blocks slow each "
+      "each call its begin and end, if gaps are given. Of launches that may go on at the same "
+      "time, the one of the least of `turns` is first. With `neighbours` (for each launch its "
+      "shares and waits) blocks slow each "
       "other.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),

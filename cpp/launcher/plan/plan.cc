@@ -117,10 +117,7 @@ class TimedStreams {
             .is_of_stream = awaited.stream.has_value()};
   }
 
-  PlannedMark mark(const HostCall& call) {
-    return {.stream = call.stream ? numbered(*call.stream) : nullptr,
-            .is_of_stream = call.stream.has_value()};
-  }
+  PlannedMark mark(const HostCall& call) { return mark(Synchronize{.stream = call.stream}); }
 
   CUevent event(const int32_t number) {
     auto& event = plan_.events[number];

@@ -219,7 +219,7 @@ void Run::synchronize(const PlannedMark& mark) {
 void Run::make(const HostCall& call, const PlannedMark& mark) {
   by_worker([waits = call.waits, duration = std::chrono::nanoseconds(call.duration_ns),
              mark](const Driver& driver) {
-    if (waits != HostCall::Waits::nothing) wait_for_work(driver, mark);
+    if (waits) wait_for_work(driver, mark);
     const auto end = Clock::now() + duration;
     while (Clock::now() < end) {
       // Too short a time to sleep.

@@ -145,11 +145,9 @@ struct Synchronize {
 // A call that takes time of its host thread, such as cudaMalloc: it waits, and then it takes its
 // duration.
 struct HostCall {
-  enum class Waits : uint8_t { nothing, device, stream };
-
   int64_t duration_ns = 0;
-  Waits waits = Waits::nothing;        // for all work that has been issued, or that of a stream
-  std::optional<int32_t> stream = {};  // the stream that it waits for
+  bool waits = false;                  // as Synchronize does
+  std::optional<int32_t> stream = {};  // the stream that it waits for; none: all work
   int32_t host = 0;
 };
 

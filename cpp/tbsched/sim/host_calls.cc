@@ -190,7 +190,7 @@ bool Hosts::waits(const Call& call, const Event& event) const {
   if (call.has_waited || times() != nullptr) return false;
   const auto* const made = std::get_if<HostCall>(&event);
   return std::holds_alternative<Synchronize>(event) || grows(event) ||
-         (made != nullptr && made->waits != HostCall::Waits::nothing);
+         (made != nullptr && made->waits);
 }
 
 bool Hosts::grows(const Event& event) const {

@@ -375,13 +375,12 @@ void Simulation::check_waits() const {
 // Checks that no stream waits for a value that nobody writes. `left`: the first launch that has not
 // ended, or -1.
 void Simulation::check_values(const int32_t left) const {
-  for (const Values::Awaited& wait : work_.values().awaited()) {
-    const std::string after =
-        left < 0 ? "" : ", and launch " + std::to_string(left) + " never ends";
-    refuse("value " + quoted(wait.name) + ": a stream waits until it is at least " +
-           std::to_string(wait.value) + "; it is " + std::to_string(wait.has) +
-           " and nothing more happens" + after);
-  }
+  const std::optional<Values::Awaited> wait = work_.values().awaited();
+  if (!wait) return;
+  const std::string after = left < 0 ? "" : ", and launch " + std::to_string(left) + " never ends";
+  refuse("value " + quoted(wait->name) + ": a stream waits until it is at least " +
+         std::to_string(wait->value) + "; it is " + std::to_string(wait->has) +
+         " and nothing more happens" + after);
 }
 
 // Checks that every launch has ended. Each fits an idle GPU and waits for earlier ones alone, so

@@ -30,13 +30,10 @@ bool Values::wait(const int32_t operation) {
   return false;
 }
 
-std::vector<Values::Awaited> Values::awaited() const {
-  std::vector<Awaited> found;
-  for (const int32_t operation : waiting_) {
-    const Request& request = requests_.at(operation);
-    found.push_back({operation, request.name, request.value, value_of(request.name)});
-  }
-  return found;
+std::optional<Values::Awaited> Values::awaited() const {
+  if (waiting_.empty()) return std::nullopt;
+  const Request& request = requests_.at(waiting_.front());
+  return Awaited{request.name, request.value, value_of(request.name)};
 }
 
 }  // namespace tbsched

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -20,9 +21,8 @@ namespace tbsched {
 
 class Values {
  public:
-  // The wait of an operation.
+  // What a wait asks for.
   struct Awaited {
-    int32_t operation;
     std::string name;
     int64_t value;
     int64_t has;  // what the value is now
@@ -39,8 +39,8 @@ class Values {
   std::vector<int32_t> write(int32_t operation);
   // Returns whether a wait is over. If not, a later write ends it.
   bool wait(int32_t operation);
-  // Returns the waits that are not over, in the order in which they began.
-  std::vector<Awaited> awaited() const;
+  // Returns what the first wait asks for that is not over; none: all are.
+  std::optional<Awaited> awaited() const;
 
  private:
   struct Request {

@@ -155,9 +155,9 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
                     yield Sequence([*before, replace(event, waits=None, stream=None), *after])
                 if event.duration:
                     yield Sequence([*before, replace(event, duration=0.0), *after])
-            case Release() | RecordEvent() | WaitEvent() | Synchronize():
-                yield Sequence(before + after)
-            case WriteValue() | WaitValue():
+            case (
+                Release() | RecordEvent() | WaitEvent() | Synchronize() | WriteValue() | WaitValue()
+            ):
                 yield Sequence(before + after)
             case _:
                 assert_never(event)
