@@ -144,6 +144,17 @@ def test_what_nobody_expected_is_neither_silent_nor_a_disagreement(
     assert "a mistake of ours" in capsys.readouterr().err
 
 
+def test_scores_of_nothing_are_not_agreement(
+    capsys: pytest.CaptureFixture[str], run: Run, tmp_path: Path
+) -> None:
+    """The older GPU has less shared memory than the launch asks for."""
+    large = tb.predict(tb.Sequence([tb.Launch(1, 32, 16, 200 * 1024)]), "h200")
+    written = tmp_path / "large.jsonl"
+    tb.save_traces(written, [large])
+    assert run("verify", written, "--device", "rtx3090") == 2
+    assert "predicts no sequence" in capsys.readouterr().err
+
+
 # -- interruptions --------------------------------------------------------------------------------
 
 

@@ -70,7 +70,8 @@ def verify(
 ) -> int:
     """Score predictors against recorded traces, as a table.
 
-    Exit status 1 if the predictor of the last row differs in the occupancy of any launch.
+    Exit status 1 if the predictor of the last row differs in the occupancy of any launch, 2 if it
+    predicts none of the sequences.
     """
     if misses < 0:
         raise ValueError(f"--misses: {misses} is less than 0")
@@ -85,7 +86,10 @@ def verify(
         show_json({"scores": list(map(score_data, scores)), "explained": explained})
     else:
         _show_scores(scores, misses)
-    return AGREEMENT if scores[-1].agrees else DISAGREEMENT
+    last = scores[-1]
+    if last.skipped and not last.sequences:
+        raise ValueError(f"nothing is scored: {last.device}/{last.policy} predicts no sequence")
+    return AGREEMENT if last.agrees else DISAGREEMENT
 
 
 def _show_scores(scores: list[Score], misses: int) -> None:

@@ -53,8 +53,8 @@ class Score(Shown):
 
     @property
     def agrees(self) -> bool:
-        """Whether every launch agrees in occupancy."""
-        return self.occupancy == self.launches
+        """Whether every launch agrees in occupancy. False where no sequence was compared."""
+        return self.sequences > 0 and self.occupancy == self.launches
 
 
 def verify(

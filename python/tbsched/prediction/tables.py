@@ -11,7 +11,8 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
 from tbsched.program.arrays import Int32Array
-from tbsched.program.event_table import EventTable
+from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
+from tbsched.program.events.launch import Launch
 
 
 def predict_until_refused(
@@ -48,6 +49,25 @@ def allowed_at_once(table: EventTable, spec: DeviceSpec) -> list[int]:
     """
     model = prepared(spec, spec.policy)[0]
     return _core.allowed_at_once(model, table.cells, table.bounds, table.partitions)
+
+
+def cooperative_limit(launch: Launch, spec: DeviceSpec) -> int:
+    """Returns how many blocks a cooperative launch of this kind may have.
+
+    Raises:
+        ValueError: the device refuses the launch.
+    """
+    numbers = {
+        **{field: int(getattr(launch, field)) for field in FIELDS if field not in _CODED},
+        "carveout": -1 if launch.carveout is None else launch.carveout,
+        "partition": -1 if launch.partition is None else 0,
+    }
+    cells = np.array([[LAUNCH, *(numbers[field] for field in FIELDS)]], np.int32)
+    partitions = () if launch.partition is None else (launch.partition,)
+    return allowed_at_once(EventTable(cells, np.array([0, 1]), partitions), spec)[0]
+
+
+_CODED = ("carveout", "partition")
 
 
 def matching_states(

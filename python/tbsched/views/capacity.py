@@ -50,6 +50,11 @@ def capacity_text(found: Capacity) -> Lines:
 def capacity_notes(found: Capacity) -> list[str]:
     """What the answer rests on that another board, or a measurement, may show otherwise."""
     notes = board_lines((found.launch, *found.beside), found.device)
+    if found.driver_limit is not None and found.driver_limit < found.blocks:
+        notes.append(
+            f"The driver refuses cooperative launches of more than {found.driver_limit:,} such "
+            "blocks: it counts with the least shared memory that the carveout allows."
+        )
     return notes + assumed_lines(found.assumed_rules, found.device)
 
 
@@ -223,7 +228,7 @@ def capacity_data(found: Capacity) -> dict[str, Any]:
     return fields(
         found,
         "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits "
-        "assumed_rules",
+        "driver_limit assumed_rules",
     )
 
 

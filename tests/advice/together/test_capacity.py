@@ -144,3 +144,29 @@ def test_choice_that_the_device_refuses_says_why() -> None:
     assert "registers" in refused.refused
     with pytest.raises(ValueError, match=r"capacities\.threads: 0 is outside 1\.\.1024"):
         tb.capacities(WORKERS, "h200", threads=[0])
+
+
+def test_driver_limits_cooperative_launches() -> None:
+    grid = tb.Launch(1056, 128, 32, carveout=0, cooperative=True)
+    found = tb.capacity(grid, "h200")
+    assert (found.blocks, found.driver_limit, found.fits) == (2112, 1056, True)
+    assert not tb.capacity(replace(grid, blocks=1057), "h200").fits
+    assert "refuses cooperative launches of more than 1,056" in str(found)
+    plain, whole = tb.capacities(grid, "h200", carveouts=[100, 0])
+    assert (plain.blocks, whole.blocks, whole.limiter) == (2112, 1056, "driver_limit")
+    assert tb.capacity(replace(grid, cooperative=False), "h200").driver_limit is None
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(st.data())
+def test_largest_cooperative_launch_is_predicted_and_no_larger_one(data: st.DataObject) -> None:
+    offered = data.draw(choices(H200, plain=False, clusters=True))
+    one = replace(data.draw(launches(H200, offered)), stream=None, priority=0, cooperative=True)
+    limit = tb.capacity(one, "h200").driver_limit
+    assert limit is not None
+    blocks = limit // one.cluster * one.cluster
+    if blocks:
+        (placed,) = tb.predict(tb.Sequence([replace(one, blocks=blocks)]), "h200")
+        assert (placed.smid >= 0).all()
+    with pytest.raises(ValueError, match="cooperative"):
+        tb.predict(tb.Sequence([replace(one, blocks=blocks + one.cluster)]), "h200")

@@ -7,8 +7,11 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from tbsched.advice.together.capacity import capacity, limiting
 from tbsched.advice.together.given import launches_of, with_blocks
+from tbsched.advice.together.limits import DRIVER_LIMIT
 from tbsched.hardware.assumed import SEVERAL, needs_of, rules_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
@@ -28,12 +31,13 @@ class Choice:
 
     Attributes:
         launch: the kernel, launched so.
-        blocks: how many of its blocks fit; every grid up to this one does. 0 where none does, or
-            where the device refuses the launch.
+        blocks: how many of its blocks fit, and the driver takes in a cooperative launch; every grid
+            up to this one does. 0 where none does, or where the device refuses the launch.
         clusters: how many of its clusters.
         threads: how many threads that is in all.
         idle_sms: how many SMs have no block at all.
-        limiter: what refuses one block more on most SMs.
+        limiter: what refuses one block more on most SMs; ``driver_limit``: the driver does, see
+            :attr:`Capacity.driver_limit`.
         refused: why the device does not take such a launch at all, else None.
 
     Example:
@@ -135,10 +139,16 @@ def capacities(
         except ValueError as error:
             return Choice(one, 0, 0, 0, spec.sms, "", str(error).removeprefix("launch 0: "))
         found = capacity(one, spec, beside=others, partition=partition, state=state, policy=policy)
-        return Choice(
-            one, found.blocks, found.clusters, found.blocks * size, len(found.idle_sms),
-            limiting(found),
-        )  # fmt: skip
+        allowed = found.blocks if found.driver_limit is None else found.driver_limit
+        if allowed >= found.blocks:
+            blocks, idle, limiter = found.blocks, len(found.idle_sms), limiting(found)
+        else:
+            # The blocks that the driver does not take are not placed: fewer SMs may be busy.
+            blocks, limiter = allowed - allowed % cluster, DRIVER_LIMIT
+            taken = found.beside_per_sm.copy()
+            np.add.at(taken, found.smid[:blocks], 1)
+            idle = int(np.count_nonzero(taken == 0))
+        return Choice(one, blocks, blocks // cluster, blocks * size, idle, limiter)
 
     choices = sorted(each(asked, ways, "placing"), key=lambda row: -row.blocks)
     info = prepared(spec, policy_of(spec, policy))[1]

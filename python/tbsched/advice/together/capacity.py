@@ -16,6 +16,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
+from tbsched.prediction.tables import cooperative_limit
 from tbsched.prediction.together.room import free_room
 from tbsched.program.arrays import HoldsArrays, Int32Array
 from tbsched.program.checks import instance
@@ -38,6 +39,9 @@ class Capacity(Shown, HoldsArrays):
         per_sm: int32 (sms,), how many blocks each SM takes.
         beside_per_sm: int32 (sms,), how many blocks of the other launches it holds.
         limits: a :class:`Limit` per class of SMs, those with most SMs first.
+        driver_limit: the most blocks that a cooperative launch may have. The driver counts them for
+            an idle GPU with the least shared memory that the carveout allows. None: the launch is
+            not cooperative.
 
     Example:
         >>> found = tb.capacity(tb.Launch(64, 384, 168), "h200", beside=[tb.Launch(24, 512, 96)])
@@ -53,6 +57,7 @@ class Capacity(Shown, HoldsArrays):
     per_sm: Int32Array
     beside_per_sm: Int32Array
     limits: tuple[Limit, ...]
+    driver_limit: int | None = None
 
     @property
     def blocks(self) -> int:
@@ -76,8 +81,16 @@ class Capacity(Shown, HoldsArrays):
 
     @property
     def fits(self) -> bool:
-        """Whether the launch fits as it is, with all of its blocks."""
-        return self.launch.blocks <= self.blocks
+        """Whether the launch fits as it is, with all of its blocks, and the driver takes it.
+
+        Example:
+            >>> grid = tb.Launch(1100, 128, 32, carveout=0, cooperative=True)
+            >>> found = tb.capacity(grid, "h200")
+            >>> found.blocks, found.driver_limit, found.fits
+            (2112, 1056, False)
+        """
+        allowed = self.blocks if self.driver_limit is None else self.driver_limit
+        return self.launch.blocks <= min(self.blocks, allowed)
 
     @property
     def idle_sms(self) -> tuple[int, ...]:
@@ -141,7 +154,10 @@ def capacity(
     room = free_room(spec, policy, state, first, asked)
     causes = [(NO_CLUSTER,) if every[0] == "none" else every for every in room.causes]
     limits = limits_of(causes, room.per_sm, room.beside_per_sm)
-    return Capacity(info, launch, others, state, room.smid, room.per_sm, room.beside_per_sm, limits)
+    allowed = cooperative_limit(launch, spec) if launch.cooperative else None
+    return Capacity(
+        info, launch, others, state, room.smid, room.per_sm, room.beside_per_sm, limits, allowed
+    )
 
 
 def limiting(found: Capacity) -> str:

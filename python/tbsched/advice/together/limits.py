@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tbsched.program.arrays import Int32Array
 
 NO_CLUSTER = "cluster"  # an SM has room for a block, but no cluster fits
+DRIVER_LIMIT = "driver_limit"  # SMs have room, but the driver refuses a larger cooperative launch
 
 
 @dataclass(frozen=True, slots=True)

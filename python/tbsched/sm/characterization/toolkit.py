@@ -302,7 +302,9 @@ def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instru
 
 
 def _run(name: str, *arguments: str | Path) -> str:
-    done = subprocess.run([tool(name), *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [tool(name), *arguments], capture_output=True, text=True, errors="replace", check=False
+    )
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(f"{name}: {said[0] if said else 'failed'}")
