@@ -168,6 +168,10 @@ struct Python {
   Attribute delay{"delay"};
   Attribute first_use{"first_use"};
   Attribute host{"host"};
+  Attribute gpu{"gpu"};
+  Attribute peer{"peer"};
+  Attribute meets{"meets"};
+  Attribute in_block_order{"in_block_order"};
   Attribute name{"name"};
   Attribute sms{"sms"};
   Attribute split{"split"};
@@ -289,6 +293,11 @@ Launch launch_of(const py::handle launch, Shared& shared) {
   if (found.first_use) found.kernel = shared.kernel(known.name.of(launch));
   found.delay_ns = maybe_nanoseconds(known.delay.of(launch)).value_or(0);
   found.host = known.host.number_of(launch);
+  found.gpu = known.gpu.number_of(launch);
+  if (const py::object meets = known.meets.of(launch); !meets.is_none()) {
+    found.meets = utf8_of(meets);
+    found.in_block_order = known.in_block_order.flag_of(launch);
+  }
   return found;
 }
 
@@ -298,13 +307,16 @@ Copy copy_of(const py::handle copy) {
   return {.bytes = known.bytes.of(copy).cast<int64_t>(),
           .kind = kind == "h2d"   ? CopyKind::h2d
                   : kind == "d2h" ? CopyKind::d2h
+                  : kind == "p2p" ? CopyKind::p2p
                                   : CopyKind::d2d,
           .duration_ns = maybe_nanoseconds(known.duration.of(copy)),
           .stream = stream_of(copy),
           .pinned = known.pinned.flag_of(copy),
           .blocking = known.blocking.flag_of(copy),
           .non_blocking = known.non_blocking.flag_of(copy),
-          .host = known.host.number_of(copy)};
+          .host = known.host.number_of(copy),
+          .gpu = known.gpu.number_of(copy),
+          .peer = known.peer.maybe_of(copy).value_or(-1)};
 }
 
 Memset memset_of(const py::handle memset) {
@@ -313,7 +325,8 @@ Memset memset_of(const py::handle memset) {
           .duration_ns = maybe_nanoseconds(known.duration.of(memset)),
           .stream = stream_of(memset),
           .non_blocking = known.non_blocking.flag_of(memset),
-          .host = known.host.number_of(memset)};
+          .host = known.host.number_of(memset),
+          .gpu = known.gpu.number_of(memset)};
 }
 
 Node node_of(const py::handle node, Shared& shared) {
@@ -341,7 +354,8 @@ GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
           .executable = executable.is_none() ? nullptr : shared.graphs.of(executable, convert),
           .stream = named_stream_of(launched),
           .non_blocking = known.non_blocking.flag_of(launched),
-          .host = known.host.number_of(launched)};
+          .host = known.host.number_of(launched),
+          .gpu = known.gpu.number_of(launched)};
 }
 
 Release release_of(const py::handle release) {
@@ -353,14 +367,16 @@ Mark mark_of(const py::handle mark) {
   const Python& known = python();
   return {.event = known.event.number_of(mark),
           .stream = named_stream_of(mark),
-          .host = known.host.number_of(mark)};
+          .host = known.host.number_of(mark),
+          .gpu = known.gpu.number_of(mark)};
 }
 
 Synchronize synchronize_of(const py::handle awaited) {
   const Python& known = python();
   return {.stream = stream_of(awaited),
           .event = known.event.maybe_of(awaited),
-          .host = known.host.number_of(awaited)};
+          .host = known.host.number_of(awaited),
+          .gpu = known.gpu.number_of(awaited)};
 }
 
 HostFunction host_function_of(const py::handle function) {
@@ -368,7 +384,8 @@ HostFunction host_function_of(const py::handle function) {
   return {.duration_ns = nanoseconds(known.duration.of(function)),
           .stream = stream_of(function),
           .non_blocking = known.non_blocking.flag_of(function),
-          .host = known.host.number_of(function)};
+          .host = known.host.number_of(function),
+          .gpu = known.gpu.number_of(function)};
 }
 
 HostCall host_call_of(const py::handle call) {
@@ -376,7 +393,8 @@ HostCall host_call_of(const py::handle call) {
   return {.duration_ns = nanoseconds(known.duration.of(call)),
           .waits = !known.waits.of(call).is_none(),
           .stream = stream_of(call),
-          .host = known.host.number_of(call)};
+          .host = known.host.number_of(call),
+          .gpu = known.gpu.number_of(call)};
 }
 
 template <typename OfValue>
@@ -385,7 +403,8 @@ OfValue value_event_of(const py::handle event) {
   return {.name = utf8_of(known.name.of(event)),
           .value = known.value.of(event).cast<int64_t>(),
           .stream = named_stream_of(event),
-          .host = known.host.number_of(event)};
+          .host = known.host.number_of(event),
+          .gpu = known.gpu.number_of(event)};
 }
 
 // Returns the index into kKinds; objects of derived classes count, too.

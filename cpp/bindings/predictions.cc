@@ -52,6 +52,29 @@ py::list in_python(std::vector<LaunchTrace>&& traces, const bool warp_slots) {
   return result;
 }
 
+// The inverse of the conversion of names in events.cc.
+py::str text(const std::string& utf8) {
+  PyObject* const found =
+      PyUnicode_DecodeUTF8(utf8.data(), static_cast<py::ssize_t>(utf8.size()), "surrogatepass");
+  if (found == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(found);
+}
+
+// Returns None, or of each launch that hangs (launch, started, cause, behind), the events whose
+// calls never return, and of each value that a stream waits for (GPU, name, value, what it is).
+py::object in_python(const std::optional<Hang>& hang) {
+  if (!hang) return py::none();
+  py::list launches;
+  for (const HungLaunch& hung : hang->launches) {
+    launches.append(py::make_tuple(hung.launch, hung.started, words(hung.cause), hung.behind));
+  }
+  py::list values;
+  for (const AwaitedValue& value : hang->values) {
+    values.append(py::make_tuple(value.gpu, text(value.name), value.value, value.has));
+  }
+  return py::make_tuple(launches, hang->calls, values);
+}
+
 py::tuple in_python(Timeline&& timeline) {
   const std::vector<BlockTime>& blocks = timeline.blocks;
   const std::vector<Wait>& waits = timeline.waits;
@@ -68,7 +91,8 @@ py::tuple in_python(Timeline&& timeline) {
       py::make_tuple(column(timeline.transfers, &TransferTime::start_ns),
                      column(timeline.transfers, &TransferTime::end_ns)),
       py::make_tuple(column(timeline.calls, &CallTime::begin_ns),
-                     column(timeline.calls, &CallTime::end_ns)));
+                     column(timeline.calls, &CallTime::end_ns)),
+      in_python(timeline.hang));
 }
 
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
@@ -135,6 +159,28 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
     const std::optional<Neighbours> known = to_neighbours(neighbours);
     timeline = predict_timeline(model, sequence, state, std::move(calls), std::move(turns),
                                 known ? &*known : nullptr);
+  }
+  return in_python(std::move(timeline));
+}
+
+// Models and states of GPUs. Each model outlives its use.
+using GivenGpus = std::vector<std::pair<const Model*, InitialState>>;
+
+std::vector<StartingGpu> to_gpus(const GivenGpus& given) {
+  std::vector<StartingGpu> gpus;
+  for (const auto& [model, state] : given) gpus.push_back({model, state});
+  return gpus;
+}
+
+py::tuple timeline_of_gpus_in_python(const GivenGpus& gpus, const Sequence& sequence,
+                                     Times issue_ns, Times gap_ns, const int64_t interval_ns,
+                                     Times called_ns) {
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
+  Timeline timeline;
+  {
+    const Unlocked unlocked;
+    timeline = predict_timeline(to_gpus(gpus), sequence, std::move(calls));
   }
   return in_python(std::move(timeline));
 }
@@ -294,6 +340,19 @@ py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
   return in_python(std::move(found), model);
 }
 
+py::tuple snapshot_of_gpu_in_python(const GivenGpus& gpus, const Sequence& sequence, Times issue_ns,
+                                    Times gap_ns, const int64_t interval_ns, Times called_ns,
+                                    const int32_t gpu, const int64_t at_ns) {
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
+  Snapshot found;
+  {
+    const Unlocked unlocked;
+    found = snapshot_at(to_gpus(gpus), sequence, std::move(calls), gpu, at_ns);
+  }
+  return in_python(std::move(found), *gpus.at(gpu).first);
+}
+
 // Whether a copy engine does a copy or memset; blocks, and nanoseconds of each, of the kernel of
 // the driver.
 using Done = std::tuple<bool, int32_t, int64_t>;
@@ -406,13 +465,24 @@ void bind_predictions(py::module_& module) {
       "predict_timeline", &timeline_in_python, py::arg("model"), py::arg("sequence"),
       py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
       py::arg("called_ns"), py::arg("turns"), py::arg("neighbours"),
-      "Six things: of each block its SM, start and end; of each wait its launch, whom it is "
+      "Seven things: of each block its SM, start and end; of each wait its launch, whom it is "
       "behind, begin, end, cause, and all causes, a bit each; the hardware queue of each launch; "
       "when the host called for it, or None; of each copy and memset its start and end; and of "
-      "each call its begin and end, if gaps are given. Of launches that may go on at the same "
+      "each call its begin and end, if gaps are given; and None or, if it hangs, of each launch "
+      "that "
+      "does (launch, blocks that start, cause, behind), the events whose calls never return, and "
+      "of each value that a stream waits for (GPU, name, value, what it is). Of launches that may "
+      "go on at the same "
       "time, the one of the least of `turns` is first. With `neighbours` (for each launch its "
       "shares and waits) blocks slow each "
       "other.");
+  module.def("predict_gpus", &timeline_of_gpus_in_python, py::arg("gpus"), py::arg("sequence"),
+             py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"), py::arg("called_ns"),
+             "What predict_timeline() returns, for a (model, state) per GPU.");
+  module.def("snapshot_of_gpu_at", &snapshot_of_gpu_in_python, py::arg("gpus"), py::arg("sequence"),
+             py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"), py::arg("called_ns"),
+             py::arg("gpu"), py::arg("at_ns"),
+             "What snapshot_at() returns, of one of several GPUs.");
   module.def(
       "predict_processes", &processes_in_python, py::arg("model"), py::arg("programs"),
       py::arg("state"), py::arg("calls"), py::arg("last"), py::arg("slots"), py::arg("slice_ns"),

@@ -99,6 +99,27 @@ def predict_as_recorded(
     state: InitialState,
     seen: _Sequence[tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]],
 ) -> list[Any]: ...
+def predict_gpus(
+    gpus: _Sequence[tuple[Model, InitialState]],
+    sequence: Sequence,
+    issue_ns: _Sequence[int] | None,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
+    called_ns: _Sequence[int] | None,
+) -> tuple[
+    tuple[_Ints, _Longs, _Longs],
+    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],
+    _Ints,
+    _Longs | None,
+    tuple[_Longs, _Longs],
+    tuple[_Longs, _Longs],
+    tuple[
+        list[tuple[int, int, str | None, int]],
+        list[int],
+        list[tuple[int, str, int, int]],
+    ]
+    | None,
+]: ...
 def predict_many(
     model: Model,
     sequences: _Sequence[Sequence],
@@ -135,6 +156,12 @@ def predict_timeline(
     _Longs | None,
     tuple[_Longs, _Longs],
     tuple[_Longs, _Longs],
+    tuple[
+        list[tuple[int, int, str | None, int]],
+        list[int],
+        list[tuple[int, str, int, int]],
+    ]
+    | None,
 ]: ...
 def predict_until_refused(
     model: Model,
@@ -214,6 +241,23 @@ def snapshot_at(
     called_ns: _Sequence[int] | None,
     at_ns: int,
     neighbours: _Sequence[tuple[_Sequence[float], _Sequence[float]]] | None,
+) -> tuple[
+    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
+    tuple[_Ints, _Ints, _Ints, _Ints],
+    _Ints,
+    _Ints,
+    _Ints,
+    _Ints,
+]: ...
+def snapshot_of_gpu_at(
+    gpus: _Sequence[tuple[Model, InitialState]],
+    sequence: Sequence,
+    issue_ns: _Sequence[int] | None,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
+    called_ns: _Sequence[int] | None,
+    gpu: int,
+    at_ns: int,
 ) -> tuple[
     tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],
     tuple[_Ints, _Ints, _Ints, _Ints],

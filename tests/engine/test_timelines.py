@@ -209,8 +209,7 @@ def check_against_plain_simulation(
     try:
         expected = simulate(sequence, device.toy, *([], times_ns) if gaps else (times_ns,))
     except HangError:
-        with pytest.raises(ValueError, match=r"^value '.*nothing more happens"):
-            predict(sequence, device.spec, **given)
+        assert predict(sequence, device.spec, **given).hang is not None
         return
     trace = predict(sequence, device.spec, **given)
     found = [

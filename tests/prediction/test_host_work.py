@@ -136,9 +136,13 @@ def test_values_order_streams_whatever_the_order_of_calls(events: tuple[int, ...
         [WaitValue("x", stream=1), OTHER, Synchronize(), WriteValue("x", stream=0)],
     ],
 )
-def test_value_that_nobody_writes_is_refused_by_name(program: list[Event]) -> None:
-    with pytest.raises(ValueError, match=r"^value 'x': a stream waits until it is at least \d; it"):
-        predict(Sequence(program), GPU)
+def test_program_that_waits_for_a_value_that_nobody_writes_hangs(program: list[Event]) -> None:
+    found = predict(Sequence(program), GPU)
+    assert found.hang is not None
+    assert "'x'" in found.hang.text
+    assert [each.blocks for each in found.hang.stranded] == [
+        int((placement.smid < 0).sum()) for placement in found if (placement.smid < 0).any()
+    ]
 
 
 def test_prediction_says_what_no_gpu_was_measured_for() -> None:

@@ -24,6 +24,9 @@ TIMED = {
     "first_use": True,
     "delay": 3e-6,
     "host": 2,
+    "gpu": 1,
+    "meets": "x",
+    "in_block_order": True,
 }
 PLAIN = Launch(4, 32, 16, duration=1e-5)
 EVERY = replace(PLAIN, **HELD, **TIMED)

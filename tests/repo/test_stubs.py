@@ -23,6 +23,14 @@ _SNAPSHOT = (
     "tuple[\n    tuple[_Ints, _Ints, _Ints, _Ints, npt.NDArray[np.uint64]],\n"
     "    tuple[_Ints, _Ints, _Ints, _Ints],\n    _Ints,\n    _Ints,\n    _Ints,\n    _Ints,\n]"
 )
+_TIMELINE = (
+    "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
+    "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],\n"
+    "    _Ints,\n    _Longs | None,\n"
+    "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n"
+    "    tuple[\n        list[tuple[int, int, str | None, int]],\n        list[int],\n"
+    "        list[tuple[int, str, int, int]],\n    ]\n    | None,\n]"
+)
 RETURNS = {
     "predict": (
         "list[\n    tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], str | None, "
@@ -57,12 +65,9 @@ RETURNS = {
     "states": "list[tuple[InitialState, dict[str, int]]]",
     "snapshot_after": _SNAPSHOT,
     "snapshot_at": _SNAPSHOT,
-    "predict_timeline": (
-        "tuple[\n    tuple[_Ints, _Longs, _Longs],\n"
-        "    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],\n"
-        "    _Ints,\n    _Longs | None,\n"
-        "    tuple[_Longs, _Longs],\n    tuple[_Longs, _Longs],\n]"
-    ),
+    "snapshot_of_gpu_at": _SNAPSHOT,
+    "predict_timeline": _TIMELINE,
+    "predict_gpus": _TIMELINE,
 }
 CONSTANTS = {
     "CAUSES": "tuple[str, ...]",

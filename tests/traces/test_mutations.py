@@ -94,6 +94,6 @@ def test_what_is_loaded_works(tmp_path: Path, sequence: tb.Sequence) -> None:
                 loaded += 1
                 assert str(trace)
                 assert trace.issue_times is None or len(trace.issue_times) == 2
-                again = read_record(json.loads(record_line(trace)), trace.device)
+                again = read_record(json.loads(record_line(trace)), trace.devices)
                 assert again.sequence == trace.sequence
     assert loaded > 100

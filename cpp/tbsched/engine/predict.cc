@@ -9,7 +9,6 @@
 #include "tbsched/engine/bulk/parallel.h"
 #include "tbsched/engine/held/held_engine.h"
 #include "tbsched/hardware/sm/processing_blocks.h"
-#include "tbsched/sim/simulation.h"
 
 namespace tbsched {
 namespace {
@@ -122,6 +121,11 @@ Timeline predict_timeline(const Model& model, const Sequence& sequence, const In
   return std::move(engine).run(sequence);
 }
 
+Timeline predict_timeline(const std::vector<StartingGpu>& gpus, const Sequence& sequence,
+                          HostCalls calls) {
+  return Simulation(gpus, std::move(calls)).run(sequence);
+}
+
 std::vector<Prediction> predict_many(const Model& model,
                                      const std::span<const Sequence* const> sequences,
                                      const InitialState state, const int64_t launch_interval_ns,
@@ -158,7 +162,12 @@ Snapshot snapshot_at(const Model& model, const Sequence& sequence, const Initial
                      HostCalls calls, const int64_t at_ns, const Neighbours* const neighbours) {
   Simulation engine(model, state, std::move(calls));
   if (neighbours != nullptr) engine.slow(*neighbours);
-  return std::move(engine).snapshot(sequence, at_ns);
+  return std::move(engine).snapshot(sequence, 0, at_ns);
+}
+
+Snapshot snapshot_at(const std::vector<StartingGpu>& gpus, const Sequence& sequence,
+                     HostCalls calls, const int32_t gpu, const int64_t at_ns) {
+  return Simulation(gpus, std::move(calls)).snapshot(sequence, gpu, at_ns);
 }
 
 }  // namespace tbsched

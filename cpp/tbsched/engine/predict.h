@@ -14,6 +14,7 @@
 #include "tbsched/program/trace.h"
 #include "tbsched/sim/host_calls.h"
 #include "tbsched/sim/paces.h"
+#include "tbsched/sim/simulation.h"
 #include "tbsched/sim/snapshot.h"
 
 namespace tbsched {
@@ -32,6 +33,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
                           HostCalls calls, std::vector<int32_t> turns = {},
                           const Neighbours* neighbours = nullptr);
+
+// Predicts a timed sequence over several GPUs.
+Timeline predict_timeline(const std::vector<StartingGpu>& gpus, const Sequence& sequence,
+                          HostCalls calls);
 
 using Prediction = std::variant<std::vector<LaunchTrace>, Timeline>;
 
@@ -59,5 +64,8 @@ Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialSta
 // everything that happens at that time.
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, InitialState state,
                      HostCalls calls, int64_t at_ns, const Neighbours* neighbours = nullptr);
+// Returns the same for one of several GPUs.
+Snapshot snapshot_at(const std::vector<StartingGpu>& gpus, const Sequence& sequence,
+                     HostCalls calls, int32_t gpu, int64_t at_ns);
 
 }  // namespace tbsched

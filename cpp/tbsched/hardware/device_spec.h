@@ -73,6 +73,7 @@ inline constexpr Range small_memset_bytes{0, 1048576};
 inline constexpr Range copy_block_bytes{1, 1000000000};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
+inline constexpr Range peer_copy_bandwidth{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
 inline constexpr Range queue_places{1, 1048576};
@@ -313,6 +314,9 @@ struct DeviceSpec {
   int64_t device_copy_latency_ns = 0;
   // bytes per microsecond of a copy within the GPU's memory; 0 if unknown
   int32_t device_copy_bandwidth = 0;
+  // bytes per microsecond of a copy to the memory of another GPU; 0 if unknown, and such a copy
+  // takes its latency
+  int32_t peer_copy_bandwidth = 0;
   // the shortest time of a block of a memset
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
@@ -462,6 +466,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "copy_block_bytes", .range = ranges::copy_block_bytes, .required = false}, spec.copy_block_bytes);
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
+  visit(Field{.section = "scheduler", .name = "peer_copy_bandwidth", .range = ranges::peer_copy_bandwidth, .required = false}, spec.peer_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
   visit(Field{.section = "scheduler", .name = "queue_places", .range = ranges::queue_places, .required = false}, spec.queue_places);

@@ -59,6 +59,16 @@ struct Launch {
   int32_t host = 0;      // the host thread that calls
   // Only the driver's own blocks have no runtime, and then take no shared memory.
   bool has_runtime = true;
+  int32_t gpu = 0;  // index; streams are those of a GPU. A node of a graph has that of its graph
+  // All blocks of all launches with this name wait until each of them is resident, wherever it is.
+  // Their durations count from then on. Empty: they meet nobody.
+  std::string meets = {};
+  // A block waits only for blocks of its launch with lower numbers. As blocks start in the order of
+  // their numbers, it never waits.
+  bool in_block_order = false;
+
+  // Whether its blocks wait for all that have the name.
+  bool meets_all() const { return !meets.empty() && !in_block_order; }
 };
 
 struct Release {
@@ -70,6 +80,7 @@ struct RecordEvent {
   int32_t event = 0;
   int32_t stream = 0;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // Makes later work of the stream wait for the most recent record of the event before it.
@@ -77,13 +88,15 @@ struct WaitEvent {
   int32_t event = 0;
   int32_t stream = 0;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // Limit of the bytes of a copy or memset.
 inline constexpr int64_t kMostBytes = int64_t{1} << 30;
 
-// h2d: from the host's memory to the GPU's; d2h: back; d2d: within the GPU's memory.
-enum class CopyKind : uint8_t { h2d, d2h, d2d };
+// h2d: from the host's memory to the GPU's; d2h: back; d2d: within the GPU's memory; p2p: to the
+// memory of another GPU.
+enum class CopyKind : uint8_t { h2d, d2h, d2d, p2p };
 
 // A copy in a stream, or a node of a graph, which has no stream, is pinned and does not block.
 struct Copy {
@@ -95,6 +108,8 @@ struct Copy {
   bool blocking = false;                    // the call returns when the copy is over
   bool non_blocking = false;                // of the stream, as in Launch
   int32_t host = 0;
+  int32_t gpu = 0;
+  int32_t peer = -1;  // the GPU that a p2p copy writes to
 };
 
 // A memset in a stream, or a node of a graph, which has no stream.
@@ -104,6 +119,7 @@ struct Memset {
   std::optional<int32_t> stream = {};
   bool non_blocking = false;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // A function that a thread of the driver calls when all work before it in the stream has ended:
@@ -114,6 +130,7 @@ struct HostFunction {
   std::optional<int32_t> stream = {};  // none: a stream of its own
   bool non_blocking = false;           // of the stream, as in Launch
   int32_t host = 0;                    // the host thread that calls cudaLaunchHostFunc
+  int32_t gpu = 0;
 };
 
 using Node = std::variant<Launch, Copy, Memset, HostFunction>;
@@ -132,6 +149,7 @@ struct GraphLaunch {
   int32_t stream = 0;
   bool non_blocking = false;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // Makes the host thread wait for all work of a stream, for the most recent record of an event or,
@@ -140,6 +158,7 @@ struct Synchronize {
   std::optional<int32_t> stream = {};
   std::optional<int32_t> event = {};
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // A call that takes time of its host thread, such as cudaMalloc: it waits, and then it takes its
@@ -149,6 +168,7 @@ struct HostCall {
   bool waits = false;                  // as Synchronize does
   std::optional<int32_t> stream = {};  // the stream that it waits for; none: all work
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // Sets a value in memory when all work before it in the stream has ended. Each value is 0 at first.
@@ -157,6 +177,7 @@ struct WriteValue {
   int64_t value = 1;
   int32_t stream = 0;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 // Makes later work of the stream wait until a value is at least this one, whoever writes it, and
@@ -166,6 +187,7 @@ struct WaitValue {
   int64_t value = 1;
   int32_t stream = 0;
   int32_t host = 0;
+  int32_t gpu = 0;
 };
 
 using Event = std::variant<Launch, Release, RecordEvent, WaitEvent, GraphLaunch, Copy, Memset,
@@ -242,6 +264,15 @@ inline bool is_timed(const Sequence& sequence) {
                       },
                       event);
   });
+}
+
+// Returns the GPU that gets the work, or that a host waits for.
+inline int32_t gpu_of(const Event& event) {
+  return std::visit(Overloaded{
+                        [](const Release&) { return 0; },
+                        [](const auto& call) { return call.gpu; },
+                    },
+                    event);
 }
 
 // Returns the host thread that makes the call.

@@ -29,14 +29,15 @@ enum class Refusal : uint8_t {
   first_use,    // a kernel is being loaded
   policy,       // a policy of the caller's own chose no SM, though one has room
   value,        // its stream waits for a value in memory
+  host,         // the host never calls; only of a launch that never starts
   partition,    // not an SM of its partition; never why a launch waits
 };
 
-inline constexpr std::array<std::string_view, 22> kRefusalNames = {
+inline constexpr std::array<std::string_view, 23> kRefusalNames = {
     "none",          "slots",  "warps",  "registers",   "shared_memory",  "configuration",
     "local_memory",  "queue",  "stream", "priority",    "hardware_queue", "event",
     "legacy_stream", "grids",  "turn",   "cooperative", "trigger",        "node",
-    "first_use",     "policy", "value",  "partition",
+    "first_use",     "policy", "value",  "host",        "partition",
 };
 
 constexpr std::string_view name(const Refusal refusal) {

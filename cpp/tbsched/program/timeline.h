@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "tbsched/program/refusal.h"
@@ -53,6 +55,33 @@ struct CallTime {
   int64_t end_ns;
 };
 
+// A launch of which blocks never start, or never end.
+struct HungLaunch {
+  int32_t launch;
+  int32_t started;  // blocks that are resident, or have left
+  // Why the next block does not start, and the launch that it waits for; none: every block has
+  // started. `behind` as in Wait.
+  Refusal cause = Refusal::none;
+  int32_t behind = -1;
+};
+
+// A stream waits until a value in memory is at least this one, and that does not happen.
+struct AwaitedValue {
+  int32_t gpu;
+  std::string name;
+  int64_t value;
+  int64_t has;  // what the value is
+};
+
+// What is left of a program when nothing more happens.
+struct Hang {
+  std::vector<HungLaunch> launches;  // in the order of the sequence
+  std::vector<size_t> calls;         // events whose calls were made and never return
+  std::vector<AwaitedValue> values;
+};
+
+// A block that never starts has no SM, kNotPlaced, and starts and ends at kNever. One that starts
+// and never ends, ends at kNever. So do copies and calls.
 struct Timeline {
   std::vector<BlockTime> blocks;        // by launch and block
   std::vector<Wait> waits;              // by launch and time
@@ -61,6 +90,7 @@ struct Timeline {
   std::vector<int64_t> issued_ns;
   std::vector<CallTime> calls;          // by event; empty if gaps are not given
   std::vector<TransferTime> transfers;  // in the order of the sequence
+  std::optional<Hang> hang;             // none: everything ends
 };
 
 }  // namespace tbsched

@@ -62,6 +62,9 @@ class BlockScheduler {
   bool placed_whole(const int32_t launch) const {
     return launches_[checked(launch)].waiting() == 0;
   }
+  bool is_enqueued(const int32_t launch) const { return launches_[checked(launch)].enqueued; }
+  // How many blocks of a launch have been placed.
+  int32_t placed(const int32_t launch) const { return launches_[checked(launch)].placed; }
   // The launch whose blocks were placed last, or -1. Within on_place: the launch before that.
   int32_t current() const { return current_; }
 

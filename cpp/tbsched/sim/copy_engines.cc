@@ -42,6 +42,10 @@ CopyEngines::Need CopyEngines::need_of(const Copy& copy) const {
     return {.engine = kNone,
             .bytes_ns = copy.duration_ns.value_or(spec_.device_copy_latency_ns + bytes_ns)};
   }
+  if (copy.kind == CopyKind::p2p) {
+    const int64_t bytes_ns = move_ns(copy.bytes, spec_.peer_copy_bandwidth);
+    return {.engine = kToPeers, .bytes_ns = copy.duration_ns.value_or(bytes_ns)};
+  }
   const bool to_gpu = copy.kind == CopyKind::h2d;
   // The duration of a copy from pageable memory is that of the host's copy.
   const auto given_or = [&](const int64_t model_ns) {
@@ -124,7 +128,8 @@ std::optional<int32_t> CopyEngines::begin() {
     engine.busy = true;
     const int64_t start_ns = one_by_one ? std::max(now, engine.free_ns) : now;
     times_[transfer] = {start_ns, start_ns + needs_[transfer].bytes_ns};
-    if (shared_ != nullptr) {
+    const bool with_host = needs_[transfer].engine != kToPeers;
+    if (shared_ != nullptr && with_host) {
       EngineTurns& turns = shared_[needs_[transfer].engine];
       turns.begin(process_, now, start_ns, needs_[transfer].bytes_ns);
       times_[transfer].end_ns = turns.ends_ns(process_);
@@ -132,6 +137,7 @@ std::optional<int32_t> CopyEngines::begin() {
     engine.moves = transfer;
     engine.as_of_ns = start_ns;
     engine.left_ns = needs_[transfer].bytes_ns;
+    if (!with_host) return transfer;
     Engine& other = engines_[1 - needs_[transfer].engine];
     if (one_by_one && other.busy) slow_down(engine, other);
     return transfer;
@@ -141,7 +147,8 @@ std::optional<int32_t> CopyEngines::begin() {
 
 int64_t CopyEngines::ends_ns(const int32_t transfer) const {
   const int64_t end_ns = times_[transfer].end_ns;
-  const bool is_shared = shared_ != nullptr && has_engine(transfer);
+  const bool is_shared =
+      shared_ != nullptr && has_engine(transfer) && needs_[transfer].engine != kToPeers;
   return clock_.to_own(
       is_shared ? std::max(end_ns, shared_[needs_[transfer].engine].ends_ns(process_)) : end_ns);
 }
@@ -212,6 +219,7 @@ void CopyEngines::end(const int32_t transfer) {
   Engine& engine = engines_[needs_[transfer].engine];
   engine.busy = false;
   engine.free_ns = now + spec_.host_copy_gap_ns;
+  if (needs_[transfer].engine == kToPeers) return;
   Engine& other = engines_[1 - needs_[transfer].engine];
   if (!other.busy || other.as_of_ns >= now) return;
   other.left_ns -= alone_ns(other, now - other.as_of_ns);

@@ -16,6 +16,8 @@
 //   4. Small copies from the host and small memsets take no engine. They go through the hardware
 //      queue of their stream, and take no room on an SM.
 //   5. The host itself copies from and to pageable memory, within the call.
+//   6. One more engine writes to the memory of other GPUs, over the links between them. It neither
+//      slows the others nor is slowed. Not measured.
 // A host function is a transfer that needs no engine: it moves no bytes, and takes its duration.
 //
 // Source: traces ways/copies; docs/explanation/copies.md.
@@ -37,13 +39,14 @@ namespace tbsched {
 
 class CopyEngines {
  public:
-  static constexpr size_t kEngines = 2;
+  static constexpr size_t kShared = 2;   // engines between the host and the GPU
+  static constexpr size_t kEngines = 3;  // and one to the memory of other GPUs
 
   // The arguments outlive it.
   CopyEngines(const DeviceSpec& spec, const Clock& clock);
 
   // Shares the engines with other processes. Call it before the first transfer.
-  void share(const std::span<EngineTurns, kEngines> engines, const int32_t process) {
+  void share(const std::span<EngineTurns, kShared> engines, const int32_t process) {
     if (!spec_.mechanisms.copy_engines || spec_.engine_slice_ns == 0) return;
     shared_ = engines.data();
     process_ = process;
@@ -90,8 +93,9 @@ class CopyEngines {
 
  private:
   static constexpr int32_t kNone = -1;
+  static constexpr int32_t kToPeers = 2;
   struct Need {
-    int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one
+    int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one; 2: to a peer
     int64_t bytes_ns = 0;
     std::optional<int64_t> in_graph_ns = {};  // in a graph, if it differs
     int64_t call_ns = 0;

@@ -11,10 +11,13 @@
 
 namespace tbsched {
 
-GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events)
+GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
+                 BetweenGpus& between, const int32_t gpu)
     : spec_(spec),
       clock_(clock),
       events_(events),
+      between_(between),
+      gpu_(gpu),
       order_(launch_order_named(spec.launch_order)),
       operations_(spec, clock, events, *this),
       queues_(spec, clock, operations_),
@@ -122,7 +125,7 @@ void GpuWork::issue(const Launch& launch, const int32_t number) {
                                            .non_blocking = true,
                                            .last_launch = index});
   operations_[index].record = record;
-  operations_.note_record(*launch.completion_event, record);
+  between_.records.note(*launch.completion_event, {gpu_, record});
 }
 
 void GpuWork::issue(const RecordEvent& record) {
@@ -131,12 +134,13 @@ void GpuWork::issue(const RecordEvent& record) {
       queues_.backs_off() && queues_.defers_behind(operations_.stream(stream).last_launch);
   const int32_t index = add({.kind = OperationKind::record, .pending = waits ? 1 : 0}, stream);
   if (waits) deferred_records_.push_back(index);
-  operations_.note_record(record.event, index);
+  between_.records.note(record.event, {gpu_, index});
 }
 
 void GpuWork::issue(const WaitEvent& wait) {
   const int32_t stream = operations_.stream_named(wait.stream);
-  const int32_t record = operations_.last_record(wait.event);
+  const std::optional<OperationOfGpu> last = between_.records.last(wait.event);
+  const int32_t record = !last ? -1 : last->gpu == gpu_ ? last->operation : record_elsewhere(*last);
   if (record >= 0 && !operations_[record].done() && operations_[record].stream != stream) {
     operations_.stream(stream).waits_for_event = true;
   }
@@ -144,14 +148,23 @@ void GpuWork::issue(const WaitEvent& wait) {
   operations_.stream(stream).last_wait = index;
 }
 
+// Returns an operation that is done when a record of another GPU is; -1: it is done.
+int32_t GpuWork::record_elsewhere(const OperationOfGpu record) {
+  if (!between_.records.is_open(record)) return -1;
+  const int32_t here = operations_.push(
+      {.kind = OperationKind::record, .issued_ns = clock_.now(), .non_blocking = true});
+  between_.records.await(record, {gpu_, here});
+  return here;
+}
+
 void GpuWork::issue(const WriteValue& write) {
-  values_.add(operations_.size(), write);
+  between_.values.add({gpu_, operations_.size()}, write);
   add({.kind = OperationKind::write_value}, operations_.stream_named(write.stream));
 }
 
 void GpuWork::issue(const WaitValue& wait) {
   const int32_t stream = operations_.stream_named(wait.stream);
-  values_.add(operations_.size(), wait);
+  between_.values.add({gpu_, operations_.size()}, wait);
   const int32_t index = add({.kind = OperationKind::wait_value}, stream);
   operations_.stream(stream).waits_for_event = true;
   operations_.stream(stream).last_wait = index;
@@ -272,7 +285,8 @@ std::optional<int32_t> GpuWork::wait_for(const Event& event) {
                                         : call != nullptr      ? call->stream
                                                                : std::nullopt;
   if (synchronize != nullptr && synchronize->event) {
-    operations_.depend(wait, operations_.last_record(*synchronize->event));
+    const std::optional<OperationOfGpu> record = between_.records.last(*synchronize->event);
+    operations_.depend(wait, record ? record->operation : -1);
   } else if (!stream) {
     operations_.depend_on_streams(wait, false);
   } else if (*stream == kLegacyStream) {
@@ -336,17 +350,40 @@ void GpuWork::on_done(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
   if (kind == OperationKind::host_wait) ended_waits_.push_back(index);
   if (kind == OperationKind::load) --not_over_;
+  if (kind != OperationKind::record || !between_.records.crosses_gpus()) return;
+  for (const OperationOfGpu waiting : between_.records.close({gpu_, index})) {
+    between_.notices.push_back({{gpu_, index}, waiting});
+  }
+}
+
+void GpuWork::learn(const int32_t index, const int32_t name) {
+  is_caught_up_ = false;
+  if (operations_[index].kind == OperationKind::wait_value) {
+    operations_[index].record = operations_.size();
+    operations_.push({.kind = OperationKind::write_value,
+                      .launch = name,
+                      .issued_ns = clock_.now(),
+                      .non_blocking = true,
+                      .done_ns = clock_.now()});
+  } else {
+    operations_[index].launch = name;
+  }
+  operations_.change_at(clock_.now(), index, Change::done);
 }
 
 // Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
 void GpuWork::proceed(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
   const OperationKind kind = operations_[index].kind;
-  if (kind == OperationKind::wait_value && !values_.wait(index)) return;
+  if (kind == OperationKind::wait_value && !between_.values.wait({gpu_, index})) return;
   if (kind == OperationKind::write_value) {
-    for (const int32_t wait : values_.write(index)) {
-      operations_[wait].record = index;
-      operations_.finish_later(wait);
+    for (const OperationOfGpu wait : between_.values.write({gpu_, index})) {
+      if (wait.gpu != gpu_) {
+        between_.notices.push_back({{gpu_, index}, wait});
+        continue;
+      }
+      operations_[wait.operation].record = index;
+      operations_.finish_later(wait.operation);
     }
   }
   if (operations_[index].transfer < 0) {

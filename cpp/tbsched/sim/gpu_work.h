@@ -1,4 +1,4 @@
-// The work of a process on a GPU: passes operations from station to station.
+// The work of a process on one GPU: passes operations from station to station.
 //
 // Hosts issue operations. Each is pending in the dependency graph, and launches in hardware queues,
 // too. Copies go on to the copy engines. Launches go on to the thread block scheduler as soon as
@@ -18,6 +18,7 @@
 #include "tbsched/policy/launch_order.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
+#include "tbsched/sim/between_gpus.h"
 #include "tbsched/sim/clock.h"
 #include "tbsched/sim/copy_engines.h"
 #include "tbsched/sim/event_queue.h"
@@ -25,21 +26,21 @@
 #include "tbsched/sim/hardware_queues.h"
 #include "tbsched/sim/numbering.h"
 #include "tbsched/sim/op_graph.h"
-#include "tbsched/sim/values.h"
 
 namespace tbsched {
 
 class GpuWork : private Stations {
  public:
-  // The arguments outlive it.
-  GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events);
+  // The arguments outlive it. `gpu`: the index of its GPU.
+  GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events, BetweenGpus& between,
+          int32_t gpu);
 
   // Sets the order of launches that are ready at the same time and equally urgent: by launch, the
   // lowest number goes first. Without it, the first one issued does. Call it before anything is
   // issued.
   void take_turns(std::vector<int32_t> turns) { turns_ = std::move(turns); }
   // Shares the copy engines with other processes. Call it before anything is issued.
-  void share(const std::span<EngineTurns, CopyEngines::kEngines> engines, const int32_t process) {
+  void share(const std::span<EngineTurns, CopyEngines::kShared> engines, const int32_t process) {
     engines_.share(engines, process);
   }
   // Marks a stream as non-blocking. Call it before anything is issued.
@@ -69,6 +70,9 @@ class GpuWork : private Stations {
   std::optional<int32_t> wait_for_place(const Launch& launch);
   // Returns the waits of hosts that have ended since the last call.
   std::vector<int32_t> take_ended_waits();
+  // States that what an operation waits for has happened on another GPU. `name`: what that is
+  // called in Wait::behind.
+  void learn(int32_t operation, int32_t name);
 
   // Pops the ready launch that goes first, if there is room for a grid.
   std::optional<int32_t> take(bool room_for_grid);
@@ -100,7 +104,6 @@ class GpuWork : private Stations {
   // Returns when the first pending launch has reached the GPU; kNever: there is none.
   int64_t first_arrival_ns() const;
 
-  const Values& values() const { return values_; }
   const OpGraph& operations() const { return operations_; }
   const HardwareQueues& queues() const { return queues_; }
   int32_t operation_of(const int32_t launch) const { return numbering_.operation_of(launch); }
@@ -130,6 +133,7 @@ class GpuWork : private Stations {
   void issue(const WaitEvent& wait);
   void issue(const WriteValue& write);
   void issue(const WaitValue& wait);
+  int32_t record_elsewhere(OperationOfGpu record);
   template <typename Transfer>
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers);
   int64_t issue(const GraphLaunch& launched, const EventNumbers& numbers,
@@ -155,12 +159,13 @@ class GpuWork : private Stations {
   const DeviceSpec& spec_;
   const Clock& clock_;
   EventQueue& events_;
+  BetweenGpus& between_;
+  const int32_t gpu_;
   LaunchOrder order_;
   OpGraph operations_;
   HardwareQueues queues_;
   CopyEngines engines_;
   GraphIssue graphs_;
-  Values values_;
   Numbering numbering_;
   std::vector<int32_t> turns_;
   std::set<ReadyNode> nodes_;

@@ -33,9 +33,9 @@ std::string within_time_but(const std::vector<int64_t>& times_ns, const bool asc
 constexpr uint32_t bit(const Hosts::Kind kind) { return 1U << static_cast<uint32_t>(kind); }
 
 Hosts::Kind kind_of(const CopyKind kind) {
-  return kind == CopyKind::d2d   ? Hosts::Kind::copy_within
-         : kind == CopyKind::h2d ? Hosts::Kind::copy_to
-                                 : Hosts::Kind::copy_from;
+  return kind == CopyKind::h2d   ? Hosts::Kind::copy_to
+         : kind == CopyKind::d2h ? Hosts::Kind::copy_from
+                                 : Hosts::Kind::copy_within;
 }
 
 // Returns nothing for a call that needs no warm-up.
@@ -74,16 +74,16 @@ std::optional<int32_t> stream_of(const Event& event) {
 
 }  // namespace
 
-Hosts::Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events)
+Hosts::Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events, const int32_t gpus)
     : spec_(spec),
       given_(std::move(calls)),
-      local_memory_(spec.local_memory_initial),
+      local_memory_(gpus, spec.local_memory_initial),
       events_(events) {}
 
 void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   first_launch_ = std::move(first_launch);
   check(sequence);
-  if (gaps() != nullptr) called_.resize(sequence.size());
+  if (gaps() != nullptr) called_.resize(sequence.size(), {kNever, kNever});
   std::vector<size_t> firsts;
   std::unordered_map<int32_t, size_t> last_of;  // by thread
   for (size_t event = 0; event < sequence.size(); ++event) {
@@ -183,7 +183,7 @@ std::span<const int64_t> Hosts::issue_ns(const size_t event) const {
 bool Hosts::loads(const Call& call, const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
   return launch != nullptr && launch->first_use && call.load != Load::loaded &&
-         !(launch->kernel && loaded_.contains(*launch->kernel));
+         !(launch->kernel && loaded_.contains({launch->gpu, *launch->kernel}));
 }
 
 bool Hosts::waits(const Call& call, const Event& event) const {
@@ -195,7 +195,8 @@ bool Hosts::waits(const Call& call, const Event& event) const {
 
 bool Hosts::grows(const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
-  return launch != nullptr && gaps() != nullptr && launch->local_memory > local_memory_ &&
+  return launch != nullptr && gaps() != nullptr &&
+         launch->local_memory > local_memory_[launch->gpu] &&
          spec_.mechanisms.local_memory_configuration;
 }
 
@@ -237,14 +238,14 @@ void Hosts::warm_up(Call call, const Event& event) {
   int64_t longer_ns = before == call.warmup.kinds ? 0 : spec_.first_kind_call_ns;
   if (kind != Kind::record && kind != Kind::wait) {
     longer_ns += warmup_ns(call.warmup.works);
-    if (is_new(stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
+    if (is_new(gpu_of(event), stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
   }
   push_again(call, call.due_ns + longer_ns);
 }
 
-bool Hosts::is_new(const std::optional<int32_t> stream, const Kind kind) {
+bool Hosts::is_new(const int32_t gpu, const std::optional<int32_t> stream, const Kind kind) {
   if (!stream) return true;
-  uint32_t& kinds = called_for_[*stream];
+  uint32_t& kinds = called_for_[{gpu, *stream}];
   return std::exchange(kinds, kinds | bit(kind)) != kinds;
 }
 
@@ -269,11 +270,12 @@ void Hosts::load(Call call, const Event& event) {
   }
   call.load = Load::loaded;
   locked_by_ = call.event;
-  if (const auto kernel = std::get<Launch>(event).kernel) loaded_.insert(*kernel);
+  const auto& launch = std::get<Launch>(event);
+  if (launch.kernel) loaded_.insert({launch.gpu, *launch.kernel});
   push_again(call, call.due_ns + spec_.first_use_ns);
 }
 
-void Hosts::wait(const Call& call, const Event& event, const std::optional<int32_t> item,
+void Hosts::wait(const Call& call, const Event& event, const std::optional<OperationOfGpu> item,
                  const int64_t now) {
   const auto* const copy = std::get_if<Copy>(&event);
   if (grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) locked_by_ = call.event;
@@ -284,12 +286,12 @@ void Hosts::wait(const Call& call, const Event& event, const std::optional<int32
   }
 }
 
-void Hosts::wait_for_place(Call call, const int32_t item) {
+void Hosts::wait_for_place(Call call, const OperationOfGpu item) {
   call.wants_place = true;
   waiting_.emplace(item, call);
 }
 
-void Hosts::resume(const int32_t item, const Sequence& sequence, const int64_t now) {
+void Hosts::resume(const OperationOfGpu item, const Sequence& sequence, const int64_t now) {
   const Call call = waiting_.extract(item).mapped();
   resume(call, sequence[call.event], now);
 }
@@ -306,6 +308,18 @@ void Hosts::resume(Call call, const Event& event, const int64_t now) {
   const int64_t takes_ns =
       launch == nullptr ? spec_.synchronize_ns + warmup_ns(call.warmup.waits) : growth_ns(*launch);
   push_again(call, now + takes_ns);
+}
+
+std::vector<size_t> Hosts::left() {
+  std::vector<size_t> events;
+  const auto add = [&](const Call& call) {
+    events.push_back(call.event);
+    if (!called_.empty()) called_[call.event] = {call.began_ns, kNever};
+  };
+  for (const auto& [operation, call] : waiting_) add(call);
+  std::ranges::for_each(blocked_, add);
+  std::ranges::sort(events);
+  return events;
 }
 
 int64_t Hosts::growth_ns(const Launch& launch) const {
@@ -340,7 +354,8 @@ void Hosts::delay_next_launch(Call& call, const int64_t until_ns) const {
 
 void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
-    local_memory_ = round_up(std::get<Launch>(event).local_memory, spec_.local_memory_unit);
+    const auto& launch = std::get<Launch>(event);
+    local_memory_[launch.gpu] = round_up(launch.local_memory, spec_.local_memory_unit);
   }
   if (locked_by_ == call.event) {
     locked_by_.reset();

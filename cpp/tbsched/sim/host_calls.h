@@ -18,6 +18,10 @@
 //      and sets the memory up. Until then, launch calls of other threads wait.
 //   7. A call that launches, copies or sets has the driver for a while. Such calls of other threads
 //      wait for that, in the order in which they are made.
+// Several GPUs have the threads, and what keeps a thread from calling, in common: the driver, and a
+// kernel that is loaded. Each has local memory of its own. Not measured; the times of calls are
+// those of the first GPU's device.
+//
 // If the times of calls are given, they include these waits: rules 2 and 4 to 7 do not apply. With
 // intervals, rules 5 to 7 do not.
 //
@@ -26,10 +30,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -38,6 +43,7 @@
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
 #include "tbsched/sim/event_queue.h"
+#include "tbsched/sim/operation.h"
 
 namespace tbsched {
 
@@ -85,7 +91,7 @@ class Hosts {
   };
 
   // The device and the queue outlive it.
-  Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events);
+  Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events, int32_t gpus);
 
   // `first_launch`: the number of each event's first launch, then the number of launches. Throws
   // std::invalid_argument for invalid times or gaps.
@@ -112,21 +118,24 @@ class Hosts {
   // Loads the kernel of a call in two steps: it is due again after each.
   void load(Call call, const Event& event);
   // Lets the call wait for this operation; none: nothing is left to wait for.
-  void wait(const Call& call, const Event& event, std::optional<int32_t> item, int64_t now);
+  void wait(const Call& call, const Event& event, std::optional<OperationOfGpu> item, int64_t now);
   // Delays a call by the time that early calls take longer.
   void warm_up(Call call, const Event& event);
   // Gives the call its turn in the driver, and makes it due again at that time.
   void queue_for_driver(Call call);
   // Lets the call wait for a place in a hardware queue.
-  void wait_for_place(Call call, int32_t item);
+  void wait_for_place(Call call, OperationOfGpu item);
   bool any_waits() const { return !waiting_.empty(); }
   // Resumes the call that waits for this operation.
-  void resume(int32_t item, const Sequence& sequence, int64_t now);
+  void resume(OperationOfGpu item, const Sequence& sequence, int64_t now);
   // Delays the call until another thread has loaded its kernel or set up local memory.
   void block_call(const Call& call) { blocked_.push_back(call); }
-  // Returns the call of each event; calls that were never made begin and end at 0. Empty unless
+  // Returns the call of each event; calls that were never made begin and end never. Empty unless
   // gaps are given.
   std::vector<CallTime> calls() && { return std::move(called_); }
+  // Returns the events whose calls were made and have not returned, in order, if nothing more
+  // happens.
+  std::vector<size_t> left();
   // Finishes a call, whose work ends at `end_ns`, and schedules the next one of its thread.
   void finish_call(const Call& call, const Event& event, int64_t end_ns);
 
@@ -149,7 +158,7 @@ class Hosts {
   }
   // Returns how much longer the thread's next call takes because it has made few calls.
   int64_t warmup_ns(int32_t& finish_call) const { return spec_.first_call_ns / ++finish_call; }
-  bool is_new(std::optional<int32_t> stream, Kind kind);
+  bool is_new(int32_t gpu, std::optional<int32_t> stream, Kind kind);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
   int64_t first_due_ns(size_t event) const;
@@ -161,17 +170,18 @@ class Hosts {
 
   const DeviceSpec& spec_;
   HostCalls given_;
-  int32_t local_memory_;
+  std::vector<int32_t> local_memory_;  // by GPU
   std::vector<int32_t> first_launch_;
   std::vector<size_t> next_;  // next event of the same thread; empty: there is one thread
   EventQueue& events_;
-  std::unordered_map<int32_t, Call> due_;      // by event
-  std::unordered_map<int32_t, Call> waiting_;  // by the operation for which they wait
-  std::unordered_set<int32_t> loaded_;         // kernels
-  std::optional<size_t> locked_by_;            // the call that loads, or sets up local memory
+  std::unordered_map<int32_t, Call> due_;         // by event
+  std::map<OperationOfGpu, Call> waiting_;        // by the operation for which they wait
+  std::set<std::pair<int32_t, int32_t>> loaded_;  // kernels of GPUs
+  std::optional<size_t> locked_by_;               // the call that loads, or sets up local memory
   std::vector<Call> blocked_;
   int64_t driver_free_ns_ = 0;
-  std::unordered_map<int32_t, uint32_t> called_for_;  // by stream, a bit for each kind
+  // By GPU and stream, a bit for each kind.
+  std::map<std::pair<int32_t, int32_t>, uint32_t> called_for_;
   std::vector<CallTime> called_;
 };
 

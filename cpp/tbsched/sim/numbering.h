@@ -18,10 +18,11 @@ class Numbering {
  public:
   Numbering() = default;
   Numbering(const int32_t launches, const int32_t hidden, const int32_t transfers)
-      : launches_(launches), launch_(launches + hidden), transfer_(transfers) {}
+      : launches_(launches), launch_(launches + hidden, -1), transfer_(transfers) {}
 
   int32_t launches() const { return launches_; }
   int32_t number_of_hidden(const int32_t hidden) const { return launches_ + hidden; }
+  // -1: it has not been issued.
   int32_t operation_of(const int32_t launch) const { return launch_[launch]; }
   int32_t operation_of_transfer(const int32_t transfer) const { return transfer_[transfer]; }
   void set(const int32_t launch, const int32_t operation) { launch_[launch] = operation; }

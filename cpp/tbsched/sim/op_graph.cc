@@ -18,11 +18,6 @@ std::optional<int32_t> OpGraph::known_stream(const std::optional<int32_t> name) 
   return known == number_of_stream_.end() ? std::nullopt : std::optional(known->second);
 }
 
-int32_t OpGraph::last_record(const int32_t event) const {
-  const auto known = last_record_.find(event);
-  return known == last_record_.end() ? -1 : known->second;
-}
-
 int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone behind) {
   Stream& stream = streams_[number];
   operation.stream = number;
@@ -114,6 +109,22 @@ int32_t OpGraph::launch_before(int32_t launch, const int32_t count) const {
 int64_t OpGraph::known_ns_of(const int32_t done, const int32_t dependent) const {
   const bool is_event = operations_[dependent].record == done;
   return operations_[done].done_ns + (is_event ? spec_.event_latency_ns : 0);
+}
+
+std::vector<int32_t> OpGraph::first_awaited() const {
+  std::vector<int32_t> first(operations_.size(), -1);
+  for (int32_t on = size() - 1; on >= 0; --on) {
+    int32_t edge = operations_[on].first_dependent;
+    for (; edge >= 0; edge = dependents_[edge].next) {
+      const Dependent& dependent = dependents_[edge];
+      const bool may_start =
+          dependent.milestone == Milestone::over && operations_[dependent.operation].programmatic;
+      if (!may_start && !operations_[on].has_reached(dependent.milestone)) {
+        first[dependent.operation] = on;
+      }
+    }
+  }
+  return first;
 }
 
 int32_t OpGraph::name_of(int32_t operation) const {

@@ -1,4 +1,5 @@
-// The dependency graph of operations: streams, CUDA events, the legacy stream, and edges of graphs.
+// The dependency graph of a GPU's operations: streams, CUDA events, the legacy stream, and edges of
+// graphs.
 //
 // An operation is ready as soon as each operation that it depends on has reached the milestone that
 // it waits for, and, in the legacy stream, nothing is left before it in any stream that blocks.
@@ -85,12 +86,6 @@ class OpGraph {
   // Adds the loading of a launch's kernel. All later work depends on it.
   int32_t add_load(int32_t launch);
 
-  // The last record of a CUDA event, or -1.
-  int32_t last_record(int32_t event) const;
-  void note_record(const int32_t event, const int32_t operation) {
-    last_record_[event] = operation;
-  }
-
   bool may_be_programmatic(const Launch& launch, const Stream& stream) const;
   bool waits_for_nothing(const int32_t operation) const {
     const Operation& found = operations_[operation];
@@ -101,6 +96,10 @@ class OpGraph {
   bool has_legacy_turn(const int32_t operation) const {
     return !operations_[operation].legacy || first_undone_ == operation;
   }
+  // Returns the first operation that is left of those that block.
+  int32_t first_undone() const { return first_undone_; }
+  // Returns by operation the first other one that keeps it pending, or -1.
+  std::vector<int32_t> first_awaited() const;
   // Returns when `dependent` learns that the operation is done.
   int64_t known_ns_of(int32_t done, int32_t dependent) const;
   // Returns the name of an operation in Wait::behind.
@@ -153,8 +152,7 @@ class OpGraph {
   std::vector<Dependent> dependents_;
   std::unordered_map<int32_t, int32_t> number_of_stream_;
   std::vector<Stream> streams_;
-  std::vector<int32_t> open_;                         // streams
-  std::unordered_map<int32_t, int32_t> last_record_;  // by CUDA event
+  std::vector<int32_t> open_;  // streams
   int32_t last_legacy_ = -1;
   int32_t last_load_ = -1;
   int32_t last_other_ = -1;  // the last one of a blocking stream other than the legacy stream

@@ -2,6 +2,7 @@
 // ready, running and complete.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace tbsched {
@@ -83,6 +84,14 @@ struct Operation {
   bool waits_for_all() const { return legacy && !programmatic; }
   // Whether it can proceed only while its process has the GPU.
   bool needs_turn() const { return (is_launch() || kind == OperationKind::load) && !by_engine; }
+};
+
+// An operation of one of several GPUs.
+struct OperationOfGpu {
+  int32_t gpu;
+  int32_t operation;
+
+  auto operator<=>(const OperationOfGpu&) const = default;
 };
 
 }  // namespace tbsched

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tbsched/program/refuse.h"
+#include "tbsched/program/trace.h"
 
 namespace tbsched {
 namespace {
@@ -19,12 +20,13 @@ bool triggers_first(const Launch& launch) {
 
 }  // namespace
 
-void RunningBlocks::add(const Launch& launch) {
+void RunningBlocks::add(const Launch& launch, const std::optional<int32_t> meeting) {
   any_programmatic_ |= launch.programmatic;
   launches_.push_back({.launch = &launch,
                        .first_row = row_count_,
                        .unfinished = launch.blocks,
-                       .untriggered = launch.blocks});
+                       .untriggered = launch.blocks,
+                       .meeting = meeting});
   row_count_ += static_cast<size_t>(launch.blocks);
   if (paces_) expect_alone(static_cast<int32_t>(launches_.size()) - 1);
 }
@@ -65,8 +67,16 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
 }
 
 void RunningBlocks::start(const Group& group) {
-  const Launch& started = *launches_[group.launch].launch;
+  const LaunchState& state = launches_[group.launch];
+  const Launch& started = *state.launch;
   const int64_t end_ns = group.start_ns + group.duration_ns;
+  if (state.meeting) {
+    for (BlockTime& block : rows(group)) block.end_ns = kNever;
+    last_end_ns_ = std::max(last_end_ns_, end_ns);  // at the earliest
+    waiting_[group.launch].push_back(group);
+    meetings_.arrive(*state.meeting, group.blocks);
+    return;
+  }
   const int64_t wait_ns = started.memory_wait_ns.value_or(kNever);
   if (wait_ns > group.duration_ns || work_.first_in_stream(group.launch)) {
     end(group, end_ns);
@@ -78,18 +88,47 @@ void RunningBlocks::start(const Group& group) {
   if (triggers_first(started)) trigger(group, end_ns);
 }
 
-void RunningBlocks::end_memory_waits(const int32_t launch) {
+void RunningBlocks::meet(const int32_t launch) {
   const auto waiting = waiting_.extract(launch);
   if (waiting.empty()) return;
+  for (const Group& group : waiting.mapped()) {
+    const int64_t end_ns = clock_.now() + group.duration_ns;
+    check_time(launch, group.duration_ns);
+    for (BlockTime& block : rows(group)) block.end_ns = end_ns;
+    end(group, end_ns);
+    trigger(group, end_ns);
+  }
+}
+
+void RunningBlocks::mark_never_started() {
+  for (size_t launch = 0; launch < launches_.size(); ++launch) {
+    const auto number = static_cast<int32_t>(launch);
+    if (scheduler_.placed_whole(number)) continue;
+    const LaunchState& state = launches_[launch];
+    const int32_t placed = scheduler_.placed(number);
+    for (int32_t block = placed; block < state.launch->blocks; ++block) {
+      timeline_[state.first_row + block] = {
+          .launch = number, .block = block, .sm = kNotPlaced, .start_ns = kNever, .end_ns = kNever};
+    }
+  }
+}
+
+std::span<BlockTime> RunningBlocks::rows(const Group& group) {
+  return std::span(timeline_).subspan(launches_[group.launch].first_row + group.first_block,
+                                      group.blocks);
+}
+
+void RunningBlocks::end_memory_waits(const int32_t launch) {
   const LaunchState& state = launches_[launch];
+  if (state.meeting) return;
+  const auto waiting = waiting_.extract(launch);
+  if (waiting.empty()) return;
   const int64_t wait_ns = *state.launch->memory_wait_ns;
   for (const Group& group : waiting.mapped()) {
     const int64_t rest_ns = group.duration_ns - wait_ns;
     check_time(launch, rest_ns);
     const int64_t end_ns = std::max(clock_.now(), group.start_ns + wait_ns) + rest_ns;
-    const auto rows =
-        std::span(timeline_).subspan(state.first_row + group.first_block, group.blocks);
-    for (BlockTime& block : rows) block.end_ns = clock_.to_gpu(end_ns);
+    for (BlockTime& block : rows(group)) block.end_ns = clock_.to_gpu(end_ns);
     end(group, end_ns);
     if (!triggers_first(*state.launch)) trigger(group, end_ns);
   }
@@ -144,8 +183,7 @@ std::optional<RunningBlocks::Left> RunningBlocks::leave_next() {
 // Sets the end by the GPU's clock, which may have advanced while the process was stopped.
 void RunningBlocks::note_end(const Group& group, const int64_t own_end_ns) {
   const int64_t end_ns = clock_.ended_ns(own_end_ns);
-  const size_t first = launches_[group.launch].first_row + group.first_block;
-  for (BlockTime& block : std::span(timeline_).subspan(first, group.blocks)) {
+  for (BlockTime& block : rows(group)) {
     block.end_ns = std::max(block.start_ns, end_ns);
   }
 }

@@ -1,13 +1,15 @@
 // The blocks on SMs: when each ends, and when it leaves.
 //
 // Each block that was placed and has not left is in one group of blocks that leave together. A
-// group leaves at one event of the queue, or has a memory wait for the work before its launch. If
-// blocks slow each other, their ends change whenever blocks are placed or leave.
+// group leaves at one event of the queue, or it waits: for the memory of the work before its
+// launch, or for blocks that it meets. If blocks slow each other, their ends change whenever blocks
+// are placed or leave.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include "tbsched/sim/clock.h"
 #include "tbsched/sim/event_queue.h"
 #include "tbsched/sim/gpu_work.h"
+#include "tbsched/sim/meetings.h"
 #include "tbsched/sim/paces.h"
 #include "tbsched/sim/snapshot.h"
 
@@ -27,8 +30,13 @@ class RunningBlocks {
  public:
   // The arguments outlive it.
   RunningBlocks(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
-                BlockScheduler& scheduler, GpuWork& work)
-      : spec_(spec), clock_(clock), events_(events), scheduler_(scheduler), work_(work) {}
+                BlockScheduler& scheduler, GpuWork& work, Meetings& meetings)
+      : spec_(spec),
+        clock_(clock),
+        events_(events),
+        scheduler_(scheduler),
+        work_(work),
+        meetings_(meetings) {}
 
   // Makes blocks of these launches slow each other. Call it before any launch is added.
   void slow(const Neighbours& neighbours) { paces_.emplace(neighbours, spec_.sms); }
@@ -37,8 +45,9 @@ class RunningBlocks {
     return leave_together(launch) ? BlockScheduler::Leaving::together
                                   : BlockScheduler::Leaving::one_by_one;
   }
-  // Adds the next launch of the scheduler. The launch outlives this object.
-  void add(const Launch& launch);
+  // Adds the next launch of the scheduler. The launch outlives this object. `meeting`: the number
+  // of its group in Meetings, if its blocks meet others.
+  void add(const Launch& launch, std::optional<int32_t> meeting);
   // Ends adding. The first `shown` launches are not hidden.
   void finish_adding(int32_t shown);
 
@@ -46,6 +55,8 @@ class RunningBlocks {
   void place(const PlacedBlocks& placed);
   // Ends the memory waits of a launch's blocks: all work before it in its stream has left.
   void end_memory_waits(int32_t launch);
+  // Ends the wait of a launch's blocks: all blocks of its group are resident.
+  void meet(int32_t launch);
   struct Left {
     int32_t launch;
     bool is_last;  // whether all blocks of the launch have left
@@ -63,6 +74,15 @@ class RunningBlocks {
   std::vector<BlockTime>& timeline() { return timeline_; }
   // Returns the first launch with blocks that have not left, or -1.
   int32_t first_left() const;
+  // Whether blocks of the launch have not left.
+  bool is_left(const int32_t launch) const { return launches_[launch].unfinished > 0; }
+  // Whether the blocks of a launch wait for others that they meet.
+  bool meets(const int32_t launch) const {
+    const std::optional<int32_t> meeting = launches_[launch].meeting;
+    return meeting && meetings_.waits(*meeting);
+  }
+  // Sets the rows of blocks that never started: no SM, and no time.
+  void mark_never_started();
   // How many groups of blocks have started.
   int64_t starts() const { return serial_; }
   // First start and last known end of launches that are not hidden.
@@ -76,9 +96,10 @@ class RunningBlocks {
  private:
   struct LaunchState {
     const Launch* launch;
-    size_t first_row;          // of its blocks in the timeline
-    int32_t unfinished;        // blocks that have not left
-    int32_t untriggered;       // blocks whose trigger time is not known
+    size_t first_row;     // of its blocks in the timeline
+    int32_t unfinished;   // blocks that have not left
+    int32_t untriggered;  // blocks whose trigger time is not known
+    std::optional<int32_t> meeting = {};
     int64_t triggered_ns = 0;  // the latest known trigger of its blocks
   };
   // Blocks of a launch that started together and leave together.
@@ -107,6 +128,7 @@ class RunningBlocks {
   }
   bool is_hidden(const int32_t launch) const { return launch >= shown_; }
   void start(const Group& group);
+  std::span<BlockTime> rows(const Group& group);
   void end(const Group& group, int64_t end_ns);
   void trigger(const Group& group, int64_t end_ns);
   void note_end(const Group& group, int64_t own_end_ns);
@@ -119,6 +141,7 @@ class RunningBlocks {
   EventQueue& events_;
   BlockScheduler& scheduler_;
   GpuWork& work_;
+  Meetings& meetings_;
   std::vector<LaunchState> launches_;
   int32_t shown_ = 0;
   bool any_programmatic_ = false;
@@ -127,7 +150,7 @@ class RunningBlocks {
   std::vector<Group> groups_;  // by the subject of their events
   std::vector<int32_t> free_groups_;
   int64_t serial_ = 0;
-  std::unordered_map<int32_t, std::vector<Group>> waiting_;  // for memory, by launch
+  std::unordered_map<int32_t, std::vector<Group>> waiting_;  // by launch
   std::vector<Held> held_;
   int32_t free_held_ = -1;  // first unused entry of held_
   std::optional<Paces> paces_;

@@ -22,7 +22,7 @@ constexpr size_t kMaxTurns = 1'000'000;  // of 24 bytes each
 class Process {
  public:
   Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
-          const std::span<EngineTurns, CopyEngines::kEngines> engines, const int32_t number)
+          const std::span<EngineTurns, CopyEngines::kShared> engines, const int32_t number)
       : program_(program), simulation_(model, state, std::move(calls)) {
     simulation_.share(engines, number);
     simulation_.begin(program_);
@@ -305,7 +305,7 @@ class RoundRobin {
   const DeviceSpec& spec_;
   Runlist runlist_;
   std::vector<size_t> order_;  // processes by their first slot
-  std::array<EngineTurns, CopyEngines::kEngines> engines_;
+  std::array<EngineTurns, CopyEngines::kShared> engines_;
   std::deque<Process> processes_;  // which cannot be moved
   int64_t now_ = 0;
 };

@@ -10,30 +10,33 @@ int64_t Values::value_of(const std::string& name) const {
   return known == values_.end() ? 0 : known->second;
 }
 
-std::vector<int32_t> Values::write(const int32_t operation) {
+std::vector<OperationOfGpu> Values::write(const OperationOfGpu operation) {
   const Request& request = requests_.at(operation);
   values_[request.name] = request.value;
-  const auto goes_on = [&](const int32_t waiting) {
+  const auto goes_on = [&](const OperationOfGpu waiting) {
     const Request& wanted = requests_.at(waiting);
     return wanted.name == request.name && wanted.value <= request.value;
   };
-  std::vector<int32_t> over;
+  std::vector<OperationOfGpu> over;
   std::ranges::copy_if(waiting_, std::back_inserter(over), goes_on);
   std::erase_if(waiting_, goes_on);
   return over;
 }
 
-bool Values::wait(const int32_t operation) {
+bool Values::wait(const OperationOfGpu operation) {
   const Request& request = requests_.at(operation);
   if (value_of(request.name) >= request.value) return true;
   waiting_.push_back(operation);
   return false;
 }
 
-std::optional<Values::Awaited> Values::awaited() const {
-  if (waiting_.empty()) return std::nullopt;
-  const Request& request = requests_.at(waiting_.front());
-  return Awaited{request.name, request.value, value_of(request.name)};
+std::vector<AwaitedValue> Values::awaited() const {
+  std::vector<AwaitedValue> found;
+  for (const OperationOfGpu waiting : waiting_) {
+    const Request& request = requests_.at(waiting);
+    found.push_back({waiting.gpu, request.name, request.value, value_of(request.name)});
+  }
+  return found;
 }
 
 }  // namespace tbsched

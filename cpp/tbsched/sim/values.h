@@ -1,7 +1,7 @@
 // Values in memory that streams write and wait for: cuStreamWriteValue and cuStreamWaitValue.
 //
-// An example: stream 0 waits for "ready" to be at least 1. Whichever stream writes 1, and whenever
-// that is issued, stream 0 then goes on.
+// An example: stream 0 waits for "ready" to be at least 1. Whichever stream writes 1, of whichever
+// GPU, and whenever that is issued, stream 0 then goes on.
 //
 // Each value is 0 at first. A wait is over as soon as the value is at least what it asks for.
 //
@@ -10,37 +10,32 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
 #include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+#include "tbsched/sim/operation.h"
 
 namespace tbsched {
 
 class Values {
  public:
-  // What a wait asks for.
-  struct Awaited {
-    std::string name;
-    int64_t value;
-    int64_t has;  // what the value is now
-  };
-
   // Notes what an operation writes, or waits for. Call it before the operation proceeds.
-  void add(const int32_t operation, const WriteValue& write) {
+  void add(const OperationOfGpu operation, const WriteValue& write) {
     requests_.try_emplace(operation, Request{write.name, write.value});
   }
-  void add(const int32_t operation, const WaitValue& wait) {
+  void add(const OperationOfGpu operation, const WaitValue& wait) {
     requests_.try_emplace(operation, Request{wait.name, wait.value});
   }
   // Sets the value of a write, and returns the waits that are over now.
-  std::vector<int32_t> write(int32_t operation);
+  std::vector<OperationOfGpu> write(OperationOfGpu operation);
   // Returns whether a wait is over. If not, a later write ends it.
-  bool wait(int32_t operation);
-  // Returns what the first wait asks for that is not over; none: all are.
-  std::optional<Awaited> awaited() const;
+  bool wait(OperationOfGpu operation);
+  // Returns what streams wait for, in the order in which they began to.
+  std::vector<AwaitedValue> awaited() const;
 
  private:
   struct Request {
@@ -50,9 +45,9 @@ class Values {
 
   int64_t value_of(const std::string& name) const;
 
-  std::unordered_map<int32_t, Request> requests_;    // by operation
+  std::map<OperationOfGpu, Request> requests_;
   std::unordered_map<std::string, int64_t> values_;  // those that were written
-  std::vector<int32_t> waiting_;                     // operations
+  std::vector<OperationOfGpu> waiting_;
 };
 
 }  // namespace tbsched

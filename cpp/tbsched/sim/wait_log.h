@@ -32,6 +32,8 @@ class WaitLog {
   void note(int32_t launch, Refusal cause, int32_t behind, Refusals limiters = 0);
   // Returns the cause for which a launch waits.
   Refusal cause(const int32_t launch) const { return blocks_[launch].cause; }
+  // Returns the launch that it waits behind for that cause, or -1.
+  int32_t behind(const int32_t launch) const { return blocks_[launch].behind; }
 
   size_t size() const { return waits_.size(); }
   // Returns the waits by launch and time.

@@ -31,6 +31,7 @@ _OF_LAUNCHES: Mapping[str, Callable[[Launch], bool]] = {
     "first_use": lambda launch: launch.first_use,
 }
 SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER = "several", "duration", "queue", "graph", "transfer"
+PEER = "peer"
 HOST, PROCESSES = "host", "processes"  # of a call, whatever its sequence
 # Events whose rules are those of CUDA's documentation: no GPU was measured.
 _UNMEASURED: Mapping[type[Event], str] = {
@@ -40,7 +41,7 @@ _UNMEASURED: Mapping[type[Event], str] = {
     WaitValue: "values in memory",
 }
 NEEDS = frozenset(
-    {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, HOST, PROCESSES}
+    {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, PEER, HOST, PROCESSES}
 )  # fmt: skip
 
 
@@ -61,6 +62,7 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         QUEUE: seq.timed and is_one_of_several,
         GRAPH: any(isinstance(event, GraphLaunch) for event in seq),
         TRANSFER: transfers > 0,
+        PEER: any(isinstance(each, Copy) and each.kind == "p2p" for each in seq.transfers),
         HOST: any(isinstance(event, Synchronize | HostCall) for event in seq),
     }
     return found | {need for need, is_there in there.items() if is_there}
@@ -69,7 +71,8 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
 def unmeasured_rules(seq: Sequence) -> tuple[str, ...]:
     """Returns the rules, in words, that a sequence rests on and that no GPU was measured for."""
     kinds = map(type, (*seq, *seq.transfers))
-    return tuple(dict.fromkeys(_UNMEASURED[kind] for kind in kinds if kind in _UNMEASURED))
+    rules = dict.fromkeys(_UNMEASURED[kind] for kind in kinds if kind in _UNMEASURED)
+    return (*rules, *(("times between GPUs",) if seq.gpus > 1 else ()))
 
 
 def rules_of(fields: Iterable[str], needs: Collection[str] = NEEDS) -> tuple[str, ...]:

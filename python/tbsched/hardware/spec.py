@@ -146,8 +146,12 @@ class DeviceSpec(Shown, DeviceFields):
         # A hash of all fields would take longer than the lookups in caches that it is for.
         return hash((self.name, self.policy, self.launch_order))
 
-    def check(self, sequence: Sequence) -> None:
+    def check(self, sequence: Sequence, gpu: int | None = None) -> None:
         """Refuses what the CUDA runtime would refuse on this device.
+
+        Args:
+            sequence: what is to run.
+            gpu: looks at the launches of this GPU alone; None: at all of them.
 
         Raises:
             TypeError: not a :class:`Sequence`.
@@ -165,7 +169,10 @@ class DeviceSpec(Shown, DeviceFields):
         most_registers = self.registers_per_thread
         # With no more registers than these, a block of any size fits.
         few_registers = min(most_registers, self._registers_for(most_threads))
+        of = () if gpu is None else sequence.launch_gpus
         for number, launch in enumerate(sequence.launches):
+            if gpu is not None and of[number] != gpu:
+                continue
             if (
                 launch.threads > most_threads
                 or (

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Sequence as ListOf
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,10 +32,13 @@ from tbsched.prediction.recorded import (
 )
 from tbsched.prediction.recorded import issue_times as recorded_issue_times
 from tbsched.prediction.residents import residents_at
+from tbsched.prediction.several_gpus import SeveralGpus
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
+from tbsched.program.meeting_groups import meeting_groups
 from tbsched.program.sequence import Sequence, with_durations
-from tbsched.traces.annotations import issued
+from tbsched.traces.annotations import issued, known_times
+from tbsched.traces.hang import HungLaunch, hang_of
 from tbsched.traces.placement import DeviceInfo, Placement, Room
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -84,7 +88,7 @@ def launch_orders() -> tuple[Policy, ...]:
 
 def predict(
     seq: Sequence,
-    device: str | os.PathLike[str] | DeviceSpec,
+    device: str | os.PathLike[str] | DeviceSpec | ListOf[str | os.PathLike[str] | DeviceSpec],
     policy: str | ChooseSm | None = None,
     initial_state: InitialState | None = None,
     *,
@@ -103,7 +107,11 @@ def predict(
 
     Args:
         seq: launches and releases, or launches with durations and CUDA events.
-        device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec.
+        device: a name (:func:`tbsched.devices`), the path of a ``.toml`` file, or a spec; or, for a
+            timed sequence, a list of them, one for each GPU. One device is one GPU: work of another
+            GPU is then refused. Hosts, CUDA events and values are common to all GPUs. What happens
+            on one GPU is known on the others as soon as there, which is not measured.
+            :doc:`/how-to/several-gpus` says more.
         policy: a row of :func:`policies`, or a function of your own; None is the device's own. The
             function is called for one block after the other, with the number of blocks of that
             launch for which each SM has room now: int32 (SMs,), by SMID. It returns the SM that
@@ -139,7 +147,8 @@ def predict(
     Returns:
         A :class:`Trace` with a :class:`Placement` for each launch. That of a timed sequence also
         has times: ``start_ns`` and ``end_ns`` of each placement, and ``timeline``, ``makespan``,
-        ``waits`` and ``explain`` of the trace.
+        ``waits`` and ``explain`` of the trace. A program that hangs is no error: ``hang`` of the
+        trace says why, and the times are of what did run.
 
     Raises:
         TypeError, ValueError: a sequence that cannot run on the device; clusters under a policy
@@ -148,9 +157,11 @@ def predict(
             launch and ascending; not one gap per event in host; warp_slots for a timed sequence, or
             for a device without ``strict_round_robin``; more than 2**28 blocks, or in a timed
             sequence 2**26 blocks or 2**24 waits; ``interference`` with a launch that has no
-            profile, is programmatic or has a trigger; with a policy of your own, a cooperative
-            launch, an SM that has no room for the block, or, in a timed sequence, blocks that wait
-            for ever. The message names the field, the value and the limit.
+            profile, is programmatic, meets others or has a trigger; a GPU without a device; with
+            several devices, a held sequence, ``interference``, ``warp_slots`` or a policy of your
+            own; a group that cannot meet (:class:`Launch`); with a policy of your own, a
+            cooperative launch, an SM that has no room for the block, or, in a timed sequence,
+            blocks that wait for ever. The message names the field, the value and the limit.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(41, 512, 32), tb.Launch(1, 256, 32)])
@@ -163,11 +174,46 @@ def predict(
         >>> tb.predict(sequence, "rtx3090", policy=last)[0].smid.tolist()[:4]
         [81, 81, 81, 80]
     """
-    spec = with_connections("predict", _spec(device), connections)
+    one: str | os.PathLike[str] | DeviceSpec
+    if isinstance(device, list | tuple) and len(device) != 1:
+        return _predict_several(
+            seq,
+            SeveralGpus(device, _named(policy), initial_state, connections),
+            calls_of(
+                seq, seconds("predict", "launch_interval", launch_interval), issue_times, host
+            ),
+            refused={"interference": interference, "warp_slots": warp_slots or None},
+        )
+    if isinstance(device, list | tuple):
+        (one,) = device
+    else:
+        one = cast(str | os.PathLike[str] | DeviceSpec, device)
+    spec = with_connections("predict", _spec(one), connections)
     run = Run(spec, policy, initial_state, launch_interval, warp_slots, own=True)
     events = run.events(seq)
     neighbours = neighbours_of(seq, run.device, interference, profiles)
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
+
+
+def _named(policy: str | ChooseSm | None) -> str | None:
+    if policy is not None and not isinstance(policy, str):
+        raise ValueError("predict.policy: a policy of your own is for one GPU")
+    return policy
+
+
+def _predict_several(
+    seq: Sequence, gpus: SeveralGpus, calls: Calls, refused: Mapping[str, object]
+) -> Trace:
+    for name, value in refused.items():
+        if value is not None:
+            raise ValueError(f"predict.{name}: {value!r} is for one GPU; there are several devices")
+    gpus.check(seq)
+    if not seq.timed:
+        raise ValueError("predict.device: several devices need launches with durations")
+    check_blocks(seq)
+    meeting_groups(seq)
+    trace = _timed_trace(seq, gpus.infos[0], gpus.replay(seq, calls), *gpus.rows(seq, calls))
+    return replace(trace, others=tuple(gpus.infos[1:]))
 
 
 def predict_many(
@@ -381,7 +427,13 @@ class Run:
     def events(self, seq: Sequence) -> _core.Sequence:
         """Returns the sequence for the core, if the device takes it."""
         self.device.check(seq)
+        if seq.gpus > 1:
+            raise ValueError(
+                f"predict.device: one device is one GPU, but the sequence has work of GPU "
+                f"{seq.gpus - 1}; predict takes a list with a device for each GPU"
+            )
         check_blocks(seq)
+        meeting_groups(seq)
         if self._warp_slots:
             self._check_slots(seq)
         if self._interval * len(seq.launches) > MAX_SECONDS:
@@ -480,12 +532,16 @@ def _timed_trace(
     issued_ns: Int64Array | None,
     transfer_times: tuple[Int64Array, Int64Array],
     call_times: tuple[Int64Array, Int64Array],
+    left: tuple[list[HungLaunch], list[int], list[tuple[int, str, int, int]]] | None,
 ) -> Trace:
     sm, start_ns, end_ns = blocks
     waits, (causes, every) = _wait_rows(*wait_columns[:5]), wait_columns[4:]
     bounds = np.cumsum([0, *(launch.blocks for launch in seq.launches)]).tolist()
     launches, first_wait = np.unique(waits["launch"], return_index=True)
     limiters = dict(zip(launches.tolist(), waits["cause"][first_wait].tolist(), strict=True))
+    hang = None if left is None else hang_of(seq, *left)
+    if hang is not None:
+        limiters = {each.launch: each.cause for each in hang.stranded} | limiters
     placements = []
     for number, queue in enumerate(hardware_queues.tolist()):
         own = slice(bounds[number], bounds[number + 1])
@@ -499,12 +555,13 @@ def _timed_trace(
                 hardware_queue=queue,
             )
         )
-    extra = {} if issued_ns is None else issued(issued_ns.tolist())
+    extra = {} if issued_ns is None else issued(known_times(issued_ns))
     return Trace(
         seq, info, tuple(placements), extra=extra, waits=waits, replay=replay,
         wait_limiters=functools.partial(wait_limiters, causes, every),
         transfer_ns=np.stack(transfer_times, axis=1),
-        call_ns=np.stack(call_times, axis=1) if len(call_times[0]) else None, check=False,
+        call_ns=np.stack(call_times, axis=1) if len(call_times[0]) else None, hang=hang,
+        check=False,
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from tbsched.prediction.neighbours.slowing import Neighbours
 from tbsched.prediction.own_policy import Choices
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.sequence import Sequence
+from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
 
 
@@ -35,6 +36,18 @@ def residents_at(
         if calls is None
         else _core.snapshot_at(model, events, first, *calls, at, neighbours)
     )
+    return residents_of(spec, model, info, seq, found, at if calls is None else at / 1e9)
+
+
+def residents_of(
+    spec: DeviceSpec,
+    model: _core.Model,
+    info: DeviceInfo,
+    seq: Sequence,
+    found: Any,
+    when: float,
+) -> Residents:
+    """Returns what the core found on the SMs of a GPU."""
     blocks, pieces, *per_sm_and_launch = found
     count = model.processing_blocks()
     limits = SmLimits(
@@ -43,7 +56,6 @@ def residents_at(
     )  # fmt: skip
     rows = _sorted_rows(resident_type(count), blocks, ("launch", "sm"))
     held = _sorted_rows(PIECE, pieces, ("sm", "begin"))
-    when = at if calls is None else at / 1e9
     names = tuple([launch.name for launch in seq.launches])
     return Residents(info, when, names, limits, rows, held, *per_sm_and_launch)
 

@@ -125,6 +125,33 @@ class Sequence(Shown):
                 found += event.graph.transfers
         return tuple(found)
 
+    @property
+    def gpus(self) -> int:
+        """How many GPUs it needs: one more than the highest index among its events.
+
+        Example:
+            >>> tb.Sequence([tb.Launch(8, 64, 32, gpu=1, duration=1e-5)]).gpus
+            2
+        """
+        most = 0
+        for event in self._events:
+            most = max(most, getattr(event, "gpu", 0), getattr(event, "peer", None) or 0)
+        return most + 1
+
+    @property
+    def launch_gpus(self) -> tuple[int, ...]:
+        """The GPU of each of :attr:`launches`; nodes of a graph run on that of their graph.
+
+        Example:
+            >>> graph = tb.Graph([tb.Launch(8, 64, 32, duration=1e-5)] * 2)
+            >>> tb.Sequence([graph.launch(gpu=1)]).launch_gpus
+            (1, 1)
+        """
+        found: list[int] = []
+        for event in self._events:
+            found += [getattr(event, "gpu", 0)] * len(event.launches)
+        return tuple(found)
+
     def __len__(self) -> int:
         return len(self._events)
 
@@ -269,15 +296,16 @@ class _KindsOfStreams:
     """Properties that all work of a stream must share, with the event that set them first."""
 
     def __init__(self) -> None:
-        self._first: dict[Stream, _InStream] = {}
-        self._first_with_partition: dict[Stream, Launch | GraphLaunch] = {}
+        self._first: dict[tuple[int, Stream], _InStream] = {}
+        self._first_with_partition: dict[tuple[int, Stream], Launch | GraphLaunch] = {}
 
     def wrong(self, event: _InStream) -> str | None:
         """Returns the conflict of an event with the earlier kind of its stream, if there is one."""
         stream = event.stream
         if stream is None:
             return None
-        first = self._first.setdefault(stream, event)
+        of_gpu = (event.gpu, stream)
+        first = self._first.setdefault(of_gpu, event)
         if first.non_blocking != event.non_blocking:
             return (
                 f"{type(event).__name__}.non_blocking: {event.non_blocking} in stream {stream}, "
@@ -286,7 +314,7 @@ class _KindsOfStreams:
             )
         if isinstance(event, Transfer):  # it takes no SM
             return None
-        before = self._first_with_partition.setdefault(stream, event)
+        before = self._first_with_partition.setdefault(of_gpu, event)
         if _partition_of(before) != _partition_of(event):
             return (
                 f"{type(event).__name__}.partition: {shown(_partition_of(event))} in stream "

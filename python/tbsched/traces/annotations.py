@@ -6,11 +6,15 @@ Nobody else reads or writes these keys by name. Keys that are not known here are
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Sequence as ListOf
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from tbsched.program.arrays import Int64Array
+
 Extra: TypeAlias = Mapping[str, Any]
 
+NEVER_NS = 2**63 - 1  # start and end of what never starts, end of what never ends
 MAX_NS = 2**62  # limit of times in files, so that differences fit 64 bits as well
 _UNSTABLE = "unstable"
 _REFUSED = "refused"
@@ -118,14 +122,16 @@ def of_part(part: Mapping[str, Any]) -> dict[str, Any]:
     return {_COMPARED: dict(part)}
 
 
-def check_known(extra: Extra, launches: int, events: int) -> None:
+def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False) -> None:
     """Refuses keys that are known here and do not hold what they should.
+
+    In a program that hangs, None stands for never.
 
     Raises:
         ValueError: naming the key.
     """
     times = extra.get(_ISSUED_NS)
-    if times is not None and not (_is_times(times) and len(times) == launches):
+    if times is not None and not (_is_times(times, hangs) and len(times) == launches):
         raise ValueError(
             f"{_ISSUED_NS}: nanoseconds per launch are needed, integers of 0 to {MAX_NS}, "
             f"{launches} in all"
@@ -134,7 +140,7 @@ def check_known(extra: Extra, launches: int, events: int) -> None:
     if calls is not None and not (
         isinstance(calls, list)
         and len(calls) == events
-        and all(_is_times(call) and len(call) == 2 and call[0] <= call[1] for call in calls)
+        and all(_is_times(call, hangs) and len(call) == 2 and _ascend(*call) for call in calls)
     ):
         raise ValueError(
             f"{_CALLED_NS}: when each call began and returned is needed, integers of 0 to "
@@ -160,23 +166,32 @@ def _are_groups(groups: object, met: object, launches: int) -> bool:
     )
 
 
-def _is_times(given: object) -> bool:
+def _is_times(given: object, hangs: bool) -> bool:
     return isinstance(given, list) and all(
-        type(time) is int and 0 <= time <= MAX_NS for time in given
+        (type(time) is int and 0 <= time <= MAX_NS) or (hangs and time is None) for time in given
     )
 
 
-def issued(times_ns: list[int]) -> dict[str, Any]:
-    """Returns when the host made each launch call, nanoseconds from the first."""
+def _ascend(began: int | None, returned: int | None) -> bool:
+    return returned is None or (began is not None and began <= returned)
+
+
+def issued(times_ns: ListOf[int | None]) -> dict[str, Any]:
+    """Returns when the host made each launch call, nanoseconds from the first; None: never."""
     return {_ISSUED_NS: times_ns}
 
 
-def issued_ns(extra: Extra) -> list[int] | None:
+def issued_ns(extra: Extra) -> list[int | None] | None:
     """Returns the time of each launch call, in ns from the first; None: unknown."""
     return extra.get(_ISSUED_NS)
 
 
-def called(calls_ns: list[list[int]]) -> dict[str, Any]:
+def known_times(times_ns: Int64Array) -> list[int | None]:
+    """Returns times as a file has them: None stands for never."""
+    return [None if time == NEVER_NS else time for time in times_ns.tolist()]
+
+
+def called(calls_ns: ListOf[ListOf[int | None]]) -> dict[str, Any]:
     """Returns the annotation of each event's call: begin and return, ns from the first."""
     return {_CALLED_NS: calls_ns}
 

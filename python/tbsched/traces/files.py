@@ -52,7 +52,7 @@ def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
         ValueError: as :func:`load_traces`.
     """
     traces: list[Trace] = []
-    device: DeviceInfo | None = None
+    devices: tuple[DeviceInfo, ...] = ()
     number = 0
     try:
         for number, line in enumerate(_lines(place, packed), 1):  # noqa: B007 - for the error
@@ -62,17 +62,17 @@ def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
             if not isinstance(record, dict):
                 raise TypeError("an object is needed")
             if "tbsched_trace" in record:
-                device = read_header(record)
-            elif device is None:
+                devices = read_header(record)
+            elif not devices:
                 raise ValueError("the first line must be a header")
             else:
                 flags = b"true" in line or b"false" in line
-                traces.append(read_record(record, device, flags=flags))
+                traces.append(read_record(record, devices, flags=flags))
     except _UNREADABLE as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else error
-        hint = _NO_HEADER if device is None else ""
+        hint = "" if devices else _NO_HEADER
         raise ValueError(f"{storage.shown(place)}, line {number}: {what}{hint}") from error
-    if device is None:
+    if not devices:
         raise ValueError(f"{storage.shown(place)}: no header line, not a trace file")
     return traces
 

@@ -53,13 +53,14 @@ class Placement(HoldsArrays):
             ``shared_memory``, ``configuration``, ``local_memory``, ``cooperative``, ``queue`` or
             ``stream``. In a timed sequence it is what the launch waited for first, and can also be
             ``priority``, ``hardware_queue``, ``event``, ``value``, ``legacy_stream``, ``grids``,
-            ``turn``, ``trigger``, ``node`` or ``first_use``; ``policy`` where a policy of your own
-            let blocks wait. None where nothing did, or where nobody knows.
+            ``turn``, ``trigger``, ``node``, ``first_use`` or ``host``; ``policy`` where a policy of
+            your own let blocks wait. None where nothing did, or where nobody knows.
         start_ns: int64 (blocks,), when each block started, in nanoseconds. It is None in a
             prediction of a held sequence. An observation of one has the GPU's global timer. In a
             timed sequence a prediction counts from the host's first call, and an observation from
-            the first start.
-        end_ns: int64 (blocks,), when each block ended, likewise.
+            the first start. In a program that hangs, ``NEVER_NS`` for a block that never starts.
+        end_ns: int64 (blocks,), when each block ended, likewise; ``NEVER_NS`` for a block that
+            never ends.
         warp_slots: int32 (blocks, warps), ``%warpid`` of each warp; -1 for blocks that were not
             placed, None unless asked for.
         hardware_queue: the number of the hardware queue that the launch went through; None where it

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from tbsched.errors import shown
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import integer
+from tbsched.program.events.streams import MAX_GPUS
 from tbsched.program.sequence import (
     Copy,
     Event,
@@ -25,7 +26,6 @@ from tbsched.program.sequence import (
     Memset,
     RecordEvent,
     Release,
-    Sequence,
     Synchronize,
     WaitEvent,
     WaitValue,
@@ -34,7 +34,8 @@ from tbsched.program.sequence import (
     events_to_data,
 )
 from tbsched.program.written import given_fields
-from tbsched.traces.annotations import MAX_NS, called, check_known
+from tbsched.traces.annotations import MAX_NS, NEVER_NS, called, check_known, known_times
+from tbsched.traces.hang import hang_from_data, hang_to_data
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
 
@@ -73,31 +74,38 @@ class Header:
     """Header: what the traces behind it have in common.
 
     Attributes:
-        device: the traces are of it.
+        devices: the traces are of them, one per GPU.
         version: the lowest of the format that has what they say.
     """
 
-    device: DeviceInfo
+    devices: tuple[DeviceInfo, ...]
     version: int
 
     @classmethod
     def of(cls, trace: Trace, before: Header | None) -> Header:
         """Returns the header of a trace: the one before it in the file, if that applies."""
-        version = _version(trace.sequence)
+        version = _version(trace)
         if (
             before is None
-            or before.device != trace.device
-            or before.device.assumed != trace.device.assumed
+            or before.devices != trace.devices
+            or any(
+                own.assumed != other.assumed
+                for own, other in zip(before.devices, trace.devices, strict=True)
+            )
         ):
-            return cls(trace.device, version)
-        return before if version <= before.version else cls(trace.device, version)
+            return cls(trace.devices, version)
+        return before if version <= before.version else cls(trace.devices, version)
 
 
-def _version(sequence: Sequence) -> int:
-    return max(map(_version_of, sequence), default=1)
+def _version(trace: Trace) -> int:
+    if trace.hang is not None or trace.others:
+        return 3
+    return max(map(_version_of, trace.sequence), default=1)
 
 
 def _version_of(event: Event) -> int:
+    if getattr(event, "gpu", 0) or any(launch.meets is not None for launch in event.launches):
+        return 3
     match event:
         case HostFunction() | HostCall() | WriteValue() | WaitValue():
             return 3
@@ -115,13 +123,14 @@ def _version_of(event: Event) -> int:
 
 def header_line(header: Header) -> bytes:
     """Returns the header of a trace file, one line of JSON."""
-    device = header.device
-    written: dict[str, Any] = {
-        "tbsched_trace": header.version,
-        "device": {"name": device.name, "sms": device.sms, **device.details},
-    }
-    if device.assumed is not None:
-        written["assumed"] = list(device.assumed)
+    devices = [{"name": d.name, "sms": d.sms, **d.details} for d in header.devices]
+    assumed = [None if d.assumed is None else list(d.assumed) for d in header.devices]
+    written: dict[str, Any] = {"tbsched_trace": header.version}
+    if len(devices) > 1:
+        return _json({**written, "devices": devices, "assumed": assumed})
+    written["device"] = devices[0]
+    if assumed[0] is not None:
+        written["assumed"] = assumed[0]
     return _json(written)
 
 
@@ -140,13 +149,18 @@ def record_line(trace: Trace) -> bytes:
     if any(placement.limiter for placement in placements):
         record["limiter"] = [placement.limiter for placement in placements]
     if trace.transfer_ns is not None and len(trace.transfer_ns):
-        record["transfer_ns"] = trace.transfer_ns.tolist()
-    calls = {} if trace.call_ns is None else called(trace.call_ns.tolist())
+        record["transfer_ns"] = list(map(known_times, trace.transfer_ns))
+    calls = {} if trace.call_ns is None else called(list(map(known_times, trace.call_ns)))
+    if trace.hang is not None:
+        for key in ("start_ns", "end_ns"):
+            record[key] = [known_times(getattr(placement, key)) for placement in placements]
+        blocks = [launch.blocks for launch in trace.sequence.launches]
+        record["hang"] = hang_to_data(trace.hang, blocks)
     return _json({**calls, **trace.extra, **record})
 
 
-def read_header(record: dict[str, Any]) -> DeviceInfo:
-    """Returns the device that a header names.
+def read_header(record: dict[str, Any]) -> tuple[DeviceInfo, ...]:
+    """Returns the devices that a header names.
 
     Raises:
         TypeError, ValueError, KeyError: no header; of a newer version.
@@ -157,15 +171,27 @@ def read_header(record: dict[str, Any]) -> DeviceInfo:
             f"trace format version {shown(version)}; this tbsched reads versions 1 to "
             f"{TRACE_VERSION}: install a newer tbsched"
         )
-    device = record["device"]
-    if not isinstance(device, dict):
-        raise TypeError(f"device: an object is needed, got {shown(device)}")
-    details = dict(device)
+    if "devices" not in record:
+        return (_device(record["device"], record.get("assumed")),)
+    devices, assumed = record["devices"], record.get("assumed")
+    if not isinstance(devices, list) or not 1 <= len(devices) <= MAX_GPUS:
+        raise TypeError(f"devices: a list of 1 to {MAX_GPUS} is needed, got {shown(devices)}")
+    if assumed is None:
+        assumed = [None] * len(devices)
+    if not isinstance(assumed, list) or len(assumed) != len(devices):
+        raise TypeError(f"assumed: a list for each device is needed, got {shown(assumed)}")
+    return tuple(map(_device, devices, assumed))
+
+
+def _device(given: object, assumed: object) -> DeviceInfo:
+    if not isinstance(given, dict):
+        raise TypeError(f"device: an object is needed, got {shown(given)}")
+    details = dict(given)
     name, sms = details.pop("name"), details.pop("sms")
     if not isinstance(name, str):
         raise TypeError(f"device.name: a string is needed, got {shown(name)}")
     sms = integer("device", "sms", sms, 1, _MAX_SMS)
-    return DeviceInfo(name, sms, details, _assumed(record.get("assumed")))
+    return DeviceInfo(name, sms, details, _assumed(assumed))
 
 
 def _assumed(given: object) -> tuple[str, ...] | None:
@@ -176,12 +202,14 @@ def _assumed(given: object) -> tuple[str, ...] | None:
     return tuple(given)
 
 
-def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = True) -> Trace:
+def read_record(
+    record: dict[str, Any], devices: tuple[DeviceInfo, ...], *, flags: bool = True
+) -> Trace:
     """Returns the trace of a record; unknown keys become its ``extra``.
 
     Args:
         record: the object of a line.
-        device: of the header before it.
+        devices: of the header before it.
         flags: whether ``true`` or ``false`` is anywhere in it, and may be among the numbers.
 
     Raises:
@@ -189,54 +217,60 @@ def read_record(record: dict[str, Any], device: DeviceInfo, *, flags: bool = Tru
     """
     sequence = events_from_data(record.pop("events"))
     launches = len(sequence.launches)
-    smid = list(_column("smid", record.pop("smid"), launches, flags))
+    left = record.pop("hang", None)
+    hangs = left is not None
+    smid = list(_column("smid", record.pop("smid"), launches, flags, hangs))
     given = record.pop("final_smid", None)
-    final_smid = _column("final_smid", given, launches, flags)
+    final_smid = _column("final_smid", given, launches, flags, hangs)
     if given is not None:
         final_smid = [a if b is None else b for a, b in zip(smid, final_smid, strict=True)]
     limiter = _limiters(record.pop("limiter", None), launches)
-    others = [_column(key, record.pop(key, None), launches, flags) for key in _OTHERS]
-    placements = tuple(map(Placement, smid, final_smid, limiter, *others))
-    transfer_ns = _transfer_ns(record.pop("transfer_ns", None), flags)
-    check_known(record, launches, len(sequence))
+    columns = [_column(key, record.pop(key, None), launches, flags, hangs) for key in _OTHERS]
+    placements = tuple(map(Placement, smid, final_smid, limiter, *columns))
+    transfer_ns = _transfer_ns(record.pop("transfer_ns", None), flags, hangs)
+    hang = hang_from_data(sequence, left) if hangs else None
+    check_known(record, launches, len(sequence), hangs=hangs)
+    device, *others = devices
     return Trace(
         sequence, device, placements, id=str(record.pop("id", "")), extra=record,
-        transfer_ns=transfer_ns,
+        transfer_ns=transfer_ns, others=tuple(others), hang=hang,
     )  # fmt: skip
 
 
-def _transfer_ns(rows: object, flags: bool) -> Int64Array | None:
+def _transfer_ns(rows: object, flags: bool, hangs: bool) -> Int64Array | None:
     """Start and end of each copy and memset."""
     if rows is None:
         return None
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         raise TypeError(f"transfer_ns: a list of lists is needed, got {shown(rows)}")
-    return _table("transfer_ns", rows, flags) if rows else np.empty((0, 2), np.int64)
+    return _table("transfer_ns", rows, flags, hangs) if rows else np.empty((0, 2), np.int64)
 
 
-def _column(key: str, values: object, launches: int, flags: bool) -> Iterable[Any]:
+def _column(key: str, values: object, launches: int, flags: bool, hangs: bool) -> Iterable[Any]:
     """One read-only array per launch, None where the record has none."""
     if values is None:
         return repeat(None, launches)
     read = _table if key == "warp_slots" else _numbers
     rows = _per_launch(key, values, launches)
-    return [None if row is None else read(key, row, flags) for row in rows]
+    return [None if row is None else read(key, row, flags, hangs) for row in rows]
 
 
-def _table(key: str, rows: list[list[int]], flags: bool) -> npt.NDArray[Any]:
-    numbers = _numbers(key, list(chain.from_iterable(rows)), flags)
+def _table(key: str, rows: list[list[int]], flags: bool, hangs: bool) -> npt.NDArray[Any]:
+    numbers = _numbers(key, list(chain.from_iterable(rows)), flags, hangs)
     if len(set(map(len, rows))) != 1:
         raise ValueError(f"{key}: as many numbers for each block are needed")
     return numbers.reshape(len(rows), -1)
 
 
-def _numbers(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
-    """Integers as an array that cannot be written to."""
+def _numbers(key: str, given: list[Any], flags: bool, hangs: bool = False) -> npt.NDArray[Any]:
+    """Integers as an array that cannot be written to; None among times only if it hangs."""
     kind = _KINDS[key]
     try:
         # Unlike NumPy's, these arrays take no fractions and no text, and are made faster.
         numbers = np.frombuffer(array(kind.code, given), kind.dtype)
     except TypeError:
+        if kind is _TIME and hangs and None in given:
+            return _numbers_or_never(key, given, flags)
         raise _no_integers(key, given) from None
     except OverflowError:
         raise ValueError(f"{key}: numbers outside -{kind.most}..{kind.most}") from None
@@ -248,6 +282,14 @@ def _numbers(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
         and not (-kind.most <= numbers.min() and numbers.max() <= kind.most)
     ):
         raise ValueError(f"{key}: numbers outside -{kind.most}..{kind.most}")
+    numbers.flags.writeable = False
+    return numbers
+
+
+def _numbers_or_never(key: str, given: list[Any], flags: bool) -> npt.NDArray[Any]:
+    """Integers as an array, with ``NEVER_NS`` for None."""
+    known = _numbers(key, [0 if time is None else time for time in given], flags)
+    numbers = np.where([time is None for time in given], NEVER_NS, known)
     numbers.flags.writeable = False
     return numbers
 

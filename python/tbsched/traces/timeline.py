@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
 
 from tbsched.program.arrays import Int64Array, StructuredArray, numbered_blocks, read_only
+from tbsched.traces.annotations import NEVER_NS
 from tbsched.traces.placement import Placement
 
 BLOCK = np.dtype(
@@ -65,7 +67,7 @@ def span_of(launch: int, placement: Placement) -> tuple[int, int]:
 
 
 def makespan_of(placements: Iterable[Placement]) -> float:
-    """Seconds from the start of the first block to the end of the last.
+    """Seconds from the start of the first block to the end of the last; infinity if it hangs.
 
     Raises:
         ValueError: nobody recorded it.
@@ -76,9 +78,13 @@ def makespan_of(placements: Iterable[Placement]) -> float:
         final = placement.smid if placement.final_smid is None else placement.final_smid
         ran = final >= 0
         if not ran.all():
+            if start_ns[~ran].max() == NEVER_NS:
+                return math.inf
             start_ns, end_ns = start_ns[ran], end_ns[ran]
         if len(start_ns):
             spans.append((int(start_ns.min()), int(end_ns.max())))
+    if any(end == NEVER_NS for _, end in spans):
+        return math.inf
     return (max(end for _, end in spans) - min(start for start, _ in spans)) / 1e9 if spans else 0.0
 
 

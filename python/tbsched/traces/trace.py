@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field
@@ -21,7 +22,8 @@ from tbsched.program.arrays import (
 from tbsched.program.checks import array, instance, integer, items, seconds
 from tbsched.program.sequence import Sequence
 from tbsched.shown import Shown, explanation
-from tbsched.traces.annotations import called_ns, issued_ns
+from tbsched.traces.annotations import NEVER_NS, called_ns, issued_ns
+from tbsched.traces.hang import Hang, refuse_hang
 from tbsched.traces.placement import (
     DeviceInfo,
     Placement,
@@ -64,6 +66,11 @@ class Trace(Shown, HoldsArrays):
         wait_limiters: for a prediction of a timed sequence, a function of the number of a row of
             ``waits``: its cause and, where that is a resource of an SM, all others that left no
             room at its begin.
+        others: the devices of the GPUs behind the first one, which is ``device``, where the
+            sequence runs on several; :attr:`devices` has all of them.
+        hang: of a prediction, what never starts and who waits for whom, a :class:`Hang`. None:
+            everything ends. A block that never starts has the SM -1. It starts and ends, and what
+            never ends ends, at ``NEVER_NS``, the largest of the 64-bit integers.
         check: whether arrays are looked through for a wrong shape or an SM that is not there;
             False where the core made them.
 
@@ -86,17 +93,27 @@ class Trace(Shown, HoldsArrays):
     extra: Mapping[str, Any] = field(default_factory=dict)
     capacities: Callable[[], tuple[Room, ...]] | None = None
     waits: StructuredArray | None = None
-    replay: Callable[[int], Residents] | None = None
+    replay: Callable[..., Residents] | None = None
     transfer_ns: Int64Array | None = None
     call_ns: Int64Array | None = None
     wait_limiters: Callable[[int], tuple[str, ...]] | None = None
+    others: tuple[DeviceInfo, ...] = ()
+    hang: Hang | None = None
     check: InitVar[bool] = True
 
     def __post_init__(self, check: bool) -> None:
         HoldsArrays.__post_init__(self)
         if check:
             instance("Trace", "sequence", self.sequence, Sequence)
-            instance("Trace", "device", self.device, DeviceInfo)
+            for device in self.devices:
+                instance("Trace", "device", device, DeviceInfo)
+            if self.hang is not None:
+                instance("Trace", "hang", self.hang, Hang)
+            if self.sequence.gpus > len(self.devices):
+                raise ValueError(
+                    f"trace {self.id!r}: {len(self.devices)} devices, but the sequence needs "
+                    f"{self.sequence.gpus} GPUs"
+                )
             instance("Trace", "id", self.id, str)
             if not isinstance(self.extra, Mapping):
                 raise TypeError(f"Trace.extra: a dict is needed, got {shown(self.extra)}")
@@ -125,12 +142,29 @@ class Trace(Shown, HoldsArrays):
                 raise ValueError(
                     f"trace {self.id!r}: {key}[{number}] has shape {shape}, the launch has {needed}"
                 )
-        for key in ("smid", "final_smid"):
-            far = first_outside([getattr(p, key) for p in self.placements], self.device.sms)
-            if far is not None:
-                raise ValueError(
-                    f"trace {self.id!r}: {key}[{far}] has an SM outside 0..{self.device.sms - 1}"
-                )
+        of = self.sequence.launch_gpus if self.others else (0,) * len(launches)
+        for gpu, device in enumerate(self.devices):
+            own = [number for number, other in enumerate(of) if other == gpu]
+            for key in ("smid", "final_smid"):
+                columns = [getattr(self.placements[number], key) for number in own]
+                far = first_outside(columns, device.sms)
+                if far is not None:
+                    raise ValueError(
+                        f"trace {self.id!r}: {key}[{own[far]}] has an SM outside "
+                        f"0..{device.sms - 1}"
+                    )
+
+    @property
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """The device of each GPU, by its index.
+
+        Example:
+            >>> kernel = tb.Launch(8, 64, 32, gpu=1, duration=1e-5)
+            >>> trace = tb.predict(tb.Sequence([kernel]), ["h200", "rtx3090"])
+            >>> [device.sms for device in trace.devices]
+            [132, 82]
+        """
+        return (self.device, *self.others)
 
     @property
     def assumed_rules(self) -> tuple[str, ...] | None:
@@ -144,12 +178,15 @@ class Trace(Shown, HoldsArrays):
             >>> tb.predict(tb.Sequence([tb.Launch(8, 64, 32)]), "h200").assumed_rules
             ()
         """
-        if self.device.assumed is None:
-            return None
+        assumed: list[str] = []
+        for device in self.devices:
+            if device.assumed is None:
+                return None
+            assumed += device.assumed
         needs = needs_of_sequence(self.sequence)
         if self.call_ns is not None:
             needs.add(HOST)
-        return rules_of(self.device.assumed, needs) + unmeasured_rules(self.sequence)
+        return rules_of(assumed, needs) + unmeasured_rules(self.sequence)
 
     @property
     def limiters(self) -> tuple[tuple[str, ...], ...]:
@@ -210,14 +247,15 @@ class Trace(Shown, HoldsArrays):
         """When the host made each launch call, in seconds from the first.
 
         They ascend in each host thread, and ``predict(..., issue_times=...)`` takes them. A
-        recording has them, and so has ``predict(..., host=...)``. None: nobody says.
+        recording has them, and so has ``predict(..., host=...)``. None: nobody says. In a program
+        that hangs, infinity for a call that is never made.
 
         Example:
             >>> recorded = tb.observe(program)  # doctest: +SKIP
             >>> tb.predict(program, "h200", issue_times=recorded.issue_times)  # doctest: +SKIP
         """
         times_ns = issued_ns(self.extra)
-        return None if times_ns is None else tuple(time / 1e9 for time in times_ns)
+        return None if times_ns is None else tuple(map(_seconds_or_never, times_ns))
 
     @property
     def call_times(self) -> tuple[tuple[float, float], ...] | None:
@@ -235,7 +273,9 @@ class Trace(Shown, HoldsArrays):
         found = self._called_ns()
         if found is None:
             return None
-        return tuple((began / 1e9, returned / 1e9) for began, returned in found)
+        return tuple(
+            (_seconds_or_never(began), _seconds_or_never(returned)) for began, returned in found
+        )
 
     @property
     def host_gaps(self) -> tuple[float, ...] | None:
@@ -243,14 +283,14 @@ class Trace(Shown, HoldsArrays):
 
         Of a thread's first call it is the time since the first call of all.
         ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
-        issue it. None without :attr:`call_times`.
+        issue it. None without :attr:`call_times`, and where the program hangs.
 
         Example:
             >>> recorded = tb.observe(program)  # doctest: +SKIP
             >>> tb.predict(program, "h200", host=recorded.host_gaps)  # doctest: +SKIP
         """
         found = self._called_ns()
-        if found is None:
+        if found is None or self.hang is not None:
             return None
         returned: dict[int, int] = {}
         gaps = []
@@ -268,7 +308,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def makespan(self) -> float:
-        """Seconds from the start of the first block to the end of the last.
+        """Seconds from the start of the first block to the end of the last; infinity if it hangs.
 
         Copies and memsets before the first block and after the last one do not count: recordings do
         not have their times. ``print(trace)`` says how long it takes with them.
@@ -295,10 +335,10 @@ class Trace(Shown, HoldsArrays):
             A read-only array, float64 (launches,).
 
         Raises:
-            TypeError, ValueError: no prediction of a timed sequence (the clock of a recording
-                begins with its first block, and that of its calls with the first call); nobody says
-                when launches were called; not one time for each launch; a time after the launch
-                reached the GPU, as of a prediction without ``issue_times``.
+            TypeError, ValueError: the program hangs; no prediction of a timed sequence (the clock
+                of a recording begins with its first block, and that of its calls with the first
+                call); nobody says when launches were called; not one time for each launch; a time
+                after the launch reached the GPU, as of a prediction without ``issue_times``.
 
         Example:
             >>> launch = tb.Launch(16, 1024, 32, stream=0, duration=1e-3)
@@ -316,6 +356,7 @@ class Trace(Shown, HoldsArrays):
             raise ValueError("response_times: issue_times: None; the trace does not have them")
         if len(times) != len(self):
             raise ValueError(f"response_times: issue_times: {len(times)} for {len(self)} launches")
+        refuse_hang("response_times", self)
         called_ns = [round(seconds("response_times", "issue_times", time) * 1e9) for time in times]
         starts_ns, ends_ns = (
             np.array(
@@ -355,17 +396,18 @@ class Trace(Shown, HoldsArrays):
         (a_begin, a_end), (b_begin, b_end) = (span_of(k, self[k]) for k in (a, b))
         return max(a_begin, b_begin) < min(a_end, b_end)
 
-    def residents(self, at: float | None = None) -> Residents:
-        """What every SM holds at one moment: blocks, warps, registers and shared memory.
+    def residents(self, at: float | None = None, *, gpu: int = 0) -> Residents:
+        """What every SM of a GPU holds at one moment: blocks, warps, registers and shared memory.
 
         Args:
             at: the moment. In a held sequence it is after so many events, or after all of them for
                 None. In a timed one it is a time in seconds, or for None the moment when most
                 blocks are resident.
+            gpu: the index of the GPU.
 
         Raises:
-            TypeError, ValueError: no such moment, or the trace is no prediction: what an SM holds
-                cannot be observed.
+            TypeError, ValueError: no such moment or GPU, or the trace is no prediction: what an SM
+                holds cannot be observed.
 
         Example:
             >>> sequence = tb.Sequence([tb.Launch(132, 256, 32), tb.Launch(264, 64, 32)])
@@ -377,12 +419,18 @@ class Trace(Shown, HoldsArrays):
             raise ValueError(
                 "residents: only a prediction knows what an SM holds; predict the trace's sequence"
             )
+        integer("residents", "gpu", gpu, 0, len(self.devices) - 1)
         if not self.sequence.timed:
             events = len(self.sequence)
             return self.replay(events if at is None else integer("residents", "at", at, 0, events))
         if at is None:
-            return self.replay(busiest_ns(self.timeline))
-        return self.replay(round(seconds("residents", "at", at) * 1e9))
+            rows = self.timeline
+            if self.others:
+                rows = rows[np.array(self.sequence.launch_gpus)[rows["launch"]] == gpu]
+            at_ns = busiest_ns(rows)
+        else:
+            at_ns = round(seconds("residents", "at", at) * 1e9)
+        return self.replay(at_ns, gpu) if self.others else self.replay(at_ns)
 
     def explain(self, launch: int) -> str:
         """Why a launch of a timed prediction waited, and how long, in words.
@@ -402,6 +450,10 @@ class Trace(Shown, HoldsArrays):
             Launch 1 waited 10 us
         """
         return explanation(self, launch)
+
+
+def _seconds_or_never(time_ns: int | None) -> float:
+    return math.inf if time_ns is None or time_ns == NEVER_NS else time_ns / 1e9
 
 
 def _all_that_bind(named: tuple[str, ...], room: Room) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.arrays import StructuredArray
@@ -16,11 +17,13 @@ from tbsched.program.sequence import (
     GraphLaunch,
     Launch,
 )
+from tbsched.traces.annotations import NEVER_NS
 from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import OF_SMS, Trace
 from tbsched.views.layout.graphs import nodes_of
 from tbsched.views.layout.names import behind_words, call_names, numbered
 from tbsched.views.words import (
+    LIMITER_WORDS,
     configured_unit,
     counted,
     seconds_words,
@@ -81,6 +84,7 @@ CAUSE_WORDS = {
     ),
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
     "policy": "for the policy to choose an SM for it, beside {who} (an SM had room)",
+    "host": "for the host, which never makes its call",
     "partition": "for an SM of its partition, beside {who}",
     "slots": "for thread block slots, beside {who} (fewer, larger blocks need fewer)",
     "warps": "for warp slots, beside {who} (blocks of fewer threads would have fitted sooner)",
@@ -155,8 +159,7 @@ class Waits:
         trace = self._trace
         launch = integer("explain", "launch", launch, -len(trace), len(trace) - 1) % len(trace)
         waits = self.of(launch)
-        begin, end = (seconds_words(time / 1e9) for time in span_of(launch, trace[launch]))
-        ran = f"Its blocks ran from {begin} to {end}."
+        ran = self._ran(launch)
         whose = numbered(trace.sequence, launch).replace("l", "L", 1)
         held = self._held_call(launch)
         ran = f"{held} {ran}" if held else ran
@@ -181,6 +184,24 @@ class Waits:
         total = seconds_words(waited_ns(waits) / 1e9)
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
 
+    def _ran(self, launch: int) -> str:
+        """When its blocks ran; in a program that hangs, which of them never start or end."""
+        placement = self._trace[launch]
+        begin_ns, end_ns = span_of(launch, placement)
+        begin, end = seconds_words(begin_ns / 1e9), seconds_words(end_ns / 1e9)
+        if end_ns != NEVER_NS:
+            return f"Its blocks ran from {begin} to {end}."
+        hang = self._trace.hang
+        stranded = [] if hang is None else [own for own in hang.stranded if own.launch == launch]
+        never = [
+            f"{counted(own.blocks, 'block')} never start{'s' if own.blocks == 1 else ''}: "
+            f"{LIMITER_WORDS.get(own.cause, own.cause)}."
+            for own in stranded
+        ]
+        if begin_ns != NEVER_NS:
+            never.insert(0, f"Its blocks start at {begin}, and wait for ever for those they meet.")
+        return " ".join(never)
+
     def _at_once(self, launch: int, cause: str, waits: StructuredArray) -> str:
         """What else left no room when the longest wait for a resource began; empty: nothing."""
         if self._trace.wait_limiters is None or cause not in OF_SMS:
@@ -202,7 +223,7 @@ class Waits:
         for before in range(number - 1, -1, -1):
             if _thread(sequence[before]) != thread:
                 continue
-            until = "" if times is None else f" until {seconds_words(times[before][1])}"
+            until = _until(times, before)
             call = f"{self._calls[before]} (event {before})"
             if waits_for_gpu(sequence[before]):
                 return f"Before the call, its host thread was in {call}{until}."
@@ -215,7 +236,7 @@ class Waits:
         sequence, times = self._trace.sequence, self._trace.call_times
         if not sequence[number].launches:
             return ""
-        lasted = "" if times is None else f", until {seconds_words(times[number][1])},"
+        lasted = "" if times is None else f",{_until(times, number)},"
         for copy in self._blocking_copies:
             if _thread(sequence[copy]) != _thread(sequence[number]) and self._holds(copy, number):
                 return (
@@ -224,6 +245,8 @@ class Waits:
                 )
         launch = sequence[number]
         if times is None or not isinstance(launch, Launch) or not self._grows(number):
+            return ""
+        if math.isinf(times[number][1]):
             return ""
         began_ns, returned_ns = (round(time * 1e9) for time in times[number])
         during = self._running.during(began_ns, returned_ns)
@@ -321,6 +344,14 @@ class Waits:
         left = len(launches) - len(some)
         more = [f"{counted(left, 'launch', 'launches')} more"] if left else []
         return " and ".join(filter(None, (", ".join(names), *more)))
+
+
+def _until(times: tuple[tuple[float, float], ...] | None, number: int) -> str:
+    """Until when a call lasted, in words; empty: unknown."""
+    if times is None:
+        return ""
+    returned = times[number][1]
+    return " for ever" if math.isinf(returned) else f" until {seconds_words(returned)}"
 
 
 def _thread(event: Event) -> int:

@@ -38,6 +38,7 @@ LIMITER_WORDS = {
     "node": "a node of its graph that comes before it has not finished",
     "first_use": "a kernel is being loaded at its first use",
     "policy": "the policy chose no SM, though one has room",
+    "host": "the host never makes the call that launches it",
     "partition": "the SM is not in its partition",
 }
 WORTH = 0.01  # share of a program's time that a change saves at least, if it is worth its work

@@ -27,10 +27,10 @@ def first_launches() -> tuple[Trace, ...]:
 def _first(path: Path) -> Iterator[Trace]:
     reader = lzma.open if path.suffix == ".xz" else open
     with reader(path, "rt", encoding="utf-8") as file:
-        device = read_header(json.loads(next(file)))
+        devices = read_header(json.loads(next(file)))
         for number, line in enumerate(file):
             first = {key: [_first_item(line, f'"{key}":[')] for key in ("events", "smid")}
-            yield read_record({"id": f"{path.name}, {number}", **first}, device)
+            yield read_record({"id": f"{path.name}, {number}", **first}, devices)
 
 
 def _first_item(line: str, key: str) -> object:

@@ -50,6 +50,8 @@ def neighbours_of(
     launches = seq.launches
     if any(launch.programmatic or launch.trigger is not None for launch in launches):
         raise ValueError("interference: of programmatic launches and triggers it is not known")
+    if any(launch.meets is not None for launch in launches):
+        raise ValueError("interference: of launches that meet others it is not known")
     return [
         row_of(profile_for(launch, number, profiles), launch, spec)
         for number, launch in enumerate(launches)

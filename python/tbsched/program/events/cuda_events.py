@@ -10,6 +10,7 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import (
     Stream,
     checked_cuda_event,
+    checked_gpu,
     checked_host,
     checked_stream,
 )
@@ -21,12 +22,14 @@ class _OfStream:
     event: int
     stream: Stream
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
         object.__setattr__(self, "event", checked_cuda_event(owner, "event", self.event))
         object.__setattr__(self, "stream", checked_stream(owner, self.stream))
         object.__setattr__(self, "host", checked_host(owner, self.host))
+        object.__setattr__(self, "gpu", checked_gpu(owner, self.gpu))
 
     def __repr__(self) -> str:
         return source(self)
@@ -45,6 +48,7 @@ class RecordEvent(_OfStream):
         event: the number of the CUDA event, from 0.
         stream: the stream that records it, a number or :data:`LEGACY_STREAM`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -67,6 +71,7 @@ class WaitEvent(_OfStream):
         event: the number of the CUDA event, from 0.
         stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -93,4 +98,4 @@ def wait_event_from_data(where: str, given: object) -> WaitEvent:
 
 
 _NEEDED = ("event", "stream")
-_FIELDS = (*_NEEDED, "host")
+_FIELDS = (*_NEEDED, "host", "gpu")

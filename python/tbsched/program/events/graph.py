@@ -16,7 +16,13 @@ from tbsched.program.events.launch import (
     launch_from_data,
     launch_to_data,
 )
-from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
+from tbsched.program.events.streams import (
+    LEGACY_STREAM,
+    Stream,
+    checked_gpu,
+    checked_host,
+    checked_stream,
+)
 from tbsched.program.events.transfers import (
     Copy,
     Memset,
@@ -34,7 +40,7 @@ Node: TypeAlias = Launch | Copy | Memset | HostFunction
 # What work in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
-    "first_use", "delay", "host", "pinned", "blocking",
+    "first_use", "delay", "host", "pinned", "blocking", "gpu", "peer",
 }  # fmt: skip
 _NODES: dict[str, Callable[[str, Any], Node]] = {
     "launch": launch_from_data,
@@ -96,7 +102,7 @@ class Graph(Shown):
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
     def launch(
-        self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0
+        self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0, gpu: int = 0
     ) -> GraphLaunch:
         """Launches the graph in a stream, an event for a :class:`Sequence`.
 
@@ -104,6 +110,7 @@ class Graph(Shown):
             stream: a number or :data:`LEGACY_STREAM`.
             non_blocking: whether the stream is a non-blocking one, as of :class:`Launch`.
             host: the host thread that calls, 0 to 1023.
+            gpu: the index of the GPU that runs all its nodes.
 
         Raises:
             TypeError, ValueError: as :class:`GraphLaunch`.
@@ -113,7 +120,7 @@ class Graph(Shown):
             >>> graph.launch(stream=3).stream
             3
         """
-        return GraphLaunch(self, stream, non_blocking=non_blocking, host=host)
+        return GraphLaunch(self, stream, non_blocking=non_blocking, host=host, gpu=gpu)
 
     def __repr__(self) -> str:
         edges = f", edges={[*self.edges]!r}" if self.edges else ""
@@ -168,6 +175,7 @@ class GraphLaunch:
             earlier work there, and later work there waits for all nodes.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU that runs all its nodes.
 
     Raises:
         TypeError, ValueError: no graph, not a number from 0 on, or a legacy stream that is
@@ -183,6 +191,7 @@ class GraphLaunch:
     stream: Stream
     non_blocking: bool = False
     host: int = 0
+    gpu: int = 0
     # Another graph, which was made executable; this launch gives its kernels other durations.
     _executable: Graph | None = field(default=None, repr=False, compare=False)
 
@@ -190,6 +199,7 @@ class GraphLaunch:
         instance("GraphLaunch", "graph", self.graph, Graph)
         object.__setattr__(self, "stream", checked_stream("GraphLaunch", self.stream))
         object.__setattr__(self, "host", checked_host("GraphLaunch", self.host))
+        object.__setattr__(self, "gpu", checked_gpu("GraphLaunch", self.gpu))
         if flag("GraphLaunch", "non_blocking", self.non_blocking) and self.stream == LEGACY_STREAM:
             raise ValueError(
                 f"GraphLaunch.non_blocking: True, but GraphLaunch.stream is {LEGACY_STREAM!r}, "
@@ -204,7 +214,8 @@ class GraphLaunch:
     def __repr__(self) -> str:
         non_blocking = ", non_blocking=True" if self.non_blocking else ""
         host = f", host={self.host}" if self.host else ""
-        return f"{self.graph!r}.launch(stream={self.stream!r}{non_blocking}{host})"
+        gpu = f", gpu={self.gpu}" if self.gpu else ""
+        return f"{self.graph!r}.launch(stream={self.stream!r}{non_blocking}{host}{gpu})"
 
 
 def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
@@ -217,11 +228,13 @@ def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
         data["non_blocking"] = True
     if launched.host:
         data["host"] = launched.host
+    if launched.gpu:
+        data["gpu"] = launched.gpu
     return data
 
 
 def graph_from_data(where: str, given: object) -> GraphLaunch:
-    known = ("nodes", "edges", "stream", "non_blocking", "host")
+    known = ("nodes", "edges", "stream", "non_blocking", "host", "gpu")
     values = known_fields(where, given, known, ("nodes", "stream"))
     nodes = [
         _node_from_data(f"{where}.nodes[{number}]", node)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import known_fields, seconds
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import Stream, checked_host, checked_stream
+from tbsched.program.events.streams import Stream, checked_gpu, checked_host, checked_stream
 from tbsched.program.written import given_fields, source
 
 Waits: TypeAlias = Literal["device", "stream"]
@@ -31,6 +31,7 @@ class HostCall:
             does. ``"stream"``: for the work of a stream. None: for nothing.
         stream: the one that it waits for, a number or :data:`LEGACY_STREAM`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU whose work it waits for.
 
     Raises:
         TypeError, ValueError: an empty name, a duration or number out of its range, another
@@ -50,6 +51,7 @@ class HostCall:
     waits: Waits | None = None
     stream: Stream | None = None
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -72,6 +74,7 @@ class HostCall:
         if self.stream is not None:
             object.__setattr__(self, "stream", checked_stream("HostCall", self.stream))
         object.__setattr__(self, "host", checked_host("HostCall", self.host))
+        object.__setattr__(self, "gpu", checked_gpu("HostCall", self.gpu))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -88,5 +91,5 @@ def host_call_to_data(item: HostCall) -> dict[str, Any]:
 
 def host_call_from_data(where: str, given: object) -> HostCall:
     """Returns the inverse of :func:`host_call_to_data`."""
-    known = ("name", "duration", "waits", "stream", "host")
+    known = ("name", "duration", "waits", "stream", "host", "gpu")
     return HostCall(**known_fields(where, given, known, ("name",)))

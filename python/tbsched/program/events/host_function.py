@@ -8,7 +8,13 @@ from typing import Any
 from tbsched.errors import shown
 from tbsched.program.checks import flag, known_fields, seconds
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
+from tbsched.program.events.streams import (
+    LEGACY_STREAM,
+    Stream,
+    checked_gpu,
+    checked_host,
+    checked_stream,
+)
 from tbsched.program.written import given_fields, source
 
 
@@ -28,6 +34,7 @@ class HostFunction:
         name: what it is called where causes are shown.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
         host: the host thread that calls ``cudaLaunchHostFunc``, 0 to 1023. A node has none.
+        gpu: the index of the GPU whose stream it is. A node has that of its graph.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -45,6 +52,7 @@ class HostFunction:
     name: str | None = None
     non_blocking: bool = False
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", seconds("HostFunction", "duration", self.duration))
@@ -53,6 +61,7 @@ class HostFunction:
         if self.name is not None and not isinstance(self.name, str):
             raise TypeError(f"HostFunction.name: text is needed, got {shown(self.name)}")
         object.__setattr__(self, "host", checked_host("HostFunction", self.host))
+        object.__setattr__(self, "gpu", checked_gpu("HostFunction", self.gpu))
         if flag("HostFunction", "non_blocking", self.non_blocking) and (
             self.stream == LEGACY_STREAM
         ):
@@ -76,5 +85,5 @@ def host_function_to_data(item: HostFunction) -> dict[str, Any]:
 
 def host_function_from_data(where: str, given: object) -> HostFunction:
     """Returns the inverse of :func:`host_function_to_data`."""
-    known = ("duration", "stream", "name", "non_blocking", "host")
+    known = ("duration", "stream", "name", "non_blocking", "host", "gpu")
     return HostFunction(**known_fields(where, given, known, ()))

@@ -15,6 +15,7 @@ from tbsched.program.events.streams import (
     LEGACY_STREAM,
     Stream,
     checked_cuda_event,
+    checked_gpu,
     checked_host,
     checked_stream,
 )
@@ -32,10 +33,10 @@ _RANGES = (
     ("cluster", 1, 16),
     ("priority", -(2**15), 2**15),
 )
-_FLAGS = ("cooperative", "non_blocking", "programmatic", "first_use")
+_FLAGS = ("cooperative", "non_blocking", "programmatic", "first_use", "in_block_order")
 _ONLY_TIMED = (
     "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event", "first_use",
-    "delay", "host",
+    "delay", "host", "gpu", "meets", "in_block_order",
 )  # fmt: skip
 _HELD = np.empty(0, np.int64)  # the durations of blocks that are held until released
 _HELD.flags.writeable = False
@@ -96,10 +97,21 @@ class Launch:
             order that chance decides. None: at once. :func:`tbsched.fit_durations` finds it;
             :func:`tbsched.observe` refuses it.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU that runs it. Streams are those of a GPU: stream 0 of GPU 0 and
+            stream 0 of GPU 1 are two streams.
+        meets: the name of a group. All blocks of all launches with this name wait until each of
+            them is resident, wherever they are: a barrier of a grid, or the blocks of a collective
+            on several GPUs. Their durations count from then on. A group of which a block finds no
+            room hangs: :attr:`tbsched.Trace.hang` says why. A graph's launches meet once; a graph
+            with them is launched once.
+        in_block_order: with ``meets``, a block waits only for blocks of its launch with lower
+            numbers, as those of a decoupled look-back or of stream-K. As a GPU starts the blocks of
+            a launch in the order of their numbers, such a block never waits for long, and here not
+            at all: however large the launch is, it does not hang by itself.
 
     Only launches with durations can be ``non_blocking``, ``programmatic`` or a ``first_use``, or
-    have a ``trigger``, a ``memory_wait``, a ``completion_event``, a ``delay`` or another ``host``
-    than 0.
+    have a ``trigger``, a ``memory_wait``, a ``completion_event``, a ``delay``, ``meets``, or
+    another ``host`` or ``gpu`` than 0.
 
     Raises:
         TypeError, ValueError: a field out of its range; names the field, the value and the limit.
@@ -136,6 +148,9 @@ class Launch:
     first_use: bool = field(hash=False)
     delay: float | None = field(hash=False)
     host: int = field(hash=False)
+    gpu: int = field(hash=False)
+    meets: str | None = field(hash=False)
+    in_block_order: bool = field(hash=False)
 
     # Written out, as the one that dataclasses make takes twice as long; traces have millions.
     def __init__(
@@ -162,6 +177,9 @@ class Launch:
         first_use: bool = False,
         delay: float | None = None,
         host: int = 0,
+        gpu: int = 0,
+        meets: str | None = None,
+        in_block_order: bool = False,
     ) -> None:
         _set_blocks(self, blocks)
         _set_threads(self, threads)
@@ -184,6 +202,9 @@ class Launch:
         _set_first_use(self, first_use)
         _set_delay(self, delay)
         _set_host(self, host)
+        _set_gpu(self, gpu)
+        _set_meets(self, meets)
+        _set_in_block_order(self, in_block_order)
         # Nearly all are in range; to look first makes loading traces twice as fast.
         given = (blocks, threads, registers, shared_memory, local_memory, cluster, priority)
         for (field_, low, high), value in zip(_RANGES, given, strict=True):
@@ -204,9 +225,10 @@ class Launch:
         if not (
             partition is None
             and trigger is memory_wait is completion_event is delay is None
-            and cooperative is non_blocking is programmatic is first_use is False
-            and type(host) is int
-            and host == 0
+            and meets is None
+            and cooperative is non_blocking is programmatic is first_use is in_block_order is False
+            and type(host) is type(gpu) is int
+            and host == gpu == 0
         ):
             self._check_ways()
 
@@ -249,6 +271,8 @@ class Launch:
             event = checked_cuda_event("Launch", "completion_event", self.completion_event)
             _set_completion_event(self, event)
         _set_host(self, checked_host("Launch", self.host))
+        _set_gpu(self, checked_gpu("Launch", self.gpu))
+        self._check_meets()
         for name in _ONLY_TIMED:
             if self.duration is None and getattr(self, name) not in (None, False):
                 given = getattr(self, name)
@@ -260,6 +284,22 @@ class Launch:
             raise ValueError(
                 f"Launch.non_blocking: True, but Launch.stream is {LEGACY_STREAM!r}, which blocks"
             )
+
+    def _check_meets(self) -> None:
+        if self.meets is None:
+            if self.in_block_order:
+                raise ValueError("Launch.in_block_order: True, but Launch.meets is None")
+            return
+        if not isinstance(self.meets, str):
+            raise TypeError(f"Launch.meets: text or None is needed, got {shown(self.meets)}")
+        if not self.meets:
+            raise ValueError("Launch.meets: '' is empty; the name of a group is needed")
+        for name in ("trigger", "memory_wait"):
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"Launch.{name}: {getattr(self, name)}, but Launch.meets is {self.meets!r}; "
+                    "blocks that meet others neither trigger nor wait for memory before they end"
+                )
 
     def block_durations(self) -> Float64Array | None:
         """Seconds that each block runs, float64 (blocks,); None if held until released.
@@ -307,6 +347,7 @@ _NAMES = tuple(item.name for item in fields(Launch))
     _set_carveout, _set_cluster, _set_stream, _set_priority, _set_duration, _set_name,
     _set_partition, _set_cooperative, _set_non_blocking, _set_programmatic, _set_trigger,
     _set_memory_wait, _set_completion_event, _set_first_use, _set_delay, _set_host,
+    _set_gpu, _set_meets, _set_in_block_order,
 ) = (getattr(Launch, name).__set__ for name in _NAMES)  # fmt: skip
 # What every record of a trace file has to spell out, and what it does, default or not.
 _NEEDED = ("blocks", "threads", "registers")

@@ -8,7 +8,7 @@ from typing import Any
 from tbsched.errors import shown
 from tbsched.program.checks import integer, known_fields
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import Stream, checked_host, checked_stream
+from tbsched.program.events.streams import Stream, checked_gpu, checked_host, checked_stream
 from tbsched.program.written import given_fields, source
 
 MAX_VALUE = 2**63 - 1
@@ -21,6 +21,7 @@ class _OfValue:
     _: KW_ONLY
     stream: Stream
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
@@ -29,6 +30,7 @@ class _OfValue:
         object.__setattr__(self, "value", integer(owner, "value", self.value, 0, MAX_VALUE))
         object.__setattr__(self, "stream", checked_stream(owner, self.stream))
         object.__setattr__(self, "host", checked_host(owner, self.host))
+        object.__setattr__(self, "gpu", checked_gpu(owner, self.gpu))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -48,6 +50,7 @@ class WriteValue(_OfValue):
         value: what is written, 0 to 2**63 - 1.
         stream: a number or :data:`LEGACY_STREAM`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU whose stream it is. Values are the same for all GPUs.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -63,14 +66,15 @@ class WaitValue(_OfValue):
     """``cuStreamWaitValue``: later work of the stream waits until a value is at least this one.
 
     Unlike a :class:`WaitEvent` it also waits for what is issued later. If nobody writes the value,
-    the stream waits for ever; :func:`tbsched.predict` then refuses the sequence, and says so. How
-    long the GPU takes to see a value is not measured: it takes no time here.
+    the stream waits for ever: :attr:`tbsched.Trace.hang` says so. How long the GPU takes to see a
+    value is not measured: it takes no time here.
 
     Args:
         name: of the value.
         value: what it must be at least (``CU_STREAM_WAIT_VALUE_GEQ``), 0 to 2**63 - 1.
         stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
         host: the host thread that calls, 0 to 1023.
+        gpu: the index of the GPU whose stream it is. Values are the same for all GPUs.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -97,4 +101,4 @@ def wait_value_from_data(where: str, given: object) -> WaitValue:
 
 
 _NEEDED = ("name", "stream")
-_FIELDS = ("name", "value", "stream", "host")
+_FIELDS = ("name", "value", "stream", "host", "gpu")

@@ -1,4 +1,4 @@
-"""The numbers of streams, of CUDA events and of host threads."""
+"""The numbers of streams, of CUDA events, of host threads and of GPUs."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ LEGACY_STREAM: Literal["legacy"] = "legacy"
 Stream: TypeAlias = int | Literal["legacy"]
 MAX_STREAM = 2**31 - 1
 MAX_HOSTS = 1024
+MAX_GPUS = 1024
 
 
 def checked_stream(owner: str, value: object) -> Stream:
@@ -40,3 +41,12 @@ def checked_host(owner: str, value: object) -> int:
         TypeError, ValueError: naming ``owner.host``.
     """
     return integer(owner, "host", value, 0, MAX_HOSTS - 1)
+
+
+def checked_gpu(owner: str, value: object, field: str = "gpu") -> int:
+    """Returns the index of a GPU.
+
+    Raises:
+        TypeError, ValueError: naming ``owner.field``.
+    """
+    return integer(owner, field, value, 0, MAX_GPUS - 1)

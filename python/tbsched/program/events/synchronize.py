@@ -10,6 +10,7 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import (
     Stream,
     checked_cuda_event,
+    checked_gpu,
     checked_host,
     checked_stream,
 )
@@ -20,7 +21,8 @@ from tbsched.program.written import given_fields, source
 class Synchronize:
     """``cudaDeviceSynchronize``, or the same of one stream or one event: a host thread waits.
 
-    Without a stream and an event it waits for all work that has been issued, by whatever thread.
+    Without a stream and an event it waits for all work that has been issued to the GPU, by whatever
+    thread.
 
     Attributes:
         stream: waits for the work in this stream alone, a number or :data:`LEGACY_STREAM`
@@ -28,6 +30,7 @@ class Synchronize:
         event: waits for the most recent record of this CUDA event alone
             (``cudaEventSynchronize``). Without a record there is nothing to wait for.
         host: the host thread that waits, 0 to 1023. Others go on.
+        gpu: the index of the GPU whose work it waits for. An event may be of any GPU.
 
     Raises:
         TypeError, ValueError: a number out of its range, or both a stream and an event; names the
@@ -43,6 +46,7 @@ class Synchronize:
     stream: Stream | None = None
     event: int | None = None
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         if self.stream is not None:
@@ -56,6 +60,7 @@ class Synchronize:
                 "a host waits for one of them"
             )
         object.__setattr__(self, "host", checked_host("Synchronize", self.host))
+        object.__setattr__(self, "gpu", checked_gpu("Synchronize", self.gpu))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -71,4 +76,4 @@ def synchronize_to_data(item: Synchronize) -> dict[str, Any]:
 
 
 def synchronize_from_data(where: str, given: object) -> Synchronize:
-    return Synchronize(**known_fields(where, given, ("stream", "event", "host"), ()))
+    return Synchronize(**known_fields(where, given, ("stream", "event", "host", "gpu"), ()))

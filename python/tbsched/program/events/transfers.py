@@ -9,11 +9,17 @@ from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import flag, integer, known_fields, seconds
 from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.launch import Launch
-from tbsched.program.events.streams import LEGACY_STREAM, Stream, checked_host, checked_stream
+from tbsched.program.events.streams import (
+    LEGACY_STREAM,
+    Stream,
+    checked_gpu,
+    checked_host,
+    checked_stream,
+)
 from tbsched.program.written import given_fields
 
 MAX_BYTES = 1 << 30
-CopyKind: TypeAlias = Literal["h2d", "d2h", "d2d"]
+CopyKind: TypeAlias = Literal["h2d", "d2h", "d2d", "p2p"]
 _COPY_KINDS = get_args(CopyKind)
 
 
@@ -23,7 +29,8 @@ class Copy:
 
     Args:
         bytes: 1 to 2**30.
-        kind: ``"h2d"`` from the host to the GPU, ``"d2h"`` back, ``"d2d"`` within the GPU's memory.
+        kind: ``"h2d"`` from the host to the GPU, ``"d2h"`` back, ``"d2d"`` within the GPU's memory,
+            ``"p2p"`` to the memory of another GPU, the ``peer`` (``cudaMemcpyPeerAsync``).
         duration: seconds that it takes. None: its bytes and the device decide. From pageable memory
             it is the time of the host's copy, within the call: the GPU moves what is left after
             that, at most 1 MB, as fast as the device does.
@@ -33,6 +40,8 @@ class Copy:
             ``cudaStreamSynchronize`` after the copy in another one. A node does not block.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
         host: the host thread that calls, 0 to 1023. A node has none.
+        gpu: the index of the GPU whose stream it is. A node has that of its graph.
+        peer: of a ``"p2p"`` copy, the index of the GPU to whose memory it writes. A node has none.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -55,6 +64,8 @@ class Copy:
     blocking: bool = False
     non_blocking: bool = False
     host: int = 0
+    gpu: int = 0
+    peer: int | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -66,8 +77,21 @@ class Copy:
                 f"{did_you_mean(self.kind, _COPY_KINDS)}"
             )
         flag("Copy", "blocking", self.blocking)
-        if not flag("Copy", "pinned", self.pinned) and self.kind == "d2d":
-            raise ValueError("Copy.pinned: False, but a 'd2d' copy uses no memory of the host")
+        if not flag("Copy", "pinned", self.pinned) and self.kind in ("d2d", "p2p"):
+            raise ValueError(
+                f"Copy.pinned: False, but a {self.kind!r} copy uses no memory of the host"
+            )
+        if (self.kind == "p2p") != (self.peer is not None):
+            raise ValueError(
+                f"Copy.peer: {self.peer}, but Copy.kind is {self.kind!r}; 'p2p', and nothing else, "
+                "has a peer"
+            )
+        if self.peer is not None:
+            object.__setattr__(self, "peer", checked_gpu("Copy", self.peer, "peer"))
+        if self.peer == self.gpu:
+            raise ValueError(
+                f"Copy.peer: {self.peer} is Copy.gpu; a copy within a GPU's memory is 'd2d'"
+            )
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -88,6 +112,7 @@ class Memset:
         stream: a number or :data:`LEGACY_STREAM`. None: a stream of its own. A node has none.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
         host: the host thread that calls, 0 to 1023. A node has none.
+        gpu: the index of the GPU whose stream it is. A node has that of its graph.
 
     Raises:
         TypeError, ValueError: names the field, the value and the limit.
@@ -104,6 +129,7 @@ class Memset:
     stream: Stream | None = None
     non_blocking: bool = False
     host: int = 0
+    gpu: int = 0
 
     def __post_init__(self) -> None:
         _check(self)
@@ -133,6 +159,7 @@ def _check(transfer: Copy | Memset) -> None:
         duration = seconds(owner, "duration", transfer.duration)
         object.__setattr__(transfer, "duration", duration)
     object.__setattr__(transfer, "host", checked_host(owner, transfer.host))
+    object.__setattr__(transfer, "gpu", checked_gpu(owner, transfer.gpu))
     if transfer.stream is not None:
         object.__setattr__(transfer, "stream", checked_stream(owner, transfer.stream))
     if flag(owner, "non_blocking", transfer.non_blocking) and transfer.stream == LEGACY_STREAM:

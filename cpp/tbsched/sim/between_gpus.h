@@ -1,0 +1,29 @@
+// What the GPUs of a process share: CUDA events, values in memory, and blocks that meet.
+//
+// A GPU does not change another one. It leaves a notice, and the simulation passes it on at the
+// same instant.
+#pragma once
+
+#include <vector>
+
+#include "tbsched/sim/meetings.h"
+#include "tbsched/sim/operation.h"
+#include "tbsched/sim/records.h"
+#include "tbsched/sim/values.h"
+
+namespace tbsched {
+
+// An operation of one GPU has happened for which one of another GPU waits.
+struct Notice {
+  OperationOfGpu happened;
+  OperationOfGpu waiting;
+};
+
+struct BetweenGpus {
+  Records records;
+  Values values;
+  Meetings meetings;
+  std::vector<Notice> notices;
+};
+
+}  // namespace tbsched

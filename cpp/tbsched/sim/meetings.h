@@ -1,0 +1,64 @@
+// Blocks that meet: each waits on its SM until all blocks of its group are resident.
+//
+// An example: a collective has a launch of 24 blocks on each of two GPUs. When the 48th block has
+// started, all of them go on.
+//
+// A group is all launches of a name, on all GPUs. It is complete when each of its blocks has
+// started, and then never waits again. A group of which a block never starts waits for ever.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tbsched {
+
+class Meetings {
+ public:
+  // A launch, by its number on its GPU.
+  struct Member {
+    int32_t gpu;
+    int32_t launch;
+  };
+
+  // Adds a launch to the group of this name, and returns the group's number. Call it before any
+  // block starts.
+  int32_t add(const std::string& name, const Member& member, const int32_t blocks) {
+    const auto next = static_cast<int32_t>(groups_.size());
+    const int32_t number = numbers_.try_emplace(name, next).first->second;
+    if (number == next) groups_.emplace_back();
+    groups_[number].members.push_back(member);
+    groups_[number].missing += blocks;
+    return number;
+  }
+  // States that so many more blocks of a group are resident.
+  void arrive(const int32_t group, const int32_t blocks) {
+    groups_[group].missing -= blocks;
+    if (groups_[group].missing == 0) complete_.push_back(group);
+  }
+  // Whether blocks of the group are missing.
+  bool waits(const int32_t group) const { return groups_[group].missing > 0; }
+  // Returns the launches of the groups that became complete since the last call.
+  std::vector<Member> take_complete() {
+    std::vector<Member> found;
+    for (const int32_t group : std::exchange(complete_, {})) {
+      const std::vector<Member>& members = groups_[group].members;
+      found.insert(found.end(), members.begin(), members.end());
+    }
+    return found;
+  }
+
+ private:
+  struct Group {
+    std::vector<Member> members;
+    int64_t missing = 0;  // blocks that have not started
+  };
+
+  std::unordered_map<std::string, int32_t> numbers_;  // by name
+  std::vector<Group> groups_;
+  std::vector<int32_t> complete_;  // for take_complete()
+};
+
+}  // namespace tbsched

@@ -1,0 +1,279 @@
+#include "tbsched/sim/simulated_gpu.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "tbsched/program/refuse.h"
+#include "tbsched/sim/driver_kernels.h"
+
+namespace tbsched {
+
+SimulatedGpu::SimulatedGpu(const Model& model, const InitialState state, const Clock& clock,
+                           BetweenGpus& between, const int32_t index)
+    : spec_(model.device().spec),
+      clock_(clock),
+      between_(between),
+      index_(index),
+      may_decline_(model.policy().may_decline),
+      events_(clock),
+      work_(spec_, clock, events_, between, index),
+      scheduler_(model, state),
+      blocks_(spec_, clock, events_, scheduler_, work_, between.meetings),
+      waits_(clock),
+      options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
+      grids_left_(spec_.resident_grids),
+      relay_{.priority = kRelayPriority, .duration_ns = {spec_.relay_ns}, .has_runtime = false} {}
+
+// -- before anything happens ---------------------------------------------------------------------
+
+void SimulatedGpu::add(const Event& event, int32_t first_launch, int32_t first_transfer) {
+  for_each_launch(event, [&](const Launch&) { global_launch_.push_back(first_launch++); });
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { add(launch); },
+                 [&](const GraphLaunch& launched) { add(launched); },
+                 [&](const Copy& copy) { add_transfer(copy); },
+                 [&](const Memset& memset) { add_transfer(memset); },
+                 [&](const HostFunction& function) { add_transfer(function); },
+                 [](const auto&) {},
+             },
+             event);
+  while (global_transfer_.size() < static_cast<size_t>(transfers_)) {
+    global_transfer_.push_back(first_transfer++);
+  }
+}
+
+void SimulatedGpu::add(const Launch& launch) {
+  const int32_t index = scheduler_.add(launch, blocks_.leaving(launch));
+  if (launch.non_blocking && launch.stream) work_.make_non_blocking(*launch.stream);
+  std::optional<int32_t> meeting;
+  if (launch.meets_all()) {
+    meeting = between_.meetings.add(launch.meets, {index_, index}, launch.blocks);
+  }
+  ++launches_;
+  waits_.add_launch();
+  blocks_.add(launch, meeting);
+}
+
+void SimulatedGpu::add(const GraphLaunch& launched) {
+  if (launched.non_blocking) work_.make_non_blocking(launched.stream);
+  std::vector<int32_t> numbers;
+  for (const Node& node : launched.graph->nodes) {
+    numbers.push_back(std::holds_alternative<Launch>(node) ? launches_
+                                                           : transfer_number(transfers_));
+    add(node);
+  }
+  for (const int32_t node : work_.upload(launched).relays) {
+    hidden_.push_back({&relay_, numbers[node]});
+  }
+}
+
+template <typename Transfer>
+void SimulatedGpu::add_transfer(const Transfer& transfer) {
+  if (transfer.stream && transfer.non_blocking) work_.make_non_blocking(*transfer.stream);
+  const int32_t number = transfer_number(transfers_++);
+  if (const std::optional<Launch> kernel = driver_kernel(spec_, transfer)) {
+    hidden_.push_back({&kernels_.emplace_back(*kernel), number});
+  }
+}
+
+void SimulatedGpu::add(const Node& node) {
+  std::visit(Overloaded{
+                 [&](const Launch& launch) { add(launch); },
+                 [&](const auto& transfer) { add_transfer(transfer); },
+             },
+             node);
+}
+
+void SimulatedGpu::finish_adding() {
+  shown_ = launches_;
+  work_.expect(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
+  for (const Hidden& hidden : hidden_) add(*hidden.launch);
+  blocks_.finish_adding(shown_);
+  hardware_queue_.resize(launches_);
+}
+
+// -- at an instant -------------------------------------------------------------------------------
+
+void SimulatedGpu::leave() {
+  while (const auto left = blocks_.leave_next()) {
+    if (!left->is_last) continue;
+    ++grids_left_;
+    for (const int32_t launch : work_.end(left->launch)) blocks_.end_memory_waits(launch);
+  }
+}
+
+void SimulatedGpu::admit() {
+  while (const std::optional<int32_t> launch = work_.take(grids_left_ > 0)) {
+    --grids_left_;
+    waits_.note_way(*launch, work_.operation_of(*launch), work_.operations(), work_.queues());
+    hardware_queue_[*launch] = work_.hardware_queue(*launch);
+    scheduler_.enqueue(*launch, launches_admitted_++);
+  }
+}
+
+void SimulatedGpu::place() {
+  events_.clear(Phase::turn);
+  scheduler_.place(*this, options_);
+  blocks_.change_paces();
+}
+
+bool SimulatedGpu::may_turn() {
+  events_.clear(Phase::turn);
+  if (clock_.now() >= next_switch_ns_) return true;
+  events_.push(Phase::turn, Domain::process, {.time_ns = next_switch_ns_, .subject = 0});
+  return false;
+}
+
+void SimulatedGpu::on_place(const PlacedBlocks& placed) {
+  if (scheduler_.current() != placed.launch) {
+    next_switch_ns_ = clock_.now() + spec_.launch_switch_ns;
+  }
+  blocks_.place(placed);
+  if (scheduler_.placed_whole(placed.launch)) waits_.note(placed.launch, Refusal::none, -1);
+}
+
+void SimulatedGpu::on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) {
+  const bool more_urgent = behind >= 0 && priority_of(blocks_.launch(behind), spec_) <
+                                              priority_of(blocks_.launch(launch), spec_);
+  const Refusal told = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
+  const bool is_new = waits_.cause(launch) != told;
+  const Refusals limiters = is_new && is_of_sms(told)
+                                ? scheduler_.gpu().limiters_where(told, scheduler_.demand(launch))
+                                : set_of(told);
+  waits_.note(launch, told, behind, limiters);
+}
+
+int64_t SimulatedGpu::earliest_end_ns() const {
+  int64_t end = blocks_.last_end_ns();
+  for (int32_t launch = 0; launch < shown_; ++launch) {
+    if (scheduler_.placed_whole(launch)) continue;
+    const int32_t last = blocks_.launch(launch).blocks - 1;
+    end = std::max(end, clock_.now() + blocks_.duration_ns(launch, last));
+  }
+  return end;
+}
+
+// -- when nothing more happens -------------------------------------------------------------------
+
+bool SimulatedGpu::any_meets() const {
+  for (int32_t launch = 0; launch < shown_; ++launch) {
+    if (blocks_.meets(launch) && scheduler_.placed(launch) > 0) return true;
+  }
+  return false;
+}
+
+std::vector<HungLaunch> SimulatedGpu::hung(
+    const std::function<int32_t(OperationOfGpu)>& name_elsewhere) {
+  const std::vector<int32_t> first_awaited = work_.operations().first_awaited();
+  std::vector<HungLaunch> found;
+  for (int32_t launch = 0; launch < shown_; ++launch) {
+    if (!blocks_.is_left(launch)) continue;
+    HungLaunch hung{.launch = global_launch_[launch], .started = scheduler_.placed(launch)};
+    const int32_t operation = work_.operation_of(launch);
+    if (operation < 0) {
+      hung.cause = Refusal::host;
+    } else if (!scheduler_.placed_whole(launch)) {
+      const Refusal cause = waits_.cause(launch);
+      if (may_decline_ && cause == Refusal::policy) {
+        refuse(hung.launch, "policy: nothing runs any more, and its blocks wait for ever: " +
+                                std::string(name(cause)) +
+                                "; a policy that chooses no SM leaves them waiting");
+      }
+      const Awaited why = scheduler_.is_enqueued(launch)
+                              ? Awaited{cause, global_name(waits_.behind(launch))}
+                              : awaited(operation, first_awaited, name_elsewhere);
+      hung.cause = why.cause;
+      hung.behind = why.behind;
+    }
+    found.push_back(hung);
+  }
+  blocks_.mark_never_started();
+  return found;
+}
+
+// Returns why an operation that has not reached the thread block scheduler waits: the first thing
+// that it depends on and that is not over, and what that waits for in turn, as far as the launch,
+// copy or value that is the reason.
+SimulatedGpu::Awaited SimulatedGpu::awaited(
+    const int32_t operation, const std::span<const int32_t> first_awaited,
+    const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const {
+  const OpGraph& operations = work_.operations();
+  std::optional<Refusal> cause;
+  int32_t waiting = operation;
+  for (int32_t on = first_awaited[waiting]; on >= 0; on = first_awaited[waiting]) {
+    const Operation& dependent = operations[waiting];
+    const Operation& awaited = operations[on];
+    const Refusal own = dependent.record == on                ? Refusal::event
+                        : awaited.kind == OperationKind::load ? Refusal::first_use
+                        : dependent.follows_nodes             ? Refusal::node
+                        : awaited.stream != dependent.stream  ? Refusal::legacy_stream
+                        : dependent.programmatic              ? Refusal::trigger
+                                                              : Refusal::stream;
+    if (!cause || own == Refusal::event) cause = own;
+    if (awaited.launch != -1) return {*cause, global_name(awaited.launch)};
+    waiting = on;
+  }
+  if (const auto record = between_.records.awaited_by({index_, waiting})) {
+    return {Refusal::event, name_elsewhere(*record)};
+  }
+  if (!operations.has_legacy_turn(waiting)) {
+    return {cause.value_or(Refusal::legacy_stream), name_of(operations.first_undone())};
+  }
+  if (operations[waiting].kind == OperationKind::wait_value) return {Refusal::value, -1};
+  const int32_t queue = work_.queues().queue_of_launch(operation);
+  const int32_t head = queue < 0 ? -1 : work_.queues().head(queue);
+  if (waiting == operation && head >= 0 && head != operation) {
+    return {Refusal::hardware_queue, name_of(head)};
+  }
+  return {cause.value_or(Refusal::grids), -1};
+}
+
+// -- what the whole program calls it -------------------------------------------------------------
+
+int32_t SimulatedGpu::foreign(const int32_t name) {
+  foreign_.push_back(name);
+  return launches_ + static_cast<int32_t>(foreign_.size()) - 1;
+}
+
+int32_t SimulatedGpu::global_name(int32_t name) const {
+  if (name >= launches_) return foreign_[name - launches_];
+  if (name >= shown_) name = hidden_[name - shown_].of;
+  if (name >= 0) return global_launch_[name];
+  return name == -1 ? -1 : transfer_number(global_transfer_[transfer_number(name)]);
+}
+
+Timeline SimulatedGpu::finish() && {
+  Timeline timeline{.blocks = std::move(blocks_.timeline()),
+                    .waits = std::move(waits_).take(),
+                    .hardware_queue = std::move(hardware_queue_),
+                    .issued_ns = {},
+                    .calls = {},
+                    .transfers = work_.transfer_times(),
+                    .hang = {}};
+  if (!hidden_.empty()) remove_hidden(timeline);
+  for (Wait& wait : timeline.waits) {
+    wait.launch = global_launch_[wait.launch];
+    wait.behind = global_name(wait.behind);
+  }
+  return timeline;
+}
+
+// Removes hidden launches from a timeline: users do not see them.
+void SimulatedGpu::remove_hidden(Timeline& timeline) const {
+  for (size_t k = 0; k < hidden_.size(); ++k) {
+    if (hidden_[k].launch == &relay_) continue;
+    const size_t first = blocks_.first_row(shown_ + static_cast<int32_t>(k));
+    const auto blocks = std::span(timeline.blocks).subspan(first, hidden_[k].launch->blocks);
+    timeline.transfers[transfer_number(hidden_[k].of)] = {
+        std::ranges::min_element(blocks, {}, &BlockTime::start_ns)->start_ns,
+        std::ranges::max_element(blocks, {}, &BlockTime::end_ns)->end_ns};
+  }
+  timeline.blocks.resize(blocks_.first_row(shown_));
+  timeline.hardware_queue.resize(shown_);
+  std::erase_if(timeline.waits, [&](const Wait& wait) { return is_hidden(wait.launch); });
+}
+
+}  // namespace tbsched

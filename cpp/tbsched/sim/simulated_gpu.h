@@ -1,0 +1,146 @@
+// One GPU of a simulation: the stations below the hosts. It knows its own launches, copies and
+// memsets by numbers of its own.
+//
+// At each instant at which something happens to it, in this order:
+//   1. leave(): blocks that end leave, in the order in which they were placed. Blocks that wait for
+//      them, in a launch later in the stream, go on.
+//   2. Hosts issue what is due.
+//   3. admit(): hardware queues pass launches on while there is room for another grid.
+//   4. place(): blocks of the launches that wait for room are placed, in the device's order of
+//      launches. It takes a while until the scheduler turns from one launch to another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tbsched/policy/model.h"
+#include "tbsched/program/event.h"
+#include "tbsched/program/timeline.h"
+#include "tbsched/sim/between_gpus.h"
+#include "tbsched/sim/block_scheduler.h"
+#include "tbsched/sim/clock.h"
+#include "tbsched/sim/event_queue.h"
+#include "tbsched/sim/gpu_work.h"
+#include "tbsched/sim/numbering.h"
+#include "tbsched/sim/running_blocks.h"
+#include "tbsched/sim/snapshot.h"
+#include "tbsched/sim/wait_log.h"
+
+namespace tbsched {
+
+class SimulatedGpu : private Observer {
+ public:
+  // The arguments outlive it. `index`: of the GPU.
+  SimulatedGpu(const Model& model, InitialState state, const Clock& clock, BetweenGpus& between,
+               int32_t index);
+  SimulatedGpu(const SimulatedGpu&) = delete;
+  SimulatedGpu& operator=(const SimulatedGpu&) = delete;
+
+  GpuWork& work() { return work_; }
+  const GpuWork& work() const { return work_; }
+  RunningBlocks& blocks() { return blocks_; }
+  const RunningBlocks& blocks() const { return blocks_; }
+  const BlockScheduler& scheduler() const { return scheduler_; }
+  const DeviceSpec& spec() const { return spec_; }
+  const EventQueue& events() const { return events_; }
+
+  // Adds what the GPU does, in the order of the program. `first_launch`: the number of the event's
+  // first launch in the whole program, and `first_transfer` that of its first copy or memset.
+  void add(const Event& event, int32_t first_launch, int32_t first_transfer);
+  // Returns the GPU's own numbers of the next event.
+  EventNumbers next_numbers() const {
+    return {launches_, transfers_, static_cast<int32_t>(hidden_.size())};
+  }
+  // Ends adding, and prepares everything.
+  void finish_adding();
+  size_t rows() const { return blocks_.rows(); }
+  // How many launches it has, without hidden ones.
+  int32_t shown() const { return shown_; }
+
+  void leave();
+  void admit();
+  void place();
+  // How many waits are logged, and launches admitted.
+  size_t waits() const { return waits_.size(); }
+  int64_t admitted() const { return launches_admitted_; }
+  // Passes on that what an operation waits for has happened on another GPU. `name`: what that is
+  // called in Wait::behind, in the whole program.
+  void learn(int32_t operation, int32_t name) { work_.learn(operation, foreign(name)); }
+  // Returns what an operation is called in Wait::behind, in the whole program.
+  int32_t name_of(const int32_t operation) const {
+    return global_name(work_.operations().name_of(operation));
+  }
+
+  // Returns the launches that have not ended, though nothing more happens. `name_elsewhere` returns
+  // what an operation of another GPU is called in Wait::behind, in the whole program. Throws
+  // std::invalid_argument if a policy lets blocks wait for ever.
+  std::vector<HungLaunch> hung(const std::function<int32_t(OperationOfGpu)>& name_elsewhere);
+  // Whether blocks wait for others that they meet.
+  bool any_meets() const;
+  // Returns the timeline, with the numbers of the whole program and by the GPU's clock.
+  Timeline finish() &&;
+  Snapshot snapshot() const { return snapshot_of(scheduler_, shown_, blocks_.held()); }
+  // Returns when the blocks that have been placed end, and the last block of each other launch if
+  // it were placed now.
+  int64_t earliest_end_ns() const;
+
+ private:
+  // A relay of a graph, or a kernel of the driver.
+  struct Hidden {
+    const Launch* launch;
+    int32_t of;  // name in Wait::behind of the node that a relay follows, or of the copy or memset
+  };
+  // Why something waits, and for whom.
+  struct Awaited {
+    Refusal cause;
+    int32_t behind;
+  };
+
+  void on_place(const PlacedBlocks& placed) override;
+  void on_refuse(int32_t launch, Refusal cause, int32_t behind) override;
+
+  void add(const Launch& launch);
+  void add(const GraphLaunch& launched);
+  void add(const Node& node);
+  template <typename Transfer>
+  void add_transfer(const Transfer& transfer);
+  bool may_turn();
+  bool is_hidden(const int32_t launch) const { return launch >= shown_; }
+  int32_t foreign(int32_t name);
+  int32_t global_name(int32_t name) const;
+  void remove_hidden(Timeline& timeline) const;
+  Awaited awaited(int32_t operation, std::span<const int32_t> first_awaited,
+                  const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const;
+
+  const DeviceSpec& spec_;
+  const Clock& clock_;
+  BetweenGpus& between_;
+  const int32_t index_;
+  const bool may_decline_;  // the policy, though an SM has room
+  EventQueue events_;
+  GpuWork work_;
+  BlockScheduler scheduler_;
+  RunningBlocks blocks_;
+  WaitLog waits_;
+  PlaceOptions options_;
+  int32_t grids_left_;
+  int64_t launches_admitted_ = 0;
+  int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
+  Launch relay_;
+  int32_t transfers_ = 0;
+  int32_t launches_ = 0;        // launches of the program, then hidden ones
+  int32_t shown_ = 0;           // launches that are not hidden
+  std::deque<Launch> kernels_;  // of the driver
+  std::vector<Hidden> hidden_;
+  std::vector<int32_t> hardware_queue_;   // by launch
+  std::vector<int32_t> global_launch_;    // the number in the whole program, by launch
+  std::vector<int32_t> global_transfer_;  // the same, by copy or memset
+  std::vector<int32_t> foreign_;          // names of what other GPUs did
+};
+
+}  // namespace tbsched

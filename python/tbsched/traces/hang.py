@@ -1,0 +1,467 @@
+"""Programs that hang: what never starts, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from collections.abc import Sequence as ListOf
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from tbsched.errors import shown
+from tbsched.program.checks import integer
+from tbsched.program.events.memory_values import MAX_VALUE, WaitValue, WriteValue
+from tbsched.program.events.synchronize import Synchronize
+from tbsched.program.meeting_groups import meeting_groups
+from tbsched.program.sequence import HostCall, RecordEvent, Sequence, Stream
+
+# Of a launch that hangs: its number, how many of its blocks start, why the next one does not, and
+# what it is behind, as in ``Trace.waits``.
+HungLaunch: TypeAlias = tuple[int, int, str | None, int]
+
+_MOST_LINES = 10
+# What a launch waits for that another one has, by cause; the other causes are of an order.
+_HELD = {
+    "slots": "slots for blocks", "warps": "warps", "registers": "registers",
+    "shared_memory": "shared memory", "configuration": "the shared-memory configuration",
+    "local_memory": "local memory, which waits for an idle GPU",
+    "cooperative": "room for all its blocks at once", "grids": "a place among the resident grids",
+}  # fmt: skip
+_ORDER = {
+    "queue": "is in line for room behind", "priority": "is in line for room behind",
+    "stream": "is in its stream behind", "hardware_queue": "is in its hardware queue behind",
+    "event": "waits for an event behind", "legacy_stream": "waits, through the legacy stream, for",
+    "trigger": "waits for the triggers of", "node": "waits, in its graph, for",
+    "first_use": "waits until a kernel is loaded, behind",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """A launch of which some blocks never start.
+
+    Attributes:
+        launch: its number.
+        gpu: the index of its GPU.
+        blocks: how many of its blocks never start.
+        cause: why the next of them does not start, a word as in ``Placement.limiter``; or
+            ``"host"``: the host never makes the call.
+        behind: the launch that it is behind, if the cause is an order of launches and it is one.
+    """
+
+    launch: int
+    gpu: int
+    blocks: int
+    cause: str
+    behind: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitsFor:
+    """One launch waits for ever for another one.
+
+    Attributes:
+        launch: the number of the one that waits.
+        gpu: the index of its GPU.
+        other: the number of the launch that it waits for.
+        cause: ``"meets"``: its blocks wait for blocks of the other one. Else why its next block
+            does not start, a word as in ``Stranded.cause``.
+    """
+
+    launch: int
+    gpu: int
+    other: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitedValue:
+    """A value in memory for which a stream waits for ever.
+
+    Attributes:
+        gpu: the index of the stream's GPU.
+        name: of the value.
+        value: what it must be at least.
+        has: what it is.
+    """
+
+    gpu: int
+    name: str
+    value: int
+    has: int
+
+
+@dataclass(frozen=True, slots=True)
+class Hang:
+    """Why a program hangs: some of it never starts, or never ends.
+
+    Attributes:
+        stranded: the launches of which blocks never start, a :class:`Stranded` each.
+        waiting: the numbers of the launches with resident blocks that never end.
+        cycle: launches that wait for each other in a circle, a :class:`WaitsFor` each; the last one
+            waits for the first. Empty where nobody does what they wait for.
+        calls: the numbers of the events whose calls never return.
+        values: the values for which streams wait, an :class:`AwaitedValue` each.
+        text: all of it, in words.
+
+    Example:
+        >>> grid = tb.Launch(2, 1024, 64, 200 * 1024, duration=1e-5, meets="grid", name="grid")
+        >>> large = tb.Launch(133, 1024, 64, 200 * 1024, duration=1e-5, meets="all", name="large")
+        >>> tb.predict(tb.Sequence([grid]), "h200").hang is None
+        True
+        >>> hang = tb.predict(tb.Sequence([large]), "h200").hang
+        >>> hang.stranded
+        (Stranded(launch=0, gpu=0, blocks=1, cause='registers', behind=None),)
+        >>> print(hang.text)
+        It hangs.
+        1 of 133 blocks of launch 0 (large) never starts: registers are missing.
+        Launch 0 (large) waits for its own blocks, which it meets as 'all'.
+    """
+
+    stranded: tuple[Stranded, ...]
+    waiting: tuple[int, ...]
+    cycle: tuple[WaitsFor, ...]
+    calls: tuple[int, ...]
+    values: tuple[AwaitedValue, ...]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def hang_of(
+    seq: Sequence,
+    launches: Iterable[HungLaunch],
+    calls: Iterable[int],
+    values: Iterable[tuple[int, str, int, int]],
+) -> Hang:
+    """Returns the hang of a sequence, from what is left of it when nothing more happens."""
+    left = {launch: (started, cause, behind) for launch, started, cause, behind in launches}
+    gpus = seq.launch_gpus
+    stranded = tuple(
+        Stranded(
+            launch,
+            gpus[launch],
+            seq.launches[launch].blocks - started,
+            cause,
+            behind if behind >= 0 else None,
+        )
+        for launch, (started, cause, behind) in left.items()
+        if cause is not None
+    )
+    waiting = tuple(launch for launch, (started, _, _) in left.items() if started > 0)
+    found = _Waits(seq, stranded, waiting, tuple(calls))
+    cycle = found.cycle()
+    awaited = tuple(AwaitedValue(*value) for value in values)
+    return Hang(stranded, waiting, cycle, tuple(calls), awaited, found.text(cycle, awaited))
+
+
+class _Waits:
+    """Who waits for whom, of what is left of a sequence."""
+
+    def __init__(
+        self,
+        seq: Sequence,
+        stranded: tuple[Stranded, ...],
+        waiting: tuple[int, ...],
+        calls: tuple[int, ...],
+    ) -> None:
+        self._seq = seq
+        self._gpus = seq.launch_gpus
+        self._several = seq.gpus > 1
+        self._stranded = {each.launch: each for each in stranded}
+        self._waiting = waiting
+        self._calls = calls
+        self._left = tuple(dict.fromkeys((*waiting, *self._stranded)))
+        self._by_call: dict[int, list[int]] = {}
+        self._group_of = {
+            number: numbers
+            for numbers in meeting_groups(seq).values()
+            for number in numbers
+            if not seq.launches[number].in_block_order
+        }
+        self._event_of = [position for position, event in enumerate(seq) for _ in event.launches]
+
+    def others(self, launch: int) -> list[tuple[int, str]]:
+        """Returns what a launch waits for, and why."""
+        found: list[tuple[int, str]] = []
+        if launch in self._waiting:
+            group = self._group_of.get(launch, ())
+            found += [(other, "meets") for other in group if other in self._stranded]
+        own = self._stranded.get(launch)
+        if own is None:
+            return found
+        if own.behind is not None:
+            found.append((own.behind, own.cause))
+        elif own.cause in _HELD:
+            on_gpu = [k for k in self._waiting if self._gpus[k] == own.gpu]
+            found += [(other, own.cause) for other in on_gpu]
+        elif own.cause == "value":
+            found += [(other, "value") for other in self._writers(launch)]
+        elif own.cause == "host":
+            found += [(other, "host") for other in self._awaited_by_host(self._event_of[launch])]
+        return found
+
+    def cycle(self) -> tuple[WaitsFor, ...]:
+        """Returns a shortest circle through the first launch that has one."""
+        for_values = [k for k, each in self._stranded.items() if each.cause == "value"]
+        for start in (*self._waiting, *for_values):
+            before: dict[int, tuple[int, str]] = {}
+            line = deque([start])
+            while line and start not in before:
+                launch = line.popleft()
+                for other, cause in self.others(launch):
+                    if other not in before:
+                        before[other] = (launch, cause)
+                        line.append(other)
+            if start in before:
+                return self._circle(start, before)
+        return ()
+
+    def _circle(self, start: int, before: Mapping[int, tuple[int, str]]) -> tuple[WaitsFor, ...]:
+        steps: list[WaitsFor] = []
+        other = start
+        while not steps or other != start:
+            launch, cause = before[other]
+            steps.append(WaitsFor(launch, self._gpus[launch], other, cause))
+            other = launch
+        return tuple(reversed(steps))
+
+    def _unwritten(self, launch: int) -> WaitValue | None:
+        """Returns the first wait before a launch in its stream that nothing ends."""
+        event = self._seq[self._event_of[launch]]
+        for wait in self._seq.events[: self._event_of[launch]]:
+            if (
+                isinstance(wait, WaitValue)
+                and _place(wait) == _place(event)
+                and not any(self._happens(position) for position in self._writes(wait))
+            ):
+                return wait
+        return None
+
+    def _writes(self, wait: WaitValue) -> list[int]:
+        """Returns the events that would end a wait for a value."""
+        return [
+            position
+            for position, event in enumerate(self._seq)
+            if isinstance(event, WriteValue)
+            and event.name == wait.name
+            and event.value >= wait.value
+        ]
+
+    def _happens(self, position: int) -> bool:
+        """Returns whether everything before an event in its stream ends, and it is issued."""
+        return not self._before(position) and self._call_before(position) is None
+
+    def _before(self, position: int) -> list[int]:
+        """Returns what is left before an event in its stream."""
+        place = _place(self._seq[position])
+        return [
+            launch
+            for launch in self._left
+            if self._event_of[launch] < position
+            and _place(self._seq[self._event_of[launch]]) == place
+        ]
+
+    def _call_before(self, position: int) -> int | None:
+        """Returns the call of an event's host thread, before it, that never returns."""
+        host = getattr(self._seq[position], "host", 0)
+        return next(
+            (
+                call
+                for call in self._calls
+                if call <= position and getattr(self._seq[call], "host", 0) == host
+            ),
+            None,
+        )
+
+    def _writers(self, launch: int) -> list[int]:
+        """Returns the launches behind which the value would be written that a launch waits for."""
+        wait = self._unwritten(launch)
+        if wait is None:
+            return []
+        found: list[int] = []
+        for position in self._writes(wait):
+            found += self._before(position)
+            found += self._awaited_by_host(position)
+        return found
+
+    def _awaited_by_host(self, position: int) -> list[int]:
+        """Returns the launches for which a host waits instead of calling an event."""
+        call = self._call_before(position)
+        if call is None:
+            return []
+        if call not in self._by_call:
+            self._by_call[call] = self._awaited_by_call(call)
+        return self._by_call[call]
+
+    def _awaited_by_call(self, call: int) -> list[int]:
+        """Returns the launches that a call waits for."""
+        event = self._seq[call]
+        if isinstance(event, Synchronize) and event.event is not None:
+            record = max(
+                position
+                for position, other in enumerate(self._seq.events[:call])
+                if isinstance(other, RecordEvent) and other.event == event.event
+            )
+            return self._before(record)
+        gpu, stream = _place(event)
+        is_of_all = isinstance(event, HostCall | Synchronize) and stream is None
+        return [
+            launch
+            for launch in self._left
+            if self._event_of[launch] < call
+            and self._gpus[launch] == gpu
+            and (is_of_all or _place(self._seq[self._event_of[launch]])[1] == stream)
+        ]
+
+    def text(self, cycle: tuple[WaitsFor, ...], values: tuple[AwaitedValue, ...]) -> str:
+        """Says all of it."""
+        lines = ["It hangs."]
+        stranded = list(self._stranded.values())
+        lines += [self._never_starts(each) for each in stranded[:_MOST_LINES]]
+        if len(stranded) > _MOST_LINES:
+            lines.append(f"Blocks of {len(stranded) - _MOST_LINES} more launches never start.")
+        lines += [self._waits(step) for step in cycle]
+        lines += list(dict.fromkeys(map(self._awaits, values)))
+        for call in self._calls[:_MOST_LINES]:
+            lines.append(f"The call of event {call} never returns: {self._seq[call]!r}.")
+        return "\n".join(lines)
+
+    def _name(self, launch: int, capital: bool = False) -> str:
+        name = self._seq.launches[launch].name
+        words = f"{'L' if capital else 'l'}aunch {launch}" + (f" ({name})" if name else "")
+        return f"{words} on GPU {self._gpus[launch]}" if self._several else words
+
+    def _never_starts(self, each: Stranded) -> str:
+        blocks = self._seq.launches[each.launch].blocks
+        number = "The only block" if blocks == 1 else f"{each.blocks} of {blocks} blocks"
+        verb = "starts" if each.blocks == 1 else "start"
+        words = f"{number} of {self._name(each.launch)} never {verb}: "
+        if each.cause in _HELD:
+            return words + f"{_HELD[each.cause]} {_are(each.cause)} missing."
+        if each.behind is not None:
+            return words + f"it {_ORDER.get(each.cause, 'waits for')} {self._name(each.behind)}."
+        if each.cause == "value":
+            wait = self._unwritten(each.launch)
+            value = "a value" if wait is None else f"the value {wait.name!r}"
+            return words + f"its stream waits for {value}."
+        if each.cause == "host":
+            return words + "the host never calls it."
+        return words + f"{each.cause}."
+
+    def _waits(self, step: WaitsFor) -> str:
+        who = self._name(step.launch, capital=True)
+        if step.cause == "meets":
+            group = self._seq.launches[step.launch].meets
+            own = step.launch == step.other
+            whom = "its own blocks" if own else f"blocks of {self._name(step.other)}"
+            return f"{who} waits for {whom}, which it meets as {group!r}."
+        other = "itself" if step.launch == step.other else self._name(step.other)
+        if step.cause in _HELD:
+            return f"{who} waits for {_HELD[step.cause]} that {other} has."
+        if step.cause == "value":
+            return f"{who} waits for a value that is written behind {other}."
+        if step.cause == "host":
+            return f"{who} waits for a host that waits for {other}."
+        return f"{who} {_ORDER.get(step.cause, 'waits for')} {other}."
+
+    def _awaits(self, value: AwaitedValue) -> str:
+        written = [
+            event.value
+            for event in self._seq
+            if isinstance(event, WriteValue) and event.name == value.name
+        ]
+        nobody = "; nobody writes so much" if max(written, default=0) < value.value else ""
+        where = f" of GPU {value.gpu}" if self._several else ""
+        return (
+            f"A stream{where} waits until the value {value.name!r} is at least {value.value}; it "
+            f"is {value.has}{nobody}."
+        )
+
+
+def _place(event: object) -> tuple[int, Stream | None]:
+    """Returns the GPU and stream of an event."""
+    return getattr(event, "gpu", 0), getattr(event, "stream", None)
+
+
+def _are(cause: str) -> str:
+    return "are" if cause in ("slots", "warps", "registers") else "is"
+
+
+class _MayHang(Protocol):
+    @property
+    def hang(self) -> Hang | None: ...
+
+
+def refuse_hang(owner: str, trace: _MayHang) -> None:
+    """Refuses a trace of a program that hangs.
+
+    Raises:
+        ValueError: it hangs; says why.
+    """
+    if trace.hang is not None:
+        raise ValueError(f"{owner}: the program never ends. {trace.hang.text}")
+
+
+def hang_to_data(hang: Hang, blocks: ListOf[int]) -> dict[str, Any]:
+    """Returns a hang as trace files hold it.
+
+    Args:
+        hang: of a trace.
+        blocks: of each launch.
+    """
+    stranded = {each.launch: each for each in hang.stranded}
+    launches: list[list[object]] = []
+    for launch in sorted({*hang.waiting, *stranded}):
+        each = stranded.get(launch)
+        if each is None:
+            launches.append([launch, blocks[launch], None, -1])
+        else:
+            behind = -1 if each.behind is None else each.behind
+            launches.append([launch, blocks[launch] - each.blocks, each.cause, behind])
+    values = [[each.gpu, each.name, each.value, each.has] for each in hang.values]
+    return {"launches": launches, "calls": list(hang.calls), "values": values}
+
+
+def hang_from_data(seq: Sequence, given: object) -> Hang:
+    """Returns the inverse of :func:`hang_to_data`.
+
+    Raises:
+        TypeError, ValueError: naming the field.
+    """
+    if not isinstance(given, dict) or set(given) != {"launches", "calls", "values"}:
+        raise ValueError(
+            f"hang: an object of launches, calls and values is needed, got {shown(given)}"
+        )
+    rows: list[HungLaunch] = []
+    for row in _listed("launches", given["launches"]):
+        if not isinstance(row, list) or len(row) != 4 or not isinstance(row[2], str | None):
+            raise ValueError(
+                "hang.launches: launch, blocks that start, cause and launch behind are needed, got "
+                f"{shown(row)}"
+            )
+        last = len(seq.launches) - 1
+        launch = integer("hang", "launches", row[0], 0, last)
+        most = seq.launches[launch].blocks - (row[2] is not None)
+        started = integer("hang", "launches", row[1], 0, most)
+        rows.append((launch, started, row[2], integer("hang", "launches", row[3], -1, last)))
+    calls = [
+        integer("hang", "calls", call, 0, len(seq) - 1) for call in _listed("calls", given["calls"])
+    ]
+    values: list[tuple[int, str, int, int]] = []
+    for row in _listed("values", given["values"]):
+        if not isinstance(row, list) or len(row) != 4 or not isinstance(row[1], str):
+            raise ValueError(
+                f"hang.values: GPU, name, value and what it is are needed, got {shown(row)}"
+            )
+        gpu, name, *numbers = row
+        value, has = (integer("hang", "values", each, 0, MAX_VALUE) for each in numbers)
+        values.append((integer("hang", "values", gpu, 0, seq.gpus - 1), name, value, has))
+    return hang_of(seq, rows, calls, values)
+
+
+def _listed(key: str, given: object) -> list[Any]:
+    if not isinstance(given, list):
+        raise TypeError(f"hang.{key}: a list is needed, got {shown(given)}")
+    return given
