@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-import re
 
 import pytest
 from hypothesis import given, settings
@@ -139,13 +138,6 @@ def test_the_core_refuses_a_state_that_is_not_one_of_the_model() -> None:
 def test_unknown_policies_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="policy: 'turing' is unknown; there are first_fit, "):
         H200.initial_states("turing")
-    with pytest.raises(ValueError, match=r"policy: 'voltañ\\x1b' is unknown; "):
-        H200.initial_states("voltañ\x1b")
-    cut = (
-        "'" + 66 * "日" + "'... is unknown"
-    )  # the 200 bytes that are shown end within the next one
-    with pytest.raises(ValueError, match=re.escape(cut)):
-        H200.initial_states(70 * "日")
     with pytest.raises(TypeError, match="policy: a name is needed, got 3"):
         H200.initial_states(3)  # type: ignore[arg-type]
 

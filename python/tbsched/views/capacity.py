@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
-from tbsched.advice.together.limits import NO_CLUSTER, Limit
+from tbsched.advice.together.limits import DRIVER_LIMIT, NO_CLUSTER, Limit
 from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
 from tbsched.views.assumed import assumed_lines
@@ -27,6 +27,10 @@ _CHOICES_SHOWN = 50
 _NAMES_SHOWN = 4
 _NAME = 36
 _WHICH = 30  # characters that name SMs
+_CAUSES = {
+    NO_CLUSTER: "no whole cluster fits",
+    DRIVER_LIMIT: "the driver refuses a larger cooperative launch",
+}
 
 
 def capacity_short(found: Capacity) -> str:
@@ -92,7 +96,7 @@ def _which(sms: tuple[int, ...]) -> str:
 
 def cause_words(cause: str, device: DeviceInfo) -> str:
     """What refuses one block more on an SM."""
-    return "no whole cluster fits" if cause == NO_CLUSTER else limiter_words(cause, device)
+    return _CAUSES.get(cause) or limiter_words(cause, device)
 
 
 def causes_words(causes: tuple[str, ...], device: DeviceInfo) -> str:

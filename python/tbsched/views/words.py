@@ -32,7 +32,6 @@ LIMITER_WORDS = {
     "turn": "the thread block scheduler is still with another launch",
     "legacy_stream": "work of the legacy stream and other work wait for each other",
     "grids": "the GPU takes no more grids at once",
-    "driver_limit": "the driver refuses a larger cooperative launch",
     "cooperative": "there is no room for all of its blocks at once",
     "trigger": "a block of the launch before it in its stream has neither triggered nor left",
     "node": "a node of its graph that comes before it has not finished",
