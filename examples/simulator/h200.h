@@ -113,6 +113,7 @@ inline tbsched::DeviceSpec h200() {
       .copy_block_bytes = 8192,
       .device_copy_latency_ns = 350,
       .device_copy_bandwidth = 2700000,
+      .peer_copy_bandwidth = 0,
       .memset_latency_ns = 200,
       .memset_bandwidth = 7500000,
       .queue_places = 1021,

@@ -25,18 +25,18 @@ TIMED = {
     "delay": 3e-6,
     "host": 2,
     "gpu": 1,
-    "meets": "x",
-    "in_block_order": True,
 }
+MEETS = {"meets": "x", "in_block_order": True}  # not with a trigger or a memory wait
 PLAIN = Launch(4, 32, 16, duration=1e-5)
 EVERY = replace(PLAIN, **HELD, **TIMED)
+MEETING = replace(PLAIN, **MEETS)
 
 
 def test_fields_are_the_arguments_in_their_order() -> None:
     parameters = inspect.signature(Launch).parameters
     assert [field.name for field in fields(Launch)] == list(parameters)
     only_named = [name for name, p in parameters.items() if p.kind is p.KEYWORD_ONLY]
-    assert only_named == [*HELD, *TIMED]
+    assert only_named == [*HELD, *TIMED, *MEETS]
 
 
 @pytest.mark.parametrize("field", [*HELD, *TIMED])
@@ -47,12 +47,41 @@ def test_launches_that_differ_in_a_field_are_not_equal(field: str) -> None:
     assert hash(replace(EVERY)) == hash(EVERY)
 
 
+def test_launches_that_meet_others_are_not_equal() -> None:
+    assert replace(MEETING, meets="y") != MEETING
+    assert replace(MEETING, in_block_order=False) != MEETING
+    assert replace(MEETING) == MEETING
+    assert hash(replace(MEETING)) == hash(MEETING)
+
+
 @pytest.mark.parametrize("field", TIMED)
 def test_what_only_timed_launches_have_needs_a_duration(field: str) -> None:
     with pytest.raises(
         ValueError, match=rf"Launch\.{field}: .* needs a Launch\.duration, got None"
     ):
         Launch(4, 32, 16, **{field: TIMED[field]})  # type: ignore[arg-type]
+
+
+def test_blocks_that_stay_until_released_do_not_meet() -> None:
+    with pytest.raises(ValueError, match=r"Launch\.meets: x needs a Launch\.duration, got None"):
+        Launch(4, 32, 16, meets="x")
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"in_block_order": True}, r"Launch\.in_block_order: True, but Launch\.meets is None"),
+        ({"meets": ""}, r"Launch\.meets: '' is empty"),
+        ({"meets": 3}, r"Launch\.meets: text or None is needed, got 3"),
+        ({"meets": "x", "trigger": 1e-6}, r"Launch\.trigger: 1e-06, but Launch\.meets is 'x'"),
+        ({"meets": "x", "memory_wait": 0.0}, r"Launch\.memory_wait: 0\.0, but Launch\.meets is 'x'"),
+        ({"gpu": 1024}, r"Launch\.gpu: 1024 is outside 0\.\.1023"),
+        ({"gpu": True}, r"Launch\.gpu: an integer is needed, got True"),
+    ],
+)
+def test_what_cannot_meet_is_refused(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        replace(PLAIN, **fields)
 
 
 def test_partition_and_cooperation_are_of_held_launches_too() -> None:
@@ -108,11 +137,11 @@ def test_launches_of_a_stream_agree_whether_it_blocks() -> None:
 
 
 def test_every_field_is_printed_written_and_taken_by_the_core() -> None:
-    seq = Sequence([PLAIN, EVERY])
+    seq = Sequence([PLAIN, EVERY, MEETING])
     names = {"Sequence": Sequence, "Launch": Launch, "Partition": Partition, "SmSplit": SmSplit}
     assert eval(seq.to_source(), names) == seq  # our own output
     assert Sequence.from_json(seq.to_json()) == seq
-    assert [name for name in (*HELD, *TIMED) if f'"{name}":' not in seq.to_json()] == []
+    assert [name for name in (*HELD, *TIMED, *MEETS) if f'"{name}":' not in seq.to_json()] == []
     assert not any(f'"{name}":' in Sequence([PLAIN]).to_json() for name in (*HELD, *TIMED))
 
 
