@@ -74,7 +74,10 @@ def test_blocks_that_stay_until_released_do_not_meet() -> None:
         ({"meets": ""}, r"Launch\.meets: '' is empty"),
         ({"meets": 3}, r"Launch\.meets: text or None is needed, got 3"),
         ({"meets": "x", "trigger": 1e-6}, r"Launch\.trigger: 1e-06, but Launch\.meets is 'x'"),
-        ({"meets": "x", "memory_wait": 0.0}, r"Launch\.memory_wait: 0\.0, but Launch\.meets is 'x'"),
+        (
+            {"meets": "x", "memory_wait": 0.0},
+            r"Launch\.memory_wait: 0\.0, but Launch\.meets is 'x'",
+        ),
         ({"gpu": 1024}, r"Launch\.gpu: 1024 is outside 0\.\.1023"),
         ({"gpu": True}, r"Launch\.gpu: an integer is needed, got True"),
     ],

@@ -74,6 +74,7 @@ inline constexpr Range copy_block_bytes{1, 1000000000};
 inline constexpr Range device_copy_latency_ns{0, 1000000000};
 inline constexpr Range device_copy_bandwidth{0, 1000000000};
 inline constexpr Range peer_copy_bandwidth{0, 1000000000};
+inline constexpr Range peer_event_latency_ns{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
 inline constexpr Range queue_places{1, 1048576};
@@ -317,6 +318,8 @@ struct DeviceSpec {
   // bytes per microsecond of a copy to the memory of another GPU; 0 if unknown, and such a copy
   // takes its latency
   int32_t peer_copy_bandwidth = 0;
+  // on top of event_latency_ns, until a GPU knows of a CUDA event of another one
+  int64_t peer_event_latency_ns = 0;
   // the shortest time of a block of a memset
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
@@ -467,6 +470,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "device_copy_latency_ns", .range = ranges::device_copy_latency_ns, .required = false}, spec.device_copy_latency_ns);
   visit(Field{.section = "scheduler", .name = "device_copy_bandwidth", .range = ranges::device_copy_bandwidth, .required = false}, spec.device_copy_bandwidth);
   visit(Field{.section = "scheduler", .name = "peer_copy_bandwidth", .range = ranges::peer_copy_bandwidth, .required = false}, spec.peer_copy_bandwidth);
+  visit(Field{.section = "scheduler", .name = "peer_event_latency_ns", .range = ranges::peer_event_latency_ns, .required = false}, spec.peer_event_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
   visit(Field{.section = "scheduler", .name = "queue_places", .range = ranges::queue_places, .required = false}, spec.queue_places);

@@ -365,10 +365,11 @@ void GpuWork::learn(const int32_t index, const int32_t name) {
                       .issued_ns = clock_.now(),
                       .non_blocking = true,
                       .done_ns = clock_.now()});
+    operations_.change_at(clock_.now(), index, Change::done);
   } else {
     operations_[index].launch = name;
+    operations_.change_at(clock_.now() + spec_.peer_event_latency_ns, index, Change::done);
   }
-  operations_.change_at(clock_.now(), index, Change::done);
 }
 
 // Proceeds with an operation that takes no hardware queue and has nothing left to wait for.

@@ -23,6 +23,7 @@ from tbsched.prediction.ties import Ties
 from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance, integer, items, seconds
 from tbsched.program.events.transfers import Transfer
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     GraphLaunch,
     HostCall,
@@ -142,6 +143,7 @@ def makespan_bounds(
         True
     """
     instance("makespan_bounds", "sequence", seq, Sequence)
+    one_gpu("makespan_bounds", seq)
     spec = find_device(device)
     predictions = integer("makespan_bounds", "predictions", predictions, 1, 2**20)
     _check(seq, spec)

@@ -15,6 +15,7 @@ from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import FOREVER_NS, OrdersOfEvents
 from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import instances, integer
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Launch, Sequence
 from tbsched.shown import Shown
@@ -97,6 +98,7 @@ def best_order(
     integer("best_order", "max_predictions", max_predictions, 1, 10**9)
     integer("best_order", "seed", seed, -(2**63), 2**63 - 1)
     sequence, host = _given(kernels, launch_interval)
+    one_gpu("best_order", sequence)
     quick = sequence
     if isinstance(kernels, Program):
         device = device_of(kernels, device)

@@ -18,6 +18,7 @@ from tbsched.prediction.program_device import device_of
 from tbsched.program.checks import flag, integer, items
 from tbsched.program.kernels import kernel_of
 from tbsched.program.library_kernels import is_of_library
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Sequence, with_launches
 from tbsched.progress import each
@@ -104,6 +105,8 @@ def what_if(
         seq = seq.sequence
     if isinstance(seq, Sequence) and not seq.timed:
         raise ValueError("sequence: launches with durations are needed")
+    if isinstance(seq, Sequence):
+        one_gpu("what_if", seq)
     host = None if program is None else program.host
 
     def predicted(candidate: tuple[str, Sequence]) -> Change:

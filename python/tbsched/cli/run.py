@@ -57,26 +57,30 @@ def predict(
     stream: OnlyStream = None,
     match: Match = None,
     as_json: AsJson = False,
-) -> None:
+) -> int:
     """Predict where the blocks of sequences go, and when, if launches have durations.
 
-    Of a profile, launches are issued in the gaps that its host threads left.
+    Of a profile, launches are issued in the gaps that its host threads left. For several GPUs,
+    --device names the device of each: h200,h200. The exit status is 1 if a sequence hangs.
     """
     _check(output)
     program = profiled(sequences, Part(start, end, stream, match))
+    names = (device or DEFAULT_DEVICE).split(",")
     if program is not None:
+        if len(names) > 1:
+            raise ValueError(f"--device: {len(names)} devices, but a profile is of one GPU")
         if launch_interval:
             raise ValueError("--launch-interval: a profile says when its host called")
         _show_all([predict_program(program, device, policy, connections)], output, as_json)
-        return
-    spec = find_device(device or DEFAULT_DEVICE)
+        return AGREEMENT
+    specs = [find_device(name) for name in names]
 
     def run(seq: Sequence) -> Trace:
         return predict_sequence(
-            seq, spec, policy, launch_interval=launch_interval, connections=connections
+            seq, specs, policy, launch_interval=launch_interval, connections=connections
         )
 
-    _run_all(sequences, output, run, as_json)
+    return _run_all(sequences, output, run, as_json)
 
 
 def observe(
@@ -154,11 +158,13 @@ def _check(output: Path | None) -> None:
 
 def _run_all(
     place: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
-) -> None:
+) -> int:
     found = sequences_of(place)
     if not found:
         raise ValueError(f"{place}: holds no sequences")
-    _show_all([run(sequence) for sequence in found], output, as_json)
+    traces = [run(sequence) for sequence in found]
+    _show_all(traces, output, as_json)
+    return DISAGREEMENT if any(trace.hang is not None for trace in traces) else AGREEMENT
 
 
 def _show_all(traces: list[Trace], output: Path | None, as_json: bool) -> None:

@@ -186,6 +186,8 @@ def compare(a: Trace, b: Trace) -> Diff:
     """
     instance("compare", "a", a, Trace)
     instance("compare", "b", b, Trace)
+    if a.others or b.others:
+        raise ValueError("compare: a trace of several GPUs; it knows one")
     if a.device.sms != b.device.sms:
         raise ValueError(
             f"compare: device.sms: {a.device.name} has {a.device.sms}, "

@@ -9,6 +9,7 @@ import numpy as np
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.checks import instance, seconds
 from tbsched.shown import Shown
+from tbsched.traces.hang import refuse_hang
 from tbsched.traces.trace import Trace
 
 TOLERANCE = 0.05
@@ -96,6 +97,10 @@ def compare_times(
     """
     instance("compare_times", "prediction", prediction, Trace)
     instance("compare_times", "observation", observation, Trace)
+    for trace in (prediction, observation):
+        if trace.others:
+            raise ValueError("compare_times: a trace of several GPUs; it knows one")
+        refuse_hang("compare_times", trace)
     if prediction.sequence != observation.sequence:
         raise ValueError("compare_times: sequence: the traces are of different sequences")
     launches = prediction.sequence.launches

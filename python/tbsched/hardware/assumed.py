@@ -31,7 +31,7 @@ _OF_LAUNCHES: Mapping[str, Callable[[Launch], bool]] = {
     "first_use": lambda launch: launch.first_use,
 }
 SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER = "several", "duration", "queue", "graph", "transfer"
-PEER = "peer"
+PEER, GPUS = "peer", "gpus"
 HOST, PROCESSES = "host", "processes"  # of a call, whatever its sequence
 # Events whose rules are those of CUDA's documentation: no GPU was measured.
 _UNMEASURED: Mapping[type[Event], str] = {
@@ -41,7 +41,7 @@ _UNMEASURED: Mapping[type[Event], str] = {
     WaitValue: "values in memory",
 }
 NEEDS = frozenset(
-    {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, PEER, HOST, PROCESSES}
+    {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, PEER, GPUS, HOST, PROCESSES}
 )  # fmt: skip
 
 
@@ -63,6 +63,7 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         GRAPH: any(isinstance(event, GraphLaunch) for event in seq),
         TRANSFER: transfers > 0,
         PEER: any(isinstance(each, Copy) and each.kind == "p2p" for each in seq.transfers),
+        GPUS: seq.gpus > 1,
         HOST: any(isinstance(event, Synchronize | HostCall) for event in seq),
     }
     return found | {need for need, is_there in there.items() if is_there}
@@ -71,8 +72,7 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
 def unmeasured_rules(seq: Sequence) -> tuple[str, ...]:
     """Returns the rules, in words, that a sequence rests on and that no GPU was measured for."""
     kinds = map(type, (*seq, *seq.transfers))
-    rules = dict.fromkeys(_UNMEASURED[kind] for kind in kinds if kind in _UNMEASURED)
-    return (*rules, *(("times between GPUs",) if seq.gpus > 1 else ()))
+    return tuple(dict.fromkeys(_UNMEASURED[kind] for kind in kinds if kind in _UNMEASURED))
 
 
 def rules_of(fields: Iterable[str], needs: Collection[str] = NEEDS) -> tuple[str, ...]:

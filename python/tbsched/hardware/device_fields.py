@@ -179,6 +179,8 @@ class DeviceFields:
             unknown.
         peer_copy_bandwidth: bytes per microsecond of a copy to the memory of another GPU; 0 if
             unknown, and such a copy takes its latency.
+        peer_event_latency_ns: on top of event_latency_ns, until a GPU knows of a CUDA event of
+            another one.
         memset_latency_ns: the shortest time of a block of a memset.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
         queue_places: launches that can wait in a hardware queue; the next launch call waits until
@@ -290,6 +292,7 @@ class DeviceFields:
     device_copy_latency_ns: int = 0
     device_copy_bandwidth: int = 0
     peer_copy_bandwidth: int = 0
+    peer_event_latency_ns: int = 0
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
     queue_places: int = 1021
@@ -409,6 +412,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "device_copy_latency_ns", "ns", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "device_copy_bandwidth", "int", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "peer_copy_bandwidth", "int", "not measured", rule="copies between GPUs", when="peer"),
+    Field("scheduler", "peer_event_latency_ns", "ns", "not measured", rule="events between GPUs", when="gpus"),
     Field("scheduler", "memset_latency_ns", "ns", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "memset_bandwidth", "int", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "queue_places", "int", "as on the H200", rule="hardware queues", when="queue"),

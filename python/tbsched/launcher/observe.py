@@ -18,6 +18,7 @@ from tbsched.errors import DeadlineExceeded, UnstableMeasurement, shown
 from tbsched.launcher.query import check_index, import_launcher
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.annotations import called, issued
 from tbsched.traces.placement import DeviceInfo, Placement
@@ -54,6 +55,9 @@ class Asked:
     sequence: Sequence
     groups: Groups = ()
     issue_times: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        one_gpu("observe", self.sequence)
 
 
 class Gpu:

@@ -36,9 +36,10 @@ from tbsched.prediction.several_gpus import SeveralGpus
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, items, seconds
 from tbsched.program.meeting_groups import meeting_groups
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import Sequence, with_durations
 from tbsched.traces.annotations import issued, known_times
-from tbsched.traces.hang import HungLaunch, hang_of
+from tbsched.traces.hang import HungLaunch, hang_of, refuse_hang
 from tbsched.traces.placement import DeviceInfo, Placement, Room
 from tbsched.traces.residents import Residents
 from tbsched.traces.trace import Trace
@@ -328,6 +329,8 @@ def predict_as_recorded(
         0.0
     """
     instance("predict_as_recorded", "observation", observation, Trace)
+    one_gpu("predict_as_recorded", observation.sequence)
+    refuse_hang("predict_as_recorded", observation)
     policy = None if policy is None else policy_of(_spec(device), policy)
     if not observation.sequence.timed:
         run = Run(device, policy, initial_state, 0.0, False)

@@ -20,6 +20,7 @@ from tbsched.prediction.mps import as_seen, run_as_one
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, instances, integer, items
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     HostCall,
     HostFunction,
@@ -228,6 +229,7 @@ def _checked(
             )
         if not program.timed:
             raise ValueError(f"programs: process {number}: its launches need durations")
+        one_gpu("predict_processes", program)
         for event in (*program, *program.transfers):
             if isinstance(event, HostFunction | WriteValue | WaitValue):
                 raise ValueError(

@@ -106,6 +106,8 @@ def _version(trace: Trace) -> int:
 def _version_of(event: Event) -> int:
     if getattr(event, "gpu", 0) or any(launch.meets is not None for launch in event.launches):
         return 3
+    if isinstance(event, Copy) and event.kind == "p2p":
+        return 3
     match event:
         case HostFunction() | HostCall() | WriteValue() | WaitValue():
             return 3

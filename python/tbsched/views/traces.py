@@ -10,6 +10,7 @@ from markupsafe import Markup
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import HostFunction
+from tbsched.traces.annotations import NEVER_NS
 from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.assumed import assumed_html, assumed_lines
@@ -33,7 +34,7 @@ from tbsched.views.svg.moments import moments_html
 from tbsched.views.svg.standing import standing_html
 from tbsched.views.svg.timeline import Frame, Names, Waiting, timeline_html, without_idle
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.terminal import visible
+from tbsched.views.terminal import visible, visible_lines
 from tbsched.views.waits import Waits
 from tbsched.views.words import (
     counted,
@@ -133,6 +134,11 @@ def head_lines(trace: Trace) -> Lines:
 
 def trace_head(trace: Trace) -> str:
     """What a trace is of."""
+    if trace.others:
+        return visible(
+            f"{len(trace.devices)} GPUs: "
+            + "; ".join(f"{d.name}, {d.sms} SMs, {source_words(d)}" for d in trace.devices)
+        )
     return visible(f"{trace.device.name}, {trace.device.sms} SMs, {source_words(trace.device)}")
 
 
@@ -145,7 +151,10 @@ def _timed_text(trace: Trace) -> Lines:
         lines += ["", _transfers_table(trace)]
         if unknown := unmeasured_words(trace):
             lines.append(unknown)
-    lines += ["", f"makespan {seconds_words(trace.makespan)}{_with_transfers(trace)}"]
+    if trace.hang is None:
+        lines += ["", f"makespan {seconds_words(trace.makespan)}{_with_transfers(trace)}"]
+    else:
+        lines += ["", *visible_lines(trace.hang.text).splitlines()]
     if waits is not None:
         lines += [waits.explanation(number) for number in shown if len(waits.of(number))]
     return lines
@@ -156,7 +165,7 @@ def _transfers_table(trace: Trace) -> Table:
     assert trace.transfer_ns is not None
     times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
     rows = [
-        (transfer_name(number, own), transfer_words(own), *(seconds_words(ns / 1e9) for ns in span))
+        (transfer_name(number, own), transfer_words(own), *map(_time_words, span))
         for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
     ]
     left = len(trace.transfer_ns) - len(rows)
@@ -214,13 +223,17 @@ def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) 
 
 
 def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
-    begin, end = (seconds_words(time / 1e9) for time in span_of(number, trace[number]))
+    begin, end = map(_time_words, span_of(number, trace[number]))
     waited, mostly = "", ""
     if waits is not None and len(own := waits.of(number)):
         waited = seconds_words(waited_ns(own) / 1e9)
         (mostly, _), _ = shares_of(own)[0]
     launch = trace.sequence.launches[number]
     return *_launch_cells(number, launch, words), begin, end, waited, mostly
+
+
+def _time_words(time_ns: int) -> str:
+    return "never" if time_ns == NEVER_NS else seconds_words(time_ns / 1e9)
 
 
 def trace_html(trace: Trace) -> str:
@@ -302,6 +315,7 @@ def _timed_html(trace: Trace) -> str:
             (f"{len(launches):,}", "launch" if len(launches) == 1 else "launches"),
             (f"{blocks:,}", "block" if blocks == 1 else "blocks"),
         ),
+        *([] if trace.hang is None else [text_html(trace.hang.text.splitlines(), "Why it hangs")]),
         legend_html(launches),
         folded_html(
             "Launches over time, by stream",
@@ -309,13 +323,24 @@ def _timed_html(trace: Trace) -> str:
             is_open=True,
         ),
         folded_html("Blocks over time, by SM", _sm_timeline(trace, ran, names), is_open=True),
-        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
-        _moments(trace, colours, ran),
+        *(_maps_of_one(trace, ran, colours, waits)),
         table_html(timed_table(trace, waits), "Launches", marks=colours),
         note_html(unknown) if (unknown := unmeasured_words(trace)) else Markup(),
         assumed_html(trace.assumed_rules, trace.device),
         Markup() if waits is None else _waits_html(trace, waits, colours),
     )
+
+
+def _maps_of_one(
+    trace: Trace, ran: StructuredArray, colours: list[str], waits: Waits | None
+) -> list[Markup]:
+    """What is on the SMs; of several GPUs that is asked of each."""
+    if trace.others:
+        return [note_html("What is on the SMs of one GPU: trace.residents(at, gpu=…).")]
+    return [
+        standing_html(trace, standing(trace, ran=ran), colours, waits=waits),
+        _moments(trace, colours, ran),
+    ]
 
 
 def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
@@ -425,6 +450,8 @@ def trace_columns(trace: Trace) -> dict[str, Any]:
     found: dict[str, Any] = {"launch": launch, "name": names[launch], "block": block}
     if has_times(trace):
         rows = trace.timeline
+        if trace.others:
+            found["gpu"] = np.array(trace.sequence.launch_gpus, np.int32)[launch]
         found |= {key: rows[key].copy() for key in ("sm", "start_ns", "end_ns")}
         found["limiter"] = limiters[launch]
     else:
@@ -461,6 +488,10 @@ def trace_data(trace: Trace) -> dict[str, Any]:
     return {
         **fields(trace, "id device events=sequence"),
         "launches": launches,
-        "makespan": trace.makespan if len(trace) and has_times(trace) else None,
+        "makespan": trace.makespan
+        if len(trace) and has_times(trace) and trace.hang is None
+        else None,
         **fields(trace, "transfer_ns waits assumed_rules"),
+        **({} if trace.hang is None else fields(trace, "hang")),
+        **(fields(trace, "devices") if trace.others else {}),
     }

@@ -144,6 +144,7 @@ class Waits:
         self._rows = trace.waits
         self._launch = trace.waits["launch"].copy()
         self._nodes = nodes_of(trace.sequence)
+        self._gpus = trace.sequence.launch_gpus
 
     def of(self, launch: int) -> StructuredArray:
         """The rows of ``trace.waits`` of one launch, a number from 0 on."""
@@ -173,6 +174,7 @@ class Waits:
             if cause in _OF_AN_SM:
                 there = waits[waits["cause"] == cause]
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
+                beside = [other for other in beside if self._gpus[other] == self._gpus[launch]]
                 who = self._names(beside, launch) or "blocks that were leaving"
             words = CAUSE_WORDS[self._told(cause, launch, behind, waits)].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tbsched.program.duration import Drawn
@@ -102,6 +103,10 @@ def launch_words(launch: Launch) -> str:
     if launch.cooperative:
         words += ", cooperative"
     words += _own_stream_words(launch)
+    if launch.gpu:
+        words += f", GPU {launch.gpu}"
+    if launch.meets is not None:
+        words += f", meets {launch.meets!r}{' in block order' if launch.in_block_order else ''}"
     if launch.priority:
         words += f", priority {launch.priority}"
     if launch.duration is not None:
@@ -211,7 +216,9 @@ def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
 
 
 def seconds_words(seconds: float) -> str:
-    """A time with the unit that suits it."""
+    """A time with the unit that suits it; infinity is never."""
+    if seconds == math.inf:
+        return "never"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if abs(seconds) >= scale:
             return f"{seconds / scale:.4g} {unit}"

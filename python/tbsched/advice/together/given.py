@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tbsched.errors import shown
 from tbsched.program.checks import instance, integer, items
+from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Launch,
@@ -25,11 +26,21 @@ def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> t
 
     Raises:
         TypeError: something else is among them.
+        ValueError: work of another GPU than the first, or blocks that meet by name.
     """
     if isinstance(given, Sequence):
+        one_gpu(owner, given)
         return given.launches
     rows = enumerate(items(owner, field, given))
-    return tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
+    found = tuple([instance(owner, f"{field}[{k}]", launch, Launch) for k, launch in rows])
+    for number, launch in enumerate(found):
+        if launch.gpu or launch.meets is not None:
+            what = f"gpu is {launch.gpu}" if launch.gpu else f"meets is {launch.meets!r}"
+            raise ValueError(
+                f"{owner}.{field}[{number}]: Launch.{what}, but {owner} knows one GPU, and no "
+                "blocks that meet by name"
+            )
+    return found
 
 
 def only_launches_of(

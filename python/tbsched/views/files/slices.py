@@ -12,6 +12,7 @@ from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
 from tbsched.program.sequence import GraphLaunch, Release
 from tbsched.traces.trace import Trace
+from tbsched.views.layout.drawn import drawn
 from tbsched.views.layout.graphs import launched_and_released
 from tbsched.views.layout.lanes import blocks_that_ran, lanes_of, launch_spans
 
@@ -140,6 +141,9 @@ def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
     Raises:
         ValueError: nobody recorded it.
     """
+    if trace.others:
+        raise ValueError("to_perfetto: a trace of several GPUs; it knows one")
+    trace = drawn(trace)
     rows = blocks_that_ran(trace)
     names = ("launch", "block", "sm", "start_ns", "end_ns")
     launch, block, sm, begin_ns, end_ns = (rows[name].astype(np.int64) for name in names)

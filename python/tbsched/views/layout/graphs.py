@@ -82,17 +82,17 @@ def words_of(sequence: Sequence) -> Callable[[int], str]:
     return words
 
 
-def streams_used(sequence: Sequence) -> list[Stream | None]:
-    """The stream of each launch, then of each transfer; nodes are in that of their graph."""
-    launches: list[Stream | None] = []
-    transfers: list[Stream | None] = []
+def streams_used(sequence: Sequence) -> list[tuple[int, Stream | None]]:
+    """GPU and stream of each launch, then of each transfer; nodes are in that of their graph."""
+    launches: list[tuple[int, Stream | None]] = []
+    transfers: list[tuple[int, Stream | None]] = []
     for event in sequence:
         if isinstance(event, Launch | GraphLaunch):
-            launches += [event.stream] * len(event.launches)
+            launches += [(event.gpu, event.stream)] * len(event.launches)
         if isinstance(event, Transfer):
-            transfers.append(event.stream)
+            transfers.append((event.gpu, event.stream))
         elif isinstance(event, GraphLaunch):
-            transfers += [event.stream] * len(event.graph.transfers)
+            transfers += [(event.gpu, event.stream)] * len(event.graph.transfers)
     return launches + transfers
 
 

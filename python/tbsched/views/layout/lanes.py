@@ -12,6 +12,7 @@ from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
+from tbsched.views.layout.drawn import drawn
 from tbsched.views.layout.graphs import streams_used
 from tbsched.views.words import counted, stream_words
 
@@ -89,20 +90,33 @@ def spans_by_sm(
     Raises:
         ValueError: nobody recorded when blocks ran.
     """
+    trace = drawn(trace)
     rows = blocks_that_ran(trace) if ran is None else ran
-    each = -(-trace.device.sms // most_rows)
+    sms = [device.sms for device in trace.devices]
+    each = -(-sum(sms) // most_rows)
     row = rows["sm"].astype(np.int64) // each
     titles = tuple(
-        f"SM {first}" if each == 1 else f"SM {first}-{min(first + each, trace.device.sms) - 1}"
-        for first in range(0, trace.device.sms, each)
+        title for gpu in range(len(sms)) for title in _titles_of_sms(gpu, sms[gpu], each, sms)
     )
+    if trace.others:
+        of_gpu = np.cumsum([0, *(-(-own // each) for own in sms)])
+        row += of_gpu[np.array(trace.sequence.launch_gpus, np.int64)[rows["launch"]]]
     launch, begin, end = (rows[key].astype(np.int64) for key in ("launch", "start_ns", "end_ns"))
-    sharing = "" if each == 1 else f" and {counted(trace.device.sms, 'SM')} in {len(titles)} rows"
+    sharing = "" if each == 1 else f" and {counted(sum(sms), 'SM')} in {len(titles)} rows"
     what = f"{len(rows):,} blocks{sharing}"
     most = most_spans if each == 1 else -1
     moved = np.zeros((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
     extent = _extent(*(np.append(a, b) for a, b in zip((begin, end), moved.T, strict=True)))
     return spans_of(titles, row, launch, begin, end, what, most, columns, extent)
+
+
+def _titles_of_sms(gpu: int, sms: int, each: int, all_sms: list[int]) -> list[str]:
+    """The titles of the rows of a GPU's SMs."""
+    of = f"GPU {gpu}, " if len(all_sms) > 1 else ""
+    return [
+        f"{of}SM {first}" if each == 1 else f"{of}SM {first}-{min(first + each, sms) - 1}"
+        for first in range(0, sms, each)
+    ]
 
 
 def spans_by_stream(
@@ -130,6 +144,7 @@ def spans_by_stream(
     Raises:
         ValueError: nobody recorded when blocks ran.
     """
+    trace = drawn(trace)
     launch, begin, end = launch_spans(blocks_that_ran(trace) if ran is None else ran)
     if trace.transfer_ns is not None:
         launch = np.append(launch, len(trace) + np.arange(len(trace.transfer_ns)))
@@ -185,12 +200,12 @@ def spans_of(
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
-    """The rows of ``trace.timeline`` without blocks that never ran.
+    """The rows of ``trace.timeline`` without blocks that never ran; what never ends is cut.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
     """
-    rows = trace.timeline
+    rows = drawn(trace).timeline
     there = rows["sm"] >= 0
     return rows if there.all() else rows[there]
 
@@ -365,7 +380,7 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
 def legacy_numbers(program: Program) -> list[int]:
     """The numbers that a profile has for the legacy stream, such as 7 for that of PyTorch."""
     used = streams_used(program.sequence)[: len(program.measured)]
-    is_legacy = np.array([stream == LEGACY_STREAM for stream in used], np.bool_)
+    is_legacy = np.array([stream == LEGACY_STREAM for _, stream in used], np.bool_)
     numbers = np.unique(program.measured["stream"][is_legacy])
     return [number for number in numbers.tolist() if number >= 0]
 
@@ -389,18 +404,26 @@ def streams_of(
         legacy: what the legacy stream is called.
     """
     used = streams_used(sequence)
-    streams = set(used)
-    named: list[Stream] = sorted(stream for stream in streams if isinstance(stream, int))
-    if LEGACY_STREAM in streams:
-        named.insert(0, LEGACY_STREAM)
-    own = None in streams
-    fits = named if len(named) + own <= most_rows else named[: most_rows - own - 1]
-    titles = [legacy if stream == LEGACY_STREAM else stream_words(stream) for stream in fits]
-    row_of: dict[Stream | None, int] = {stream: row for row, stream in enumerate(fits)}
+    several = sequence.gpus > 1
+    named = sorted(
+        {(gpu, stream) for gpu, stream in used if stream is not None},
+        key=lambda place: (place[0], -1 if place[1] == LEGACY_STREAM else place[1]),
+    )
+    own = sorted({place for place in used if place[1] is None}, key=lambda place: place[0])
+    fits = named if len(named) + len(own) <= most_rows else named[: most_rows - len(own) - 1]
+
+    def title(gpu: int, words: str) -> str:
+        return f"GPU {gpu}, {words}" if several else words
+
+    titles = [
+        title(gpu, legacy if stream == LEGACY_STREAM else stream_words(stream))
+        for gpu, stream in fits
+    ]
+    row_of: dict[tuple[int, Stream | None], int] = {place: row for row, place in enumerate(fits)}
     if len(fits) < len(named):
         row_of |= dict.fromkeys(named[len(fits) :], len(titles))
         titles.append(f"{len(named) - len(fits):,} streams more")
-    if own:
-        row_of[None] = len(titles)
-        titles.append("own streams")
-    return tuple(titles), np.array([row_of[stream] for stream in used], np.int64)
+    for place in own:
+        row_of[place] = len(titles)
+        titles.append(title(place[0], "own streams"))
+    return tuple(titles), np.array([row_of[place] for place in used], np.int64)
