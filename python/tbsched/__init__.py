@@ -29,6 +29,8 @@ _NAMES_OF = {
     "advice.together.coresident": "Coresidency assert_coresident coresident",
     "advice.together.fixes.fix": "Fix",
     "advice.together.limits": "Limit",
+    "advice.together.ranks.changes": "RankFix",
+    "advice.together.ranks.coresident": "RankCoresidency",
     "advice.what_if": "what_if",
     "calibration.boards.describe": "describe",
     "calibration.calibrate": "calibrate",
@@ -103,6 +105,8 @@ if TYPE_CHECKING:
     from tbsched.advice.together.coresident import coresident as coresident
     from tbsched.advice.together.fixes.fix import Fix as Fix
     from tbsched.advice.together.limits import Limit as Limit
+    from tbsched.advice.together.ranks.changes import RankFix as RankFix
+    from tbsched.advice.together.ranks.coresident import RankCoresidency as RankCoresidency
     from tbsched.advice.what_if import what_if as what_if
     from tbsched.calibration.boards.describe import describe as describe
     from tbsched.calibration.calibrate import calibrate as calibrate

@@ -34,6 +34,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Partition": ("partitions", "partition"),
     "Processes": ("processes", "processes"),
     "Program": ("programs", "program"),
+    "RankCoresidency": ("rank_coresidency", "rank_coresidency"),
     "Report": ("campaigns", "report"),
     "Residents": ("residents", "residents"),
     "Responses": ("responses", "responses"),

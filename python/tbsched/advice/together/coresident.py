@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import overload
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
@@ -17,6 +18,11 @@ from tbsched.advice.together.given import (
 )
 from tbsched.advice.together.limits import Limit
 from tbsched.advice.together.problem import Problem, deadline_in, decided
+from tbsched.advice.together.ranks.coresident import (
+    Devices,
+    RankCoresidency,
+    coresident_ranks,
+)
 from tbsched.advice.together.stranded import left_waiting
 from tbsched.advice.together.words import argument
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
@@ -26,7 +32,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
-from tbsched.program.checks import flag, integer
+from tbsched.program.checks import flag, instance, integer
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
@@ -106,6 +112,7 @@ class Coresidency(Shown):
         return rules_of(self.device.assumed or (), needs)
 
 
+@overload
 def coresident(
     launches: Iterable[Launch] | Sequence,
     device: str | os.PathLike[str] | DeviceSpec,
@@ -117,7 +124,31 @@ def coresident(
     connections: int | None = None,
     plays: int = PLAYS,
     seconds: float | None = None,
-) -> Coresidency:
+) -> Coresidency: ...
+@overload
+def coresident(
+    launches: Sequence,
+    device: Devices,
+    *,
+    after: Iterable[tuple[int, int]] = (),
+    fixes: bool = True,
+    policy: str | None = None,
+    connections: int | None = None,
+    plays: int = PLAYS,
+    seconds: float | None = None,
+) -> RankCoresidency: ...
+def coresident(
+    launches: Iterable[Launch] | Sequence,
+    device: str | os.PathLike[str] | DeviceSpec | Devices,
+    *,
+    groups: Iterable[Iterable[int]] | None = None,
+    after: Iterable[tuple[int, int]] = (),
+    fixes: bool = True,
+    policy: str | None = None,
+    connections: int | None = None,
+    plays: int = PLAYS,
+    seconds: float | None = None,
+) -> Coresidency | RankCoresidency:
     """Returns whether kernels that wait for each other can hang because a block finds no room.
 
     The launches of a group wait for each other, at a barrier within a grid or across grids. They
@@ -133,11 +164,17 @@ def coresident(
     Hangs above the thread block scheduler count, too: kernels that are loaded at their first use,
     the legacy stream, streams that share a hardware queue, more grids than the GPU takes.
 
+    With a list of devices, the question is about a program of several GPUs: can it hang, however
+    late each host thread (a rank) is? Its groups are the names of ``Launch.meets``, and what comes
+    before what is as in the sequence: on each GPU by streams, CUDA events and synchronisations. See
+    :doc:`/how-to/several-gpus`.
+
     Args:
         launches: the kernels, at least one. A :class:`Sequence` may have releases and recorded
             events, which do not count. Other events are refused: launches may wait for them.
-            A duration does not matter; a first use needs one.
-        device, policy: as for :func:`tbsched.predict`.
+            A duration does not matter; a first use needs one. With a list of devices, the program,
+            a timed sequence.
+        device, policy: as for :func:`tbsched.predict`; a list has one device for each GPU.
         groups: of each group the numbers of its launches, from 0; None is one group of all.
         after: pairs (a, b): the program launches b only when all blocks of a have started.
         fixes: whether to look for changes that make the launches safe, unless they are.
@@ -147,9 +184,13 @@ def coresident(
             launches, after a thirtieth of them.
         seconds: after so many it gives up, fixes included; None is never.
 
+    Returns:
+        A :class:`Coresidency`; with a list of devices a :class:`RankCoresidency`.
+
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of
-            launches that are not there; names the field, the value and the limit.
+            launches that are not there; ``groups`` with a list of devices; names the field, the
+            value and the limit.
 
     Example:
         >>> workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
@@ -160,6 +201,15 @@ def coresident(
         >>> found.fixes[1].text
         'a carveout of 44 % for schedulers'
     """
+    if isinstance(device, list | tuple):
+        if groups is not None:
+            raise ValueError(
+                "coresident.groups: with a list of devices, Launch.meets says which launches meet"
+            )
+        return coresident_ranks(
+            instance("coresident", "launches", launches, Sequence), device, after=after,
+            fixes=fixes, policy=policy, connections=connections, plays=plays, seconds=seconds,
+        )  # fmt: skip
     spec = find_device(device)
     given = only_launches_of("coresident", "launches", launches)
     if not given:

@@ -1,0 +1,132 @@
+"""Changes of a program of several ranks that may keep it from hanging."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from tbsched.program.sequence import Event, Launch, Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class RankFix:
+    """A change after which the program is sure not to hang.
+
+    Attributes:
+        kind: ``order``, ``stream``, ``order and stream`` or ``grid``.
+        text: what to do.
+        sequence: the changed program.
+    """
+
+    kind: str
+    text: str
+    sequence: Sequence
+
+
+def fixes_of(
+    sequence: Sequence, groups: frozenset[str], is_safe: Callable[[Sequence], bool]
+) -> tuple[RankFix, ...]:
+    """Returns of each kind of change the least that is proved to be enough.
+
+    Args:
+        sequence: the program.
+        groups: those that keep each other from ending.
+        is_safe: whether a changed program is proved to be safe.
+    """
+    found = []
+    wanted = _first_order(sequence)
+    ordered = in_order(sequence, wanted)
+    words = ", ".join(wanted[:4]) + (" and so on" if len(wanted) > 4 else "")
+    order = RankFix("order", f"issue the groups in one order on every rank: {words}", ordered)
+    stream = RankFix(
+        "stream", "launch all kernels that meet in one stream of each GPU", in_one_stream(sequence)
+    )
+    both = RankFix(
+        "order and stream", f"{order.text}; and all of them in one stream of each GPU",
+        in_one_stream(ordered),
+    )  # fmt: skip
+    for fix in (order, stream):
+        if fix.sequence != sequence and is_safe(fix.sequence):
+            found.append(fix)
+    if not found and both.sequence != sequence and is_safe(both.sequence):
+        found.append(both)
+    found += _smaller_grids(sequence, groups, is_safe)
+    return tuple(found)
+
+
+def in_order(sequence: Sequence, wanted: list[str]) -> Sequence:
+    """Returns the program with the groups in one order on every host; other work stays in place."""
+    places: dict[tuple[int, int], list[int]] = {}
+    for place, event in enumerate(sequence):
+        if isinstance(event, Launch) and event.meets is not None:
+            places.setdefault((event.host, event.gpu), []).append(place)
+    events: list[Event] = list(sequence)
+    for chosen in places.values():
+        rank = {name: k for k, name in enumerate(wanted)}
+        launches = sorted((events[k] for k in chosen), key=lambda one: rank[one.meets])  # type: ignore[union-attr, index]
+        for place, launch in zip(chosen, launches, strict=True):
+            events[place] = launch
+    return Sequence(events)
+
+
+def in_one_stream(sequence: Sequence) -> Sequence:
+    """Returns the program with all launches that meet in the stream of the GPU's first one."""
+    first: dict[int, object] = {}
+    events: list[Event] = []
+    for event in sequence:
+        if isinstance(event, Launch) and event.meets is not None:
+            stream = first.setdefault(event.gpu, event.stream)
+            event = replace(event, stream=stream)  # type: ignore[arg-type]
+        events.append(event)
+    return Sequence(events)
+
+
+def _first_order(sequence: Sequence) -> list[str]:
+    """Returns the groups in the order in which the first ranks that have them issue them."""
+    hosts = {event.host: None for event in sequence if isinstance(event, Launch)}
+    found: dict[str, None] = {}
+    for host in hosts:
+        for event in sequence:
+            if isinstance(event, Launch) and event.host == host and event.meets is not None:
+                found.setdefault(event.meets)
+    return list(found)
+
+
+def _smaller_grids(
+    sequence: Sequence, groups: frozenset[str], is_safe: Callable[[Sequence], bool]
+) -> Iterator[RankFix]:
+    """Yields for each group the largest grid on all ranks that is proved to be enough."""
+    for name in sorted(groups):
+        most = max(one.blocks // one.cluster for one in _of(sequence, name))
+        if most == 1 or not is_safe(_at_most(sequence, name, 1)):
+            continue
+        low, high = 1, most  # clusters: enough, and not known to be
+        while high - low > 1:
+            middle = (low + high) // 2
+            if is_safe(_at_most(sequence, name, middle)):
+                low = middle
+            else:
+                high = middle
+        changed = _at_most(sequence, name, low)
+        blocks = max(one.blocks for one in _of(changed, name))
+        before = max(one.blocks for one in _of(sequence, name))
+        words = f"at most {blocks} blocks for {name!r} on each GPU, not {before}"
+        yield RankFix("grid", words, changed)
+
+
+def _of(sequence: Sequence, name: str) -> list[Launch]:
+    return [one for one in sequence.launches if one.meets == name]
+
+
+def _at_most(sequence: Sequence, name: str, clusters: int) -> Sequence:
+    """Returns the program with smaller grids for a group."""
+    events: list[Event] = []
+    for event in sequence:
+        if isinstance(event, Launch) and event.meets == name:
+            blocks = min(event.blocks, clusters * event.cluster)
+            duration = event.duration
+            if isinstance(duration, tuple):
+                duration = duration[:blocks]
+            event = replace(event, blocks=blocks, duration=duration)
+        events.append(event)
+    return Sequence(events)

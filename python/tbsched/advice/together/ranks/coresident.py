@@ -1,0 +1,211 @@
+"""Whether a program of several GPUs can hang, however late its ranks are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from tbsched.advice.together.given import Pairs, checked_after
+from tbsched.advice.together.problem import deadline_in
+from tbsched.advice.together.ranks.changes import RankFix, fixes_of
+from tbsched.advice.together.ranks.room import Room
+from tbsched.advice.together.ranks.standstill import (
+    Standstill,
+    TooManySets,
+    standstills,
+)
+from tbsched.advice.together.ranks.witness import Search, Witness
+from tbsched.advice.together.ranks.work import Work, work_of
+from tbsched.errors import shown
+from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of, prepared
+from tbsched.prediction.program_device import with_connections
+from tbsched.program.checks import flag
+from tbsched.program.sequence import Sequence
+from tbsched.progress import pulse
+from tbsched.shown import Shown
+from tbsched.traces.hang import Hang
+from tbsched.traces.placement import DeviceInfo
+
+Device: TypeAlias = str | os.PathLike[str] | DeviceSpec
+Devices: TypeAlias = list[str] | list[DeviceSpec] | list[Device] | tuple[Device, ...]
+
+_MOST_DOUBTS = 200  # ways to hang that are played, and shown
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class RankCoresidency(Shown):
+    """Whether a program of several GPUs can hang; prints the reason, and what to change.
+
+    Attributes:
+        devices: of each GPU, by index.
+        sequence: the program.
+        groups: the names of its groups, and of each the numbers of its launches.
+        safe: True: it ends, however late each rank is. False: the witness hangs. None: neither a
+            proof nor a witness is found.
+        argument: why, in words.
+        proof: of a safe answer: ``order``, because all launches of a GPU that can meet at a time
+            find room there, and no groups wait for each other in a circle; else ``none``.
+        host: of an unsafe one, how late the calls of the witness are: for each event the seconds
+            since its host's last call returned. ``tb.predict(sequence, devices, host=host).hang``
+            shows it.
+        hang: what that comes to, as :attr:`tbsched.Trace.hang`.
+        fixes: changes that are proved to make the program safe, a :class:`RankFix` each.
+        plays: how many predictions the search took.
+
+    Example:
+        >>> def kernel(name, gpu):
+        ...     where = {"stream": 0, "gpu": gpu, "host": gpu}
+        ...     return tb.Launch(20, 512, 64, **where, meets=name, duration=1e-5)
+        >>> turned = tb.Sequence([kernel("a", 0), kernel("b", 0), kernel("b", 1), kernel("a", 1)])
+        >>> found = tb.coresident(turned, ["h200", "h200"])
+        >>> found.safe, [fix.kind for fix in found.fixes]
+        (False, ['order'])
+        >>> tb.coresident(found.fixes[0].sequence, ["h200", "h200"]).safe
+        True
+    """
+
+    devices: tuple[DeviceInfo, ...]
+    sequence: Sequence
+    groups: dict[str, tuple[int, ...]]
+    safe: bool | None
+    argument: str
+    proof: str
+    host: tuple[float, ...] | None = None
+    hang: Hang | None = None
+    fixes: tuple[RankFix, ...] = ()
+    plays: int = 0
+
+    @property
+    def assumed_rules(self) -> tuple[str, ...]:
+        """Which rules the answer rests on that are assumed for one of the GPUs, in words."""
+        needs = needs_of(self.sequence.launches)
+        needs |= {QUEUE} if SEVERAL in needs else set()
+        rows = (rules_of(info.assumed or (), needs) for info in self.devices)
+        return tuple(dict.fromkeys(rule for row in rows for rule in row))
+
+
+@dataclass(slots=True)
+class Asking:
+    """Questions about one program and its changes, for the same GPUs.
+
+    Attributes:
+        taken: how many predictions they took.
+    """
+
+    specs: tuple[DeviceSpec, ...]
+    after: Pairs
+    policy: str | None
+    plays: int
+    deadline: float
+    taken: int = 0
+
+    def doubts(self, sequence: Sequence) -> tuple[Work, list[Standstill], str]:
+        """Returns the order of a program, what may hang it, and why that is not all."""
+        work = work_of(sequence, self.specs, self.after)
+        rooms = [
+            Room(work, gpu, spec, policy_of(spec, self.policy), self.plays, self.deadline)
+            for gpu, spec in enumerate(self.specs)
+        ]
+        found: list[Standstill] = []
+        why = f"{work.unseen[0]} are not looked at" if work.unseen else ""
+        try:
+            for standstill in standstills(work, rooms):
+                found.append(standstill)
+                if len(found) == _MOST_DOUBTS:
+                    break
+        except TooManySets:
+            why = why or "too many groups can be under way at a time"
+        self.taken += sum(room.asked for room in rooms)
+        return work, found, why
+
+    def is_safe(self, sequence: Sequence) -> bool:
+        """Returns whether a program is proved to end."""
+        _, found, why = self.doubts(sequence)
+        return not found and not why
+
+
+def coresident_ranks(
+    sequence: Sequence,
+    devices: Devices,
+    *,
+    after: Iterable[tuple[int, int]],
+    fixes: bool,
+    policy: str | None,
+    connections: int | None,
+    plays: int,
+    seconds: float | None,
+) -> RankCoresidency:
+    """Returns whether a program can hang: :func:`tbsched.coresident` with a list of devices.
+
+    Raises:
+        TypeError, ValueError: as that.
+    """
+    specs = tuple(
+        with_connections("coresident", find_device(each), connections) for each in devices
+    )
+    if not specs:
+        raise ValueError("coresident.device: a device is needed, got none")
+    for number, launch in enumerate(sequence.launches):
+        if launch.gpu >= len(specs):
+            raise ValueError(
+                f"coresident.launches: launch {number} is on GPU {launch.gpu}, but there are "
+                f"{len(specs)} devices"
+            )
+    if not any(launch.meets for launch in sequence.launches):
+        raise ValueError(
+            "coresident.launches: no launch meets another; Launch(meets=name) says which do, "
+            f"got {shown(sequence)}"
+        )
+    for gpu, spec in enumerate(specs):
+        spec.check(sequence, gpu)
+    pairs = checked_after(after, len(sequence.launches))
+    asking = Asking(specs, pairs, policy, plays, deadline_in("coresident", seconds))
+    with pulse("looking for a proof or a witness"):
+        work, found, why = asking.doubts(sequence)
+        search = Search(sequence, specs, pairs, policy, asking.deadline)
+        witness = search.witness(work, found) if found or why else None
+        changes: tuple[RankFix, ...] = ()
+        if flag("coresident", "fixes", fixes) and (found or why):
+            stuck = frozenset(name for each in found for name in each.groups) or frozenset(
+                work.groups
+            )
+            changes = fixes_of(sequence, stuck, asking.is_safe)
+    safe = False if witness else None if found or why else True
+    infos = tuple(prepared(spec, policy_of(spec, policy))[1] for spec in specs)
+    groups = {
+        name: tuple(k for k, one in enumerate(sequence.launches) if one.meets == name)
+        for name in work.groups
+    }
+    return RankCoresidency(
+        infos, sequence, groups, safe, _argument(safe, witness, found, why),
+        "order" if safe else "none", None if witness is None else witness.host,
+        None if witness is None else witness.hang, changes,
+        asking.taken + search.plays,
+    )  # fmt: skip
+
+
+def _argument(safe: bool | None, witness: Witness | None, found: list[Standstill], why: str) -> str:
+    if safe:
+        return (
+            "all launches that can be on a GPU at a time find room there, and no groups wait for "
+            "each other in a circle"
+        )
+    if witness is not None:
+        first = next((each for each in found if each.certain), None)
+        if first is not None:
+            names = " and ".join(map(repr, sorted(first.groups)))
+            return (
+                f"{names} wait for each other in a circle, by the order in which ranks issue them"
+            )
+        if not any(witness.host):
+            return "it hangs although no rank is late"
+        return "it hangs if ranks are late"
+    if why:
+        return why
+    names = " and ".join(map(repr, sorted(found[0].groups)))
+    return f"{names} may keep each other from room; no delay is known with which they do"

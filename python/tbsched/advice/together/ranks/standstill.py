@@ -1,0 +1,135 @@
+"""Searches for groups that keep each other from ending, over all GPUs.
+
+Say that the program hangs. Let U be the groups that never end. All else has ended, unless it waits
+for one of them. So the launches of U that wait for no launch of U have arrived, and each group of U
+has a launch that has not arrived, or that has no room. `Room` says which launches may have none.
+If there is no such U, the program cannot hang.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tbsched.advice.together.ranks.room import Room, Stuck
+from tbsched.advice.together.ranks.work import Mask, Work, mask, members
+
+MOST_SETS = 5000  # of groups that are looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Standstill:
+    """Groups that may keep each other from ending.
+
+    Attributes:
+        groups: their names.
+        arrived: their launches that have arrived.
+        stuck: of each GPU where launches have no room, what is stuck there.
+        certain: whether the order of the program alone makes them wait in a circle.
+    """
+
+    groups: frozenset[str]
+    arrived: Mask
+    stuck: tuple[Stuck, ...]
+    certain: bool
+
+
+class TooManySets(Exception):
+    """There are more sets of groups than are looked at."""
+
+
+def standstills(work: Work, rooms: list[Room]) -> Iterator[Standstill]:
+    """Yields what may hang the program, those first that do so by their order alone.
+
+    Raises:
+        TooManySets: so that nothing is proved.
+    """
+    sets = list(itertools.islice(_unended(work), MOST_SETS + 1))
+    doubtful = []
+    for groups in sets[:MOST_SETS]:
+        launches = 0
+        for name in groups:
+            launches |= work.groups[name]
+        arrived = _first(work, launches)
+        behind = {name for name in groups if work.groups[name] & ~arrived}
+        if behind == groups:
+            yield Standstill(groups, arrived, (), True)
+        else:
+            doubtful.append((groups, arrived, groups - behind))
+    for groups, arrived, others in doubtful:
+        yield from _without_room(work, rooms, groups, arrived, others)
+    if len(sets) > MOST_SETS:
+        raise TooManySets
+
+
+def _unended(work: Work) -> Iterator[frozenset[str]]:
+    """Yields the sets of groups that may be those that never end, the smallest first.
+
+    Whatever waits for a launch of such a set is in the set.
+    """
+    waits: dict[str, set[str]] = {name: {name} for name in work.groups}
+    for name, launches in work.groups.items():
+        for other, others in work.groups.items():
+            if any(work.before[k] & launches for k in members(others)):
+                waits[name].add(other)
+    seen: set[frozenset[str]] = set()
+    latest = {frozenset[str]()}
+    while latest:
+        found: set[frozenset[str]] = set()
+        for groups in sorted(latest, key=sorted):
+            for name in sorted(set(work.groups) - groups):
+                more = _closed(groups | {name}, waits)
+                if more not in seen:
+                    seen.add(more)
+                    found.add(more)
+                    yield more
+        latest = found
+
+
+def _closed(groups: frozenset[str], waits: dict[str, set[str]]) -> frozenset[str]:
+    while True:
+        more = groups.union(*(waits[name] for name in groups))
+        if more == groups:
+            return more
+        groups = more
+
+
+def _first(work: Work, launches: Mask) -> Mask:
+    """Returns the launches that wait for none of the others."""
+    found = 0
+    for number in members(launches):
+        if not work.before[number] & launches:
+            found |= 1 << number
+    return found
+
+
+def _without_room(
+    work: Work, rooms: list[Room], groups: frozenset[str], arrived: Mask, others: frozenset[str]
+) -> Iterator[Standstill]:
+    """Yields the ways in which each of some groups has a launch without room.
+
+    Args:
+        groups: all that do not end.
+        arrived: their launches that have arrived.
+        others: the groups all of whose launches have arrived.
+    """
+    by_gpu = [
+        room.stuck(mask(k for k in members(arrived) if work.launches[k].gpu == room.gpu))
+        for room in rooms
+    ]
+    stuck_rooms = [(room, stuck) for room, stuck in zip(rooms, by_gpu, strict=True) if stuck]
+    for chosen in itertools.product(*(stuck for _, stuck in stuck_rooms)):
+        waiting = 0
+        for (room, _), stuck in zip(stuck_rooms, chosen, strict=True):
+            waiting |= stuck.waiting
+            if stuck.short:
+                waiting |= _behind_short_ones(work, room.gpu)
+        if chosen and all(work.groups[name] & waiting for name in others):
+            yield Standstill(groups, arrived, chosen, False)
+
+
+def _behind_short_ones(work: Work, gpu: int) -> Mask:
+    """Returns the launches that wait for a kernel of the GPU that meets nobody."""
+    short = mask(k for k, one in enumerate(work.launches) if one.gpu == gpu) & ~work.meeting
+    return mask(k for k, before in enumerate(work.before) if before & short)

@@ -1,0 +1,211 @@
+"""What must end before a launch of a program of several ranks arrives at its GPU."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tbsched.advice.together.given import Pairs
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Event,
+    HostCall,
+    HostFunction,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Stream,
+    Synchronize,
+    WaitEvent,
+)
+
+Mask = int  # a set of launches: bit k is launch k
+_ENGINE_COPIES = ("h2d", "d2h", "p2p")  # others are kernels of the driver
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The launches of a program, and the order that it forces on them, however late a rank is.
+
+    Attributes:
+        launches: of all GPUs, in the order of the program.
+        before: of each launch those that must end before it arrives at its GPU.
+        earlier: of each launch those that arrive at its GPU before it although it does not wait for
+            them: the same host issued them before, and nothing kept them waiting.
+        groups: the names of ``meets``, and the launches of each.
+        unseen: what may make a launch wait and is not looked at, in words. With it, nothing is
+            proved.
+    """
+
+    launches: tuple[Launch, ...]
+    before: tuple[Mask, ...]
+    earlier: tuple[Mask, ...]
+    groups: dict[str, Mask]
+    unseen: tuple[str, ...]
+
+    @property
+    def meeting(self) -> Mask:
+        """The launches of all groups."""
+        return functools.reduce(operator.or_, self.groups.values(), 0)
+
+
+def mask(numbers: Iterable[int]) -> Mask:
+    """Returns a set of launches."""
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found
+
+
+def members(chosen: Mask) -> Iterator[int]:
+    """Returns the launches of a set, ascending."""
+    while chosen:
+        lowest = chosen & -chosen
+        yield lowest.bit_length() - 1
+        chosen ^= lowest
+
+
+def work_of(sequence: Sequence, specs: tuple[DeviceSpec, ...], after: Pairs = ()) -> Work:
+    """Returns the order that a program forces on its launches.
+
+    Args:
+        sequence: the program.
+        specs: its GPUs.
+        after: pairs of launches; the second arrives only when all blocks of the first are resident.
+    """
+    reading = _Reading(specs)
+    for event in sequence:
+        reading.read(event)
+    for first, second in after:
+        reading.before[second] |= reading.before[first]
+        reading.earlier[second] |= 1 << first
+    groups: dict[str, Mask] = {}
+    for number, launch in enumerate(reading.launches):
+        if launch.meets is not None and not launch.in_block_order:
+            groups[launch.meets] = groups.get(launch.meets, 0) | 1 << number
+    return Work(
+        tuple(reading.launches), tuple(reading.before), tuple(reading.earlier), groups,
+        tuple(sorted(reading.all_unseen())),
+    )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What has been issued so far.
+
+    Attributes:
+        streams: of each (GPU, stream) the launches that must end before later work in it.
+        busy: the streams that have work other than launches, which takes time.
+        hosts_of: of each GPU the hosts that issue work for it.
+        recorded: of each CUDA event its host, and what must end before it happens.
+        waited: of each host what must end before it issues more.
+    """
+
+    specs: tuple[DeviceSpec, ...]
+    launches: list[Launch] = field(default_factory=list)
+    before: list[Mask] = field(default_factory=list)
+    earlier: list[Mask] = field(default_factory=list)
+    prompt: list[int] = field(default_factory=list)
+    streams: dict[tuple[int, object], Mask] = field(default_factory=dict)
+    busy: set[tuple[int, object]] = field(default_factory=set)
+    hosts_of: dict[int, set[int]] = field(default_factory=dict)
+    recorded: dict[int, tuple[int, Mask]] = field(default_factory=dict)
+    waited: dict[int, Mask] = field(default_factory=dict)
+    unseen: set[str] = field(default_factory=set)
+
+    def read(self, event: Event) -> None:
+        """Notes one event more."""
+        match event:
+            case Launch():
+                self._launch(event)
+            case RecordEvent():
+                waits = self._into(event.gpu, event.stream, event.host)
+                self.recorded[event.event] = (event.host, waits)
+            case WaitEvent():
+                self._into(event.gpu, event.stream, event.host)
+                self._take_time(event.gpu, event.stream)
+                self.streams[event.gpu, event.stream] |= self._record(event.event, event.host)
+            case Synchronize(event=int(number)):
+                self._host_waits(event.host, self._record(number, event.host))
+            case Synchronize():
+                self._host_waits(event.host, self._all_of(event.gpu, event.stream))
+            case HostCall(waits="stream"):
+                self._host_waits(event.host, self._all_of(event.gpu, event.stream))
+            case HostCall(waits="device"):
+                self._host_waits(event.host, self._all_of(event.gpu, None))
+            case HostCall():
+                pass
+            case HostFunction():
+                self._into(event.gpu, event.stream, event.host)
+                self._take_time(event.gpu, event.stream)
+            case Copy() if event.kind in _ENGINE_COPIES:
+                self._into(event.gpu, event.stream, event.host)
+                self._take_time(event.gpu, event.stream)
+            case _:
+                self.unseen.add(f"{type(event).__name__} events")
+
+    def all_unseen(self) -> set[str]:
+        """Returns what is not looked at, by one event or by all together."""
+        found = set(self.unseen)
+        of: dict[int, set[object]] = {}
+        for gpu, stream in self.streams:
+            of.setdefault(gpu, set()).add(stream)
+        for gpu, streams in of.items():
+            if LEGACY_STREAM in streams and len(streams) > 1:
+                found.add("work of the legacy stream beside other streams")
+            if len(streams) > self.specs[gpu].hardware_queues:
+                found.add("streams that share a hardware queue")
+        if any(len(hosts) > 1 for hosts in self.hosts_of.values()):
+            found.add("a GPU that several hosts use")
+        return found
+
+    def _launch(self, launch: Launch) -> None:
+        number = len(self.launches)
+        own = ("of launch", number)
+        where = (launch.gpu, own if launch.stream is None else launch.stream)
+        before = self._into(*where, launch.host)
+        first = [
+            k
+            for k in self.prompt
+            if self.launches[k].gpu == launch.gpu and self.launches[k].priority == launch.priority
+        ]
+        self.launches.append(launch)
+        self.before.append(before)
+        self.earlier.append(mask(first) & ~before)
+        if not before and where not in self.busy:
+            self.prompt.append(number)
+        self.streams[where] = before | 1 << number
+        if launch.first_use:
+            self.unseen.add("first uses of kernels")
+        if launch.programmatic or launch.completion_event is not None:
+            self.unseen.add("programmatic launches")
+
+    def _into(self, gpu: int, stream: object, host: int) -> Mask:
+        """Puts work into a stream; returns what must end before it."""
+        self.hosts_of.setdefault(gpu, set()).add(host)
+        found = self.streams.get((gpu, stream), 0) | self.waited.get(host, 0)
+        self.streams[gpu, stream] = found
+        return found
+
+    def _take_time(self, gpu: int, stream: object) -> None:
+        self.busy.add((gpu, stream))
+
+    def _record(self, event: int, host: int) -> Mask:
+        by, found = self.recorded.get(event, (host, 0))
+        if by != host:
+            self.unseen.add("CUDA events that another host records")
+        return found
+
+    def _all_of(self, gpu: int, stream: Stream | None) -> Mask:
+        found = 0
+        for (on, number), waits in self.streams.items():
+            if on == gpu and stream in (None, number):
+                found |= waits
+        return found
+
+    def _host_waits(self, host: int, ended: Mask) -> None:
+        self.waited[host] = self.waited.get(host, 0) | ended

@@ -1,0 +1,167 @@
+"""Programs of several GPUs: safe, or a hang, however late a rank is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tbsched as tb
+from contract.references.ranks import Play
+from helpers import examples, gpu
+from tbsched.program.sequence import Event
+
+SLOTS = 4
+
+
+def kernel(name: str | None, on: int, stream: int = 0, blocks: int = 20) -> tb.Launch:
+    return tb.Launch(
+        blocks, 1024, 64, stream=stream, gpu=on, host=on, meets=name, duration=1e-5, name=name
+    )
+
+
+def program(*launches: tb.Launch) -> tb.Sequence:
+    return tb.Sequence(launches)
+
+
+def test_order_of_issue_in_one_stream() -> None:
+    a, b = (lambda on: kernel("a", on)), (lambda on: kernel("b", on))
+    assert tb.coresident(program(a(0), b(0), a(1), b(1)), ["h200"] * 2).safe
+    turned = program(a(0), b(0), b(1), a(1))
+    found = tb.coresident(turned, ["h200"] * 2)
+    assert found.safe is False
+    assert "'a' and 'b' wait for each other in a circle" in found.argument
+    assert found.host is not None
+    again = tb.predict(turned, ["h200"] * 2, host=found.host)
+    assert again.hang is not None
+    assert [fix.kind for fix in found.fixes] == ["order"]
+
+
+def test_room_for_two_collectives_at_a_time() -> None:
+    def both(first: str, second: str, on: int, blocks: int) -> list[tb.Launch]:
+        streams = {"a": 0, "b": 1}
+        return [kernel(name, on, streams[name], blocks) for name in (first, second)]
+
+    for blocks, safe in ((66, True), (67, False)):
+        turned = program(*both("a", "b", 0, blocks), *both("b", "a", 1, blocks))
+        found = tb.coresident(turned, ["h200"] * 2)
+        assert found.safe is safe
+    fixes = {fix.kind: fix for fix in found.fixes}
+    assert fixes.keys() == {"order", "grid"}
+    for fix in found.fixes:
+        assert tb.coresident(fix.sequence, ["h200"] * 2).safe
+    # In streams of their own, but in one order: who comes first on one GPU does so on the other.
+    assert tb.coresident(
+        program(*both("a", "b", 0, 132), *both("a", "b", 1, 132)), ["h200"] * 2
+    ).safe
+
+
+def test_a_kernel_that_fills_the_gpu_ends_and_a_collective_goes_on() -> None:
+    full = tb.Launch(132, 1024, 64, stream=1, gpu=0, host=0, duration=1e-3)
+    assert tb.coresident(program(full, kernel("a", 0), kernel("a", 1)), ["h200"] * 2).safe
+
+
+def test_a_launch_that_never_fits_hangs_by_itself() -> None:
+    found = tb.coresident(program(kernel("a", 0, 0, 133), kernel("a", 1)), ["h200"] * 2)
+    assert found.safe is False
+    assert found.argument == "it hangs although no rank is late"
+
+
+def test_pairs_say_what_arrives_first() -> None:
+    def copied(name: str, on: int, stream: int) -> list[Event]:
+        """A launch that waits for a copy, so that another stream may come first."""
+        copy = tb.Copy(1 << 20, "h2d", stream=stream, gpu=on, host=on)
+        return [copy, kernel(name, on, stream, 132)]
+
+    events = [*copied("a", 0, 0), *copied("b", 0, 1), *copied("a", 1, 0), *copied("b", 1, 1)]
+    sequence = tb.Sequence(events)
+    assert tb.coresident(sequence, ["h200"] * 2).safe is not True
+    assert tb.coresident(sequence, ["h200"] * 2, after=[(0, 1), (2, 3)]).safe
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        tb.Memset(64, stream=3),
+        tb.WriteValue("x", stream=3),
+        replace(kernel(None, 0, 3), first_use=True),
+        tb.Launch(1, 32, 16, stream=tb.LEGACY_STREAM, duration=1e-6),
+    ],
+    ids=lambda event: type(event).__name__,
+)
+def test_what_is_not_looked_at_is_never_safe(event: Event) -> None:
+    found = tb.coresident(tb.Sequence([event, kernel("a", 0), kernel("a", 1)]), ["h200"] * 2)
+    assert found.safe is None
+    assert "not looked at" in found.argument
+
+
+def test_bad_input_is_refused() -> None:
+    pair = program(kernel("a", 0), kernel("a", 1))
+    with pytest.raises(ValueError, match="launch 1 is on GPU 1, but there are 1 devices"):
+        tb.coresident(pair, ["h200"])
+    with pytest.raises(ValueError, match="a device is needed"):
+        tb.coresident(pair, [])
+    with pytest.raises(ValueError, match=r"Launch\.meets says which"):
+        tb.coresident(pair, ["h200"] * 2, groups=[[0, 1]])
+    with pytest.raises(ValueError, match="no launch meets another"):
+        tb.coresident(program(kernel(None, 0)), ["h200"])
+
+
+TOY = gpu(1, blocks_per_sm=SLOTS, warps_per_sm=64)
+
+
+@st.composite
+def small_programs(draw: st.DrawFn) -> tb.Sequence:
+    gpus = draw(st.integers(1, 3))
+    groups = draw(st.integers(1, 3))
+    events: list[Event] = []
+    members: Counter[str] = Counter()
+    for on in range(gpus):
+        for k in draw(st.permutations(range(groups))):
+            if draw(st.integers(0, 5)):
+                members[f"g{k}"] += 1
+                stream, blocks = draw(st.integers(0, 2)), draw(st.integers(1, 4))
+                events.append(
+                    tb.Launch(
+                        blocks, 32, 16, stream=stream, gpu=on, host=on, duration=1e-6, meets=f"g{k}"
+                    )
+                )
+            if not draw(st.integers(0, 3)):
+                other = draw(
+                    st.sampled_from(
+                        [
+                            tb.Launch(
+                                draw(st.integers(1, 6)), 32, 16, stream=draw(st.integers(0, 2)),
+                                gpu=on, host=on, duration=1e-6,
+                            ),
+                            tb.RecordEvent(on, draw(st.integers(0, 2)), host=on, gpu=on),
+                            tb.WaitEvent(on, draw(st.integers(0, 2)), host=on, gpu=on),
+                            tb.Synchronize(host=on, gpu=on),
+                        ]
+                    )
+                )  # fmt: skip
+                events.append(other)
+    alone = {name for name, count in members.items() if count == 1}
+    return tb.Sequence(
+        event
+        for event in events
+        if not (isinstance(event, tb.Launch) and event.meets in alone and event.blocks == 1)
+    )
+
+
+@settings(max_examples=examples(600), deadline=None)
+@given(small_programs())
+def test_small_programs_agree_with_all_interleavings(sequence: tb.Sequence) -> None:
+    if not any(one.meets for one in sequence.launches):
+        return
+    gpus = 1 + max(one.gpu for one in sequence.launches)
+    gpus = max([gpus] + [1 + event.gpu for event in sequence])
+    found = tb.coresident(sequence, [TOY] * gpus, fixes=False)
+    hangs = Play(sequence, SLOTS, gpus).can_hang()
+    if found.safe:
+        assert not hangs
+    if found.safe is False:
+        assert hangs
