@@ -215,6 +215,19 @@ GALLERY: dict[str, Callable[[], object]] = {
     "coresidency": lambda: tb.coresident(
         [tb.Launch(128, 256, 168, 100 * 1024, name=GEMM), SCHEDULERS], "h200"
     ),
+    "rank-coresidency": lambda: tb.coresident(
+        tb.Sequence(
+            [
+                tb.Launch(
+                    100, 1024, 64, stream=stream, gpu=rank, host=rank, meets=name, name=name,
+                    duration=1e-5,
+                )
+                for rank, order in enumerate(["ab", "ba"])
+                for name, stream in sorted({"a": 0, "b": 1}.items(), key=lambda x: order.index(x[0]))
+            ]
+        ),
+        ["h200", "h200"],
+    ),
     "coresidency-safe": lambda: tb.coresident([SCHEDULERS], "h200"),
     "characterization": lambda: tb.sm.characterize(
         ModelSm({"fp64.fma": Class(8, 2)}, reasons={"int32.add": "the compiler writes IMAD"}),

@@ -17,6 +17,7 @@ nbclient = pytest.importorskip("nbclient")
 BEFORE = """
 import tbsched as tb
 kernel = tb.Launch(16, 256, 32, stream=0, duration=1e-4, name="<gemm>")
+pair = tb.Launch(2, 32, 16, stream=0, duration=1e-6, meets="<x>")
 timed = tb.Sequence([kernel, kernel])
 held = tb.Sequence([tb.Launch(300, 256, 32, name="<gemm>")])
 device = tb.device("rtx3090")
@@ -55,6 +56,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.capacity(kernel, device)",
         "tb.capacities(kernel, device)",
         "tb.coresident([kernel], device)",
+        "tb.coresident(tb.Sequence([pair, pair]), [device])",
         'tb.sm.Characterization({"name": "mine", "sms": 1}, ())',
         "variants",
         "tb.sm.search(variants, lambda each: lambda: 1e-3, progress=False)",

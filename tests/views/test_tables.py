@@ -71,6 +71,16 @@ VALUES: dict[str, Callable[[], Any]] = {
     "Capacity": lambda: tb.capacity(launch(), gpu(4), beside=[launch(2, 32)]),
     "Capacities": lambda: tb.capacities(launch(), gpu(4), threads=[32, 1024], carveouts=[None, 0]),
     "Coresidency": lambda: tb.coresident([launch(4, 16), launch(5, 16)], gpu(4, warps_per_sm=32)),
+    "RankCoresidency": lambda: tb.coresident(
+        tb.Sequence(
+            [
+                tb.Launch(1, 32, 16, stream=0, gpu=k, host=k, meets=name, duration=1e-6)
+                for k, names in enumerate(["ab", "ba"])
+                for name in names
+            ]
+        ),
+        [gpu(4)] * 2,
+    ),
     "DeviceDiff": lambda: tb.compare_devices("h100", "h200"),
     "DeviceSpec": lambda: tb.device("h200"),
     "Characterization": lambda: tb.sm.characterize(

@@ -16,6 +16,15 @@ class RankFix:
         kind: ``order``, ``stream``, ``order and stream`` or ``grid``.
         text: what to do.
         sequence: the changed program.
+
+    Example:
+        >>> def kernel(name, gpu):
+        ...     where = {"stream": 0, "gpu": gpu, "host": gpu}
+        ...     return tb.Launch(20, 512, 64, **where, meets=name, duration=1e-5)
+        >>> turned = tb.Sequence([kernel("a", 0), kernel("b", 0), kernel("b", 1), kernel("a", 1)])
+        >>> for fix in tb.coresident(turned, ["h200", "h200"]).fixes:
+        ...     print(fix.kind, "|", fix.text)
+        order | issue the groups in one order on every rank: a, b
     """
 
     kind: str
