@@ -54,6 +54,8 @@ WAYS = tb.Sequence(
         GRAPH.launch(3),
         GRAPH.launch(3),
         tb.HostFunction(1e-6, stream=3),
+        tb.WaitValue("x", stream=4),
+        tb.WriteValue("x", stream=3),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, trigger=0.0, completion_event=1),
         tb.Launch(1, 32, 16, duration=1e-5, stream=1, programmatic=True, memory_wait=0.0),
         tb.WaitEvent(1, 2),

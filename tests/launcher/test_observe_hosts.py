@@ -60,8 +60,6 @@ def test_host_functions_are_called_by_the_driver(gpu: Gpu, knobs: Fake) -> None:
 @pytest.mark.parametrize(
     ("event", "message"),
     [
-        (tb.WriteValue("x", stream=0), "WriteValue can only be predicted"),
-        (tb.WaitValue("x", stream=0), "WaitValue can only be predicted"),
         (tb.HostCall("f", 100.0), r"HostCall\.duration: 100000000000 ns is outside 0\.\."),
         (tb.HostFunction(100.0, stream=0), r"HostFunction\.duration: 100000000000 ns is outside"),
     ],
@@ -69,6 +67,35 @@ def test_host_functions_are_called_by_the_driver(gpu: Gpu, knobs: Fake) -> None:
 def test_what_is_not_run_on_a_gpu_is_refused(gpu: Gpu, event: tb.HostCall, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         gpu.observe(tb.Sequence([run(stream=0), event]))
+
+
+def test_a_stream_waits_for_a_value_that_is_written_later(gpu: Gpu) -> None:
+    wait, write = tb.WaitValue("x", 2, stream=1), tb.WriteValue("x", 2, stream=0)
+    events = [wait, run(stream=1), run(stream=0), write, run(stream=2)]
+    trace = gpu.observe(tb.Sequence(events))
+    assert start(trace, 0) >= end(trace, 1)
+    assert start(trace, 2) < end(trace, 1)
+    less = gpu.observe(tb.Sequence([tb.WaitValue("x", 0, stream=1), *events[1:]]))
+    assert start(less, 0) < end(less, 1)
+
+
+def test_values_have_names_and_are_zero_at_the_start_of_each_run(gpu: Gpu) -> None:
+    written = tb.Sequence([run(stream=0), tb.WriteValue("x", 3, stream=0)])
+    gpu.observe(written)
+    awaits = [tb.WaitValue("x", stream=1), run(stream=1)]
+    other = [tb.WriteValue("y", stream=2), run(stream=0, seconds=0.05)]
+    trace = gpu.observe(tb.Sequence([*awaits, *other, tb.WriteValue("x", stream=0)]))
+    assert start(trace, 0) >= end(trace, 1)
+
+
+def test_deadline_ends_waits_for_values_that_nobody_writes(gpu: Gpu) -> None:
+    waits = [tb.WaitValue("x", 5, stream=1), tb.WriteValue("x", 1, stream=1)]
+    hangs = tb.Sequence([run(stream=0), *waits, tb.WaitValue("x", 2, stream=1), run(stream=1)])
+    begin = time.monotonic()
+    with pytest.raises(tb.DeadlineExceeded, match="and has left"):
+        gpu.observe(hangs, deadline=0.3)
+    assert time.monotonic() - begin < 3
+    all_gone(gpu)
 
 
 def test_a_host_waits_for_no_more_than_it_names(gpu: Gpu) -> None:

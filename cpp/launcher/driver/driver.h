@@ -113,6 +113,8 @@ struct Driver {
   Entry<decltype(&::cuMemcpyDtoHAsync)> copy_to_host_async{library, "cuMemcpyDtoHAsync_v2"};
   Entry<decltype(&::cuMemcpyDtoDAsync)> copy_on_device_async{library, "cuMemcpyDtoDAsync_v2"};
   Entry<decltype(&::cuMemsetD8Async)> memset_async{library, "cuMemsetD8Async"};
+  Entry<decltype(&::cuStreamWriteValue64)> stream_write_value{library, "cuStreamWriteValue64_v2"};
+  Entry<decltype(&::cuStreamWaitValue64)> stream_wait_value{library, "cuStreamWaitValue64_v2"};
   Entry<decltype(&::cuLaunchHostFunc)> launch_host_function{library, "cuLaunchHostFunc"};
   Entry<decltype(&::cuMemHostAlloc)> host_alloc{library, "cuMemHostAlloc"};
   Entry<decltype(&::cuMemFreeHost)> host_free{library, "cuMemFreeHost"};

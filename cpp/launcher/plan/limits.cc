@@ -153,8 +153,8 @@ class SequenceCheck {
     check_duration("HostCall", call.duration_ns);
     if (call.stream) other_streams_.insert(*call.stream);
   }
-  void operator()(const WriteValue& /*write*/) const { refuse_unobserved("WriteValue"); }
-  void operator()(const WaitValue& /*wait*/) const { refuse_unobserved("WaitValue"); }
+  void operator()(const WriteValue& write) { check_value("WriteValue", write); }
+  void operator()(const WaitValue& wait) { check_value("WaitValue", wait); }
 
   void check_totals(const bool timed) {
     const bool legacy =
@@ -193,9 +193,13 @@ class SequenceCheck {
                                 " ns is outside 0.." + std::to_string(kLongestNs) + " ns");
   }
 
-  [[noreturn]] static void refuse_unobserved(const std::string& event) {
-    throw std::invalid_argument("Sequence.events: " + event +
-                                " can only be predicted: this library does not run it on a GPU");
+  template <typename Value>
+  void check_value(const std::string& event, const Value& value) {
+    if (value.value < 0) {
+      throw std::invalid_argument(event + ".value: " + std::to_string(value.value) +
+                                  " is less than 0");
+    }
+    other_streams_.insert(value.stream);
   }
 
   void check(const Launch& launch) {

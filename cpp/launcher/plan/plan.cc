@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <set>
+#include <string>
 #include <variant>
 
 #include "launcher/plan/limits.h"
@@ -103,6 +104,11 @@ class TimedStreams {
   CUstream of_transfer(const Transfer& transfer) {
     return transfer.stream ? numbered(*transfer.stream)
                            : make({.lane = {}, .non_blocking = transfer.non_blocking});
+  }
+
+  template <typename Value>
+  CUstream of_value(const Value& value) {
+    return numbered(value.stream);
   }
 
   // Plans a RecordEvent or WaitEvent.
@@ -245,9 +251,8 @@ class Planner {
   void operator()(const HostFunction& function) {
     plan_.transfers.push_back({.transfer = function, .stream = timed_.of_transfer(function)});
   }
-  // The check of a sequence refuses these.
-  void operator()(const WriteValue& /*write*/) {}
-  void operator()(const WaitValue& /*wait*/) {}
+  void operator()(const WriteValue& write) { add_value(write, /*waits=*/false); }
+  void operator()(const WaitValue& wait) { add_value(wait, /*waits=*/true); }
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
     plan_.graphs.push_back(
@@ -275,6 +280,13 @@ class Planner {
     return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
   }
 
+  template <typename Value>
+  void add_value(const Value& value, const bool waits) {
+    const size_t place = places_.try_emplace(value.name, places_.size()).first->second;
+    plan_.values.push_back(
+        {.waits = waits, .value = value.value, .place = place, .stream = timed_.of_value(value)});
+  }
+
   // `stream`: one of those whose SMs it uses.
   PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
                      const CUstream stream) {
@@ -293,6 +305,7 @@ class Planner {
   Plan& plan_;
   StreamChoice choice_;
   TimedStreams timed_;
+  std::map<std::string, size_t> places_;  // of values, by name
 };
 
 }  // namespace
@@ -360,6 +373,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
     std::visit([&](const auto& transfer) { transfers_.reserve(transfer); }, planned.transfer);
   }
   for (PlannedTransfer& planned : plan.transfers) transfers_.lay_out(planned);
+  values_.lay_out(plan.values);
 }
 
 void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {

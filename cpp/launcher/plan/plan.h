@@ -16,6 +16,7 @@
 #include "launcher/plan/graphs.h"
 #include "launcher/plan/meetings.h"
 #include "launcher/plan/transfers.h"
+#include "launcher/plan/values.h"
 #include "launcher/probe/probe.h"
 #include "launcher/probe/probe_abi.h"
 #include "tbsched/program/event.h"
@@ -58,8 +59,9 @@ struct Plan {
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
   std::vector<PlannedTransfer> transfers;  // except those in graphs
-  std::vector<PlannedCall> calls;          // by event
-  std::vector<PlannedMeeting> meetings;    // by group
+  std::vector<PlannedValue> values;
+  std::vector<PlannedCall> calls;        // by event
+  std::vector<PlannedMeeting> meetings;  // by group
   // Streams of a timed sequence by first use: that order may determine their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;
@@ -70,6 +72,7 @@ template <typename Visit>
 void for_each_stream(const Plan& plan, const Visit& visit) {
   for (const PlannedLaunch& planned : plan.launches) visit(planned.stream);
   for (const PlannedTransfer& planned : plan.transfers) visit(planned.stream);
+  for (const PlannedValue& planned : plan.values) visit(planned.stream);
 }
 
 // Returns whether some launch may wait, or take longer, because the context has not grown for it
@@ -102,7 +105,12 @@ struct PlanResources {
 class RunMemory {
  public:
   explicit RunMemory(const Driver& driver)
-      : driver_(driver), relays_(driver), points_(driver), ticks_(driver), transfers_(driver) {}
+      : driver_(driver),
+        relays_(driver),
+        points_(driver),
+        ticks_(driver),
+        transfers_(driver),
+        values_(driver) {}
 
   // Gives the launches memory of their own, initialised for a launch. No block stays longer than
   // `hold`.
@@ -121,6 +129,7 @@ class RunMemory {
   MeetingPoints points_;
   DeviceMemory<uint32_t> ticks_;
   TransferMemory transfers_;
+  ValueMemory values_;
   uint32_t run_ = 0;
 };
 

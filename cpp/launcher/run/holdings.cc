@@ -24,6 +24,7 @@ bool Holdings::drained() {
   if (idle) return true;
   try {
     const CurrentContext current(context);
+    end_waits(resources->plan.values);
     idle = all_done(context.driver(), resources->workers, resources->plan);
   } catch (const CudaFailure&) {
     // Whether blocks still run is not known.

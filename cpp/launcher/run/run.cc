@@ -99,6 +99,7 @@ Run::Run(const Context& context, Workers& workers, Plan& plan, const RunOptions&
       marks_(plan.marks),
       graphs_(plan.graphs),
       transfers_(plan.transfers),
+      values_(plan.values),
       calls_(plan.calls),
       options_(options),
       idle_(idle),
@@ -137,6 +138,7 @@ void Run::play(const Sequence& sequence) {
   size_t mark = 0;
   size_t graph = 0;
   size_t transfer = 0;
+  size_t value = 0;
   const auto start = [&](const size_t launch_number) {
     if (!timed_) return launch(launch_number);
     progress_[launch_number].released = true;
@@ -161,9 +163,8 @@ void Run::play(const Sequence& sequence) {
                    [&](const Memset&) { issue(transfers_[transfer++]); },
                    [&](const HostFunction&) { issue(transfers_[transfer++]); },
                    [&](const HostCall& call) { make(call, marks_[mark++]); },
-                   // The check of a sequence refuses these.
-                   [](const WriteValue&) {},
-                   [](const WaitValue&) {},
+                   [&](const WriteValue&) { issue(values_[value++]); },
+                   [&](const WaitValue&) { issue(values_[value++]); },
                },
                event);
   }
@@ -227,7 +228,8 @@ void Run::make(const HostCall& call, const PlannedMark& mark) {
   });
 }
 
-void Run::issue(const PlannedTransfer& planned) {
+template <typename Planned>
+void Run::issue(const Planned& planned) {
   by_worker([&planned](const Driver& driver) { planned.issue(driver); });
 }
 
@@ -426,7 +428,10 @@ void Run::abandon() noexcept {
   pace_->given_up.store(true);
   workers_.cancel();
   for (size_t number = 0; number < launches_.size(); ++number) release_launch(number);
-  idle_ = poll_until(kUntilLeft, [this] { return all_done(context_.driver(), workers_, plan_); });
+  idle_ = poll_until(kUntilLeft, [this] {
+    end_waits(plan_.values);
+    return all_done(context_.driver(), workers_, plan_);
+  });
   workers_.cancel();  // also drops an error of the call in progress
 }
 

@@ -101,7 +101,9 @@ class Run {
   void wait_for(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
   void make(const HostCall& call, const PlannedMark& mark);
-  void issue(const PlannedTransfer& planned);
+  // Of a copy, memset, host function or value.
+  template <typename Planned>
+  void issue(const Planned& planned);
   template <typename Call>
   void by_worker(const Call& call);
   void hold_workers(const Sequence& sequence);
@@ -132,6 +134,7 @@ class Run {
   const std::span<const PlannedMark> marks_;
   const std::span<const PlannedGraph> graphs_;
   const std::span<const PlannedTransfer> transfers_;
+  const std::span<const PlannedValue> values_;
   const std::span<PlannedCall> calls_;
   const RunOptions& options_;
   bool& idle_;

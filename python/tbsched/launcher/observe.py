@@ -339,6 +339,8 @@ def observe(
     contexts and their streams are kept. These streams are non-blocking ones, since the driver makes
     no others: if a timed sequence also uses the legacy stream, say ``non_blocking=True``.
 
+    Values in memory are 64 bits in pinned memory of the host, set to 0 before the run.
+
     A block's ``trigger`` and ``memory_wait`` count from its start, without the time for which it
     has waited. If both are at the same time, it triggers first.
 

@@ -255,6 +255,20 @@ CUresult cuMemsetD8Async(CUdeviceptr device, unsigned char value, size_t size, C
   std::memset(reinterpret_cast<void*>(device), value, size);
   return CUDA_SUCCESS;
 }
+CUresult cuStreamWriteValue64_v2(CUstream stream, CUdeviceptr place, cuuint64_t value, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  auto* const memory = reinterpret_cast<int64_t*>(place);
+  FakeGpu::get().add({.place = memory, .value = static_cast<int64_t>(value), .waits = false},
+                     stream);
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamWaitValue64_v2(CUstream stream, CUdeviceptr place, cuuint64_t value, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  auto* const memory = reinterpret_cast<int64_t*>(place);
+  FakeGpu::get().add({.place = memory, .value = static_cast<int64_t>(value), .waits = true},
+                     stream);
+  return CUDA_SUCCESS;
+}
 CUresult cuLaunchHostFunc(CUstream, CUhostFn function, void* argument) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu::get().count("host_functions");

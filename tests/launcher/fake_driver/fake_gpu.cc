@@ -174,6 +174,18 @@ CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
   return CUDA_SUCCESS;
 }
 
+void FakeGpu::add(const MemoryValue& value, const CUstream handle) {
+  const std::scoped_lock lock(mutex_);
+  const FakeStream& stream = at(handle);
+  Waits after = before(stream);
+  Grid& grid = grids_.emplace_back();
+  grid.value = value;
+  grid.after = std::move(after);
+  grid.stream = &stream;
+  grid.number = ++grids_launched_;
+  if (grids_.size() == 1) launched_.release();
+}
+
 bool FakeGpu::busy(const CUstream stream) {
   const std::scoped_lock lock(mutex_);
   return std::ranges::any_of(grids_, [&](const Grid& grid) { return grid.stream == &at(stream); });
@@ -265,7 +277,11 @@ void FakeGpu::step() {
   for (auto block = blocks_.begin(); block != blocks_.end();) {
     block = advance(*block) ? std::next(block) : blocks_.erase(block);
   }
-  if (grids_.remove_if([](const Grid& grid) { return grid.gone == grid.blocks; }) != 0) {
+  for (Grid& grid : grids_) {
+    if (grid.value && ready(grid) && grid.value->happen()) grid.value.reset();
+  }
+  const auto is_over = [](const Grid& grid) { return grid.gone == grid.blocks && !grid.value; };
+  if (grids_.remove_if(is_over) != 0) {
     idle_.notify_all();
   }
   place();

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <semaphore>
 #include <set>
 #include <string>
@@ -115,6 +116,21 @@ struct FakeEvent {
   Waits recorded;
 };
 
+// A write of a value in memory, or a wait for one.
+struct MemoryValue {
+  int64_t* place = nullptr;
+  int64_t value = 0;
+  bool waits = false;
+
+  // Returns whether it is over.
+  bool happen() const {
+    const std::atomic_ref now(*place);
+    if (waits) return now.load() >= value;
+    now.store(value);
+    return true;
+  }
+};
+
 struct Grid {
   ProbeArguments arguments{};
   Size block;
@@ -128,9 +144,10 @@ struct Grid {
   uint64_t number = 0;
   Waits after;
   bool cooperative = false;
-  uint64_t primary = 0;  // whose triggers are enough for it to start; 0: none
-  Grids before;          // in its stream: what its blocks wait for
-  size_t triggered = 0;  // blocks that have triggered or are gone
+  uint64_t primary = 0;                   // whose triggers are enough for it to start; 0: none
+  Grids before;                           // in its stream: what its blocks wait for
+  size_t triggered = 0;                   // blocks that have triggered or are gone
+  std::optional<MemoryValue> value = {};  // it has no blocks then; none once it is over
 };
 
 // Null: the launch has none.
@@ -192,6 +209,7 @@ class FakeGpu {
   CUresult launch(const Function& function, const CUlaunchConfig& config,
                   const ProbeArguments& arguments);
   CUresult launch(FakeExecutable& executable, CUstream stream);
+  void add(const MemoryValue& value, CUstream stream);
   bool busy(const CUstream stream);
   bool any_runs();
   int sms_of(const CUstream stream) { return std::popcount(at(stream).sms); }
