@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -339,3 +340,29 @@ def test_words_tell_kernels_of_one_name_apart() -> None:
 def test_less_than_one_sm_is_none() -> None:
     found = tb.coresident([launch(10, 4, cluster=2), launch(4, 2, cluster=4)], "h200")
     assert found.argument == "all blocks together fill no SM"
+
+
+def test_events_for_which_no_launch_waits_do_not_count() -> None:
+    one, other = (tb.Launch(8, 64, 32, stream=stream, duration=1e-5) for stream in (0, 1))
+    legacy = tb.Launch(8, 64, 32, stream="legacy", duration=1e-5)
+    function = tb.HostFunction(1e-5, stream=1)
+    harmless: list[list[Any]] = [
+        [tb.HostCall("cudaMalloc", 1e-4), one, other],
+        [one, other, function],
+        [one, tb.HostFunction(1e-5), other],
+        [one, other, replace(function, stream=2)],
+    ]
+    for events in harmless:
+        assert tb.coresident(tb.Sequence(events), "rtx3090").safe
+    waited_for: list[tuple[list[Any], str]] = [
+        ([tb.HostCall("cudaFree", 1e-4, waits="device"), one, other], "event 0, a HostCall"),
+        ([one, function, other], "event 1, a HostFunction"),
+        ([one, function, tb.RecordEvent(0, 1), other], "event 1, a HostFunction"),
+        ([one, legacy, function], "event 2, a HostFunction"),
+        ([one, other, replace(function, stream="legacy")], "event 2, a HostFunction"),
+        ([one, tb.WriteValue("x", stream=2), other], "event 1, a WriteValue"),
+        ([one, tb.Copy(1 << 20, "h2d", stream=3), other], "event 1, a Copy"),
+    ]
+    for events, what in waited_for:
+        with pytest.raises(ValueError, match=f"launches may wait for {what}"):
+            tb.coresident(tb.Sequence(events), "rtx3090")

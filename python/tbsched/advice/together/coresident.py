@@ -171,7 +171,8 @@ def coresident(
 
     Args:
         launches: the kernels, at least one. A :class:`Sequence` may have releases and recorded
-            events, which do not count. Other events are refused: launches may wait for them.
+            events, host calls that wait for nothing, and host functions behind which nothing is in
+            their stream: these do not count. Other events are refused: launches may wait for them.
             A duration does not matter; a first use needs one. With a list of devices, the program,
             a timed sequence.
         device, policy: as for :func:`tbsched.predict`; a list has one device for each GPU.

@@ -10,6 +10,9 @@ from tbsched.program.checks import instance, integer, items
 from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Event,
+    HostCall,
+    HostFunction,
     Launch,
     RecordEvent,
     Release,
@@ -52,13 +55,35 @@ def only_launches_of(
         TypeError: something else is among them.
         ValueError: a sequence has an event that launches may wait for.
     """
-    for number, event in enumerate(given if isinstance(given, Sequence) else ()):
-        if not isinstance(event, (Launch, Release, RecordEvent)):
+    events = given.events if isinstance(given, Sequence) else ()
+    for number, event in enumerate(events):
+        if isinstance(event, Launch | Release | RecordEvent):
+            continue
+        if not _holds_up_none(event, events[number + 1 :], launches_of(owner, field, given)):
             raise ValueError(
                 f"{owner}.{field}: launches may wait for event {number}, a "
                 f"{type(event).__name__}, which is not looked at; leave it out if none does"
             )
     return launches_of(owner, field, given)
+
+
+def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
+    """Returns whether no launch can wait for an event that is no launch.
+
+    A call that waits for nothing only takes time, and launches may arrive at any time. A host
+    function takes no place in a hardware queue: nothing waits for it but what is behind it in its
+    stream, or ordered by the legacy stream.
+    """
+    if isinstance(event, HostCall):
+        return event.waits is None
+    if not isinstance(event, HostFunction):
+        return False
+    is_ordered = any(one.stream == LEGACY_STREAM for one in (event, *launches))
+    if is_ordered and not event.non_blocking:
+        return False
+    return event.stream is None or all(
+        getattr(other, "stream", None) != event.stream for other in later
+    )
 
 
 def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
