@@ -187,6 +187,9 @@ struct Python {
   Attribute pinned{"pinned"};
   Attribute blocking{"blocking"};
   Attribute edges{"edges"};
+  Attribute decisions{"decisions"};
+  Attribute late_roots{"late_roots"};
+  Attribute is_nested{"is_nested"};
   Attribute launch{"launch"};
   Attribute event{"event"};
   Attribute waits{"waits"};
@@ -339,7 +342,11 @@ Node node_of(const py::handle node, Shared& shared) {
 
 Graph graph_of(const py::handle graph, Shared& shared) {
   const Python& known = python();
-  Graph found{.edges = known.edges.of(graph).cast<std::vector<std::array<int32_t, 2>>>()};
+  using Pairs = std::vector<std::array<int32_t, 2>>;
+  Graph found{.edges = known.edges.of(graph).cast<Pairs>(),
+              .decisions = known.decisions.of(graph).cast<std::vector<int32_t>>(),
+              .late_roots = known.late_roots.of(graph).cast<Pairs>(),
+              .is_nested = known.is_nested.flag_of(graph)};
   for (const py::handle node : known.nodes.of(graph)) {
     found.nodes.push_back(node_of(node, shared));
   }

@@ -59,8 +59,8 @@ _NAMES_OF = {
     "program.partition": "Partition SmSplit",
     "program.program": "Program",
     "program.sequence": (
-        "LEGACY_STREAM Copy Graph GraphLaunch HostCall HostFunction Launch Memset RecordEvent "
-        "Release Sequence Synchronize WaitEvent WaitValue WriteValue"
+        "LEGACY_STREAM Conditional Copy Graph GraphLaunch HostCall HostFunction Launch Memset "
+        "RecordEvent Release Sequence Synchronize WaitEvent WaitValue WriteValue"
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
@@ -160,6 +160,7 @@ if TYPE_CHECKING:
     from tbsched.program.partition import SmSplit as SmSplit
     from tbsched.program.program import Program as Program
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
+    from tbsched.program.sequence import Conditional as Conditional
     from tbsched.program.sequence import Copy as Copy
     from tbsched.program.sequence import Graph as Graph
     from tbsched.program.sequence import GraphLaunch as GraphLaunch

@@ -32,7 +32,6 @@ from tbsched.program.sequence import (
     Event,
     Graph,
     GraphLaunch,
-    HostCall,
     HostFunction,
     Launch,
     Memset,
@@ -40,7 +39,6 @@ from tbsched.program.sequence import (
     Sequence,
     Synchronize,
     WaitValue,
-    WriteValue,
 )
 from tbsched.strategies import SequenceOptions, launches, prefixes, programs, sequences
 
@@ -294,8 +292,8 @@ WANTED: dict[str, Callable[[Event], bool]] = {
     **{
         kind.__name__: lambda event, kind=kind: isinstance(event, kind)  # type: ignore[misc]
         for kind in get_args(Event)
-        # Launches with durations end by themselves. Of the others no GPU was measured.
-        if kind not in (Release, HostFunction, HostCall, WriteValue, WaitValue)
+        # Launches with durations end by themselves.
+        if kind is not Release
     },
     "legacy launch": lambda e: isinstance(e, Launch) and e.stream == LEGACY_STREAM,
     "legacy record": lambda e: isinstance(e, RecordEvent) and e.stream == LEGACY_STREAM,
@@ -323,6 +321,10 @@ WANTED: dict[str, Callable[[Event], bool]] = {
         )
         for kind in (Copy, Memset)
     },
+    "function node": lambda e: (
+        isinstance(e, GraphLaunch) and any(isinstance(n, HostFunction) for n in e.graph.nodes)
+    ),
+    "wait for more than 0": lambda e: isinstance(e, WaitValue) and e.value > 0,
     "copy first": lambda e: isinstance(e, GraphLaunch) and isinstance(e.graph.nodes[0], Copy),
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
     "legacy graph": lambda e: isinstance(e, GraphLaunch) and e.stream == LEGACY_STREAM,

@@ -47,6 +47,14 @@ inline constexpr Range node_latency_ns{0, 1000000000};
 inline constexpr Range node_place_ns{0, 1000000000};
 inline constexpr Range node_places{0, 1048576};
 inline constexpr Range relay_ns{0, 1000000000};
+inline constexpr Range conditional_ns{0, 10000000};
+inline constexpr Range host_function_latency_ns{0, 1000000000};
+inline constexpr Range host_function_direct_ns{0, 1000000000};
+inline constexpr Range host_function_turn_ns{0, 1000000000};
+inline constexpr Range host_function_return_ns{0, 1000000000};
+inline constexpr Range value_write_ns{0, 1000000000};
+inline constexpr Range value_wait_ns{0, 1000000000};
+inline constexpr Range value_wake_ns{0, 1000000000};
 inline constexpr Range graph_latency_ns{0, 1000000000};
 inline constexpr Range node_interval_ns{0, 1000000000};
 inline constexpr Range copy_engine_count{1, 2};
@@ -81,6 +89,8 @@ inline constexpr Range queue_places{1, 1048576};
 inline constexpr Range launch_call_ns{0, 1000000000};
 inline constexpr Range copy_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
+inline constexpr Range host_function_call_ns{0, 1000000000};
+inline constexpr Range value_call_ns{0, 1000000000};
 inline constexpr Range first_call_ns{0, 1000000000};
 inline constexpr Range first_kind_call_ns{0, 1000000000};
 inline constexpr Range new_stream_call_ns{0, 1000000000};
@@ -147,6 +157,11 @@ struct Mechanisms {
   // copies within the GPU's memory and memsets are kernels of the driver: they take a hardware
   // queue and room on the SMs
   bool copy_kernels = true;
+  // one thread of the driver calls all host functions of a process, one after the other
+  bool host_functions_in_turn = true;
+  // a wait for a value takes a place in the hardware queue of its stream, and holds up what is
+  // behind it there, of whatever stream
+  bool value_waits_hold_queues = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
   // a cluster that fits a TPC of no GPC may go there
@@ -256,6 +271,25 @@ struct DeviceSpec {
   int32_t node_places = 6;
   // how long a relay runs: the block that starts nodes of a graph which wait for several branches
   int64_t relay_ns = 0;
+  // additional time from a node to the one that follows it where a conditional node of a graph
+  // decides in between, once: before its body, between two runs of it, or after it
+  int64_t conditional_ns = 0;
+  // from when work before a host function is known to be over until the driver calls the function,
+  // if its thread sleeps
+  int64_t host_function_latency_ns = 0;
+  // the same for a host function that waits for nothing when it is issued
+  int64_t host_function_direct_ns = 0;
+  // from the return of a host function until the driver calls the next one, if that waits for
+  // nothing else
+  int64_t host_function_turn_ns = 0;
+  // from the return of a host function until its stream knows that it is over
+  int64_t host_function_return_ns = 0;
+  // from when a stream sets a value in memory until its later work may start
+  int64_t value_write_ns = 0;
+  // how long a stream takes to find that a value is as large as it waits for
+  int64_t value_wait_ns = 0;
+  // from when a value is set until a stream that waits for it goes on
+  int64_t value_wake_ns = 0;
   // from the call that launches a graph until its first node has reached the GPU
   int64_t graph_latency_ns = 0;
   // between two nodes of a graph that wait for no other: the driver launches one after the other
@@ -332,6 +366,10 @@ struct DeviceSpec {
   int64_t copy_call_ns = 0;
   // how long a call takes to record an event, or to make a stream wait for one
   int64_t event_call_ns = 0;
+  // a call of cudaLaunchHostFunc
+  int64_t host_function_call_ns = 0;
+  // a call that lets a stream write a value in memory, or wait for one
+  int64_t value_call_ns = 0;
   // how much longer a thread's first launch, copy or memset call takes; the second takes half of
   // that longer, the third a third, and so on; the same for its first call that waits for work
   int64_t first_call_ns = 0;
@@ -419,6 +457,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "joins_turn_front_ends", .required = false}, spec.mechanisms.joins_turn_front_ends);
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
   visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
+  visit(Field{.section = "mechanisms", .name = "host_functions_in_turn", .required = false}, spec.mechanisms.host_functions_in_turn);
+  visit(Field{.section = "mechanisms", .name = "value_waits_hold_queues", .required = false}, spec.mechanisms.value_waits_hold_queues);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);
   visit(Field{.section = "mechanisms", .name = "clusters_balance", .required = false}, spec.mechanisms.clusters_balance);
@@ -443,6 +483,14 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "node_place_ns", .range = ranges::node_place_ns, .required = false}, spec.node_place_ns);
   visit(Field{.section = "scheduler", .name = "node_places", .range = ranges::node_places, .required = false}, spec.node_places);
   visit(Field{.section = "scheduler", .name = "relay_ns", .range = ranges::relay_ns, .required = false}, spec.relay_ns);
+  visit(Field{.section = "scheduler", .name = "conditional_ns", .range = ranges::conditional_ns, .required = false}, spec.conditional_ns);
+  visit(Field{.section = "scheduler", .name = "host_function_latency_ns", .range = ranges::host_function_latency_ns, .required = false}, spec.host_function_latency_ns);
+  visit(Field{.section = "scheduler", .name = "host_function_direct_ns", .range = ranges::host_function_direct_ns, .required = false}, spec.host_function_direct_ns);
+  visit(Field{.section = "scheduler", .name = "host_function_turn_ns", .range = ranges::host_function_turn_ns, .required = false}, spec.host_function_turn_ns);
+  visit(Field{.section = "scheduler", .name = "host_function_return_ns", .range = ranges::host_function_return_ns, .required = false}, spec.host_function_return_ns);
+  visit(Field{.section = "scheduler", .name = "value_write_ns", .range = ranges::value_write_ns, .required = false}, spec.value_write_ns);
+  visit(Field{.section = "scheduler", .name = "value_wait_ns", .range = ranges::value_wait_ns, .required = false}, spec.value_wait_ns);
+  visit(Field{.section = "scheduler", .name = "value_wake_ns", .range = ranges::value_wake_ns, .required = false}, spec.value_wake_ns);
   visit(Field{.section = "scheduler", .name = "graph_latency_ns", .range = ranges::graph_latency_ns, .required = false}, spec.graph_latency_ns);
   visit(Field{.section = "scheduler", .name = "node_interval_ns", .range = ranges::node_interval_ns, .required = false}, spec.node_interval_ns);
   visit(Field{.section = "scheduler", .name = "copy_engine_count", .range = ranges::copy_engine_count, .required = false}, spec.copy_engine_count);
@@ -477,6 +525,8 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
   visit(Field{.section = "scheduler", .name = "copy_call_ns", .range = ranges::copy_call_ns, .required = false}, spec.copy_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);
+  visit(Field{.section = "scheduler", .name = "host_function_call_ns", .range = ranges::host_function_call_ns, .required = false}, spec.host_function_call_ns);
+  visit(Field{.section = "scheduler", .name = "value_call_ns", .range = ranges::value_call_ns, .required = false}, spec.value_call_ns);
   visit(Field{.section = "scheduler", .name = "first_call_ns", .range = ranges::first_call_ns, .required = false}, spec.first_call_ns);
   visit(Field{.section = "scheduler", .name = "first_kind_call_ns", .range = ranges::first_kind_call_ns, .required = false}, spec.first_kind_call_ns);
   visit(Field{.section = "scheduler", .name = "new_stream_call_ns", .range = ranges::new_stream_call_ns, .required = false}, spec.new_stream_call_ns);

@@ -135,10 +135,16 @@ struct HostFunction {
 
 using Node = std::variant<Launch, Copy, Memset, HostFunction>;
 
-// Nodes that wait for each other. Its launches have durations and no streams.
+// Nodes that wait for each other. Its launches have durations and no streams. Child graphs are
+// taken apart, and the body of a conditional node is there as often as it runs.
 struct Graph {
   std::vector<Node> nodes;
   std::vector<std::array<int32_t, 2>> edges;  // the second node waits for the first; no circles
+  // How many times conditional nodes decide between the nodes of each edge; empty: never.
+  std::vector<int32_t> decisions = {};
+  // Nodes that wait for nothing but decisions, and for how many.
+  std::vector<std::array<int32_t, 2>> late_roots = {};
+  bool is_nested = false;  // whether it has had child graphs or conditional nodes
 };
 
 // Launches all nodes at once. Within a sequence, launches of one graph have the same object.

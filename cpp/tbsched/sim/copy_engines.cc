@@ -92,6 +92,11 @@ int64_t CopyEngines::run(const int32_t transfer, const bool in_graph) {
   return clock_.to_own(times_[transfer].end_ns);
 }
 
+int64_t CopyEngines::run_at(const int32_t transfer, const int64_t begin_ns) {
+  times_[transfer] = {begin_ns, begin_ns + needs_[transfer].bytes_ns};
+  return clock_.to_own(times_[transfer].end_ns);
+}
+
 void CopyEngines::enqueue(const int32_t transfer, const int32_t stream) {
   Engine& engine = engines_[needs_[transfer].engine];
   Channel& channel = channel_for(std::span(engine.channels).first(spec_.copy_channels), stream);

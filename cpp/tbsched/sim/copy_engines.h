@@ -56,7 +56,7 @@ class CopyEngines {
   void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
   void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
   void add(int32_t transfer, const HostFunction& function) {
-    needs_[transfer] = {.engine = kNone, .bytes_ns = function.duration_ns};
+    needs_[transfer] = {.bytes_ns = function.duration_ns, .is_host_function = true};
   }
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves its bytes. Else it goes through a hardware queue.
@@ -69,6 +69,13 @@ class CopyEngines {
   // Begins a transfer without an engine, and returns when it ends. All times are by the process's
   // own clock.
   int64_t run(int32_t transfer, bool in_graph);
+  // Returns how long a host function takes; none: it is a copy or memset.
+  std::optional<int64_t> host_function_ns(const int32_t transfer) const {
+    const Need& need = needs_[transfer];
+    return need.is_host_function ? std::optional(need.bytes_ns) : std::nullopt;
+  }
+  // Sets when a host function begins, by the GPU's clock, and returns when it ends.
+  int64_t run_at(int32_t transfer, int64_t begin_ns);
 
   // Puts a transfer that has an engine into a channel, at its call.
   void enqueue(int32_t transfer, int32_t stream);
@@ -102,6 +109,7 @@ class CopyEngines {
     int64_t ready_ns = kNever;
     bool has_waited = false;
     bool slows = false;  // while the other engine moves bytes
+    bool is_host_function = false;
   };
   struct Channel {
     std::vector<int32_t> waiting;

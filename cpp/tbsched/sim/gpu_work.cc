@@ -22,7 +22,8 @@ GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
       operations_(spec, clock, events, *this),
       queues_(spec, clock, operations_),
       engines_(spec, clock),
-      graphs_(spec, clock, operations_, queues_, engines_) {}
+      graphs_(spec, clock, operations_, queues_, engines_),
+      host_functions_(spec) {}
 
 void GpuWork::make_non_blocking(const int32_t stream) {
   operations_.stream(operations_.stream_named(stream)).non_blocking = true;
@@ -38,7 +39,7 @@ void GpuWork::catch_up() {
   do {
     while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) apply(*event);
     operations_.finish_all();
-  } while (!engines_.empty() && begin_engines());
+  } while ((!engines_.empty() && begin_engines()) || call_functions());
   is_caught_up_ = true;
   none_ready_ = false;
 }
@@ -67,7 +68,11 @@ void GpuWork::apply(const TimedEvent& event) {
       }
       break;
     case Change::transferred:
-      end_transfer(index);
+      if (operations_[index].kind == OperationKind::wait_value) {
+        end_wait(index);
+      } else {
+        end_transfer(index);
+      }
       break;
     case Change::reached:
     case Change::none:
@@ -166,6 +171,7 @@ void GpuWork::issue(const WaitValue& wait) {
   const int32_t stream = operations_.stream_named(wait.stream);
   between_.values.add({gpu_, operations_.size()}, wait);
   const int32_t index = add({.kind = OperationKind::wait_value}, stream);
+  if (takes_queue(operations_[index])) enqueue(index);
   operations_.stream(stream).waits_for_event = true;
   operations_.stream(stream).last_wait = index;
 }
@@ -222,10 +228,15 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
   if (operation.is_launch()) ++not_over_;
   count_arrival(index);
   const Operation& added = operations_[index];
-  if (!added.is_launch() && added.pending == 0 && operations_.has_legacy_turn(index)) {
+  if (!takes_queue(added) && added.pending == 0 && operations_.has_legacy_turn(index)) {
     proceed(index);
   }
   return index;
+}
+
+bool GpuWork::takes_queue(const Operation& operation) const {
+  return operation.is_launch() ||
+         (operation.kind == OperationKind::wait_value && spec_.mechanisms.value_waits_hold_queues);
 }
 
 // Counts launches, records and copies that matter to the turns of processes.
@@ -325,7 +336,7 @@ void GpuWork::on_dependencies_met(const int32_t index) {
   const Operation& operation = operations_[index];
   if (operation.kind == OperationKind::load) {
     operations_.change_at(clock_.now() + spec_.load_ns, index, Change::done);
-  } else if (!operation.is_launch()) {
+  } else if (!takes_queue(operation)) {
     if (operations_.has_legacy_turn(index)) proceed(index);
   } else if (operation.follows_nodes && operation.transfer >= 0) {
     begin_transfer(index);
@@ -339,7 +350,7 @@ void GpuWork::on_dependencies_met(const int32_t index) {
 }
 
 void GpuWork::on_legacy_turn(const int32_t index) {
-  if (operations_[index].is_launch()) {
+  if (takes_queue(operations_[index])) {
     queues_.notice(index);
   } else {
     proceed(index);
@@ -365,7 +376,7 @@ void GpuWork::learn(const int32_t index, const int32_t name) {
                       .issued_ns = clock_.now(),
                       .non_blocking = true,
                       .done_ns = clock_.now()});
-    operations_.change_at(clock_.now(), index, Change::done);
+    wake(index);
   } else {
     operations_[index].launch = name;
     operations_.change_at(clock_.now() + spec_.peer_event_latency_ns, index, Change::done);
@@ -376,17 +387,8 @@ void GpuWork::learn(const int32_t index, const int32_t name) {
 void GpuWork::proceed(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
   const OperationKind kind = operations_[index].kind;
-  if (kind == OperationKind::wait_value && !between_.values.wait({gpu_, index})) return;
-  if (kind == OperationKind::write_value) {
-    for (const OperationOfGpu wait : between_.values.write({gpu_, index})) {
-      if (wait.gpu != gpu_) {
-        between_.notices.push_back({{gpu_, index}, wait});
-        continue;
-      }
-      operations_[wait.operation].record = index;
-      operations_.finish_later(wait.operation);
-    }
-  }
+  if (kind == OperationKind::wait_value) return wait_for_value(index);
+  if (kind == OperationKind::write_value) return write_value(index);
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
   } else {
@@ -398,11 +400,13 @@ std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   catch_up();
   if (none_ready_) return std::nullopt;
   if (!engines_.empty()) begin_transfers_at_heads();
+  if (!between_.values.empty()) begin_waits_at_heads();
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // a queue
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
     const int32_t head = queues_.head(queue);
-    if (head < 0 || !queues_.is_ready(head) || queues_.begins_delay(head)) continue;
+    if (head < 0 || !operations_[head].is_launch() || !queues_.is_ready(head)) continue;
+    if (queues_.begins_delay(head)) continue;
     if (first < 0 || before(head, queues_.head(first))) first = queue;
   }
   int32_t taken = first < 0 ? -1 : queues_.head(first);
@@ -448,6 +452,65 @@ std::span<const int32_t> GpuWork::end(const int32_t launch) {
   return operations_.leave(operation_of(launch));
 }
 
+// Calls the functions that may begin now, in the order in which they were issued. Returns whether a
+// change is due at once.
+bool GpuWork::call_functions() {
+  std::vector<int32_t> ready = std::exchange(functions_ready_, {});
+  std::ranges::sort(ready);
+  for (const int32_t index : ready) {
+    const int32_t transfer = operations_[index].transfer;
+    const bool is_queued = operations_[index].is_launch();
+    const bool has_waited =
+        clock_.now() > (is_queued ? queues_.reaches_gpu_ns(index) : operations_[index].issued_ns);
+    const int64_t begin_ns =
+        host_functions_.call(clock_.gpu_now(), *engines_.host_function_ns(transfer), has_waited);
+    const int64_t end_ns = engines_.run_at(transfer, begin_ns);
+    end_transfer_at(index, end_ns + spec_.host_function_return_ns);
+  }
+  return !ready.empty() && events_.is_due(Phase::change);
+}
+
+// -- values in memory ----------------------------------------------------------------------------
+
+void GpuWork::write_value(const int32_t index) {
+  for (const OperationOfGpu wait : between_.values.write({gpu_, index})) {
+    if (wait.gpu == gpu_) {
+      operations_[wait.operation].record = index;
+      wake(wait.operation);
+    } else {
+      between_.notices.push_back({{gpu_, index}, wait});
+    }
+  }
+  operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::done);
+}
+
+// Lets a wait for a value that has been set go on.
+void GpuWork::wake(const int32_t wait) {
+  operations_.change_at(clock_.now() + spec_.value_wake_ns, wait, Change::transferred);
+}
+
+void GpuWork::wait_for_value(const int32_t index) {
+  if (!between_.values.wait({gpu_, index})) return;
+  operations_.change_at(clock_.now() + spec_.value_wait_ns, index, Change::transferred);
+}
+
+void GpuWork::begin_waits_at_heads() {
+  do {
+    catch_up();
+    for (int32_t queue = 0; queue < queues_.count(); ++queue) {
+      const int32_t head = queues_.head(queue);
+      if (head < 0 || operations_[head].kind != OperationKind::wait_value) continue;
+      if (queues_.is_ready(head) && between_.values.begin({gpu_, head})) wait_for_value(head);
+    }
+  } while (events_.is_due(Phase::change));
+}
+
+// It holds its queue until then.
+void GpuWork::end_wait(const int32_t index) {
+  if (takes_queue(operations_[index])) queues_.pass(queues_.queue_of_launch(index), ended_waits_);
+  operations_.finish_later(index);
+}
+
 // -- copies and memsets that are no kernels
 // --------------------------------------------------------
 
@@ -463,7 +526,7 @@ void GpuWork::begin_transfers_at_heads() {
         queues_.pass(queue, ended_waits_);
       }
     }
-    if (!begin_engines()) return;
+    if (!begin_engines() && functions_ready_.empty()) return;
     catch_up();
   }
 }
@@ -472,6 +535,11 @@ void GpuWork::begin_transfers_at_heads() {
 void GpuWork::begin_transfer(const int32_t index) {
   const Operation& operation = operations_[index];
   const int64_t now = clock_.now();
+  if (engines_.host_function_ns(operation.transfer)) {
+    functions_ready_.push_back(index);
+    is_caught_up_ = false;
+    return;
+  }
   if (!operation.by_engine) {
     return end_transfer_at(index, engines_.run(operation.transfer, operation.follows_nodes));
   }

@@ -24,6 +24,7 @@
 #include "tbsched/sim/event_queue.h"
 #include "tbsched/sim/graph_issue.h"
 #include "tbsched/sim/hardware_queues.h"
+#include "tbsched/sim/host_functions.h"
 #include "tbsched/sim/numbering.h"
 #include "tbsched/sim/op_graph.h"
 
@@ -147,6 +148,13 @@ class GpuWork : private Stations {
   void correct_issues();
   void apply(const TimedEvent& event);
   void proceed(int32_t operation);
+  bool call_functions();
+  bool takes_queue(const Operation& operation) const;
+  void write_value(int32_t operation);
+  void wake(int32_t wait);
+  void wait_for_value(int32_t operation);
+  void begin_waits_at_heads();
+  void end_wait(int32_t operation);
   void begin_transfers_at_heads();
   void begin_transfer(int32_t operation);
   void end_transfer(int32_t operation);
@@ -166,6 +174,8 @@ class GpuWork : private Stations {
   HardwareQueues queues_;
   CopyEngines engines_;
   GraphIssue graphs_;
+  HostFunctions host_functions_;
+  std::vector<int32_t> functions_ready_;  // operations
   Numbering numbering_;
   std::vector<int32_t> turns_;
   std::set<ReadyNode> nodes_;

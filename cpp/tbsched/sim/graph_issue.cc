@@ -74,10 +74,11 @@ int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
   // than the first root's, the first root starts one place later.
   const Operation& first = operations_[begin];
   const bool starts_late = first.stream != graph.streams[0] && first.pending > 0;
-  for (const int32_t node : graph.order.roots | std::views::reverse) {
-    const bool is_late = starts_late && node == graph.order.roots.front();
-    operations_.depend(begin + 1 + node, begin, Milestone::done,
-                       is_late ? static_cast<int32_t>(spec_.node_place_ns) : 0);
+  for (size_t root = graph.order.roots.size(); root-- > 0;) {
+    const bool is_late = starts_late && root == 0;
+    const int64_t late_ns = graph.order.late_ns[root] + (is_late ? spec_.node_place_ns : 0);
+    operations_.depend(begin + 1 + graph.order.roots[root], begin, Milestone::done,
+                       static_cast<int32_t>(late_ns));
   }
   const auto& [times, known] = issued;
   const int64_t ends_ns = std::max(times.back(), from_ns);

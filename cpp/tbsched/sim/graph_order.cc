@@ -1,8 +1,10 @@
 #include "tbsched/sim/graph_order.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <queue>
 #include <ranges>
@@ -21,6 +23,38 @@ using Nodes = std::vector<int32_t>;
 struct Dependents {
   Nodes direct;
   Nodes relayed;  // in the order in which the relay starts them
+};
+
+constexpr int32_t kMostDecisions = 100;  // in a row
+
+void check_decisions(const int32_t decisions) {
+  if (decisions >= 0 && decisions <= kMostDecisions) return;
+  refuse("graph: decisions: " + std::to_string(decisions) + " are outside 0.." +
+         std::to_string(kMostDecisions));
+}
+
+// How many times conditional nodes decide between two nodes.
+class Decisions {
+ public:
+  explicit Decisions(const Graph& graph) {
+    if (graph.decisions.empty()) return;
+    if (graph.decisions.size() != graph.edges.size()) {
+      refuse("graph: decisions: " + std::to_string(graph.decisions.size()) + " for " +
+             std::to_string(graph.edges.size()) + " edges");
+    }
+    for (size_t k = 0; k < graph.edges.size(); ++k) {
+      check_decisions(graph.decisions[k]);
+      if (graph.decisions[k] > 0) decisions_[graph.edges[k]] = graph.decisions[k];
+    }
+  }
+
+  int64_t between(const int32_t from, const int32_t to) const {
+    const auto found = decisions_.find({from, to});
+    return found == decisions_.end() ? 0 : found->second;
+  }
+
+ private:
+  std::map<std::array<int32_t, 2>, int32_t> decisions_;
 };
 
 // Returns the successors of each node, in ascending order.
@@ -190,6 +224,20 @@ Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins
   return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
 
+// Returns how much later each root may start than one that waits for nothing.
+std::vector<int64_t> late_of(const Graph& graph, const Nodes& roots, const DeviceSpec& spec) {
+  std::vector<int64_t> late_ns(roots.size());
+  for (const auto& [node, decisions] : graph.late_roots) {
+    const auto root = std::ranges::lower_bound(roots, node);
+    if (root == roots.end() || *root != node) {
+      refuse("graph: late_roots: node " + std::to_string(node) + " waits for others");
+    }
+    check_decisions(decisions);
+    late_ns[root - roots.begin()] = decisions * spec.conditional_ns;
+  }
+  return late_ns;
+}
+
 }  // namespace
 
 GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
@@ -199,6 +247,8 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   GraphOrder order;
   Nodes branch;
   std::vector<bool> joins = find_joins(successors, order.roots, branch);
+  order.late_ns = late_of(graph, order.roots, spec);
+  const Decisions decisions(graph);
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
   const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
   const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);
@@ -214,7 +264,8 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
         std::ranges::any_of(by_driver, [&](int32_t to) { return no_kernel[to]; });
     const int64_t first_ns = spec.node_latency_ns + (is_written ? spec.host_write_ns : 0);
     const auto add = [&](const int32_t from, const int32_t to, const int64_t latency_ns) {
-      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns)});
+      const int64_t decided_ns = decisions.between(node, to) * spec.conditional_ns;
+      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns + decided_ns)});
     };
     const auto [direct, relayed] = dependents_of(by_gpu, joins, spec.node_places);
     Nodes places = direct;

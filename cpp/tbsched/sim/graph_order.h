@@ -25,6 +25,8 @@
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //      Successors of a copy or memset start one after the other, too.
+//   9. Where conditional nodes decide between two nodes, the second starts later by a time for each
+//      decision. In all else the nodes of their bodies are as others.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
@@ -56,6 +58,7 @@ struct GraphOrder {
   };
 
   std::vector<int32_t> roots;    // in ascending order
+  std::vector<int64_t> late_ns;  // of each root: how much later it may start
   std::vector<int32_t> queued;   // into roots, in the order in which they take hardware queues
   bool last_root_first = false;  // where branches join: its stream is the last one of the graph
   std::vector<Issued> issued;    // in this order

@@ -389,10 +389,10 @@ int64_t Hosts::call_ns(const Event& event) const {
                         [&](const Copy& copy) { return call_ns(is_long(copy)); },
                         [&](const Memset& memset) { return call_ns(is_long(memset)); },
                         [](const Synchronize&) { return int64_t{0}; },
-                        [&](const HostFunction&) { return spec_.event_call_ns; },
+                        [&](const HostFunction&) { return spec_.host_function_call_ns; },
                         [](const HostCall&) { return int64_t{0}; },
-                        [&](const WriteValue&) { return spec_.event_call_ns; },
-                        [&](const WaitValue&) { return spec_.event_call_ns; },
+                        [&](const WriteValue&) { return spec_.value_call_ns; },
+                        [&](const WaitValue&) { return spec_.value_call_ns; },
                     },
                     event);
 }

@@ -3,14 +3,16 @@
 // An example: stream 0 waits for "ready" to be at least 1. Whichever stream writes 1, of whichever
 // GPU, and whenever that is issued, stream 0 then goes on.
 //
-// Each value is 0 at first. A wait is over as soon as the value is at least what it asks for.
+// Each value is 0 at first. A wait is over as soon as the value is at least what it asks for. Until
+// then it holds up its hardware queue (GpuWork).
 //
-// Source: CUDA Driver API, "Stream Memory Operations" (CU_STREAM_WAIT_VALUE_GEQ). Not measured: how
-// long the GPU takes to see a value.
+// Source: CUDA Driver API, "Stream Memory Operations" (CU_STREAM_WAIT_VALUE_GEQ); traces
+// hosts/events-h200; docs/explanation/hosts.md.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -30,6 +32,9 @@ class Values {
   void add(const OperationOfGpu operation, const WaitValue& wait) {
     requests_.try_emplace(operation, Request{wait.name, wait.value});
   }
+  bool empty() const { return requests_.empty(); }
+  // Notes that a wait begins. Returns false if it has begun before.
+  bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }
   // Sets the value of a write, and returns the waits that are over now.
   std::vector<OperationOfGpu> write(OperationOfGpu operation);
   // Returns whether a wait is over. If not, a later write ends it.
@@ -48,6 +53,7 @@ class Values {
   std::map<OperationOfGpu, Request> requests_;
   std::unordered_map<std::string, int64_t> values_;  // those that were written
   std::vector<OperationOfGpu> waiting_;
+  std::set<OperationOfGpu> begun_;                    // waits at the heads of queues
 };
 
 }  // namespace tbsched

@@ -31,17 +31,18 @@ _OF_LAUNCHES: Mapping[str, Callable[[Launch], bool]] = {
     "first_use": lambda launch: launch.first_use,
 }
 SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER = "several", "duration", "queue", "graph", "transfer"
+CONDITIONAL, HOST_FUNCTION, VALUE = "conditional", "host_function", "value"
 PEER, GPUS = "peer", "gpus"
 HOST, PROCESSES = "host", "processes"  # of a call, whatever its sequence
 # Events whose rules are those of CUDA's documentation: no GPU was measured.
 _UNMEASURED: Mapping[type[Event], str] = {
-    HostFunction: "host functions",
     HostCall: "host calls",
-    WriteValue: "values in memory",
-    WaitValue: "values in memory",
 }
 NEEDS = frozenset(
-    {*_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, TRANSFER, PEER, GPUS, HOST, PROCESSES}
+    {
+        *_OF_LAUNCHES, SEVERAL, DURATION, QUEUE, GRAPH, CONDITIONAL, TRANSFER, PEER, GPUS,
+        HOST_FUNCTION, VALUE, HOST, PROCESSES,
+    }
 )  # fmt: skip
 
 
@@ -61,9 +62,16 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         DURATION: seq.timed,
         QUEUE: seq.timed and is_one_of_several,
         GRAPH: any(isinstance(event, GraphLaunch) for event in seq),
+        CONDITIONAL: any(
+            isinstance(event, GraphLaunch)
+            and (any(event.graph.decisions) or len(event.graph.late_roots) > 0)
+            for event in seq
+        ),
         TRANSFER: transfers > 0,
         PEER: any(isinstance(each, Copy) and each.kind == "p2p" for each in seq.transfers),
         GPUS: seq.gpus > 1,
+        HOST_FUNCTION: any(isinstance(each, HostFunction) for each in seq.transfers),
+        VALUE: any(isinstance(event, WriteValue | WaitValue) for event in seq),
         HOST: any(isinstance(event, Synchronize | HostCall) for event in seq),
     }
     return found | {need for need, is_there in there.items() if is_there}

@@ -43,6 +43,10 @@ class Mechanisms:
             after the other, with one latency if they follow each other.
         copy_kernels: copies within the GPU's memory and memsets are kernels of the driver: they
             take a hardware queue and room on the SMs.
+        host_functions_in_turn: one thread of the driver calls all host functions of a process, one
+            after the other.
+        value_waits_hold_queues: a wait for a value takes a place in the hardware queue of its
+            stream, and holds up what is behind it there, of whatever stream.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
         clusters_balance: a cluster whose SMs need to hold only one block each goes to the SMs with
@@ -70,6 +74,8 @@ class Mechanisms:
     joins_turn_front_ends: bool = True
     copy_engines: bool = True
     copy_kernels: bool = True
+    host_functions_in_turn: bool = True
+    value_waits_hold_queues: bool = True
     clusters_take_whole_tpcs: bool = True
     clusters_use_singletons: bool = True
     clusters_balance: bool = True
@@ -137,6 +143,20 @@ class DeviceFields:
         node_places: how many nodes of a graph can follow a node without a relay.
         relay_ns: how long a relay runs: the block that starts nodes of a graph which wait for
             several branches.
+        conditional_ns: additional time from a node to the one that follows it where a conditional
+            node of a graph decides in between, once: before its body, between two runs of it, or
+            after it.
+        host_function_latency_ns: from when work before a host function is known to be over until
+            the driver calls the function, if its thread sleeps.
+        host_function_direct_ns: the same for a host function that waits for nothing when it is
+            issued.
+        host_function_turn_ns: from the return of a host function until the driver calls the next
+            one, if that waits for nothing else.
+        host_function_return_ns: from the return of a host function until its stream knows that it
+            is over.
+        value_write_ns: from when a stream sets a value in memory until its later work may start.
+        value_wait_ns: how long a stream takes to find that a value is as large as it waits for.
+        value_wake_ns: from when a value is set until a stream that waits for it goes on.
         graph_latency_ns: from the call that launches a graph until its first node has reached the
             GPU.
         node_interval_ns: between two nodes of a graph that wait for no other: the driver launches
@@ -188,6 +208,8 @@ class DeviceFields:
         launch_call_ns: how long a launch call takes if it waits for nothing.
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes to record an event, or to make a stream wait for one.
+        host_function_call_ns: a call of cudaLaunchHostFunc.
+        value_call_ns: a call that lets a stream write a value in memory, or wait for one.
         first_call_ns: how much longer a thread's first launch, copy or memset call takes; the
             second takes half of that longer, the third a third, and so on; the same for its first
             call that waits for work.
@@ -265,6 +287,14 @@ class DeviceFields:
     node_place_ns: int = 0
     node_places: int = 6
     relay_ns: int = 0
+    conditional_ns: int = 0
+    host_function_latency_ns: int = 0
+    host_function_direct_ns: int = 0
+    host_function_turn_ns: int = 0
+    host_function_return_ns: int = 0
+    value_write_ns: int = 0
+    value_wait_ns: int = 0
+    value_wake_ns: int = 0
     graph_latency_ns: int = 0
     node_interval_ns: int = 0
     copy_engine_count: int = 2
@@ -299,6 +329,8 @@ class DeviceFields:
     launch_call_ns: int = 0
     copy_call_ns: int = 0
     event_call_ns: int = 0
+    host_function_call_ns: int = 0
+    value_call_ns: int = 0
     first_call_ns: int = 0
     first_kind_call_ns: int = 0
     new_stream_call_ns: int = 0
@@ -361,6 +393,8 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "joins_turn_front_ends", "bool", "as on the H200", rule="graphs", when="graph"),
     Field("mechanisms", "copy_engines", "bool", "as on the H200", rule="copies and memsets", when="transfer"),
     Field("mechanisms", "copy_kernels", "bool", "as on the H200", rule="copies and memsets", when="transfer"),
+    Field("mechanisms", "host_functions_in_turn", "bool", "as on the H200", rule="host functions", when="host_function"),
+    Field("mechanisms", "value_waits_hold_queues", "bool", "as on the H200", rule="values in memory", when="value"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1", rule="placement of clusters", when="cluster"),
     Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1", rule="placement of clusters", when="cluster"),
     Field("mechanisms", "clusters_balance", "bool", "as on the H200; matters only where max_cluster is above 1", rule="placement of clusters", when="cluster"),
@@ -385,6 +419,14 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "node_place_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "node_places", "int", "as on the H200", rule="graphs", when="graph"),
     Field("scheduler", "relay_ns", "ns", "not measured", rule="graphs", when="graph"),
+    Field("scheduler", "conditional_ns", "ns", "not measured", rule="conditional nodes", when="conditional"),
+    Field("scheduler", "host_function_latency_ns", "ns", "not measured", rule="host functions", when="host_function"),
+    Field("scheduler", "host_function_direct_ns", "ns", "not measured", rule="host functions", when="host_function"),
+    Field("scheduler", "host_function_turn_ns", "ns", "not measured", rule="host functions", when="host_function"),
+    Field("scheduler", "host_function_return_ns", "ns", "not measured", rule="host functions", when="host_function"),
+    Field("scheduler", "value_write_ns", "ns", "not measured", rule="values in memory", when="value"),
+    Field("scheduler", "value_wait_ns", "ns", "not measured", rule="values in memory", when="value"),
+    Field("scheduler", "value_wake_ns", "ns", "not measured", rule="values in memory", when="value"),
     Field("scheduler", "graph_latency_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "node_interval_ns", "ns", "not measured", rule="graphs", when="graph"),
     Field("scheduler", "copy_engine_count", "int", "as on the H200", rule="copies and memsets", when="transfer"),
@@ -419,6 +461,8 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "launch_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "copy_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "event_call_ns", "ns", "not measured", rule="times of calls", when="host"),
+    Field("scheduler", "host_function_call_ns", "ns", "not measured", rule="host functions", when="host_function"),
+    Field("scheduler", "value_call_ns", "ns", "not measured", rule="values in memory", when="value"),
     Field("scheduler", "first_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "first_kind_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "new_stream_call_ns", "ns", "not measured", rule="times of calls", when="host"),

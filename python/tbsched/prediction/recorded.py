@@ -79,7 +79,7 @@ def with_own_transfer_times(sequence: Sequence) -> Sequence:
             return event
         graph = event.graph
         if graph not in changed:
-            changed[graph] = Graph(map(own, graph.nodes), graph.edges)
+            changed[graph] = graph.with_nodes(map(own, graph.nodes))
         return replace(event, graph=changed[graph])
 
     return Sequence(map(own, sequence))

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, assert_never, overload
 from tbsched import parsing
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
-from tbsched.program.events.graph import Graph, GraphLaunch
+from tbsched.program.events.graph import Conditional, Graph, GraphLaunch
 from tbsched.program.events.host_call import HostCall
 from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.kinds import KINDS, Control, Event, event_from_data, event_to_data
@@ -30,6 +30,7 @@ __all__ = [
     "LEGACY_STREAM",
     "MAX_BLOCKS",
     "MAX_LAUNCHES",
+    "Conditional",
     "Copy",
     "Event",
     "Graph",
@@ -360,7 +361,7 @@ def with_launches(sequence: Sequence, launches: Iterable[Launch]) -> Sequence:
         if isinstance(event, GraphLaunch):
             graph = event.graph
             nodes = [next(others) if isinstance(n, Launch) else n for n in graph.nodes]
-            return replace(event, graph=Graph(nodes, graph.edges))
+            return replace(event, graph=graph.with_nodes(nodes))
         if isinstance(event, Release | Transfer | Control):
             return event
         assert_never(event)

@@ -111,6 +111,8 @@ def _version_of(event: Event) -> int:
     match event:
         case HostFunction() | HostCall() | WriteValue() | WaitValue():
             return 3
+        case GraphLaunch() if event.graph.is_nested:
+            return 3
         case GraphLaunch() if any(isinstance(node, HostFunction) for node in event.graph.nodes):
             return 3
         case GraphLaunch() | Copy() | Memset() | Synchronize():

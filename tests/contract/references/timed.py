@@ -58,11 +58,11 @@ class Work:
     follows: Work | None = None  # the launch whose triggers it waits for, while it may still run
     late_wait: bool = False  # of a wait: its event had not happened when it was called
     rank: tuple[int, int] = (0, 0)
-    queue: int = -1  # of a launch that is issued
-    taken: int = -1  # the place of a launch among those that the GPU has taken from a queue
+    queue: int = -1  # of a launch or a wait for a value that is issued
+    taken: int = -1  # its place among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
-    # Of a kernel that is loaded, a function or a wait for a value: when all before it was over.
+    # Of a kernel that is loaded: when all before it was over; of a function, when it began.
     met_at: int = -1
     has_value: bool = False  # of a wait for a value
     taken_at: int = 0
@@ -332,11 +332,13 @@ def times_of(state: State, toy: Toy) -> list[int]:
     """When something may happen by itself."""
     launches, works = state.launches, state.issued
     times = [work.issue for work in state.called] + [state.scheduler.next_turn, *state.hosts.dues()]
-    times += [work.issue + toy.launch_latency for work in launches]
+    times += [work.issue + toy.launch_latency for work in works if work.queue >= 0]
     exits = [end + toy.exit_latency for work in launches for end in work.ends if end is not None]
     times += exits + [time + toy.completion_latency for time in exits]
     times += [work.done_at + toy.event_latency for work in works]
     times += [work.met_at + lasts(work, toy) for work in works if work.met_at >= 0]
+    functions = [work for work in works if isinstance(work.item, HostFunction)]
+    times += [work.met_at + nanoseconds_of(work) for work in functions if work.met_at >= 0]
     times += [work.taken_at + toy.completed_latency for work in launches]
     triggers = map(toy.triggered_at, launches)
     return times + [int(at) + toy.trigger_latency for at in triggers if at < math.inf]
@@ -345,7 +347,7 @@ def times_of(state: State, toy: Toy) -> list[int]:
 def lasts(work: Work, toy: Toy) -> int:
     """How long the loading of a kernel takes, or a function until others know that it is over."""
     if isinstance(work.item, HostFunction):
-        return round(work.item.duration * 1e9) + toy.completion_latency
+        return nanoseconds_of(work) + toy.completion_latency
     return toy.load
 
 
@@ -356,11 +358,12 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         return launch.taken >= 0 and launch.taken_at + toy.completed_latency <= now
     if not all(other.done for other in work.must_be_done):
         return False
-    if isinstance(work.item, Loaded | HostFunction | WaitValue):
-        work.met_at = now if work.met_at < 0 else work.met_at
     if isinstance(work.item, WaitValue):
         return work.has_value
-    if isinstance(work.item, Loaded | HostFunction):
+    if isinstance(work.item, HostFunction):
+        return 0 <= work.met_at <= now - lasts(work, toy)
+    if isinstance(work.item, Loaded):
+        work.met_at = now if work.met_at < 0 else work.met_at
         return work.met_at + lasts(work, toy) <= now
     if work.follows is not None:
         triggered = toy.triggered_at(work.follows) + toy.trigger_latency <= now
@@ -376,12 +379,6 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
     """Applies the first rule that does something; False if none does."""
     launches, now = state.launches, state.now
     for work in state.issued:
-        if isinstance(work.item, WaitValue) and not work.has_value:
-            met(work, toy, now)
-            wanted = work.item
-            if work.met_at >= 0 and state.values.get(wanted.name, 0) >= wanted.value:
-                work.has_value = True
-                return True
         event = not isinstance(work.item, Launch) and met(work, toy, now)
         if not work.done and (event or toy.over_at(work) + toy.completion_latency <= now):
             work.done = True
@@ -389,14 +386,15 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
             if isinstance(work.item, WriteValue):
                 state.values[work.item.name] = work.item.value
             return True
-    if go_on(launches, toy, now):
+    if go_on(launches, toy, now) or call_function(state, now):
         return True
     for work in state.called:
         if work.issue <= now:
             state.called.remove(work)
             state.issued += link(work, state.issued, toy)
-            if isinstance(work.item, Launch):
+            if isinstance(work.item, Launch | WaitValue):
                 work.queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
+            if isinstance(work.item, Launch):
                 relax(work)
             if work.record is not None:
                 work.late_wait = not work.record.done
@@ -408,16 +406,44 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
         for queue in range(toy.queues)
         for work in [w for w in state.issued if w.queue == queue and w.taken < 0][:1]
     ]
-    ready = [
-        work for work in heads if work.issue + toy.launch_latency <= now and met(work, toy, now)
-    ]
+    there = [work for work in heads if work.issue + toy.launch_latency <= now]
+    for wait in there:
+        if not isinstance(wait.item, WaitValue) or not all(w.done for w in wait.must_be_done):
+            continue
+        if state.values.get(wait.item.name, 0) >= wait.item.value:
+            wait.has_value = True
+            wait.taken = next_taken(state)
+            return True
+    ready = [work for work in there if isinstance(work.item, Launch) and met(work, toy, now)]
     resident = [work for work in launches if work.taken >= 0 and toy.gone_at(work) > now]
     if ready and len(resident) < toy.grids:
         first = min(ready, key=lambda work: work.rank)
-        first.taken = 1 + max(work.taken for work in launches)
+        first.taken = next_taken(state)
         first.taken_at = now
         return True
     return place(launches, resident, toy, state.scheduler, now)
+
+
+def next_taken(state: State) -> int:
+    return 1 + max(work.taken for work in state.issued)
+
+
+def call_function(state: State, now: int) -> bool:
+    """Calls the first function of the host that may begin, if no other one runs."""
+    functions = [work for work in state.issued if isinstance(work.item, HostFunction)]
+    ends = [work.met_at + nanoseconds_of(work) for work in functions if work.met_at >= 0]
+    for work in functions:
+        if work.met_at < 0 and all(other.done for other in work.must_be_done):
+            if max(ends, default=now) > now:
+                return False
+            work.met_at = now
+            return True
+    return False
+
+
+def nanoseconds_of(function: Work) -> int:
+    assert isinstance(function.item, HostFunction)
+    return round(function.item.duration * 1e9)
 
 
 def go_on(launches: list[Work], toy: Toy, now: int) -> bool:

@@ -19,6 +19,7 @@ from tbsched.program.events.transfers import Transfer
 from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Conditional,
     Copy,
     Event,
     Graph,
@@ -82,13 +83,13 @@ class Floors:
 def size(sequence: Sequence) -> tuple[int, ...]:
     """The order in which sequences are small: launches, events, then sums over the launches.
 
-    A graph counts as an event more than its nodes and edges do.
+    A graph counts as an event more than its nodes and edges do, and so does one in a graph.
     """
     launches = sequence.launches
     graphs = [event.graph for event in sequence if isinstance(event, GraphLaunch)]
     return (
         len(launches),
-        len(sequence) + sum(len(graph.nodes) + len(graph.edges) for graph in graphs),
+        len(sequence) + sum(_count_parts(graph) for graph in graphs),
         sum(getattr(launch, name) != usual for launch in launches for name, usual in _WAYS.items()),
         sum(event.host != 0 for event in sequence if not isinstance(event, Release)),
         sum(len(launch.partition) for launch in launches if launch.partition is not None),
@@ -180,6 +181,14 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
         for node in event.launches
     ]
     yield [*event.launches]
+    if graph.is_nested:
+        yield [replace(event, graph=Graph(graph.nodes, graph.edges))]
+        for position, part in enumerate(graph.parts):
+            if isinstance(part, Conditional) and part.times > 1:
+                fewer = replace(part, times=part.times - 1)
+                parts = (*graph.parts[:position], fewer, *graph.parts[position + 1 :])
+                yield [replace(event, graph=Graph(parts, graph.part_edges))]
+        return
     for position, node in enumerate(graph.nodes):
         if not isinstance(node, Launch):
             yield [replace(event, graph=_without_node(graph, position))]
@@ -189,6 +198,13 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
     for position in range(len(graph.edges)):
         edges = graph.edges[:position] + graph.edges[position + 1 :]
         yield [replace(event, graph=Graph(graph.nodes, edges))]
+
+
+def _count_parts(graph: Graph) -> int:
+    """Returns how many nodes and edges it has, with one more for each graph in it."""
+    nested = [part for part in graph.parts if isinstance(part, Graph | Conditional)]
+    inner = [part.graph if isinstance(part, Conditional) else part for part in nested]
+    return len(graph.nodes) + len(graph.edges) + sum(1 + _count_parts(each) for each in inner)
 
 
 def _less_than_transfer(transfer: Transfer) -> Iterator[Transfer]:

@@ -19,7 +19,9 @@ from tbsched.program.events.kinds import Control
 from tbsched.program.events.transfers import Transfer
 from tbsched.program.partition import Partition, SmSplit
 from tbsched.program.sequence import (
+    Conditional,
     Event,
+    Graph,
     GraphLaunch,
     Launch,
     Release,
@@ -134,10 +136,21 @@ def _names_in(event: Event) -> tuple[str, ...]:
         return _names_in_launch(event)
     if isinstance(event, GraphLaunch):
         launches = (name for node in event.launches for name in _names_in_launch(node))
-        return ("Graph", *(type(node).__name__ for node in event.graph.nodes), *launches)
+        return (*_names_in_graph(event.graph), *launches)
     if isinstance(event, Release | Transfer | Control):
         return (type(event).__name__,)
     assert_never(event)
+
+
+def _names_in_graph(graph: Graph) -> tuple[str, ...]:
+    names = ["Graph"]
+    for part in graph.parts:
+        names.append(type(part).__name__)
+        if isinstance(part, Graph):
+            names += _names_in_graph(part)
+        elif isinstance(part, Conditional):
+            names += _names_in_graph(part.graph)
+    return tuple(names)
 
 
 def _names_in_launch(launch: Launch) -> tuple[str, ...]:

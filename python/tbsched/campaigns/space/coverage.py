@@ -17,7 +17,7 @@ from tbsched.prediction.tables import predict_until_refused
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import FIELDS, LAUNCH, EventTable
 from tbsched.program.events.transfers import Transfer, transfer_key
-from tbsched.program.sequence import GraphLaunch
+from tbsched.program.sequence import GraphLaunch, HostFunction, WaitValue
 from tbsched.program.written import given_fields
 from tbsched.traces.trace import Trace
 
@@ -141,6 +141,11 @@ class Covering:
                 self.found.ways["graph"] += len(event.launches)
             elif isinstance(event, Transfer):
                 self.found.ways[transfer_key(event)] += 1
+            elif isinstance(event, WaitValue):
+                self.found.ways["value"] += 1
+                ways.add("value")
+        if any(isinstance(each, HostFunction) for each in prediction.sequence.transfers):
+            ways.add("host_function")
         for name, other in self._undecided(ways):
             try:
                 trace = predict(prediction.sequence, other, self._policy, state)

@@ -27,6 +27,8 @@ from tbsched.program.sequence import (
     Copy,
     Event,
     Graph,
+    HostCall,
+    HostFunction,
     Launch,
     Memset,
     RecordEvent,
@@ -34,6 +36,8 @@ from tbsched.program.sequence import (
     Stream,
     Synchronize,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 
 ALIKE, EACH = "alike", "each"
@@ -62,6 +66,16 @@ _SYNCHRONISATIONS = (
     Synchronize(), *(Synchronize(stream=stream) for stream in (*_STREAMS, LEGACY_STREAM)),
     *(Synchronize(event=event) for event in range(_CUDA_EVENTS)),
 )  # fmt: skip
+_FUNCTIONS = tuple(HostFunction(seconds) for seconds in (0.0, 2e-6, 2e-5))
+_CALLS = (
+    HostCall("call", 2e-6), HostCall("call", 2e-6, waits="device"),
+    *(HostCall("call", 2e-6, waits="stream", stream=stream) for stream in (0, LEGACY_STREAM)),
+)  # fmt: skip
+_VALUES = tuple(
+    kind("value", stream=stream)
+    for kind in (WriteValue, WaitValue)
+    for stream in (*_STREAMS, LEGACY_STREAM)
+)
 # Field: what its byte picks from, what is usual first.
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "before": (*(None,) * len(_EVENTS), *_EVENTS),
@@ -88,6 +102,10 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "copy_stream": (None, *_STREAMS, LEGACY_STREAM),
     "synchronize": (*(None,) * 2 * len(_SYNCHRONISATIONS), *_SYNCHRONISATIONS),
     "host": (*(0,) * 6, 1, 2),
+    # A host function in the stream of a copy, or behind a node of a graph.
+    "function": (*(None,) * 4 * len(_FUNCTIONS), *_FUNCTIONS),
+    "call": (*(None,) * 4 * len(_CALLS), *_CALLS),
+    "value": (*(None,) * 2 * len(_VALUES), *_VALUES),
 }
 
 
@@ -116,6 +134,9 @@ class _Run:
     copy_stream: Stream | None
     synchronize: Synchronize | None
     host: int
+    function: HostFunction | None
+    call: HostCall | None
+    value: WriteValue | WaitValue | None
 
     @classmethod
     def of(cls, drawn: bytes) -> _Run:
@@ -124,13 +145,18 @@ class _Run:
 
     def events(self, non_blocking: int) -> list[Event]:
         """Returns the events before the launch; bit k says whether stream k is non-blocking."""
-        copy = None
-        if self.copy is not None:
-            stream = self.copy_stream
-            is_non_blocking = _is_non_blocking(stream, non_blocking)
-            copy = replace(self.copy, stream=stream, non_blocking=is_non_blocking)
-        given = (self.before, copy, self.also_before, self.synchronize)
-        return [replace(event, host=self.host) for event in given if event is not None]
+        stream = self.copy_stream
+        is_non_blocking = _is_non_blocking(stream, non_blocking)
+        copy, function = (
+            each and replace(each, stream=stream, non_blocking=is_non_blocking)
+            for each in (self.copy, self.function)
+        )
+        given = (self.before, copy, self.also_before, function, self.synchronize, self.call)
+        found: list[Event] = [
+            replace(event, host=self.host) for event in given if event is not None
+        ]
+        # One thread of the host makes all calls of values: a wait comes after the write.
+        return [*found, *([] if self.value is None else [self.value])]
 
     @property
     def graph_streams(self) -> tuple[Stream, ...]:
@@ -186,7 +212,7 @@ class ProgramTables:
                 is_non_blocking = _is_non_blocking(stream, runs[0].non_blocking)
                 launched = graph.launch(stream, non_blocking=is_non_blocking, host=first.host)
                 events.append(launched)
-        return Sequence(events)
+        return Sequence(_with_values(events))
 
     def _launches(self, drawn: list[bytes], runs: list[_Run], groups: list[range]) -> list[Launch]:
         """Returns the launch of each row, not yet in a stream."""
@@ -194,7 +220,7 @@ class ProgramTables:
         rows = tables.picked(tables.drawn(drawn), np.array([tables.everything] * len(drawn)))
         graphs = [group for group in groups if runs[group[0]].nodes]
         whole_gpu: set[Stream | None] = {LEGACY_STREAM}
-        whole_gpu.update(run.copy_stream for run in runs if run.copy is not None)
+        whole_gpu.update(run.copy_stream for run in runs if run.copy or run.function)
         for group in graphs:
             rows[group, PARTITION] = -1
             rows[group, COOPERATIVE] = 0
@@ -207,6 +233,19 @@ class ProgramTables:
                 row[PRIORITY] = 0 if stream == LEGACY_STREAM else first[PRIORITY]
                 row[PARTITION] = -1 if stream in whole_gpu else first[PARTITION]
         return tables.made_of(tables.fitted(rows))
+
+
+def _with_values(events: list[Event]) -> list[Event]:
+    """Returns the events with values that ascend, and waits for the last one written so far."""
+    written = 0
+    found: list[Event] = []
+    for event in events:
+        if isinstance(event, WriteValue):
+            written += 1
+        if isinstance(event, WriteValue | WaitValue):
+            event = replace(event, value=written)
+        found.append(event)
+    return found
 
 
 def _groups(runs: list[_Run]) -> list[range]:
@@ -257,9 +296,9 @@ def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
 
 
 def _with_transfer(launch: Launch, run: _Run) -> list[Node]:
-    """A launch and its copy or memset, one after the other: what comes from the host is first."""
+    """A launch and its copy, memset or function: what comes from the host is first."""
     if run.transfer is None:
-        return [launch]
+        return [launch] if run.function is None else [launch, run.function]
     if isinstance(run.transfer, Copy) and run.transfer.kind == "h2d":
         return [run.transfer, launch]
     return [launch, run.transfer]

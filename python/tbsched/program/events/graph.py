@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import graphlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from tbsched.errors import shown
@@ -36,6 +37,9 @@ from tbsched.program.written import given_fields
 from tbsched.shown import Shown
 
 Node: TypeAlias = Launch | Copy | Memset | HostFunction
+MAX_TIMES = 1_000  # of the body of a conditional node
+MAX_DEPTH = 32  # of child graphs and bodies
+MAX_EDGES = 1_000_000
 
 # What work in a stream can have, and a node of a graph cannot.
 _NOT_IN_A_NODE = {
@@ -51,45 +55,120 @@ _NODES: dict[str, Callable[[str, Any], Node]] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Conditional:
+    """A conditional node of a :class:`Graph`: an if, or a while whose body runs several times.
+
+    Kernels before it decide, while the graph runs, how often its body runs. ``times`` says what
+    they decide. Each run of the body waits for the end of the one before it.
+
+    Args:
+        graph: the body. CUDA allows kernels, copies, memsets, child graphs and other conditional
+            nodes in it, and no host functions.
+        times: how often the body runs, 0 to 1000.
+
+    Raises:
+        TypeError, ValueError: no graph, a host function in it, or a number out of range.
+
+    Example:
+        >>> kernel = tb.Launch(8, 256, 32, duration=1e-5)
+        >>> loop = tb.Conditional(tb.Graph([kernel]), times=3)
+        >>> len(tb.Graph([kernel, loop], edges=[(0, 1)]).launches)
+        4
+    """
+
+    graph: Graph
+    times: int = 1
+    # The body in each run, if its nodes differ; Graph.with_nodes makes them.
+    _runs: tuple[Graph, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        instance("Conditional", "graph", self.graph, Graph)
+        object.__setattr__(self, "times", integer("Conditional", "times", self.times, 0, MAX_TIMES))
+        if any(isinstance(node, HostFunction) for node in self.graph.nodes):
+            raise ValueError(
+                "Conditional.graph: a HostFunction is in it, and CUDA allows none in the body of a "
+                "conditional node"
+            )
+        if all(run == self.graph for run in self._runs):
+            object.__setattr__(self, "_runs", ())
+
+    @property
+    def runs(self) -> tuple[Graph, ...]:
+        """The body as it runs each time."""
+        return self._runs or (self.graph,) * self.times
+
+
+@dataclass(frozen=True, slots=True, init=False)
 class Graph(Shown):
     """A CUDA graph: launches, copies, memsets and host functions, and which wait for which.
 
-    Graphs are compared by value. To launch equal graphs is to launch one graph again.
+    A child graph in it is a node: all of it waits for what comes before that node, and what comes
+    after waits for all of it. Graphs are compared by value. To launch equal graphs is to launch one
+    graph again.
 
     Args:
-        nodes: each a :class:`Launch`, :class:`Copy`, :class:`Memset` or :class:`HostFunction`. A
-            launch has a duration and no stream. At least one node is a launch.
+        nodes: each a :class:`Launch`, :class:`Copy`, :class:`Memset`, :class:`HostFunction`,
+            :class:`Graph` or :class:`Conditional`. A launch has a duration and no stream. At least
+            one launch is there.
         edges: pairs of numbers of nodes: the second node waits for the first.
 
     Attributes:
-        nodes: what was given, a tuple.
-        edges: the pairs, a tuple of tuples.
+        parts: what was given as ``nodes``, a tuple.
+        part_edges: what was given as ``edges``, a tuple of tuples.
+        nodes: the nodes that do something, a tuple: child graphs are taken apart, and the body of a
+            conditional node is there as often as it runs.
+        edges: the pairs of these, a tuple of tuples.
+        decisions: how many times conditional nodes decide between the two nodes of each edge.
+        late_roots: nodes that wait for nothing but decisions of conditional nodes, and for how
+            many.
 
     Raises:
         TypeError, ValueError: a node that is none of these; no launch; an edge to or from a node
-            that is not there, or that is given twice; edges in a circle.
+            that is not there, or that is given twice; edges in a circle; too many nodes.
 
     Example:
         >>> kernel = tb.Launch(132, 256, 32, duration=1e-5)
         >>> graph = tb.Graph([kernel, kernel, kernel], edges=[(0, 2), (1, 2)])
         >>> tb.Sequence([graph.launch(stream=0), graph.launch(stream=0)]).launches == 6 * (kernel,)
         True
+        >>> tb.Graph([kernel, graph, kernel], edges=[(0, 1), (1, 2)]).edges
+        ((0, 1), (0, 2), (1, 3), (2, 3), (3, 4))
     """
 
-    nodes: tuple[Node, ...]
-    edges: tuple[tuple[int, int], ...]
+    parts: tuple[Part, ...]
+    part_edges: tuple[tuple[int, int], ...]
+    nodes: tuple[Node, ...] = field(compare=False)
+    edges: tuple[tuple[int, int], ...] = field(compare=False)
+    decisions: tuple[int, ...] = field(compare=False)
+    late_roots: tuple[tuple[int, int], ...] = field(compare=False)
 
-    def __init__(self, nodes: Iterable[Node], edges: Iterable[tuple[int, int]] = ()) -> None:
+    def __init__(self, nodes: Iterable[Part], edges: Iterable[tuple[int, int]] = ()) -> None:
         given = tuple(
-            _checked_node(f"Graph.nodes[{number}]", node)
+            _checked_part(f"Graph.nodes[{number}]", node)
             for number, node in enumerate(items("Graph", "nodes", nodes))
         )
-        object.__setattr__(self, "nodes", given)
         if not 1 <= len(given) <= MAX_LAUNCHES:
             raise ValueError(f"Graph.nodes: {len(given)} nodes are outside 1..{MAX_LAUNCHES}")
+        object.__setattr__(self, "parts", given)
+        object.__setattr__(self, "part_edges", _checked_edges(edges, len(given)))
+        count = sum(map(_count_nodes, given))
+        if count > MAX_LAUNCHES:
+            raise ValueError(
+                f"Graph.nodes: {count} nodes with those of child graphs and of all runs of bodies, "
+                f"at most {MAX_LAUNCHES}"
+            )
+        nodes_of_parts = map(_nodes_of, given)
+        object.__setattr__(self, "nodes", tuple(itertools.chain.from_iterable(nodes_of_parts)))
+        edges_of_nodes = dict.fromkeys(self.part_edges, 0)
+        late_roots: dict[int, int] = {}
+        if self.is_nested:
+            flat = _Flat(self)
+            edges_of_nodes, late_roots = flat.edges, flat.late_roots
+        object.__setattr__(self, "edges", tuple(edges_of_nodes))
+        object.__setattr__(self, "decisions", tuple(edges_of_nodes.values()))
+        object.__setattr__(self, "late_roots", tuple(late_roots.items()))
         if not self.launches:
             raise ValueError("Graph.nodes: no Launch among them; at least one is needed")
-        object.__setattr__(self, "edges", _checked_edges(edges, len(given)))
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -100,6 +179,11 @@ class Graph(Shown):
     def transfers(self) -> tuple[Transfer, ...]:
         """The nodes that are copies, memsets and host functions, in order."""
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether a child graph or conditional node is among its parts."""
+        return any(isinstance(part, Graph | Conditional) for part in self.parts)
 
     def launch(
         self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0, gpu: int = 0
@@ -122,15 +206,129 @@ class Graph(Shown):
         """
         return GraphLaunch(self, stream, non_blocking=non_blocking, host=host, gpu=gpu)
 
+    def with_nodes(self, nodes: Iterable[Node]) -> Graph:
+        """Returns the graph with other nodes in the place of ``nodes``, child graphs as they are.
+
+        Raises:
+            ValueError: not as many.
+        """
+        others = iter(nodes)
+        changed = self._with(others)
+        if next(others, None) is not None:
+            raise ValueError(f"nodes: more than {len(self.nodes)}")
+        return changed
+
+    def _with(self, others: Iterator[Node]) -> Graph:
+        def changed(part: Part) -> Part:
+            if isinstance(part, Graph):
+                return part._with(others)
+            if isinstance(part, Conditional):
+                return replace(part, _runs=tuple(run._with(others) for run in part.runs))
+            other = next(others, None)
+            if other is None:
+                raise ValueError(f"nodes: fewer than {len(self.nodes)}")
+            return other
+
+        return Graph([changed(part) for part in self.parts], self.part_edges)
+
     def __repr__(self) -> str:
-        edges = f", edges={[*self.edges]!r}" if self.edges else ""
-        return f"Graph({[*self.nodes]!r}{edges})"
+        edges = f", edges={[*self.part_edges]!r}" if self.part_edges else ""
+        return f"Graph({[*self.parts]!r}{edges})"
 
 
-def _checked_node(where: str, node: Node) -> Node:
+Part: TypeAlias = Node | Graph | Conditional
+# Nodes that something waits for, and how many decisions of conditional nodes come in between.
+_Ends: TypeAlias = dict[int, int]
+_BEGIN = -1  # the begin of a graph, as a node
+
+
+def _nodes_of(part: Part) -> tuple[Node, ...]:
+    if isinstance(part, Conditional):
+        return tuple(itertools.chain.from_iterable(run.nodes for run in part.runs))
+    return part.nodes if isinstance(part, Graph) else (part,)
+
+
+def _count_nodes(part: Part) -> int:
+    if isinstance(part, Conditional):
+        return len(part.graph.nodes) * part.times
+    return len(part.nodes) if isinstance(part, Graph) else 1
+
+
+class _Flat:
+    """The edges between the nodes of a graph whose child graphs are taken apart.
+
+    Attributes:
+        edges: with the decisions of conditional nodes on each.
+        late_roots: with the decisions before each.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.edges: dict[tuple[int, int], int] = {}
+        self.late_roots: dict[int, int] = {}
+        self._add(graph, 0, {_BEGIN: 0}, depth=0)
+
+    def _add(self, graph: Graph, first: int, before: _Ends, depth: int) -> _Ends:
+        """Adds the edges to and in a graph, and returns its last nodes.
+
+        Args:
+            graph: its nodes have the numbers from ``first`` on.
+            before: what it waits for.
+            depth: of how many others it is a child.
+        """
+        if depth > MAX_DEPTH:
+            raise ValueError(f"Graph.nodes: child graphs more than {MAX_DEPTH} deep")
+        counts = map(_count_nodes, graph.parts)
+        firsts = [*itertools.accumulate(counts, initial=first)]
+        behind: dict[int, list[int]] = {part: [] for part in range(len(graph.parts))}
+        for one, other in graph.part_edges:
+            behind[other].append(one)
+        ends: dict[int, _Ends] = {}
+        for part in graphlib.TopologicalSorter(behind).static_order():
+            own = _joined(ends[one] for one in behind[part]) if behind[part] else before
+            ends[part] = self._add_part(graph.parts[part], firsts[part], own, depth)
+        passed = {one for one, _ in graph.part_edges}
+        return _joined(ends[part] for part in behind if part not in passed)
+
+    def _add_part(self, part: Part, first: int, before: _Ends, depth: int) -> _Ends:
+        if isinstance(part, Graph):
+            return self._add(part, first, before, depth + 1)
+        if not isinstance(part, Conditional):
+            return self._add_node(first, before)
+        ends = _decided(before)
+        for run in part.runs:
+            ends = _decided(self._add(run, first, ends, depth + 1))
+            first += len(run.nodes)
+        return ends  # a body that does not run is one decision
+
+    def _add_node(self, node: int, before: _Ends) -> _Ends:
+        others = {one: decisions for one, decisions in before.items() if one != _BEGIN}
+        self.edges.update({(one, node): decisions for one, decisions in others.items()})
+        if len(self.edges) > MAX_EDGES:
+            raise ValueError(f"Graph.nodes: more than {MAX_EDGES} edges between all nodes")
+        if not others and before[_BEGIN]:
+            self.late_roots[node] = before[_BEGIN]
+        return {node: 0}
+
+
+def _joined(ends: Iterable[_Ends]) -> _Ends:
+    found: _Ends = {}
+    for each in ends:
+        for node, decisions in each.items():
+            found[node] = max(decisions, found.get(node, 0))
+    return found
+
+
+def _decided(ends: _Ends) -> _Ends:
+    return {node: decisions + 1 for node, decisions in ends.items()}
+
+
+def _checked_part(where: str, node: Part) -> Part:
+    if isinstance(node, Graph | Conditional):
+        return node
     if not isinstance(node, Launch | Copy | Memset | HostFunction):
         raise TypeError(
-            f"{where}: a Launch, Copy, Memset or HostFunction is needed, got {shown(node)}"
+            f"{where}: a Launch, Copy, Memset, HostFunction, Graph or Conditional is needed, got "
+            f"{shown(node)}"
         )
     if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
@@ -219,10 +417,7 @@ class GraphLaunch:
 
 
 def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
-    graph = launched.graph
-    data: dict[str, Any] = {"nodes": [_node_to_data(node) for node in graph.nodes]}
-    if graph.edges:
-        data["edges"] = [[*edge] for edge in graph.edges]
+    data = _parts_to_data(launched.graph)
     data["stream"] = launched.stream
     if launched.non_blocking:
         data["non_blocking"] = True
@@ -236,24 +431,54 @@ def graph_to_data(launched: GraphLaunch) -> dict[str, Any]:
 def graph_from_data(where: str, given: object) -> GraphLaunch:
     known = ("nodes", "edges", "stream", "non_blocking", "host", "gpu")
     values = known_fields(where, given, known, ("nodes", "stream"))
-    nodes = [
-        _node_from_data(f"{where}.nodes[{number}]", node)
-        for number, node in enumerate(items(where, "nodes", values.pop("nodes")))
+    graph = _graph_from(where, values.pop("nodes"), values.pop("edges", ()), depth=0)
+    return GraphLaunch(graph, **values)
+
+
+def _parts_to_data(graph: Graph) -> dict[str, Any]:
+    data: dict[str, Any] = {"nodes": [_part_to_data(part) for part in graph.parts]}
+    if graph.part_edges:
+        data["edges"] = [[*edge] for edge in graph.part_edges]
+    return data
+
+
+def _part_to_data(part: Part) -> dict[str, Any]:
+    if isinstance(part, Launch):
+        return {"launch": launch_to_data(part)}
+    if isinstance(part, Graph):
+        return {"graph": _parts_to_data(part)}
+    if isinstance(part, Conditional):
+        return {"conditional": {"graph": _parts_to_data(part.graph), "times": part.times}}
+    return {transfer_key(part): transfer_to_data(part)}
+
+
+def _graph_from(where: str, nodes: Any, edges: Any, depth: int) -> Graph:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"{where}: child graphs more than {MAX_DEPTH} deep")
+    parts = [
+        _part_from_data(f"{where}.nodes[{number}]", node, depth)
+        for number, node in enumerate(items(where, "nodes", nodes))
     ]
-    return GraphLaunch(Graph(nodes, values.pop("edges", ())), **values)
+    return Graph(parts, edges)
 
 
-def _node_to_data(node: Node) -> dict[str, Any]:
-    if isinstance(node, Launch):
-        return {"launch": launch_to_data(node)}
-    return {transfer_key(node): transfer_to_data(node)}
+def _child_from_data(where: str, given: object, depth: int) -> Graph:
+    values = known_fields(where, given, ("nodes", "edges"), ("nodes",))
+    return _graph_from(where, values["nodes"], values.get("edges", ()), depth + 1)
 
 
-def _node_from_data(where: str, given: object) -> Node:
+def _part_from_data(where: str, given: object, depth: int) -> Part:
     if isinstance(given, dict) and len(given) == 1:
         ((key, fields),) = given.items()
         if key in _NODES:
             return _NODES[key](f"{where}.{key}", fields)
+        if key == "graph":
+            return _child_from_data(f"{where}.{key}", fields, depth)
+        if key == "conditional":
+            own = f"{where}.{key}"
+            values = known_fields(own, fields, ("graph", "times"), ("graph",))
+            body = _child_from_data(f"{own}.graph", values.pop("graph"), depth)
+            return Conditional(body, **values)
     return launch_from_data(
         f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
     )

@@ -54,7 +54,7 @@ def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     """Without the edge of the graph by which a node waits for another one."""
     place = int(facts.event[launch])
     event = facts.program.sequence[place]
-    if not isinstance(event, GraphLaunch) or cause.behind < 0:
+    if not isinstance(event, GraphLaunch) or cause.behind < 0 or event.graph.is_nested:
         return
     if facts.event[cause.behind] != place:
         return

@@ -1,0 +1,99 @@
+"""Host functions, host calls and values in memory, on an H200 and an H100.
+
+``events-directed``: small programs, five runs of each, one after the other. ``events``: 200 random
+programs, two runs of each.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from helpers import ROOT
+from tbsched.comparison.times import compare_times
+from tbsched.hardware.catalogue import ablated
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.prediction.predict import predict_as_recorded
+from tbsched.program.sequence import HostFunction, Sequence, WaitValue, WriteValue
+from tbsched.traces.files import load_traces
+from tbsched.traces.trace import Trace
+
+HOSTS = ROOT / "tests" / "traces" / "hosts"
+RUNS = 5
+gpus = pytest.mark.parametrize("gpu", ["h100", "h200"])
+
+
+@functools.cache
+def directed(gpu: str) -> dict[Sequence, list[Trace]]:
+    """The runs of each program."""
+    found: dict[Sequence, list[Trace]] = {}
+    for trace in load_traces(HOSTS / f"events-directed-{gpu}.jsonl.xz"):
+        found.setdefault(trace.sequence, []).append(trace)
+    assert {len(runs) for runs in found.values()} == {RUNS}
+    return found
+
+
+@functools.cache
+def random_programs(gpu: str) -> list[tuple[Trace, Trace]]:
+    traces = iter(load_traces(HOSTS / f"events-{gpu}.jsonl.xz"))
+    return list(zip(traces, traces, strict=True))
+
+
+def starts(trace: Trace) -> np.ndarray:
+    """When each launch starts, in nanoseconds from the first one."""
+    found = np.array([int(rows.start_ns.min()) for rows in trace if rows.start_ns is not None])
+    return found - found.min()
+
+
+def functions_of(seq: Sequence) -> list[HostFunction]:
+    return [event for event in seq if isinstance(event, HostFunction)]
+
+
+@gpus
+def test_functions_of_several_streams_run_one_after_the_other(gpu: str) -> None:
+    """Kernels behind them start a function apart; with a thread for each they start together."""
+    several = [
+        (seq, runs) for seq, runs in directed(gpu).items()
+        if len({function.stream for function in functions_of(seq)}) > 1
+        and not any(isinstance(event, WaitValue) for event in seq)
+    ]  # fmt: skip
+    assert [len(functions_of(seq)) for seq, _ in several] == [2, 4]
+    free = ablated(find_device(gpu), "free-host-functions")
+    for seq, runs in several:
+        count = len(functions_of(seq))
+        for trace in runs:
+            behind = starts(trace)[-count:]
+            assert np.diff(behind).min() > 95_000
+            assert np.diff(starts(predict_as_recorded(trace, gpu))[-count:]).min() > 95_000
+            assert np.diff(starts(predict_as_recorded(trace, free))[-count:]).max() < 50_000
+
+
+@gpus
+def test_times_of_values_are_as_recorded(gpu: str) -> None:
+    """Median of the runs, within 3 us for each launch."""
+    of_values = {
+        seq: runs for seq, runs in directed(gpu).items()
+        if any(isinstance(event, WriteValue | WaitValue) for event in seq) and not functions_of(seq)
+    }  # fmt: skip
+    assert len(of_values) == 9
+    for runs in of_values.values():
+        recorded = np.median([starts(trace) for trace in runs], axis=0)
+        predicted = np.median([starts(predict_as_recorded(trace, gpu)) for trace in runs], axis=0)
+        assert np.abs(recorded - predicted).max() < 3_000
+
+
+@gpus
+def test_random_programs_run_as_predicted(gpu: str) -> None:
+    pairs, overlaps, blocks, in_time, own_overlaps, own_in_time = 0, 0, 0, 0, 0, 0
+    for first, again in random_programs(gpu):
+        model = compare_times(predict_as_recorded(first, gpu), first)
+        itself = compare_times(again, first)
+        pairs, blocks = pairs + model.pairs, blocks + model.blocks
+        overlaps, in_time = overlaps + model.pairs_agreeing, in_time + model.starts_agreeing
+        own_overlaps += itself.pairs_agreeing
+        own_in_time += itself.starts_agreeing
+    assert pairs > 1_000
+    assert overlaps > 0.99 * own_overlaps
+    assert in_time >= own_in_time
