@@ -189,7 +189,7 @@ struct Python {
   Attribute edges{"edges"};
   Attribute decisions{"decisions"};
   Attribute late_roots{"late_roots"};
-  Attribute is_nested{"is_nested"};
+  Attribute has_conditionals{"has_conditionals"};
   Attribute launch{"launch"};
   Attribute event{"event"};
   Attribute waits{"waits"};
@@ -346,7 +346,7 @@ Graph graph_of(const py::handle graph, Shared& shared) {
   Graph found{.edges = known.edges.of(graph).cast<Pairs>(),
               .decisions = known.decisions.of(graph).cast<std::vector<int32_t>>(),
               .late_roots = known.late_roots.of(graph).cast<Pairs>(),
-              .is_nested = known.is_nested.flag_of(graph)};
+              .has_conditionals = known.has_conditionals.flag_of(graph)};
   for (const py::handle node : known.nodes.of(graph)) {
     found.nodes.push_back(node_of(node, shared));
   }

@@ -74,6 +74,15 @@ def test_all_that_is_ended_is_counted(fake: Path, tmp_path: Path) -> None:
     assert [len(found[key]) for key in ("one campaign", "two campaigns at once")] == [1, 2]
 
 
+def test_host_work_is_recorded(fake: Path, tmp_path: Path) -> None:
+    done = started(fake, "timed/host_work.py", tmp_path, "--count", "10")
+    assert done.returncode == 0, done.stderr
+    directed = load_traces(tmp_path / "events-directed.jsonl.xz")
+    recorded = load_traces(ROOT / "tests" / "traces" / "hosts" / "events-directed-h200.jsonl.xz")
+    assert {trace.sequence for trace in directed} == {trace.sequence for trace in recorded}
+    assert len(load_traces(tmp_path / "events.jsonl.xz")) == 20
+
+
 def test_the_room_beside_others_is_recorded(fake: Path, tmp_path: Path) -> None:
     done = started(fake, "together/capacities.py", tmp_path, "--count", "20")
     assert done.returncode == 1, done.stderr

@@ -133,11 +133,10 @@ class SequenceCheck {
   void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
-    if (launched.graph->is_nested) {
+    if (launched.graph->has_conditionals) {
       throw std::invalid_argument(
-          "Graph.nodes: child graphs and conditional nodes can only be predicted: this library "
-          "does "
-          "not run them on a GPU");
+          "Graph.nodes: a Conditional can only be predicted: this library does not run it on a "
+          "GPU");
     }
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     for (const Node& node : launched.graph->nodes) {

@@ -144,7 +144,7 @@ struct Graph {
   std::vector<int32_t> decisions = {};
   // Nodes that wait for nothing but decisions, and for how many.
   std::vector<std::array<int32_t, 2>> late_roots = {};
-  bool is_nested = false;  // whether it has had child graphs or conditional nodes
+  bool has_conditionals = false;  // whether it has had conditional nodes
 };
 
 // Launches all nodes at once. Within a sequence, launches of one graph have the same object.

@@ -333,7 +333,7 @@ def observe(
     of first use. A launch without a number has a stream of its own. A block leaves by itself, some
     0.2 us after its duration and at most 0.7 us in the recordings of an H200 (traces h200-timed).
     Each launch of a graph is a graph of its own, which is on the GPU before anything is launched.
-    Its nodes have the issue time of its launch.
+    Its nodes have the issue time of its launch, and those of child graphs are nodes of the graph.
 
     Launches in a partition run in a green context, which the driver makes by the same split. Green
     contexts and their streams are kept. These streams are non-blocking ones, since the driver makes

@@ -78,8 +78,8 @@ def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launc
         return event.waits is None
     if not isinstance(event, HostFunction):
         return False
-    is_ordered = any(one.stream == LEGACY_STREAM for one in (event, *launches))
-    if is_ordered and not event.non_blocking:
+    streams = [event.stream, *(one.stream for one in launches)]
+    if LEGACY_STREAM in streams and not event.non_blocking:
         return False
     return event.stream is None or all(
         getattr(other, "stream", None) != event.stream for other in later

@@ -185,6 +185,14 @@ class Graph(Shown):
         """Whether a child graph or conditional node is among its parts."""
         return any(isinstance(part, Graph | Conditional) for part in self.parts)
 
+    @property
+    def has_conditionals(self) -> bool:
+        """Whether a conditional node is in it, or in one of its child graphs."""
+        return any(
+            isinstance(part, Conditional) or (isinstance(part, Graph) and part.has_conditionals)
+            for part in self.parts
+        )
+
     def launch(
         self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0, gpu: int = 0
     ) -> GraphLaunch:
