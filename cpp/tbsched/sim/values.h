@@ -53,7 +53,7 @@ class Values {
   std::map<OperationOfGpu, Request> requests_;
   std::unordered_map<std::string, int64_t> values_;  // those that were written
   std::vector<OperationOfGpu> waiting_;
-  std::set<OperationOfGpu> begun_;                    // waits at the heads of queues
+  std::set<OperationOfGpu> begun_;  // waits at the heads of queues
 };
 
 }  // namespace tbsched

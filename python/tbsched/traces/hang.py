@@ -346,6 +346,8 @@ class _Waits:
             wait = self._unwritten(each.launch)
             value = "a value" if wait is None else f"the value {wait.name!r}"
             return words + f"its stream waits for {value}."
+        if each.cause == "hardware_queue":
+            return words + "a wait for a value holds up its hardware queue."
         if each.cause == "host":
             return words + "the host never calls it."
         return words + f"{each.cause}."

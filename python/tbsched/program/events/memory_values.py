@@ -65,9 +65,10 @@ class WriteValue(_OfValue):
 class WaitValue(_OfValue):
     """``cuStreamWaitValue``: later work of the stream waits until a value is at least this one.
 
-    Unlike a :class:`WaitEvent` it also waits for what is issued later. If nobody writes the value,
-    the stream waits for ever: :attr:`tbsched.Trace.hang` says so. How long the GPU takes to see a
-    value is not measured: it takes no time here.
+    Unlike a :class:`WaitEvent` it also waits for what is issued later. Until the wait is over it
+    holds up its hardware queue, and so what other streams have behind it there. If nobody writes
+    the value, the stream waits for ever: :attr:`tbsched.Trace.hang` says so. Where a device was not
+    measured, it takes no time to see a value.
 
     Args:
         name: of the value.
