@@ -455,6 +455,7 @@ std::span<const int32_t> GpuWork::end(const int32_t launch) {
 // Calls the functions that may begin now, in the order in which they were issued. Returns whether a
 // change is due at once.
 bool GpuWork::call_functions() {
+  if (functions_ready_.empty()) return false;
   std::vector<int32_t> ready = std::exchange(functions_ready_, {});
   std::ranges::sort(ready);
   for (const int32_t index : ready) {
@@ -467,7 +468,7 @@ bool GpuWork::call_functions() {
     const int64_t end_ns = engines_.run_at(transfer, begin_ns);
     end_transfer_at(index, end_ns + spec_.host_function_return_ns);
   }
-  return !ready.empty() && events_.is_due(Phase::change);
+  return events_.is_due(Phase::change);
 }
 
 // -- values in memory ----------------------------------------------------------------------------

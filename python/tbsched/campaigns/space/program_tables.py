@@ -6,6 +6,7 @@ long it runs and what it waits for.
 
 from __future__ import annotations
 
+import collections
 import itertools
 from dataclasses import dataclass, replace
 from typing import Any
@@ -236,15 +237,21 @@ class ProgramTables:
 
 
 def _with_values(events: list[Event]) -> list[Event]:
-    """Returns the events with values that ascend, and waits for the last one written so far."""
-    written = 0
+    """Returns the events with a value of each stream that ascends.
+
+    A wait is for the last one written so far. So it ends, whatever the order of the streams is.
+    """
+    written: collections.Counter[Stream] = collections.Counter()
+    name, value = "none", 0
     found: list[Event] = []
     for event in events:
         if isinstance(event, WriteValue):
-            written += 1
+            written[event.stream] += 1
+            name, value = f"of {event.stream}", written[event.stream]
         if isinstance(event, WriteValue | WaitValue):
-            event = replace(event, value=written)
-        found.append(event)
+            found.append(replace(event, name=name, value=value))
+        else:
+            found.append(event)
     return found
 
 
