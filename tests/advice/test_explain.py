@@ -63,6 +63,50 @@ def test_a_host_that_waits_for_the_gpu() -> None:
     assert best(found, "without the").condition.startswith("if the host does not use")
 
 
+def _with_calls(tmp_path: Path, *calls: tb.HostCall) -> tb.Explanation:
+    """Explains a recorded program with host calls between its two kernels."""
+    first, second = kernel(0, 0.05, "p"), kernel(0, 0.01, "n")
+    played = tb.predict(tb.Sequence([first, *calls, second]), "h200", host=0.0)
+    tb.save_traces(tmp_path / "played.jsonl", [played])
+    return tb.explain(tb.load_program(tmp_path / "played.jsonl"))
+
+
+@pytest.mark.parametrize(
+    "waits", [{"waits": "device"}, {"waits": "stream", "stream": 0}], ids=["device", "stream"]
+)
+@pytest.mark.parametrize("name", ["cudaFree", "cudaHostUnregister", "nvmlInit"])
+def test_a_host_call_without_its_wait_still_takes_its_time(
+    tmp_path: Path, name: str, waits: dict[str, Any]
+) -> None:
+    found = _with_calls(tmp_path, tb.HostCall(name, 1e-4, **waits))
+    without = tb.Sequence([
+        replace(event, waits=None, stream=None) if isinstance(event, tb.HostCall) else event
+        for event in found.program.sequence
+    ])  # fmt: skip
+    expected = tb.predict(without, "h200", host=0.0).makespan
+    change = best(found, "without the wait of")
+    assert change.what == f"without the wait of {name} before launch 1 (n)"
+    assert f"do the work of {name}" in change.condition
+    assert change.makespan == pytest.approx(expected, rel=1e-6)
+    assert best(found, "each as long").makespan == pytest.approx(expected, rel=1e-6)
+    # What leaves the call out altogether names it, and says that its memory is kept.
+    for each in found.changes:
+        if not any(isinstance(event, tb.HostCall) for event in each.sequence):
+            assert f"without 1 call of {name}: memory that is kept" in each.what
+            assert "memory that they take and give back can be kept" in each.condition
+            assert each.saves == pytest.approx(found.prediction.makespan - each.makespan)
+
+
+def test_waits_of_host_calls_and_synchronisations_are_changes_of_their_own(tmp_path: Path) -> None:
+    free = tb.HostCall("cudaFree", 1e-5, waits="device")
+    found = _with_calls(tmp_path, free, kernel(1, 0.05, "q"), free, kernel(2, 0.05, "r"))
+    change = best(found, "without the waits of 2 calls of cudaFree")
+    assert [x.waits for x in change.sequence if isinstance(x, tb.HostCall)] == [None, None]
+    mixed = _with_calls(tmp_path, free, kernel(1, 0.05, "q"), tb.Synchronize())
+    assert best(mixed, "without the synchronisation").condition.endswith("has computed by then")
+    assert not any("2 synchronisations" in change.what for change in mixed.changes)
+
+
 def test_a_saved_prediction_waits_no_longer_than_it_did(tmp_path: Path) -> None:
     sequence = tb.Sequence([kernel(0), tb.Synchronize(), kernel(1), kernel(1)])
     played = tb.predict(sequence, "h200", host=10 * US)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -20,6 +20,7 @@ from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
+from tbsched.program.sequence import Event, HostCall
 
 _NAMED = 2  # launches that a condition names
 _MOST_BY_THEMSELVES = 8  # waits of a host; of more, each is one of many that are alike
@@ -27,6 +28,7 @@ _CALLING = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us o
 # Shorter parts of which a profile says nothing are between operators, and shorter operators only
 # describe tensors.
 _UNRECORDED_NS = 100_000
+_NOT_USED = "the host does not use what the GPU has computed by then"
 # Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
     r"(?!.*Async)(cuda|cu)(Malloc|Free|MemAlloc|MemFree|HostAlloc|MemHostAlloc|MallocHost|FreeHost|"
@@ -62,12 +64,20 @@ def without_calls(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     is_call = is_meant[host["name"]] & (host["kind"] == CALL)
     gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_call[rows]))
     words = sorted({names[each] for each in host["name"][is_call].tolist()})
+    events = {
+        place: event
+        for place, event in enumerate(facts.program.sequence)
+        if isinstance(event, HostCall) and _MEMORY.match(event.name) is not None
+    }
+    condition = "if the memory that they take and give back can be kept"
+    if any(waits_for_gpu(event) for event in events.values()):
+        condition += f", and {_NOT_USED}"
     yield edited(
         facts,
         f"without {counted(int(is_call.sum()), 'call')} of {', '.join(words)}: memory that is "
         "kept, or a pool (cudaMallocAsync, or a caching allocator)",
-        {},
-        "if the memory that they take and give back can be kept",
+        dict.fromkeys(events),
+        condition,
         gaps,
     )
 
@@ -119,29 +129,52 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     """Without the calls that wait for the GPU, by what made them, and without the last one.
 
     With a wait goes the time right before it in which the profile has nothing: it is needed to call
-    it, as ``torch.cuda.synchronize()`` does before it reaches CUDA.
+    it, as ``torch.cuda.synchronize()`` does before it reaches CUDA. A host call that does more than
+    wait still takes its time.
     """
-    host, sequence = facts.host_of(launch), facts.program.sequence
-    every = {
-        place: without_wait(event)
-        for place, event in enumerate(sequence)
-        if getattr(event, "host", 0) == host and waits_for_gpu(event)
-    }
+    every = _waits_of(facts, facts.host_of(launch))
     last = max((place for place in every if place < facts.event[launch]), default=None)
     if last is None:
         return
-    yield from without_operators(facts, [*every])
-    gaps = [*facts.program.host]
-    for place, event in every.items():
-        if event is None and gaps[place] <= _CALLING:
-            gaps[place] = 0.0
-    condition = "if the host does not use what the GPU has computed by then"
-    if len(every) > 1:
-        what = f"without {len(every)} synchronisations of the host"
-        yield edited(facts, what, every, condition, tuple(gaps))
+    calls = _host_calls(facts, every)
+    pure = {place: event for place, event in every.items() if place not in calls}
+    yield from without_operators(facts, [*pure])
+    if len(pure) > 1:
+        gaps = [*facts.program.host]
+        for place, event in pure.items():
+            if event is None and gaps[place] <= _CALLING:
+                gaps[place] = 0.0
+        what = f"without {len(pure)} synchronisations of the host"
+        yield edited(facts, what, pure, f"if {_NOT_USED}", tuple(gaps))
+    if len(calls) > 1:
+        words = ", ".join(sorted(set(calls.values())))
+        what = f"without the waits of {len(calls)} calls of {words}"
+        yield edited(facts, what, {place: every[place] for place in calls}, _replaced(words))
     if len(every) <= _MOST_BY_THEMSELVES:
-        what = f"without the synchronisation before {facts.named(launch)}"
+        name, before = calls.get(last), f"before {facts.named(launch)}"
+        what = f"without the {'synchronisation' if name is None else f'wait of {name}'} {before}"
+        condition = f"if {_NOT_USED}" if name is None else _replaced(name)
         yield edited(facts, what, {last: every[last]}, condition)
+
+
+def _waits_of(facts: Facts, host: int) -> dict[int, Event | None]:
+    """Returns the places of a thread's calls that wait, with what each becomes without its wait."""
+    return {
+        place: without_wait(event)
+        for place, event in enumerate(facts.program.sequence)
+        if getattr(event, "host", 0) == host and waits_for_gpu(event)
+    }
+
+
+def _host_calls(facts: Facts, places: Iterable[int]) -> dict[int, str]:
+    """Returns the names of the host calls among some events, by their places."""
+    events = ((place, facts.program.sequence[place]) for place in places)
+    return {place: event.name for place, event in events if isinstance(event, HostCall)}
+
+
+def _replaced(words: str) -> str:
+    """Returns the condition for calls that do more than wait to go on without their waits."""
+    return f"if calls that do not wait can do the work of {words}, and {_NOT_USED}"
 
 
 def warmed_up(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:

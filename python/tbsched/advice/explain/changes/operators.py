@@ -14,14 +14,16 @@ from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.arrays import Int64Array
-from tbsched.program.sequence import Copy, Event
+from tbsched.program.sequence import Copy, Event, HostCall
 
 _READ_TOGETHER_NS = 100_000  # between values that are read one after the other
 _NONZERO = "aten::nonzero"
 
 
 def without_wait(event: Event) -> Event | None:
-    """Returns a copy that does not wait in the place of one that does; None for other waits."""
+    """Returns a copy or host call that does not wait, for one that does; None: it only waits."""
+    if isinstance(event, HostCall):
+        return replace(event, waits=None, stream=None)
     return replace(event, blocking=False, pinned=True) if isinstance(event, Copy) else None
 
 
@@ -103,7 +105,9 @@ def _until_launched(facts: Facts, times: Times, inside: dict[int, int]) -> Times
 
 
 def _only_returns_to_host(event: Event) -> bool:
-    """Returns whether it waits, or copies to the host."""
+    """Returns whether it waits and does nothing else, or copies to the host."""
+    if isinstance(event, HostCall):
+        return False
     return waits_for_gpu(event) or (isinstance(event, Copy) and event.kind == "d2h")
 
 
