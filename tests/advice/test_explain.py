@@ -107,6 +107,65 @@ def test_waits_of_host_calls_and_synchronisations_are_changes_of_their_own(tmp_p
     assert not any("2 synchronisations" in change.what for change in mixed.changes)
 
 
+def _recorded(tmp_path: Path, *events: Any, host: float | list[float] = 0.0) -> tb.Program:
+    played = tb.predict(tb.Sequence(events), "h200", host=host)
+    tb.save_traces(tmp_path / "played.jsonl", [played])
+    return tb.load_program(tmp_path / "played.jsonl")
+
+
+def _idle_rows(found: tb.Explanation) -> dict[tuple[str, str], float]:
+    """Microseconds by cause and what it is by."""
+    return {row[1:3]: 1e6 * row.seconds for row in found.account if row.cause != "kernel"}
+
+
+def test_the_account_names_host_functions_and_for_how_long_they_ran(tmp_path: Path) -> None:
+    first, second = kernel(0, 0.05, "p"), kernel(0, 0.01, "n")
+    log, again = (
+        tb.HostFunction(us * US, stream=0, name=name) for us, name in ((10, "log"), (500, None))
+    )
+    program = _recorded(tmp_path, first, log, again, second)
+    found = tb.explain(program)
+    rows = _idle_rows(found)
+    assert rows.pop(("host_function", "log")) == pytest.approx(10)
+    assert rows.pop(("host_function", "host function 1")) == pytest.approx(500)
+    assert {*rows} == {("stream", "n")}  # the latencies
+    assert sum(row.seconds for row in found.account) == pytest.approx(found.span)
+    (gap,) = (gap for gap in found.gaps if gap.kind == "idle")
+    assert [cause.by for cause in gap.causes[:2]] == ["host function 1", "log"]
+    assert "for a host function: log" in str(found)
+    assert "1 copy" not in str(program)
+    assert "2 launches of 2 kernels, 2 host functions, " in str(program)
+
+
+def test_a_host_function_of_another_stream_that_an_event_follows(tmp_path: Path) -> None:
+    log = tb.HostFunction(20 * US, stream=1, name="log")
+    waits = tb.RecordEvent(3, 1), tb.WaitEvent(3, 0)
+    held = _recorded(tmp_path, kernel(0, 0.05), log, kernel(1, 0.02), *waits, kernel(0, 0.01, "n"))
+    assert ("host_function", "log") not in _idle_rows(tb.explain(held))  # kernels ran all the time
+    long = replace(log, duration=200 * US)
+    found = tb.explain(_recorded(tmp_path, kernel(0, 0.05), long, *waits, kernel(0, 0.01, "n")))
+    assert _idle_rows(found)["host_function", "log"] > 100
+
+
+def test_nodes_of_a_graph_behind_a_host_function(tmp_path: Path) -> None:
+    nodes = [kernel(None, 0.05, "p"), tb.HostFunction(20 * US, name="log"), kernel(None, 0.01, "n")]
+    graph = tb.Graph(nodes, edges=[(0, 1), (1, 2)])
+    rows = _idle_rows(tb.explain(_recorded(tmp_path, graph.launch(0))))
+    assert rows["host_function", "log"] == pytest.approx(20)
+
+
+@pytest.mark.parametrize("late", [0.0, 2 * MS], ids=["soon", "late"])
+def test_the_account_names_waits_for_values(tmp_path: Path, late: float) -> None:
+    events = [
+        tb.WaitValue("f", stream=1), kernel(1, 0.01, "w"), kernel(0, 0.05, "p"),
+        tb.WriteValue("f", stream=0), tb.HostCall("cudaFree", 1e-4, waits="device"),
+        kernel(0, 0.01),
+    ]  # fmt: skip
+    rows = _idle_rows(tb.explain(_recorded(tmp_path, *events, host=[0, 0, 0, late, 0, 0])))
+    assert rows["value", "w"] > (1000 if late else 1)
+    assert "unexplained" not in {cause for cause, _ in rows}
+
+
 def test_a_saved_prediction_waits_no_longer_than_it_did(tmp_path: Path) -> None:
     sequence = tb.Sequence([kernel(0), tb.Synchronize(), kernel(1), kernel(1)])
     played = tb.predict(sequence, "h200", host=10 * US)

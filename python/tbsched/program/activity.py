@@ -6,7 +6,7 @@ import functools
 import re
 from array import array
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -44,6 +44,9 @@ HOST = np.dtype(
         ("loads", np.bool_),  # whether the profile says that this call loaded a kernel
     ]
 )
+# Functions of the host in the order of a stream (cudaLaunchHostFunc); columns as of ``WORK``.
+_OF_FUNCTION = ("gpu", "name", "stream", "start_ns", "end_ns", "call")
+HOST_FUNCTIONS = np.dtype([(column, WORK[column]) for column in _OF_FUNCTION])
 _Key: TypeAlias = Hashable
 # Kernels of NCCL, NVSHMEM, MSCCL++, DeepEP, vLLM, TensorRT-LLM and PyTorch's symmetric memory.
 _COLLECTIVE = re.compile(
@@ -67,6 +70,8 @@ class Activity(HoldsArrays):
         names: of both.
         processes: of each host thread the number of its process.
         duplicates: records that stood in the file more than once, of which one is kept.
+        host_functions: a row per function of the host that ran in the order of a stream, as
+            ``HOST_FUNCTIONS``. The GPU did nothing for it.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -79,6 +84,7 @@ class Activity(HoldsArrays):
     names: tuple[str, ...]
     processes: tuple[int, ...]
     duplicates: int = 0
+    host_functions: StructuredArray = field(default_factory=lambda: np.zeros(0, HOST_FUNCTIONS))
 
     @property
     def first_ns(self) -> int:
@@ -87,11 +93,15 @@ class Activity(HoldsArrays):
 
     def later(self, ns: int) -> Activity:
         """Returns the activity on a clock that is ahead by ``ns``."""
-        work, host = self.work.copy(), self.host.copy()
-        for rows, columns in ((work, ("start_ns", "end_ns")), (host, ("begin_ns", "end_ns"))):
+        work, host, functions = self.work.copy(), self.host.copy(), self.host_functions.copy()
+        for rows, columns in (
+            (work, ("start_ns", "end_ns")),
+            (host, ("begin_ns", "end_ns")),
+            (functions, ("start_ns", "end_ns")),
+        ):
             for column in columns:
                 rows[column] += ns
-        return replace(self, work=work, host=host)
+        return replace(self, work=work, host=host, host_functions=functions)
 
 
 def copy_name(kind: str, pinned: bool | None) -> str:
@@ -116,6 +126,7 @@ class ActivityBuilder:
         self._process_of: list[int] = []
         self._work = {name: array("q") for name in WORK.names or ()}
         self._host = {name: array("q") for name in HOST.names or ()}
+        self._functions = {name: array("q") for name in HOST_FUNCTIONS.names or ()}
         self._correlation, self._node = array("q"), array("q")  # of work
         self._calls: dict[_Key, int] = {}  # outermost call by correlation
         self._kernels: dict[str, int] = {}  # kind by kernel name
@@ -142,6 +153,15 @@ class ActivityBuilder:
         self._correlation.append(correlation)
         self._node.append(node)
         return len(self._correlation) - 1
+
+    def add_host_function(
+        self, gpu: int, name: str, stream: int, start_ns: int, end_ns: int, correlation: int
+    ) -> None:
+        """A function of the host that ran in the order of a stream."""
+        number = self._names.setdefault(name, len(self._names))
+        values = gpu, number, stream, start_ns, max(start_ns, end_ns), correlation
+        for column, value in zip(self._functions.values(), values, strict=True):
+            column.append(value)
 
     def add_call(
         self, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int, correlation: int
@@ -196,7 +216,11 @@ class ActivityBuilder:
         host = _rows(self._host, HOST, len(self._host["begin_ns"]))
         names, processes = tuple(self._names), tuple(self._process_of)
         duplicates = int(len(work) - is_first.sum())
-        return Activity(work[is_first], host, names, processes, duplicates), row
+        functions = _rows(self._functions, HOST_FUNCTIONS, len(self._functions["gpu"]))
+        functions["call"] = [
+            self._calls.get(number, UNKNOWN) for number in functions["call"].tolist()
+        ]
+        return Activity(work[is_first], host, names, processes, duplicates, functions), row
 
 
 def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:

@@ -42,7 +42,8 @@ class Program(Shown, HoldsArrays):
             returned: what :func:`tbsched.predict` takes as ``host``.
         measured: a row per launch of ``sequence.launches``, as ``MEASURED``: when the kernel ran,
             and when the host called.
-        transfers: a row per copy and memset of ``sequence.transfers``, as ``TRANSFERS``.
+        transfers: a row per copy, memset and host function of ``sequence.transfers``, as
+            ``TRANSFERS``.
         streams: the streams of the profile but for the default one, in the order of their first
             use. ``sequence`` has their numbers.
         device: the name of the GPU as the profile has it; None if it does not say.

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.program import Program
-from tbsched.program.sequence import Event, GraphLaunch
+from tbsched.program.sequence import Event, GraphLaunch, HostFunction
 from tbsched.views.cards import card, legend_html, table_html, text_html
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import Spans, spans_measured
@@ -53,8 +53,11 @@ def program_short(program: Program) -> str:
     took = int(rows["end_ns"].max() - rows["start_ns"].min()) if len(rows) else 0
     on = "" if program.device is None else f" on {program.device}"
     several = f"{counted(len(launches), 'launch', 'launches')} of {kernels}"
-    moved = len(program.transfers)
+    transfers = program.sequence.transfers
+    functions = sum(isinstance(each, HostFunction) for each in transfers)
+    moved = len(transfers) - functions
     copies = f", {counted(moved, 'copy or memset', 'copies and memsets')}" if moved else ""
+    copies += f", {counted(functions, 'host function')}" if functions else ""
     return f"{several}{copies}, {seconds_words(took / 1e9)}{on}, from a {program.format}"
 
 

@@ -9,7 +9,6 @@ from markupsafe import Markup
 
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
-from tbsched.program.sequence import HostFunction
 from tbsched.traces.annotations import NEVER_NS
 from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
@@ -44,6 +43,7 @@ from tbsched.views.words import (
     seconds_words,
     size_of,
     source_words,
+    transfer_kinds,
     transfer_name,
     transfer_words,
 )
@@ -169,7 +169,7 @@ def _transfers_table(trace: Trace) -> Table:
         for number, (own, span) in enumerate(zip(trace.sequence.transfers, times, strict=False))
     ]
     left = len(trace.transfer_ns) - len(rows)
-    more = f"and {left:,} {_kinds(trace)} more" if left else ""
+    more = f"and {left:,} {transfer_kinds(trace.sequence.transfers)} more" if left else ""
     return table_of(("", "bytes", "start", "end"), rows, (0, 1), more)
 
 
@@ -183,14 +183,9 @@ def _with_transfers(trace: Trace) -> str:
     whole = int(end - begin) / 1e9
     if whole <= trace.makespan:
         return ""
-    return f" of the kernels; {seconds_words(whole)} with {_kinds(trace)}"
-
-
-def _kinds(trace: Trace) -> str:
-    """What a sequence's transfers are, in words."""
-    if any(isinstance(transfer, HostFunction) for transfer in trace.sequence.transfers):
-        return "copies, memsets and host functions"
-    return "copies and memsets"
+    return (
+        f" of the kernels; {seconds_words(whole)} with {transfer_kinds(trace.sequence.transfers)}"
+    )
 
 
 def unmeasured_words(trace: Trace) -> str:

@@ -168,6 +168,13 @@ def transfer_name(number: int, transfer: Transfer) -> str:
     return f"{transfer_key(transfer).replace('_', ' ')} {number}"
 
 
+def transfer_kinds(transfers: Sequence[Transfer]) -> str:
+    """What transfers are: copies and memsets, and host functions if there are any."""
+    if any(isinstance(transfer, HostFunction) for transfer in transfers):
+        return "copies, memsets and host functions"
+    return "copies and memsets"
+
+
 def transfer_words(transfer: Transfer) -> str:
     """What it moves, or its name; its direction, its stream and its duration."""
     if isinstance(transfer, HostFunction):

@@ -160,6 +160,7 @@ def _one(
         name = draw(st.sampled_from(_LAUNCHING))
         return Host(number, CALL, name, *of, begin, end, correlation, loads)
     names = {
-        _WAIT: _WAITING, _STREAM_WAIT: ("cudaStreamWaitEvent",), _OTHER: _OTHER_CALLS,
+        _WAIT: _WAITING, _OTHER: _OTHER_CALLS,
+        _STREAM_WAIT: ("cudaStreamWaitEvent", "cuStreamWaitValue32"),
     }[kind]  # fmt: skip
     return Host(number, CALL, draw(st.sampled_from(names)), *of, begin, end)

@@ -41,7 +41,8 @@ LAUNCHES = frozenset(
         "cudaLaunchCooperativeKernel", "cuLaunchCooperativeKernel", "cudaLaunch",
     }
 )  # fmt: skip
-STREAM_WAITS = frozenset({"cudaStreamWaitEvent", "cuStreamWaitEvent"})
+EVENT_WAITS = frozenset({"cudaStreamWaitEvent", "cuStreamWaitEvent"})
+VALUE_WAITS = frozenset({"cuStreamWaitValue32", "cuStreamWaitValue64"})
 _LAYERS = (
     ("kernel", (KERNEL, GRAPH)), ("collective", (COLLECTIVE,)), ("copy", (COPY, MEMSET)),
     ("migration", (MIGRATION,)),
@@ -312,15 +313,18 @@ class Reference:
         if call is None and not (same and gap.end - gap.begin <= self.rules.next):
             return "unrecorded", next_.name
         launched = call.end if is_late and call is not None else gap.begin
+        awaits_value = call is not None and self.waits(call, VALUE_WAITS)
         if gap.end - launched > self.rules.on_its_way:
-            return "unexplained", next_.name
+            return "value" if awaits_value else "unexplained", next_.name
         if is_late:
             return "host", f"{next_.name} on its way to the GPU"
         if before is not None and call is not None and self.launched(before) is call:
             return "node", next_.name
         if same:
             return "stream", next_.name
-        if call is not None and self.waits_for_event(call):
+        if awaits_value:
+            return "value", next_.name
+        if call is not None and self.waits(call, EVENT_WAITS):
             return "event", next_.name
         return "unexplained", next_.name
 
@@ -331,12 +335,12 @@ class Reference:
             ended, key=lambda work: (work.end, work.start, self.work.index(work)), default=None
         )
 
-    def waits_for_event(self, call: Host) -> bool:
+    def waits(self, call: Host, names: frozenset[str]) -> bool:
         """Whether its thread made a stream wait since it launched something before."""
         calls = {id(one): one for work in self.work if (one := self.launched(work)) is not None}
         begins = [one.begin for one in calls.values() if one.of == call.of]
         since = max((begin for begin in begins if begin < call.begin), default=-(10**9))
         return any(
-            row.of == call.of and row.is_call(STREAM_WAITS) and since <= row.begin < call.begin
+            row.of == call.of and row.is_call(names) and since <= row.begin < call.begin
             for row in self.host
         )

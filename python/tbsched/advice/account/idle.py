@@ -13,6 +13,7 @@ from tbsched.advice.account.intervals import (
     Intervals,
     Overlaps,
     concatenated,
+    first_come,
     gaps,
     joined,
     within,
@@ -26,6 +27,7 @@ WITHIN, AFTER = ", within ", ", after "
 NOTHING = "nothing recorded"  # begins what the host did, where the profile does not say
 # Causes of the host, and those beyond the words of Trace.waits.
 HOST, SYNCHRONIZE, FIRST_USE = "host", "synchronize", "first_use"
+HOST_FUNCTION = "host_function"  # of cudaLaunchHostFunc, in the order of a stream
 UNRECORDED, UNEXPLAINED, NO_WORK = "unrecorded", "unexplained", "no_work"
 # On an idle GPU a kernel starts 1.1 to 2.7 us after its call returned, 65 us after it was idle for
 # 60 ms (H100, torch.profiler), and what waits for other work up to 6 us after that has ended; a
@@ -41,7 +43,8 @@ _LOADS = re.compile(
     r"cudaFuncGetAttributes|cuLink"
 )
 _LAUNCHES = re.compile(r"cu(da)?(LaunchKernel|LaunchCooperative|Launch\b)")
-_STREAM_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
+_EVENT_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
+_VALUE_WAITS = re.compile(r"cuStreamWaitValue")
 _LOADING_NS = 100_000  # a first launch call that takes longer, on an idle GPU, loads its kernel
 
 
@@ -283,13 +286,52 @@ class _OnGpu:
         place = np.flatnonzero((self._next != UNKNOWN) & (late.until < self._idle.end))
         if not len(place):
             return NO_OVERLAPS
-        begin, end = late.until[place], self._idle.end[place]
+        functions, rest = self._with_functions(
+            Intervals(late.until[place], self._idle.end[place], place)
+        )
         cause = self._causes(place, late, clocks_differ=clocks_differ)
-        is_long = (end - begin > _ON_ITS_WAY_NS) & (cause != _WORDS.index(UNRECORDED))
-        cause = np.where(is_long, _WORDS.index(UNEXPLAINED), cause)
+        left_ns = np.zeros(len(place), np.int64)
+        np.add.at(left_ns, np.searchsorted(place, rest.of), rest.end - rest.begin)
+        is_long = (left_ns > _ON_ITS_WAY_NS) & (cause != _WORDS.index(UNRECORDED))
+        # Only a wait for a value is known to take any time.
+        is_awaited = self._waits_in_stream(self._next[place], _VALUE_WAITS)
+        long = np.where(is_awaited, _WORDS.index("value"), _WORDS.index(UNEXPLAINED))
+        cause = np.where(is_long, long, cause)
         names = self._activity.work["name"][self._next[place]]
         label = self._labels.of_keys(self._words, cause, names)
-        return Overlaps(begin, end, place, label)
+        others = Overlaps(rest.begin, rest.end, rest.of, label[np.searchsorted(place, rest.of)])
+        return concatenated([functions, others])
+
+    def _with_functions(self, waits: Intervals) -> tuple[Overlaps, Intervals]:
+        """Parts of waits in which host functions held up the next work, and what is left.
+
+        A function is of the stream, or the graph, of that work; or the work starts right after it.
+        """
+        activity, functions = self._activity, self._activity.host_functions
+        if not len(functions):
+            return NO_OVERLAPS, waits
+        held, left = [NO_OVERLAPS], []
+        for begin, end, place in zip(*(column.tolist() for column in waits), strict=True):
+            work = activity.work[self._next[place]]
+            is_own = (functions["stream"] == work["stream"]) & (work["stream"] >= 0)
+            is_own |= (functions["call"] == work["call"]) & (work["call"] != UNKNOWN)
+            ended = end - functions["end_ns"]
+            is_own |= (ended >= 0) & (ended <= _NEXT_NS)
+            own = functions[(functions["gpu"] == work["gpu"]) & is_own]
+            ran = first_come(
+                Intervals(own["start_ns"], own["end_ns"], own["name"].astype(np.int64))
+            )
+            meets = within(ran, Intervals(*np.array([[begin], [end], [place]])))
+            label = self._labels.of_keys(self._function_words, meets.of)
+            held.append(Overlaps(meets.begin, meets.end, np.full(len(label), place), label))
+            rest = gaps(meets, begin, end)
+            left.append(rest._replace(of=np.full(len(rest.of), place)))
+        return concatenated(held), Intervals(
+            *(np.concatenate(each) for each in zip(*left, strict=True))
+        )
+
+    def _function_words(self, name: int) -> tuple[str, str]:
+        return HOST_FUNCTION, self._activity.names[name]
 
     def _words(self, cause: int, name: int) -> tuple[str, str]:
         word, what = _WORDS[cause], self._activity.names[name]
@@ -305,27 +347,28 @@ class _OnGpu:
         in_graph = ~is_first & is_known & (work["call"][before] == work["call"][next_])
         is_next = same & (self._idle.end[place] - self._idle.begin[place] <= _NEXT_NS)
         found = np.full(len(place), _WORDS.index(UNEXPLAINED))
-        found[self._waits_for_event(next_)] = _WORDS.index("event")
+        found[self._waits_in_stream(next_, _EVENT_WAITS)] = _WORDS.index("event")
+        found[self._waits_in_stream(next_, _VALUE_WAITS)] = _WORDS.index("value")
         found[same] = _WORDS.index("stream")
         found[in_graph] = _WORDS.index("node")
         found[late.is_late[place]] = _WORDS.index(HOST)
         found[(~is_known & ~is_next) | clocks_differ] = _WORDS.index(UNRECORDED)
         return found
 
-    def _waits_for_event(self, rows: Int64Array) -> BoolArray:
+    def _waits_in_stream(self, rows: Int64Array, call: re.Pattern[str]) -> BoolArray:
         """Returns whether a thread made a stream wait since its launch before each of these."""
         host, work = self._activity.host, self._activity.work
-        waits = np.flatnonzero(_matching(self._activity, _STREAM_WAITS))
+        waits = np.flatnonzero(_matching(self._activity, call))
         found = np.zeros(len(rows), np.bool_)
         if not len(waits):
             return found
         calls = np.unique(work["call"][work["call"] != UNKNOWN])
-        call = work["call"][rows]
+        own_call = work["call"][rows]
         for thread in np.unique(host["thread"][waits]).tolist():
             waited = np.sort(host["begin_ns"][waits[host["thread"][waits] == thread]])
             launched = np.sort(host["begin_ns"][calls[host["thread"][calls] == thread]])
-            mine = (call != UNKNOWN) & (host["thread"][call] == thread)
-            at = host["begin_ns"][call[mine]]
+            mine = (own_call != UNKNOWN) & (host["thread"][own_call] == thread)
+            at = host["begin_ns"][own_call[mine]]
             since = np.append(np.int64(-(2**62)), launched)[
                 np.searchsorted(launched, at, side="left")
             ]
@@ -333,7 +376,7 @@ class _OnGpu:
         return found
 
 
-_WORDS = (HOST, "stream", "event", "node", UNRECORDED, UNEXPLAINED)
+_WORDS = (HOST, "stream", "event", "value", "node", UNRECORDED, UNEXPLAINED)
 
 
 def _named(activity: Activity, rows: Int64Array) -> Int64Array:

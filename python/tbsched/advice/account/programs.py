@@ -41,7 +41,7 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
         starts = [int(p.start_ns.min()) for p in prediction if p.start_ns is not None]
         offset = int(measured["start_ns"].min()) - min(starts)
     calls = np.full(len(program.sequence), UNKNOWN, np.int64)
-    launch = transfer = 0
+    launch = transfer = functions = 0
     for place, event in enumerate(program.sequence):
         number = place + 1  # as a correlation
         begin_ns, end_ns = -1, -1
@@ -65,7 +65,11 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                 )  # fmt: skip
                 launch += 1
             elif isinstance(node, HostFunction):
-                transfer += 1  # the GPU does nothing
+                times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
+                if times[0] >= 0:
+                    name = node.name or f"host function {functions}"
+                    builder.add_host_function(0, name, stream, *times, number)
+                transfer, functions = transfer + 1, functions + 1
             elif isinstance(node, Copy | Memset):
                 times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
                 kind = node.kind if isinstance(node, Copy) else "memset"

@@ -17,7 +17,7 @@ from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.program.activity import COLLECTIVE
 from tbsched.program.arrays import Float64Array, Int32Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
-from tbsched.program.events.transfers import Transfer
+from tbsched.program.events.transfers import Transfer, transfer_key
 from tbsched.program.program import Program
 from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, Stream
 from tbsched.traces.trace import Trace
@@ -122,9 +122,9 @@ class Facts:
         return self.labels.host_name(self.labels.number(cause.cause, cause.by))
 
     def named(self, launch: int) -> str:
-        """Returns a launch or, below -1, a copy or memset, by its number and name."""
+        """Returns a launch or, below -1, a transfer, by its number and name."""
         if launch <= -2:
-            kind = type(self.program.sequence.transfers[-2 - launch]).__name__.lower()
+            kind = transfer_key(self.program.sequence.transfers[-2 - launch]).replace("_", " ")
             return f"{kind} {-2 - launch}"
         name = self.kernel_name(launch)
         return f"launch {launch} ({name})" if name else f"launch {launch}"

@@ -23,7 +23,13 @@ from tbsched.views.layout.names import call_names, labels_of
 from tbsched.views.processes import processes_short
 from tbsched.views.simulations import Stays, blocks_on_cores, open_rows, simulation_short, warps_of
 from tbsched.views.traces import trace_head
-from tbsched.views.words import limiter_words, stream_words, transfer_name, transfer_words
+from tbsched.views.words import (
+    limiter_words,
+    stream_words,
+    transfer_kinds,
+    transfer_name,
+    transfer_words,
+)
 
 _MOST_STREAMS = 1000
 _MOST_WAITS = 64  # of one row at one time
@@ -319,8 +325,8 @@ def _transfers(program: Program, writer: TrackWriter, process: int, later: int) 
     begin = np.maximum(rows["start_ns"] + later, 0)
     end = np.maximum(rows["end_ns"] + later, begin + 1)
     row = np.zeros(len(rows), np.int64)
-    track = writer.in_rows(process, ["copies and memsets"], row, begin, end)
     transfers = program.sequence.transfers
+    track = writer.in_rows(process, [transfer_kinds(transfers)], row, begin, end)
     writer.slice(
         begin, end, track,
         name=writer.names.numbers(transfer_name(k, each) for k, each in enumerate(transfers)),
