@@ -20,6 +20,8 @@ _NAMES_OF = {
     "advice.explain.explain": "explain",
     "advice.account.account": "AccountRow",
     "advice.explain.explanation": "Cause Explanation Gap",
+    "advice.explain.exposed": "Exposed",
+    "advice.explain.roots": "Root",
     "advice.launch_configs": "Kernel LaunchConfig LaunchConfigs launch_configs",
     "advice.orders": "best_order",
     "advice.periodic": "Periodic Responses Task periodic",
@@ -58,6 +60,7 @@ _NAMES_OF = {
     "program.duration": "Drawn",
     "program.partition": "Partition SmSplit",
     "program.program": "Program",
+    "program.ranks": "Rank",
     "program.sequence": (
         "LEGACY_STREAM Conditional Copy Graph GraphLaunch HostCall HostFunction Launch Memset "
         "RecordEvent Release Sequence Synchronize WaitEvent WaitValue WriteValue"
@@ -85,6 +88,8 @@ if TYPE_CHECKING:
     from tbsched.advice.explain.explanation import Cause as Cause
     from tbsched.advice.explain.explanation import Explanation as Explanation
     from tbsched.advice.explain.explanation import Gap as Gap
+    from tbsched.advice.explain.exposed import Exposed as Exposed
+    from tbsched.advice.explain.roots import Root as Root
     from tbsched.advice.launch_configs import Kernel as Kernel
     from tbsched.advice.launch_configs import LaunchConfig as LaunchConfig
     from tbsched.advice.launch_configs import LaunchConfigs as LaunchConfigs
@@ -159,6 +164,7 @@ if TYPE_CHECKING:
     from tbsched.program.partition import Partition as Partition
     from tbsched.program.partition import SmSplit as SmSplit
     from tbsched.program.program import Program as Program
+    from tbsched.program.ranks import Rank as Rank
     from tbsched.program.sequence import LEGACY_STREAM as LEGACY_STREAM
     from tbsched.program.sequence import Conditional as Conditional
     from tbsched.program.sequence import Copy as Copy

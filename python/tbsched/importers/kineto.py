@@ -21,6 +21,7 @@ from tbsched.program.activity import (
     KERNEL,
     MEMSET,
     OPERATOR,
+    UNKNOWN,
     copy_name,
 )
 from tbsched.program.gpu_facts import GpuFacts
@@ -82,7 +83,8 @@ def read(place: Path, selection: Selection) -> Recording:
     first_ns = _first_ns(place) if selection.timed else 0
     reader = _Reader(selection, first_ns)
     devices: list[Any] = []
-    for number, event in enumerate(_events(place, devices)):
+    distributed: list[Any] = []
+    for number, event in enumerate(_events(place, devices, distributed)):
         try:
             reader.add(event)
         except (TypeError, ValueError) as error:
@@ -96,7 +98,8 @@ def read(place: Path, selection: Selection) -> Recording:
     return Recording(
         records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu, sources=_SOURCES,
         missing=missing_, legacy_streams=frozenset({LEGACY_STREAM}), activity=activity,
-        kernels=joined.kernels,
+        kernels=joined.kernels, rank=_of_ranks(distributed, "rank"),
+        world=_of_ranks(distributed, "world_size"),
     )  # fmt: skip
 
 
@@ -158,6 +161,8 @@ class _Reader:
             device, KERNEL, name, stream, start_ns, end_ns, correlation, node=_graph(args)[1] or 0
         )
         is_shaped = "grid" in args and "block" in args
+        if "Collective name" in args or "Process Group Name" in args:
+            self._message(row, args)
         self.joined.add_work(correlation, Kernel, _KERNEL, (
             self._names.setdefault(name, name), _three(args, "grid") if is_shaped else None,
             _three(args, "block") if is_shaped else None,
@@ -165,6 +170,18 @@ class _Reader:
             stream, start_ns, end_ns, _optional(args, "context") or 0, device,
             _optional(args, "priority", -_LARGEST), *_graph(args), _optional(args, "channel"), row,
         ))  # fmt: skip
+
+    def _message(self, row: int, args: dict[str, Any]) -> None:
+        """What a collective moves. Versions differ in what they say, so nothing is required."""
+        peers = (_number(args.get(field)) for field in ("Dst Rank", "Src Rank"))
+        self.joined.activity.add_message(
+            row, op=_text(args.get("Collective name")), group=_text(args.get("Process Group Name")),
+            members=_text(args.get("Process Group Ranks")), type_=_text(args.get("dtype")),
+            size=_number(args.get("Group size")), sent=_number(args.get("In msg nelems")),
+            received=_number(args.get("Out msg nelems")),
+            peer=next((peer for peer in peers if peer != UNKNOWN), UNKNOWN),
+            number=_number(args.get("Seq")),
+        )  # fmt: skip
 
     def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         stream, start_ns, end_ns = _stream(event, args), *_times(event)
@@ -275,6 +292,20 @@ def _optional(args: dict[str, Any], field: str, low: int = 0) -> int | None:
     return _integer(args, field, low) if field in args else None
 
 
+def _number(value: object) -> int:
+    """Returns a number from 0 that may be written as text; ``UNKNOWN``: it is none."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
+        value = int(value)
+    return value if type(value) is int and 0 <= value <= _LARGEST else UNKNOWN
+
+
+def _text(value: object) -> str | None:
+    """Returns a text, or a list as text; None: there is none."""
+    if isinstance(value, list):
+        return str(value)
+    return value if isinstance(value, str) and value else None
+
+
 def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
     value = args.get(field)
     if isinstance(value, list) and len(value) == 3:
@@ -288,7 +319,7 @@ def _first_ns(place: Path) -> int:
     """Returns when the first work on the GPU starts."""
     starts = (
         _nanoseconds(event, "ts", -_LONGEST)
-        for event in _events(place, [])
+        for event in _events(place, [], [])
         if isinstance(event, dict)
         and event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset", "Kernel", "Memcpy", "Memset")
         and event.get("ph") == "X"
@@ -296,8 +327,8 @@ def _first_ns(place: Path) -> int:
     return min(starts, default=0)
 
 
-def _events(place: Path, devices: list[Any]) -> Iterator[object]:
-    """Yields the events of a trace one by one; fills ``devices``.
+def _events(place: Path, devices: list[Any], distributed: list[Any]) -> Iterator[object]:
+    """Yields the events of a trace one by one; fills ``devices`` and ``distributed``.
 
     Raises:
         ValueError: not JSON, or it ends early.
@@ -311,12 +342,23 @@ def _events(place: Path, devices: list[Any]) -> Iterator[object]:
                 yield value
             elif key == "deviceProperties":
                 devices.append(value)
+            elif key == "distributedInfo":
+                distributed.append(value)
     except ValueError as error:
         if storage.shown(place) in str(error):
             raise
         raise ValueError(
             f"{storage.shown(place)}: {error}; was the file written and copied to its end?"
         ) from None
+
+
+def _of_ranks(distributed: list[Any], field: str) -> int | None:
+    """What the trace tells of its rank, or of the number of ranks; None: nothing."""
+    for said in distributed:
+        value = _number(said.get(field)) if isinstance(said, dict) else UNKNOWN
+        if value != UNKNOWN:
+            return value
+    return None
 
 
 def _gpu(devices: list[Any], number: int | None) -> GpuFacts:

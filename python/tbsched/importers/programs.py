@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.importers import capture, examiner, foreign, kineto, nsys, recorded
+from tbsched.importers import capture, examiner, foreign, kineto, nsys, ranks, recorded
 from tbsched.importers.assembly.assemble import assembled
 from tbsched.importers.reading.joined import MOST_PREDICTED
 from tbsched.importers.reading.packed import head_of
@@ -24,7 +24,7 @@ from tbsched.prediction.fitting.durations import fit_durations
 from tbsched.program.activity import Activity
 from tbsched.program.checks import flag
 from tbsched.program.program import MEASURED, TRANSFERS, Program
-from tbsched.program.sequence import Sequence
+from tbsched.program.sequence import Sequence as Events
 
 _MOST_FITTED = 20_000
 _PART = (
@@ -76,7 +76,7 @@ def is_profile(place: Path) -> bool:
 
 
 def load_program(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     device: str | os.PathLike[str] | DeviceSpec | None = None,
     *,
     start: float | None = None,
@@ -92,8 +92,14 @@ def load_program(
     capture, or a trace file with times). What the file does not say is assumed, and ``assumed`` of
     the result says so.
 
+    Several profiles are those of the ranks of one program: processes that meet in collectives.
+    They are joined by their collectives, in order per process group, which also bring their clocks
+    together. Such a program has ``ranks`` and an ``activity`` of all GPUs; it is accounted for, and
+    nothing of it is predicted, so its ``sequence`` is empty.
+
     Args:
-        path: of the file, or of a folder of logs.
+        path: of the file, or of a folder of logs. Or several profiles, one per rank: a list of
+            files, or a folder of them.
         device: a name, the path of a ``.toml`` file, or a spec: where the program ran. None: the
             one that the profile names, if it is known.
         start, end: only kernels, copies and memsets that start in this time, in seconds from the
@@ -108,7 +114,9 @@ def load_program(
         FileNotFoundError: no such file.
         TypeError: an argument of a wrong type.
         ValueError: a file of no known format, damaged or incomplete; no kernels in it, or none that
-            is wanted; an argument out of its range. The message names the file and the place.
+            is wanted; an argument out of its range. Of several: a rank twice, numbers of ranks that
+            contradict each other, or collectives that cannot be of one run. The message names the
+            file and the place.
 
     Example:
         >>> kernel = tb.Launch(264, 1024, 64, duration=1e-3, name="gemm")
@@ -119,13 +127,18 @@ def load_program(
         >>> tb.predict(program.sequence, "h200", host=program.host).makespan > 1e-3
         True
     """
-    place = storage.as_path(path)
     selection = Selection.of(start, end, streams, match)
     flag("load_program", "fit", fit)
     spec = None if device is None else find_device(device)
+    places, told = _places(path)
+    if len(places) > 1:
+        return _of_ranks(places, told, selection, spec)
+    (place,) = places
     found = _format_of(place).read(place, selection)
     if isinstance(found, Program):
         return found
+    found.missing[:0] = told
+    found.missing.extend(_alone(found))
     has_kernels = found.kernels > 0 or any(isinstance(each, Kernel) for each in found.records)
     has_work = found.activity is not None and len(found.activity.work) > 0
     if selection:
@@ -136,11 +149,7 @@ def load_program(
             )
         found = replace(found, records=selection.of_calls(found.records))
         found.missing.insert(0, _PART)
-    if found.gpu is not None and found.gpu.other_vendor is not None:
-        raise ValueError(
-            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "
-            "tbsched knows those of NVIDIA"
-        )
+    _check_vendor(place, found)
     if spec is None:
         spec = known_device(found.device, found.sms)
         if spec is None and found.gpu is not None:
@@ -160,6 +169,76 @@ def load_program(
     return program if spec is None or not fit else fitted(program, spec)
 
 
+def _places(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> tuple[list[Path], list[str]]:
+    """The files that are read, and sentences about those that are not.
+
+    Raises:
+        FileNotFoundError: no such file.
+        TypeError, ValueError: no path, an empty list, or a folder without profiles.
+    """
+    if isinstance(path, list | tuple):
+        if not path:
+            raise ValueError("load_program.path: at least one file is needed, got an empty list")
+        return [storage.as_path(each) for each in path], []
+    place = storage.as_path(path)
+    if not storage.is_folder(place) or _known_format(place) is not None:
+        return [place], []
+    found, others = ranks.profiles_in(place, is_profile)
+    return (found, ranks.left_out(others)) if found else ([place], [])
+
+
+def _of_ranks(
+    places: Sequence[Path], told: list[str], selection: Selection, spec: DeviceSpec | None
+) -> Program:
+    """The program of several files, one per rank.
+
+    Raises:
+        ValueError: a part is selected, a file is no profile of a rank, or they do not fit.
+    """
+    if selection:
+        raise ValueError(
+            "load_program: of several ranks no part can be selected (start, end, streams, match); "
+            "record fewer steps, or select a part of one rank"
+        )
+    if spec is not None:
+        raise ValueError(
+            "load_program.device: nothing of several ranks is predicted, so no device is needed; "
+            "leave it out, or read one rank alone"
+        )
+    sources = []
+    for place in places:
+        found = _format_of(place).read(place, selection)
+        if isinstance(found, Program):
+            raise ValueError(
+                f"{storage.shown(place)}: a {found.format} is no profile of a rank; name it alone"
+            )
+        _check_vendor(place, found)
+        if found.activity is None or not len(found.activity.work):
+            raise ValueError(f"{storage.shown(place)}: nothing in it ran on a GPU")
+        sources.append(ranks.Source(place.name, replace(found, records=[])))
+    return ranks.joined(sources, told)
+
+
+def _check_vendor(place: Path, found: Recording) -> None:
+    if found.gpu is not None and found.gpu.other_vendor is not None:
+        raise ValueError(
+            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "
+            "tbsched knows those of NVIDIA"
+        )
+
+
+def _alone(found: Recording) -> list[str]:
+    """That one rank was read of several, in a sentence."""
+    if found.world is None or found.world < 2 or found.rank is None:
+        return []
+    return [
+        f"Of {found.world} ranks this is rank {found.rank} alone: collectives are transfers and "
+        "waits of unknown length. Name the profiles of all ranks to tell them apart."
+    ]
+
+
 def _described(spec: DeviceSpec, name: str | None) -> str:
     """That a GPU is no shipped device, and how much of its description is assumed."""
     kinds = [origin.kind for origin in spec.provenance.values()]
@@ -173,7 +252,7 @@ def _described(spec: DeviceSpec, name: str | None) -> str:
 def _accounted(found: Recording, activity: Activity, why: str) -> Program:
     """Returns a program that is only accounted for, with the sentence that says why."""
     return Program(
-        Sequence(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=found.device,
+        Events(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=found.device,
         sms=found.sms, format=found.format, gpu=found.gpu,
         activity=activity.later(-activity.first_ns), calls=np.zeros(0, np.int64),
         assumed=(why, *found.missing),

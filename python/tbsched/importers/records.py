@@ -154,6 +154,8 @@ class Recording:
         kernels: how many ran on all GPUs, where ``records`` lacks those of a long program.
         activity: what ran on all GPUs, and what host threads did; None: the records say it all.
         first_uses: whether ``Kernel.first_use`` can be trusted; False: nobody knows.
+        rank: of the process among those that take part in collectives; None: unknown.
+        world: how many ranks there are; None: unknown.
     """
 
     records: list[Record]
@@ -170,3 +172,5 @@ class Recording:
     first_uses: bool = False
     kernels: int = 0
     activity: Activity | None = None
+    rank: int | None = None
+    world: int | None = None

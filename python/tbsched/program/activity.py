@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from array import array
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -47,6 +47,22 @@ HOST = np.dtype(
 # Functions of the host in the order of a stream (cudaLaunchHostFunc); columns as of ``WORK``.
 _OF_FUNCTION = ("gpu", "name", "stream", "start_ns", "end_ns", "call")
 HOST_FUNCTIONS = np.dtype([(column, WORK[column]) for column in _OF_FUNCTION])
+# What a profile says of a collective. ``op``, ``group``, ``type``: places in ``names``; -1:
+# it does not say. ``peer``: the rank that a send goes to, or a receive comes from.
+MESSAGES = np.dtype(
+    [
+        ("work", np.int64),  # its row of ``Activity.work``
+        ("op", np.int32),
+        ("group", np.int32),
+        ("members", np.int32),  # the ranks of the group, as text
+        ("type", np.int32),
+        ("size", np.int64),  # of the group, in ranks
+        ("sent", np.int64),  # elements that a rank has before
+        ("received", np.int64),  # elements that a rank has afterwards
+        ("peer", np.int64),
+        ("number", np.int64),  # in its group, as the program counts
+    ]
+)
 _Key: TypeAlias = Hashable
 # Kernels of NCCL, NVSHMEM, MSCCL++, DeepEP, vLLM, TensorRT-LLM and PyTorch's symmetric memory.
 _COLLECTIVE = re.compile(
@@ -72,6 +88,9 @@ class Activity(HoldsArrays):
         duplicates: records that stood in the file more than once, of which one is kept.
         host_functions: a row per function of the host that ran in the order of a stream, as
             ``HOST_FUNCTIONS``. The GPU did nothing for it.
+        messages: a row per collective of which the profile says what it moves, as ``MESSAGES``.
+        ranks: of each GPU its rank, if the profile says it; a rank is a process that takes part in
+            collectives.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -85,6 +104,8 @@ class Activity(HoldsArrays):
     processes: tuple[int, ...]
     duplicates: int = 0
     host_functions: StructuredArray = field(default_factory=lambda: np.zeros(0, HOST_FUNCTIONS))
+    messages: StructuredArray = field(default_factory=lambda: np.zeros(0, MESSAGES))
+    ranks: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def first_ns(self) -> int:
@@ -127,6 +148,7 @@ class ActivityBuilder:
         self._work = {name: array("q") for name in WORK.names or ()}
         self._host = {name: array("q") for name in HOST.names or ()}
         self._functions = {name: array("q") for name in HOST_FUNCTIONS.names or ()}
+        self._messages = {name: array("q") for name in MESSAGES.names or ()}
         self._correlation, self._node = array("q"), array("q")  # of work
         self._calls: dict[_Key, int] = {}  # outermost call by correlation
         self._kernels: dict[str, int] = {}  # kind by kernel name
@@ -162,6 +184,20 @@ class ActivityBuilder:
         values = gpu, number, stream, start_ns, max(start_ns, end_ns), correlation
         for column, value in zip(self._functions.values(), values, strict=True):
             column.append(value)
+
+    def add_message(
+        self, work: int, *, op: str | None, group: str | None, members: str | None,
+        type_: str | None, size: int, sent: int, received: int, peer: int, number: int,
+    ) -> None:  # fmt: skip
+        """What the profile says of a collective, a row of work; None and -1: nothing."""
+        values = (work, *map(self._named, (op, group, members, type_)))
+        for name, value in zip(
+            MESSAGES.names or (), (*values, size, sent, received, peer, number), strict=True
+        ):
+            self._messages[name].append(value)
+
+    def _named(self, name: str | None) -> int:
+        return UNKNOWN if name is None else self._names.setdefault(name, len(self._names))
 
     def add_call(
         self, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int, correlation: int
@@ -220,7 +256,11 @@ class ActivityBuilder:
         functions["call"] = [
             self._calls.get(number, UNKNOWN) for number in functions["call"].tolist()
         ]
-        return Activity(work[is_first], host, names, processes, duplicates, functions), row
+        messages = _rows(self._messages, MESSAGES, len(self._messages["work"]))
+        messages["work"] = row[messages["work"]]
+        messages = messages[messages["work"] != UNKNOWN]
+        kept = work[is_first]
+        return Activity(kept, host, names, processes, duplicates, functions, messages), row
 
 
 def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:

@@ -10,6 +10,7 @@ import numpy as np
 from tbsched.program.activity import Activity
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.gpu_facts import GpuFacts
+from tbsched.program.ranks import Rank
 from tbsched.program.sequence import Sequence
 from tbsched.shown import Shown
 
@@ -62,6 +63,7 @@ class Program(Shown, HoldsArrays):
             than the other fields.
         calls: for each event of ``sequence`` the row of ``activity.host`` of its call, int64; -1:
             unknown.
+        ranks: of several profiles that were read together a :class:`Rank` each.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -85,3 +87,14 @@ class Program(Shown, HoldsArrays):
     gpu: GpuFacts | None = None
     activity: Activity | None = None
     calls: Int64Array | None = None
+    ranks: tuple[Rank, ...] = ()
+
+    @property
+    def gpus(self) -> tuple[int, ...]:
+        """The GPUs on which something ran, as ``activity`` numbers them; empty: it is unknown.
+
+        Of ranks with one GPU each, the number of a GPU is that of its rank.
+        """
+        if self.activity is None:
+            return ()
+        return tuple(np.unique(self.activity.work["gpu"]).tolist())

@@ -21,6 +21,7 @@ from tbsched.advice.account.idle import (
     UNRECORDED,
     WITHIN,
 )
+from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
 from tbsched.views.assumed import assumed_html, assumed_lines
@@ -40,6 +41,7 @@ from tbsched.views.layout.lanes import Spans, spans_by_stream, spans_measured, s
 from tbsched.views.layout.names import behind_words, cut, cut_apart, numbered
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.programs import program_names, streams_timeline
+from tbsched.views.ranks import collectives_of, ranks_html, ranks_text, roots_data, who
 from tbsched.views.svg.timeline import Names
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.waits import CAUSE_WORDS
@@ -80,7 +82,10 @@ _OF_HOST = {
 }
 _IN_A_WORD = {
     "kernel": "kernels",
-    "collective": "collectives alone: transfer, and waiting for other GPUs",
+    COLLECTIVE: "collectives alone: transfer, and waiting for other GPUs",
+    PEER: "waiting in collectives for a peer",
+    TRANSFER: "collectives alone, moving bytes",
+    SLOWED: "collectives alone, slower than without kernels beside them",
     "copy": "copies alone",
     "migration": "migrations of unified memory alone",
     HOST: "the host had not launched what came next",
@@ -135,9 +140,14 @@ def idle_words(found: Explanation) -> str:
     """How long nothing ran."""
     idle, gpus = sum(found.idle.values()), len(found.accounted.gpus)
     share = percent_words(round(1e9 * idle), round(1e9 * found.span * gpus))
+    unknown = sum(row.seconds for row in found.account if row.cause == COLLECTIVE)
+    more = f", and {seconds_words(unknown)} in collectives, waiting for a peer or moving bytes"
+    more = more if unknown >= _LEAST * found.span else ""
+    if found.program.ranks:
+        return f"{gpus} GPUs idle or waiting for a peer {share} % of it{more}"
     if gpus > 1:
-        return f"{gpus} GPUs idle {share} % of it"
-    return f"the GPU idle {seconds_words(idle)} of it ({share} %)"
+        return f"{gpus} GPUs idle {share} % of it{more}"
+    return f"the GPU idle {seconds_words(idle)} of it ({share} %){more}"
 
 
 def explanation_text(found: Explanation) -> Lines:
@@ -147,6 +157,7 @@ def explanation_text(found: Explanation) -> Lines:
         parts.append(model_words(found))
         parts += assumed_lines(found.assumed_rules, found.prediction.device)
     parts += [*found.notes, *unrecorded_words(found)]
+    parts += ranks_text(found, cause_word)
     for gpu in gpus_shown(found):
         parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
     parts += ["", changes_table(found)] if changes_worth_it(found) else []
@@ -158,7 +169,7 @@ def explanation_text(found: Explanation) -> Lines:
 
 def assumed_words(found: Explanation) -> list[str]:
     """What the profile does not say, and what is wrong with it."""
-    told = list(found.program.assumed)
+    told = [*found.program.assumed, *found.accounted.notes]
     if found.accounted.clocks_differ:
         gpus = ", ".join(map(str, found.accounted.clocks_differ))
         told.insert(
@@ -197,7 +208,8 @@ def gpus_shown(found: Explanation) -> list[int]:
 def gpu_words(found: Explanation, gpu: int) -> list[str]:
     """The heading of a GPU, where there are several."""
     others = len(found.accounted.gpus)
-    return [f"GPU {gpu} of {others}:"] if others > 1 else []
+    name = who(found, gpu)
+    return [f"{name[0].upper()}{name[1:]} of {others}:"] if others > 1 else []
 
 
 def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
@@ -366,7 +378,7 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
 def _next(found: Explanation, gap: Gap) -> str:
     sequence = found.program.sequence
     name = numbered(sequence, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
-    return f"GPU {gap.gpu}: {name}" if len(found.accounted.gpus) > 1 else name
+    return f"{who(found, gap.gpu)}: {name}" if len(found.accounted.gpus) > 1 else name
 
 
 def explanation_html(found: Explanation) -> str:
@@ -388,6 +400,7 @@ def explanation_html(found: Explanation) -> str:
         tiles_html(*tiles),
         *notes,
         bars_html((cause_word(why), idle, seconds_words(idle)) for why, idle in found.idle.items()),
+        *ranks_html(found, cause_word),
         *accounts,
         *drawn,
         table_html(changes_table(found, _SHOWN), "What would shorten it")
@@ -512,6 +525,10 @@ def explanation_data(found: Explanation) -> dict[str, Any]:
         "predicted": None if prediction is None else prediction.makespan,
         **fields(found, "threshold filled idle"),
         "gaps": gaps,
+        "ranks": [rank._asdict() for rank in found.program.ranks],
+        "roots": roots_data(found),
+        "collectives": collectives_of(found.accounted),
+        "exposed": [row._asdict() for row in found.exposed],
         "changes": [
             fields(change, "change=what saves is_bound condition makespan events=sequence")
             for change in found.changes

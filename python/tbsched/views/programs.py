@@ -16,6 +16,7 @@ from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.lanes import Spans, spans_measured
 from tbsched.views.layout.names import cut_apart, span_names
 from tbsched.views.plain import columns_of, fields
+from tbsched.views.ranks import ranks_table, ranks_words
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, more_of, seconds_words
@@ -47,6 +48,8 @@ def program_names(program: Program) -> Names:
 
 def program_short(program: Program) -> str:
     """How much is in it, how long it took, and where."""
+    if program.ranks:
+        return ranks_words(program)
     rows = program.measured
     launches = program.sequence.launches
     kernels = counted(len({launch.name for launch in launches}), "kernel")
@@ -67,6 +70,8 @@ def program_text(program: Program) -> Lines:
     lines: Lines = [program_short(program), kernels, *([] if kernels.more else [""]), ""]
     assumed = [f"- {sentence}" for sentence in program.assumed]
     heading = ["", "What the profile does not say:"] if assumed else []
+    if program.ranks:
+        return [program_short(program), ranks_table(program), *heading, *assumed]
     return [*lines, streams_table(program), *heading, *assumed]
 
 
@@ -128,11 +133,18 @@ def _kinds_of_stream(event: Event) -> list[str]:
 
 def program_html(program: Program) -> str:
     """When it ran, a row for each kernel and for each stream, then what was assumed."""
+    tables = (
+        [table_html(ranks_table(program), "Ranks")]
+        if program.ranks
+        else [
+            *measured_html(program),
+            table_html(kernels_table(program), "Kernels"),
+            table_html(streams_table(program), "Streams"),
+        ]
+    )
     return card(
         program_short(program),
-        *measured_html(program),
-        table_html(kernels_table(program), "Kernels"),
-        table_html(streams_table(program), "Streams"),
+        *tables,
         text_html(program.assumed, "What the profile does not say", style="note"),
     )
 
@@ -155,5 +167,5 @@ def program_data(program: Program) -> dict[str, Any]:
     return fields(
         program,
         "format device sms streams events=sequence host measured transfers fitted kernel_overhead "
-        "sources assumed",
+        "sources assumed ranks gpus",
     )

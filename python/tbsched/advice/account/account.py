@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tbsched.advice.account.host_time import HostTime
-from tbsched.advice.account.idle import Idle, clocks_disagree, idle_parts
+from tbsched.advice.account.idle import UNRECORDED, Idle, clocks_disagree, idle_parts
 from tbsched.advice.account.intervals import (
     NO_INTERVALS,
     Intervals,
@@ -22,9 +23,20 @@ from tbsched.advice.account.intervals import (
     within,
 )
 from tbsched.advice.account.labels import Labels
+from tbsched.advice.account.peers import SLOWED, TRANSFER, Met, Origin, resolved
 from tbsched.advice.account.steps import Steps, steps_of
-from tbsched.program.activity import COLLECTIVE, COPY, GRAPH, KERNEL, MEMSET, MIGRATION, Activity
+from tbsched.program.activity import (
+    COLLECTIVE,
+    COPY,
+    GRAPH,
+    KERNEL,
+    MEMSET,
+    MIGRATION,
+    UNKNOWN,
+    Activity,
+)
 from tbsched.program.arrays import Int64Array, read_only
+from tbsched.program.collectives import matched
 
 # Kinds of running work; the first one counts, as nothing waits for a copy during a kernel.
 _LAYERS = (
@@ -33,7 +45,9 @@ _LAYERS = (
     ("copy", (COPY, MEMSET)),
     ("migration", (MIGRATION,)),
 )
-BUSY = tuple(cause for cause, _ in _LAYERS)
+NO_PROFILE = "before its profile begins"  # why nobody knows what a GPU did
+# A GPU that waits in a collective for another one does nothing, so that is not among them.
+BUSY = (*(cause for cause, _ in _LAYERS), TRANSFER, SLOWED)
 
 
 class AccountRow(NamedTuple):
@@ -42,7 +56,11 @@ class AccountRow(NamedTuple):
     Attributes:
         gpu: as the profile numbers it.
         cause: what ran (``kernel``, ``collective``, ``copy``, ``migration``), or why nothing did.
-        by: the kernel, the copy, the call, operator or function of the host.
+            Of several GPUs a collective is ``peer`` while it waited for another one to start it,
+            ``transfer`` while bytes moved, ``neighbours`` while they moved for longer than without
+            kernels beside it, and ``collective`` where nobody knows.
+        by: the kernel, the copy, the call, operator or function of the host. Of ``peer``: the rank
+            that was waited for, and what it did, as its own rows have it.
         seconds: how long.
 
     Example:
@@ -71,6 +89,11 @@ class Account:
         times: what host threads did.
         idle: of each GPU the times in which nothing ran, and what ended them.
         steps: iterations of the program, if the profile marks any, or its work repeats.
+        since_ns: of each GPU since when its profile tells anything: of several ranks, one may have
+            begun to record before others.
+        met: the collectives of several GPUs; None: there are none, or of one GPU only.
+        origins: by the number of a label of waiting for a peer, why that one was late.
+        notes: of which collectives nobody knows how long they waited, and why, in sentences.
     """
 
     activity: Activity
@@ -82,6 +105,10 @@ class Account:
     times: HostTime
     idle: tuple[Idle, ...]
     steps: Steps
+    since_ns: tuple[int, ...]
+    met: Met | None = None
+    origins: Mapping[int, Origin] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """It is made again from the same activity, so that nobody can write to a copy either."""
@@ -121,7 +148,7 @@ class Account:
             Intervals(*self.parts[:2], np.arange(len(self.parts.begin))), self.steps.times
         )
         causes = sorted({cause for cause, _ in self.labels})
-        cause_of = np.array([causes.index(cause) for cause, _ in self.labels])
+        cause_of = np.array([causes.index(cause) for cause, _ in self.labels], np.int64)
         gpu, label = self.parts.first[found.first], self.parts.second[found.first]
         key = (gpu * len(causes) + cause_of[label]) * count + found.second
         ns = _added(key, found.end - found.begin, len(self.gpus) * len(causes) * count)
@@ -149,26 +176,36 @@ def account_of(activity: Activity) -> Account:
     columns: list[Overlaps] = []
     idle: list[Idle] = []
     times = HostTime.of(activity)
-    running = [running_on(activity, gpu) for gpu in gpus.tolist()]
+    running = {gpu: running_on(activity, gpu) for gpu in gpus.tolist()}
+    collectives = matched(activity)
+    met = Met.of(activity, collectives) if len(collectives.row) else None
+    since_ns = [max(begin_ns, _recorded_since(activity, gpu)) for gpu in gpus.tolist()]
     for place, gpu in enumerate(gpus.tolist()):
         rows = np.flatnonzero(work["gpu"] == gpu)
-        others = [own for other, own in enumerate(running) if other != place]
-        busy = _busy(activity, rows, labels)
-        nothing = gaps(running[place], begin_ns, end_ns)
+        others = of_same_host(activity, running, gpu)
+        busy = _busy(activity, rows, labels, met)
+        nothing = gaps(running[gpu], since_ns[place], end_ns)
         idle.append(idle_parts(activity, rows, nothing, others, times, labels))
         parts = idle[-1].parts
         columns += [
             Overlaps(own.begin, own.end, np.full(len(own.begin), place), own.of)
             for own in (*busy, Intervals(parts.begin, parts.end, parts.second))
         ]
+        if since_ns[place] > begin_ns:
+            label = labels.number(UNRECORDED, NO_PROFILE)
+            edge = np.array([[begin_ns], [since_ns[place]], [place], [label]], np.int64)
+            columns.append(Overlaps(*edge))
     parts_of_all = concatenated(columns)
     parts_of_all = parts_of_all.some(np.lexsort([parts_of_all.begin, parts_of_all.first]))
-    parts_of_all, times, found_idle, steps = _frozen(
-        (parts_of_all, times, tuple(idle), steps_of(activity))
+    origins: dict[int, Origin] = {}
+    if met is not None:
+        parts_of_all, origins = resolved(parts_of_all, met, activity, gpus.tolist(), labels)
+    parts_of_all, times, found_idle, steps, met = _frozen(
+        (parts_of_all, times, tuple(idle), steps_of(activity), met)
     )
     found = Account(
         activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, tuple(labels), times,
-        found_idle, steps,
+        found_idle, steps, tuple(since_ns), met, origins, (*collectives.wrong, *collectives.notes),
     )  # fmt: skip
     _check(found)
     return found
@@ -192,8 +229,31 @@ def running_on(activity: Activity, gpu: int) -> Intervals:
     return joined(numbered(own["start_ns"], own["end_ns"]))
 
 
-def _busy(activity: Activity, rows: Int64Array, labels: Labels) -> list[Intervals]:
-    """What ran on a GPU, in disjoint parts; ``of``: the number of a label."""
+def _recorded_since(activity: Activity, gpu: int) -> int:
+    """When the profile of a GPU's rank begins: the first thing in it; of no rank, the earliest."""
+    if gpu not in activity.ranks:
+        return activity.first_ns
+    work, host = activity.work, activity.host
+    own = work[work["gpu"] == gpu]
+    first = int(own["start_ns"].min())
+    calls = own["call"][own["call"] != UNKNOWN]
+    if not len(calls):
+        return first
+    process = activity.processes[int(host["thread"][calls[0]])]
+    threads = [thread for thread, of in enumerate(activity.processes) if of == process]
+    return min(first, int(host["begin_ns"][np.isin(host["thread"], threads)].min()))
+
+
+def of_same_host(activity: Activity, running: Mapping[int, Intervals], gpu: int) -> list[Intervals]:
+    """Returns when other GPUs ran that a thread of the same process may wait for."""
+    ranks = activity.ranks
+    return [
+        own for other, own in running.items() if other != gpu and ranks.get(other) == ranks.get(gpu)
+    ]
+
+
+def _busy(activity: Activity, rows: Int64Array, labels: Labels, met: Met | None) -> list[Intervals]:
+    """What ran on a GPU, in disjoint parts; ``of``: the number of a label, or as ``Met.parts``."""
     work = activity.work
     found: list[Intervals] = []
     covered = NO_INTERVALS
@@ -202,10 +262,12 @@ def _busy(activity: Activity, rows: Int64Array, labels: Labels) -> list[Interval
         own = rows[np.isin(work["kind"][rows], kinds)]
         if not len(own):
             continue
-        numbers = labels.numbers(cause, work["name"][own])
-        ran = Intervals(work["start_ns"][own], work["end_ns"][own], numbers)
+        ran = Intervals(work["start_ns"][own], work["end_ns"][own], own)
         alone = within(first_come(ran), gaps(covered, begin, end))
-        found.append(alone)
+        if met is not None and COLLECTIVE in kinds:
+            found.append(met.parts(alone, activity, labels))
+        else:
+            found.append(alone._replace(of=labels.numbers(cause, work["name"][alone.of])))
         covered = joined(
             Intervals(
                 np.append(covered.begin, ran.begin), np.append(covered.end, ran.end),

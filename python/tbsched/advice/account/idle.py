@@ -19,7 +19,7 @@ from tbsched.advice.account.intervals import (
     within,
 )
 from tbsched.advice.account.labels import Labels
-from tbsched.program.activity import ANNOTATION, CALL, COPY, UNKNOWN, Activity
+from tbsched.program.activity import ANNOTATION, CALL, COPY, FUNCTION, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
 # Between what the host did and the annotation that it did it in, and the wait before it.
@@ -42,6 +42,7 @@ _LOADS = re.compile(
     r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|"
     r"cudaFuncGetAttributes|cuLink"
 )
+_BUILT_IN = "<built-in "
 _LAUNCHES = re.compile(r"cu(da)?(LaunchKernel|LaunchCooperative|Launch\b)")
 _EVENT_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
 _VALUE_WAITS = re.compile(r"cuStreamWaitValue")
@@ -385,9 +386,15 @@ def _named(activity: Activity, rows: Int64Array) -> Int64Array:
 
 
 def _maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
-    """Returns what made calls: the row that encloses each, unless it is an annotation."""
-    is_call = (rows != UNKNOWN) & (activity.host["kind"][rows] == CALL)
-    found = np.where(is_call, times.inside[rows], UNKNOWN)
+    """Returns what made calls: the row that encloses each, unless it is an annotation.
+
+    A function that is built into Python says little, so who called it is told, too.
+    """
+    built_in = np.array([name.startswith(_BUILT_IN) for name in activity.names], np.bool_)
+    host = activity.host
+    is_call = host["kind"][rows] == CALL
+    is_call |= (host["kind"][rows] == FUNCTION) & built_in[host["name"][rows]]
+    found = np.where((rows != UNKNOWN) & is_call, times.inside[rows], UNKNOWN)
     is_annotation = (found != UNKNOWN) & (activity.host["kind"][found] == ANNOTATION)
     return np.where(is_annotation, UNKNOWN, found)
 

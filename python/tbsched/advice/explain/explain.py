@@ -14,6 +14,7 @@ from tbsched.advice.account.programs import with_activity
 from tbsched.advice.explain.changes.predicted import changes_of
 from tbsched.advice.explain.costs import filled
 from tbsched.advice.explain.explanation import Explanation, Gap
+from tbsched.advice.explain.exposed import exposed
 from tbsched.advice.explain.facts import Facts
 from tbsched.advice.explain.gaps import gaps_of
 from tbsched.advice.explain.kernel_gaps import kernel_gaps
@@ -121,15 +122,18 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     least = _SHARE * makespan if given is None else given
     every = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
     gaps = _costly(every, least, is_asked=given is not None)
+    alone = exposed(account, labels)
     off = prediction.makespan / makespan - 1 if makespan else 0.0
     if abs(off) > _LARGEST_ERROR:
         note = (
             f"No change is told: the program as it is is predicted to take {100 * abs(off):.0f} % "
             f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
         )
-        return Explanation(fitted, account, prediction, gaps, (), least, (note,), filled(facts))
+        return Explanation(
+            fitted, account, prediction, gaps, (), least, (note,), filled(facts), alone
+        )
     changes = changes_of(facts, every)
-    return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts))
+    return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts), alone)
 
 
 def _check_lengths(program: Program) -> None:
@@ -161,7 +165,9 @@ def _accounted(program: Program, threshold: float | None, why: str) -> Explanati
     labels = Labels(account.activity.names, account.labels)
     least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
     gaps = _costly(kernel_gaps(program, account, labels), least, is_asked=threshold is not None)
-    return Explanation(program, account, None, gaps, (), least, (why,))
+    return Explanation(
+        program, account, None, gaps, (), least, (why,), exposed=exposed(account, labels)
+    )
 
 
 def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:

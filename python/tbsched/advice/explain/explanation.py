@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tbsched.advice.account.account import BUSY, Account, AccountRow
 from tbsched.advice.change import Change
+from tbsched.advice.explain.exposed import Exposed
+from tbsched.advice.explain.roots import Root, roots
 from tbsched.program.program import Program
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
@@ -93,6 +95,7 @@ class Explanation(Shown):
         notes: what is not said, and why.
         filled: of the time in which predicted kernels ran, how much of the GPU their blocks filled,
             0 to 1; None: it was not predicted.
+        exposed: of several GPUs an :class:`Exposed` each, the longest first.
 
     Example:
         >>> explained = tb.explain(tb.load_program("trace.json.gz"))  # doctest: +SKIP
@@ -108,6 +111,7 @@ class Explanation(Shown):
     threshold: float
     notes: tuple[str, ...] = ()
     filled: float | None = None
+    exposed: tuple[Exposed, ...] = ()
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
@@ -144,8 +148,19 @@ class Explanation(Shown):
         return self.accounted.rows()
 
     @property
+    def roots(self) -> tuple[Root, ...]:
+        """What kept GPUs from working, wherever the time was lost, what cost most first.
+
+        A rank that is late costs its own time, and that of the ranks that wait for it.
+        """
+        return roots(self.accounted)
+
+    @property
     def idle(self) -> dict[str, float]:
-        """Seconds in which nothing ran, by cause, the longest first; of all GPUs together."""
+        """Seconds in which nothing ran, by cause, the longest first; of all GPUs together.
+
+        Waiting for a peer in a collective is one of them: its kernel is resident, and does nothing.
+        """
         found: dict[str, float] = {}
         for row in self.account:
             if row.cause not in BUSY:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tbsched.advice.account.account import Account, running_on
+from tbsched.advice.account.account import Account, of_same_host, running_on
 from tbsched.advice.account.idle import Late, clocks_disagree, ended_by
 from tbsched.advice.account.intervals import (
     Intervals,
@@ -48,7 +48,7 @@ def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int
     ran = joined(numbered(work["start_ns"][rows], work["end_ns"][rows]))
     if not len(ran.begin):
         return
-    nothing = gaps(ran, account.begin_ns, int(ran.end[-1]))
+    nothing = gaps(ran, account.since_ns[place], int(ran.end[-1]))
     chosen = np.sort(np.argsort(nothing.begin - nothing.end, kind="stable")[:_MOST])
     nothing = nothing.some(chosen)
     _, next_ = ended_by(activity, rows, nothing)
@@ -56,7 +56,9 @@ def _of_gpu(account: Account, labels: Labels, place: int, numbers: dict[int, int
         activity, account.times, labels, nothing, next_,
         clocks_differ=clocks_disagree(activity, rows),
     )  # fmt: skip
-    running = [running_on(activity, other) for other in account.gpus if other != gpu]
+    running = of_same_host(
+        activity, {other: running_on(activity, other) for other in account.gpus}, gpu
+    )
     left = Intervals(late.until, nothing.end, np.arange(len(next_)))
     mine = account.parts.some(account.parts.first == place)
     meets = overlaps(left, Intervals(mine.begin, mine.end, mine.second))

@@ -18,7 +18,13 @@ from tbsched.prediction.program_device import check_ran_on
 
 
 def explain(
-    file: Annotated[Path, typer.Argument(help="The profile of a program.", metavar="PROFILE")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            help="The profile of a program; of several ranks one each, or their folder.",
+            metavar="PROFILE...",
+        ),
+    ],
     device: Annotated[
         str | None,
         device_option("What it ran on; by default what the profile names."),
@@ -46,6 +52,9 @@ def explain(
     time from its first work to its last, every nanosecond has a cause. Each change has the makespan
     that is predicted with it.
 
+    Several profiles are those of the ranks of one program. Of each collective the account then says
+    which rank waited for which one, and what that one did; no change is predicted.
+
     Examples:
 
       tbsched explain trace.json.gz
@@ -53,12 +62,20 @@ def explain(
       tbsched explain trace.json.gz --from 0.5 --to 0.6 --html page.html
 
       tbsched explain report.sqlite --account
+
+      tbsched explain rank*.json.gz
     """
     for output in (html, perfetto):
         if output is not None:
             storage.check_writable(output)
     program = load_program(
-        file, device, start=start, end=end, streams=stream, match=match, fit=False
+        files[0] if len(files) == 1 else files,
+        device,
+        start=start,
+        end=end,
+        streams=stream,
+        match=match,
+        fit=False,
     )
     check_ran_on(program, device)
     found = explained(program, device, predicted=not account)

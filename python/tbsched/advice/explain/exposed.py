@@ -1,0 +1,112 @@
+"""Communication that nothing ran beside, and what kept kernels from running beside it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tbsched.advice.account.account import Account, of_same_host, running_on
+from tbsched.advice.account.idle import NO_WORK, UNEXPLAINED, UNRECORDED, Late, clocks_disagree
+from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated
+from tbsched.advice.account.labels import Labels
+from tbsched.advice.account.peers import SLOWED, TRANSFER
+from tbsched.program.activity import COLLECTIVE, UNKNOWN
+from tbsched.program.arrays import Int64Array
+
+NEEDS = "needs"  # what comes next had been launched, and started when the collective had ended
+_NEXT_NS = 10_000  # within which a kernel starts that waited for the end of a collective
+
+
+class Exposed(NamedTuple):
+    """Time in which a GPU did nothing but move the bytes of collectives.
+
+    Attributes:
+        gpu: as the profile numbers it.
+        collective: what it does, as in the account.
+        cause: what kept the next kernel or copy from running beside it. ``host``: it had not been
+            launched.
+            ``needs``: it had been, and started once the collective had ended: its stream, or an
+            event, makes it wait. ``no_work``: there was none. ``unrecorded``: the profile does not
+            say when it was launched. Else nobody knows: ``unexplained``.
+        by: what the host did, or the kernel or copy.
+        seconds: how long.
+
+    Example:
+        >>> tb.Exposed(0, "all_reduce of 4,096 bytes", "needs", "sgd_step", 2e-5).cause
+        'needs'
+    """
+
+    gpu: int
+    collective: str
+    cause: str
+    by: str
+    seconds: float
+
+
+def exposed(account: Account, labels: Labels) -> tuple[Exposed, ...]:
+    """Returns the exposed communication of all GPUs, the longest first.
+
+    Args:
+        account: of the profile.
+        labels: those of the account; takes others.
+    """
+    if account.met is None:
+        return ()
+    is_moving = np.array([cause in (TRANSFER, SLOWED) for cause, _ in account.labels], np.bool_)
+    ns: dict[tuple[int, int, int], int] = {}
+    for place, gpu in enumerate(account.gpus):
+        own = account.parts.some(account.parts.first == place)
+        own = own.some(is_moving[own.second])
+        if not len(own.begin):
+            continue
+        found = _kept(account, labels, gpu, Intervals(own.begin, own.end, own.second))
+        keys = np.stack([own.second[found.first], found.second])
+        distinct, which = np.unique(keys, axis=1, return_inverse=True)
+        total = np.zeros(distinct.shape[1], np.int64)
+        np.add.at(total, which.ravel(), found.end - found.begin)
+        for (what, why), length in zip(distinct.T.tolist(), total.tolist(), strict=True):
+            ns[gpu, what, why] = length
+    rows = (
+        Exposed(gpu, labels[what][1], *labels[why], length / 1e9)
+        for (gpu, what, why), length in ns.items()
+    )
+    return tuple(sorted(rows, key=lambda row: (-row.seconds, row.gpu, row.collective, row.by)))
+
+
+def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overlaps:
+    """Returns parts of times, each with the label of what kept the next kernel."""
+    activity = account.activity
+    work = activity.work
+    rows = np.flatnonzero((work["gpu"] == gpu) & (work["kind"] != COLLECTIVE))
+    rows = rows[np.argsort(work["start_ns"][rows], kind="stable")]
+    place = np.searchsorted(work["start_ns"][rows], alone.begin, side="left")
+    next_ = np.append(rows, UNKNOWN)[place]
+    differ = clocks_disagree(activity, np.flatnonzero(work["gpu"] == gpu))
+    late = Late(activity, account.times, labels, alone, next_, clocks_differ=differ)
+    running = {other: running_on(activity, other) for other in account.gpus}
+    of_host = late.of_host(of_same_host(activity, running, gpu))
+    left = np.flatnonzero(late.until < alone.end)
+    starts = np.where(next_ == UNKNOWN, 0, work["start_ns"][next_])[left]
+    cause = np.full(len(left), _CAUSES.index(UNEXPLAINED))
+    cause[starts - _ended_before(account, gpu, starts) <= _NEXT_NS] = _CAUSES.index(NEEDS)
+    cause[~late.is_known[left] | differ] = _CAUSES.index(UNRECORDED)
+    cause[next_[left] == UNKNOWN] = _CAUSES.index(NO_WORK)
+    name = np.where(next_[left] == UNKNOWN, UNKNOWN, work["name"][next_[left]])
+
+    def words(cause: int, name: int) -> tuple[str, str]:
+        return _CAUSES[cause], "nothing more ran" if name == UNKNOWN else activity.names[name]
+
+    label = labels.of_keys(words, cause, name)
+    return concatenated([of_host, Overlaps(late.until[left], alone.end[left], left, label)])
+
+
+_CAUSES = (NEEDS, NO_WORK, UNRECORDED, UNEXPLAINED)
+
+
+def _ended_before(account: Account, gpu: int, times: Int64Array) -> Int64Array:
+    """Returns when the last collective of a GPU had ended at some times, int64."""
+    assert account.met is not None
+    ends = np.sort(account.met.end[account.met.gpu == gpu])
+    place = np.searchsorted(ends, times, side="right")
+    return np.append(np.int64(-(2**62)), ends)[place]

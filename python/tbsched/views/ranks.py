@@ -1,0 +1,222 @@
+"""Several GPUs of one program: who waits for whom, what moves, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from tbsched.advice.account.account import Account
+from tbsched.advice.account.idle import HOST, NO_WORK, UNRECORDED
+from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
+from tbsched.advice.explain.explanation import Explanation
+from tbsched.advice.explain.exposed import NEEDS, Exposed
+from tbsched.advice.explain.roots import ALL, Root
+from tbsched.program.collectives import gpu_word
+from tbsched.program.program import Program
+from tbsched.views.cards import folded_html, keys_html, table_html
+from tbsched.views.layout.lanes import spans_of
+from tbsched.views.layout.names import cut, cut_apart
+from tbsched.views.svg.timeline import Frame, Names, timeline_html
+from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import counted, more_of, percent_words, seconds_words
+
+ROOTS_SHOWN, EXPOSED_SHOWN, COLLECTIVES_SHOWN = 8, 8, 8
+_LEAST = 0.005  # share of the time of all GPUs from which on a row is shown
+_BY = 72  # letters
+_TALL = (420, 40, 18)  # pixels: of all rows, and of one at most and at least
+_KEPT = {
+    HOST: "the host had not launched what comes next: {by}",
+    NEEDS: "what comes next needs it, by its stream or an event: {by}",
+    NO_WORK: "nothing came after it",
+    UNRECORDED: "the profile does not say when what comes next was launched: {by}",
+}
+_COLOURS = {
+    "kernel": "#4c78a8", TRANSFER: "#54a24b", SLOWED: "#8a6d3b", COLLECTIVE: "#9ac68f",
+    PEER: "#c8322b", "copy": "#7b3fa0", "migration": "#7b3fa0",
+}  # fmt: skip
+_IDLE, _IDLE_COLOUR = "idle", "#d0d0d0"
+
+
+def who(found: Explanation, gpu: int) -> str:
+    """Returns "rank 1", or "GPU 1" where the ranks are unknown."""
+    return gpu_word(gpu, found.accounted.activity.ranks)
+
+
+def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
+    """What kept the GPUs from working, and communication that nothing ran beside."""
+    if found.accounted.met is None:
+        return []
+    parts: Lines = []
+    roots, alone = roots_table(found, cause_word), exposed_table(found)
+    if roots is not None:
+        parts += ["", "What kept the GPUs from working, all of them together:", roots]
+    parts += ["", "Collectives:", collectives_table(found)]
+    if alone is not None:
+        parts += ["", "Bytes that moved with nothing beside them, and why:", alone]
+    return parts
+
+
+def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table | None:
+    """A row per cause of lost time, with whom it lies; None: nothing was lost."""
+    whole = found.span * len(found.accounted.gpus)
+    every = [root for root in found.roots if root.own + root.waited >= _LEAST * whole]
+    shown = every[:ROOTS_SHOWN]
+    if not shown:
+        return None
+    names = cut_apart([root.by for root in shown], _BY)
+    rows = [
+        (
+            seconds_words(root.own + root.waited),
+            percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * whole)),
+            seconds_words(root.waited) if root.waited else "",
+            "all" if root.gpu == ALL else who(found, root.gpu),
+            f"{cause_word(root.cause)}: {name}",
+        )
+        for root, name in zip(shown, names, strict=True)
+    ]
+    headings = ("lost", "%", "of it peers waited", "because of", "what it did")
+    more = more_of(len(found.roots), len(rows), "cause")
+    return table_of(headings, rows, (3, 4), more, wrapped=(4,))
+
+
+def exposed_table(found: Explanation) -> Table | None:
+    """A row per GPU, collective and reason; None: nothing was exposed."""
+    every = [row for row in found.exposed if row.seconds >= _LEAST * found.span]
+    shown = every[:EXPOSED_SHOWN]
+    if not shown:
+        return None
+    rows = [
+        (
+            seconds_words(row.seconds),
+            percent_words(round(1e9 * row.seconds), round(1e9 * found.span)),
+            who(found, row.gpu),
+            row.collective,
+            kept_words(row),
+        )
+        for row in shown
+    ]
+    headings = ("time", "%", "on", "collective", "why nothing ran beside it")
+    return table_of(headings, rows, (2, 3, 4), more_of(len(every), len(rows), "row"), wrapped=(4,))
+
+
+def kept_words(row: Exposed) -> str:
+    """What kept the next kernel from running beside a collective."""
+    words = _KEPT.get(row.cause, "not explained: {by} had been launched, and did not wait for it")
+    return words.format(by=cut(row.by, _BY))
+
+
+def collectives_table(found: Explanation) -> Table:
+    """A row per kind of collective, those that took most time first."""
+    rows = collectives_of(found.accounted)
+    shown = rows[:COLLECTIVES_SHOWN]
+    lines = [
+        (
+            row["collective"], f"{row['count']:,}", seconds_words(row["waiting"]),
+            seconds_words(row["moving"]), seconds_words(row["slowed"]),
+            seconds_words(row["unknown"]),
+        )
+        for row in shown
+    ]  # fmt: skip
+    headings = ("collective", "times", "waiting for peers", "moving bytes", "slowed", "unknown")
+    return table_of(headings, lines, (0,), more_of(len(rows), len(lines), "kind"))
+
+
+def collectives_of(account: Account) -> list[dict[str, Any]]:
+    """Of each kind of collective its count, and seconds on all GPUs, beside kernels or not."""
+    met = account.met
+    if met is None:
+        return []
+    until_slow = np.minimum(met.slow, met.unknown)
+    columns = {
+        "waiting": met.until - met.begin,
+        "moving": np.maximum(until_slow - met.until, 0),
+        "slowed": met.end - met.slow,
+        "unknown": met.end - met.unknown,
+    }
+    words = [kind.words for kind in met.found.kinds]
+    found: dict[str, dict[str, Any]] = {
+        text: {"collective": text, "count": 0, **dict.fromkeys(columns, 0.0)} for text in words
+    }
+    for text in words:
+        found[text]["count"] += 1
+    for name, ns in columns.items():
+        sums = np.zeros(len(words), np.int64)
+        np.add.at(sums, met.found.of, ns)
+        for text, length in zip(words, sums.tolist(), strict=True):
+            found[text][name] += length / 1e9
+    return sorted(found.values(), key=lambda row: -sum(row[name] for name in columns))
+
+
+def ranks_html(found: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
+    """The tables, and a lane per GPU."""
+    if found.accounted.met is None:
+        return []
+    parts = [lanes_html(found, cause_word)]
+    roots, alone = roots_table(found, cause_word), exposed_table(found)
+    if roots is not None:
+        parts.append(table_html(roots, "What kept the GPUs from working, all of them together"))
+    parts.append(table_html(collectives_table(found), "Collectives"))
+    if alone is not None:
+        title = "Bytes that moved with nothing beside them, and why"
+        parts.append(table_html(alone, title))
+    return parts
+
+
+def lanes_html(found: Explanation, cause_word: Callable[[str], str]) -> Markup:
+    """When each GPU ran kernels, moved bytes, waited for a peer, or did nothing."""
+    account = found.accounted
+    parts, labels = account.parts, account.labels
+    spans = spans_of(
+        tuple(who(found, gpu) for gpu in account.gpus), parts.first, parts.second, parts.begin,
+        parts.end, f"{len(parts.begin):,} parts",
+    )  # fmt: skip
+    names = Names(
+        [_COLOURS.get(cause, _IDLE_COLOUR) for cause, _ in labels],
+        lambda number: cut(labels[number][1], _BY),
+        lambda number: f"{cause_word(labels[number][0])}: {labels[number][1]}",
+    )
+    causes = list(dict.fromkeys(cause if cause in _COLOURS else _IDLE for cause, _ in labels))
+    keys = (
+        (_COLOURS.get(cause, _IDLE_COLOUR), cause if cause == _IDLE else cause_word(cause))
+        for cause in causes
+    )
+    drawn = timeline_html(Frame(spans, *_TALL), names, "each GPU")
+    return folded_html("Each GPU, as measured", keys_html(keys), drawn, is_open=True)
+
+
+def roots_data(found: Explanation) -> list[dict[str, Any]]:
+    """What kept the GPUs from working, as what JSON can hold."""
+    return [_named(found, root) for root in found.roots]
+
+
+def _named(found: Explanation, root: Root) -> dict[str, Any]:
+    name = None if root.gpu == ALL else who(found, root.gpu)
+    return {**root._asdict(), "who": name}
+
+
+def ranks_table(program: Program) -> Table:
+    """A row per rank of a program that was read from several profiles."""
+    rows = [
+        (
+            str(rank.rank),
+            rank.file,
+            ", ".join(map(str, rank.gpus)),
+            seconds_words(rank.added),
+            "unknown" if rank.uncertain is None else seconds_words(rank.uncertain),
+        )
+        for rank in program.ranks
+    ]
+    return table_of(("rank", "profile", "GPUs", "added to its times", "uncertain by"), rows, (1,))
+
+
+def ranks_words(program: Program) -> str:
+    """How many ranks, how much they ran, and how long it took."""
+    assert program.activity is not None
+    work = program.activity.work
+    took = int(work["end_ns"].max() - work["start_ns"].min()) / 1e9
+    on = "" if program.device is None else f" on {program.device}"
+    ran = counted(len(work), "kernel, copy or memset", "kernels, copies and memsets")
+    return f"{ran} of {len(program.ranks)} ranks in {seconds_words(took)}{on}, {program.format}"
