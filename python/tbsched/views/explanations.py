@@ -143,7 +143,7 @@ def idle_words(found: Explanation) -> str:
     unknown = sum(row.seconds for row in found.account if row.cause == COLLECTIVE)
     more = f", and {seconds_words(unknown)} in collectives, waiting for a peer or moving bytes"
     more = more if unknown >= _LEAST * found.span else ""
-    if found.program.ranks:
+    if found.accounted.met is not None:
         return f"{gpus} GPUs idle or waiting for a peer {share} % of it{more}"
     if gpus > 1:
         return f"{gpus} GPUs idle {share} % of it{more}"

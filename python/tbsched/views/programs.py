@@ -164,8 +164,9 @@ def program_columns(program: Program) -> dict[str, Any]:
 
 def program_data(program: Program) -> dict[str, Any]:
     """What was launched, what was measured, and what was assumed."""
-    return fields(
+    told = fields(
         program,
         "format device sms streams events=sequence host measured transfers fitted kernel_overhead "
-        "sources assumed ranks gpus",
+        "sources assumed",
     )
+    return {**told, "ranks": [rank._asdict() for rank in program.ranks], "gpus": program.gpus}

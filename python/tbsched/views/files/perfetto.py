@@ -41,7 +41,8 @@ def to_perfetto(trace: Shown, path: str | os.PathLike[str]) -> None:
 
     Of a profile (:class:`tbsched.Program`) the process has what was measured: launch calls in rows
     by host thread, kernels in rows by stream, and copies and memsets. For an explanation there are
-    both, and the gaps with their causes.
+    both, and the gaps with their causes. Of several ranks each is a process, with where its time
+    went and what ran in its streams; flows lead from who waited longest to who came last.
 
     Several processes on one GPU (:class:`tbsched.Processes`) are as many processes, all on one
     clock, and one more with their turns. Of a comparison (:class:`tbsched.Diff`) both traces are

@@ -15,6 +15,7 @@ from tbsched.program.program import Program
 from tbsched.sm.results import Simulation
 from tbsched.traces.trace import Trace
 from tbsched.views.explanations import cause_word, gap_words
+from tbsched.views.files.account_tracks import write_account
 from tbsched.views.files.slices import NO_TIMES, Blocks, held_slices, resident, timed_slices
 from tbsched.views.files.writer import TrackWriter, count, instant
 from tbsched.views.layout.graphs import words_of
@@ -245,6 +246,9 @@ def write_program(program: Program, file: BinaryIO) -> None:
 
 def write_explanation(found: Explanation, file: BinaryIO) -> None:
     """Writes the prediction, and the profile as a process of its own."""
+    if found.prediction is None and found.program.ranks:
+        write_account(found, file)
+        return
     if found.prediction is None:
         write_program(found.program, file)
         return
