@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tbsched as tb
+from importers.written import PROCESS, nsys, row_of_call, row_of_kernel
 from ranked import Gemm, Host, Meet, Step, documents, play, written
 
 
@@ -177,6 +178,45 @@ def test_profiles_that_say_nothing_of_groups_are_matched_in_order(tmp_path: Path
     found = tb.explain(tb.load_program(written(tmp_path, given)))
     assert len(found.accounted.met.found.kinds) == 4
     assert {kind.op for kind in found.accounted.met.found.kinds} == {"all_reduce"}
+
+
+def test_processes_of_one_nsight_file_meet_by_the_names_of_kernels(tmp_path: Path) -> None:
+    """Two processes with a GPU each; the second one's host is 300 us late in each of four steps."""
+    names = {1: "cudaLaunchKernel_v7000", 5: "cudaDeviceSynchronize_v3020", 7: "gemm",
+             8: "ncclDevKernel_AllReduce_Sum_f32_RING_LL"}  # fmt: skip
+    kernels, calls, number = [], [], 0
+    for process in (0, 1):
+        pid = {"globalPid": (PROCESS + process) << 24, "deviceId": process}
+        tid = {"globalTid": ((PROCESS + process) << 24) + 1}
+        for step in range(4):
+            begin = step * 1_000_000 + 300_000 * process
+            end = step * 1_000_000 + 450_000
+            for name, start, stop in (
+                (7, begin + 10_000, begin + 110_000),
+                (8, begin + 111_000, end),
+            ):
+                number += 1
+                kernels.append(row_of_kernel(
+                    number, start, stop, 7, demangledName=name, shortName=name, **pid
+                ))  # fmt: skip
+                calls.append({**row_of_call(number, start - 9_000, start - 5_000), **tid})
+            number += 1
+            calls.append({**row_of_call(number, begin + 108_000, end, 5), **tid})
+    place = nsys(tmp_path / "both.sqlite", {
+        "CUPTI_ACTIVITY_KIND_KERNEL": kernels, "CUPTI_ACTIVITY_KIND_RUNTIME": calls,
+        "StringIds": [{"id": key, "value": value} for key, value in names.items()],
+        "TARGET_INFO_GPU": [
+            {"id": gpu, "cuDevice": gpu, "name": "NVIDIA H100 80GB HBM3", "smCount": 132}
+            for gpu in (0, 1)
+        ],
+    })  # fmt: skip
+    found = tb.explain(tb.load_program(place, fit=False), predicted=False)
+    assert found.accounted.gpus == (0, 1)
+    waited = sum(row.seconds for row in found.account if (row.gpu, row.cause) == (0, "peer"))
+    assert waited == pytest.approx(4 * 300e-6)
+    first = found.roots[0]
+    assert (first.gpu, first.cause) == (1, "host")
+    assert not any(row.cause == "synchronize" for row in found.account)
 
 
 def test_a_part_of_several_ranks_cannot_be_selected(tmp_path: Path) -> None:

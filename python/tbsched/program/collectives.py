@@ -317,8 +317,11 @@ def _called(group: _Group) -> str:
 
 
 def gpu_word(gpu: int, ranks: Mapping[int, int]) -> str:
-    """Returns "rank 3", or "GPU 3" if the rank is unknown."""
-    return f"rank {ranks[gpu]}" if gpu in ranks else f"GPU {gpu}"
+    """Returns "rank 3", with the GPU if it has several, or "GPU 3" if the rank is unknown."""
+    if gpu not in ranks:
+        return f"GPU {gpu}"
+    has_several = sum(rank == ranks[gpu] for rank in ranks.values()) > 1
+    return f"rank {ranks[gpu]} (GPU {gpu})" if has_several else f"rank {ranks[gpu]}"
 
 
 def _together(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -39,6 +40,20 @@ def adds_up(found: Explanation) -> None:
         assert int((own.end - own.begin).sum()) == found.accounted.span_ns
         total = sum(row.seconds for row in found.account if row.gpu == gpu)
         assert round(total * 1e9) == found.accounted.span_ns
+
+
+def of_one_process(profiles: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Profiles of several GPUs as one, with a thread and a GPU for each of them."""
+    events = []
+    for gpu, profile in enumerate(profiles):
+        for event in profile["traceEvents"]:
+            args = dict(event["args"])
+            if "correlation" in args:
+                args["correlation"] += 1000 * gpu
+            if "device" in args:
+                args["device"] = gpu
+            events.append({**event, "args": args, "tid": event["tid"] + 100 * gpu})
+    return {**profiles[0], "traceEvents": events}
 
 
 def training(rank: int, late: int, slow: Step, *, buckets: int = 3) -> list[Step]:
@@ -128,6 +143,17 @@ def test_a_rank_alone_says_that_collectives_may_be_waits() -> None:
     assert any("rank 0 alone" in sentence for sentence in found.program.assumed)
 
 
+def test_changes_of_a_rank_alone_hold_only_if_no_peer_is_waited_for_instead() -> None:
+    steps: list[Step] = []
+    for _ in range(_STEPS):
+        steps += [Host("decode_images", 3000), Gemm(300), Meet(150), Sync()]
+    with tempfile.TemporaryDirectory() as folder:
+        files = written(Path(folder), documents(play([steps, steps])))
+        found = tb.explain(tb.load_program(files[0]))
+    assert found.changes
+    assert all("wait for a peer instead" in change.condition for change in found.changes)
+
+
 def test_a_collective_beside_kernels_is_slowed_only_where_others_tell() -> None:
     """Alone it takes 100 us three times; beside kernels 180 us, of which 80 us are theirs."""
     steps: list[Step] = []
@@ -139,6 +165,36 @@ def test_a_collective_beside_kernels_is_slowed_only_where_others_tell() -> None:
     assert seconds(found, 0, SLOWED) == pytest.approx(80e-6, abs=2e-6)
     few = explained([steps[-5:], steps[-5:]])
     assert seconds(few, 0, SLOWED) == 0.0
+
+
+@pytest.mark.parametrize("members", [(0, 1), (1, 0)])
+def test_gpus_of_one_process_are_told_apart_as_ranks_are(members: tuple[int, int]) -> None:
+    """One profile of two GPUs, each with a thread of its own; it says nothing of ranks."""
+    given = documents(play([training(rank, 1, Host("decode_images", 3000)) for rank in (0, 1)]))
+    both = of_one_process([given[rank] for rank in members])
+    del both["distributedInfo"]
+    with tempfile.TemporaryDirectory() as folder:
+        program = tb.load_program(written(Path(folder), [both])[0], fit=False)
+        found = tb.explain(program)
+    assert program.gpus == (0, 1)
+    adds_up(found)
+    late = members.index(1)
+    assert (found.roots[0].gpu, found.roots[0].by) == (late, "decode_images")
+    assert seconds(found, 1 - late, PEER) > 2.4e-3 * _STEPS
+
+
+def test_ranks_with_two_gpus_each_are_numbered_one_after_the_other() -> None:
+    given = documents(play([training(rank, 2, Host("late", 3000)) for rank in range(4)]))
+    merged = [of_one_process(given[:2]), of_one_process(given[2:])]
+    for rank, profile in enumerate(merged):
+        profile["distributedInfo"] = {"rank": rank, "world_size": 2}
+    with tempfile.TemporaryDirectory() as folder:
+        program = tb.load_program(written(Path(folder), merged))
+    found = tb.explain(program)
+    assert [rank.gpus for rank in program.ranks] == [(0, 1), (2, 3)]
+    adds_up(found)
+    assert (found.roots[0].gpu, found.roots[0].by) == (2, "late")
+    assert any("rank 1 (GPU 2): host, late" in row.by for row in found.account)
 
 
 def test_no_change_is_promised_over_ranks() -> None:

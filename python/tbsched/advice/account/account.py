@@ -233,23 +233,29 @@ def _recorded_since(activity: Activity, gpu: int) -> int:
     """When the profile of a GPU's rank begins: the first thing in it; of no rank, the earliest."""
     if gpu not in activity.ranks:
         return activity.first_ns
-    work, host = activity.work, activity.host
-    own = work[work["gpu"] == gpu]
-    first = int(own["start_ns"].min())
-    calls = own["call"][own["call"] != UNKNOWN]
-    if not len(calls):
-        return first
-    process = activity.processes[int(host["thread"][calls[0]])]
-    threads = [thread for thread, of in enumerate(activity.processes) if of == process]
-    return min(first, int(host["begin_ns"][np.isin(host["thread"], threads)].min()))
+    work, host, of = activity.work, activity.host, _processes(activity, gpu)
+    first = int(work["start_ns"][work["gpu"] == gpu].min())
+    threads = [thread for thread, process in enumerate(activity.processes) if process in of]
+    own = host["begin_ns"][np.isin(host["thread"], threads)]
+    return min(first, int(own.min())) if len(own) else first
 
 
 def of_same_host(activity: Activity, running: Mapping[int, Intervals], gpu: int) -> list[Intervals]:
     """Returns when other GPUs ran that a thread of the same process may wait for."""
-    ranks = activity.ranks
+    mine = _processes(activity, gpu)
     return [
-        own for other, own in running.items() if other != gpu and ranks.get(other) == ranks.get(gpu)
+        own
+        for other, own in running.items()
+        if other != gpu and (not mine or not mine.isdisjoint(_processes(activity, other)))
     ]
+
+
+def _processes(activity: Activity, gpu: int) -> set[int]:
+    """Returns the processes that launched work on a GPU; empty: unknown."""
+    work = activity.work
+    calls = work["call"][(work["gpu"] == gpu) & (work["call"] != UNKNOWN)]
+    threads = np.unique(activity.host["thread"][calls]).tolist() if len(calls) else []
+    return {activity.processes[thread] for thread in threads}
 
 
 def _busy(activity: Activity, rows: Int64Array, labels: Labels, met: Met | None) -> list[Intervals]:

@@ -11,6 +11,7 @@ import numpy as np
 from tbsched.advice.account.account import Account, account_of
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.programs import with_activity
+from tbsched.advice.change import Change
 from tbsched.advice.explain.changes.predicted import changes_of
 from tbsched.advice.explain.costs import filled
 from tbsched.advice.explain.explanation import Explanation, Gap
@@ -24,7 +25,7 @@ from tbsched.prediction.fitting.coarse import MOST_BLOCKS_QUICKLY, blocks_at_onc
 from tbsched.prediction.fitting.durations import alike_in_graphs, fewer_blocks, fit_durations
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.program_device import check_ran_on, device_of
-from tbsched.program.activity import UNKNOWN
+from tbsched.program.activity import COLLECTIVE, UNKNOWN
 from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
@@ -33,6 +34,7 @@ _SHARE = 0.01  # share of the makespan that a gap costs at least
 _MOST_EXPLAINED = 20_000  # launches whose changes are predicted
 _LARGEST_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
 _ACCOUNT_ALONE = "No change was tried: only the account was asked for."
+_PEERS = "if it does not wait for a peer instead, in its next collective"
 _APART_NS = 1000  # tolerated overlap of consecutive kernels
 
 
@@ -133,7 +135,15 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
             fitted, account, prediction, gaps, (), least, (note,), filled(facts), alone
         )
     changes = changes_of(facts, every)
+    if (account.activity.work["kind"] == COLLECTIVE).any():
+        changes = tuple(map(_with_peers, changes))
     return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts), alone)
+
+
+def _with_peers(change: Change) -> Change:
+    """A change of one GPU of several: what it saves, it may wait for in the next collective."""
+    condition = f"{change.condition}; {_PEERS}" if change.condition else _PEERS
+    return replace(change, condition=condition)
 
 
 def _check_lengths(program: Program) -> None:

@@ -7,11 +7,11 @@ from typing import BinaryIO
 import numpy as np
 
 from tbsched.advice.explain.explanation import Explanation
-from tbsched.program.activity import COLLECTIVE
+from tbsched.program.activity import Activity
 from tbsched.program.arrays import Int64Array
+from tbsched.program.collectives import gpu_word
 from tbsched.views.explanations import cause_word
 from tbsched.views.files.writer import TrackWriter
-from tbsched.views.ranks import who
 
 _MET = (
     "A flow leads from the kernel of a collective that waited longest to the one that started last."
@@ -21,45 +21,57 @@ _MET = (
 def write_account(found: Explanation, file: BinaryIO) -> None:
     """Writes what ran on each GPU, where its time went, and who waited for whom."""
     writer = TrackWriter(file)
-    account, work = found.accounted, found.accounted.activity.work
-    flow, flow_end = _flows(found, writer)
+    account, activity = found.accounted, found.accounted.activity
+    flows = _flows(found, writer)
+    words = [cause_word(cause) for cause, _ in account.labels]
+    by = [text for _, text in account.labels]
     for place, gpu in enumerate(account.gpus):
-        process = writer.track(None, who(found, gpu), _MET)
+        process = writer.track(None, gpu_word(gpu, activity.ranks), _MET)
         parts = account.parts.some(account.parts.first == place)
-        track = writer.in_rows(
-            process, ["where the time went"], np.zeros(len(parts.begin), np.int64),
-            _later(found, parts.begin), _later(found, parts.end),
-        )  # fmt: skip
-        words = [cause_word(cause) for cause, _ in account.labels]
-        by = [text for _, text in account.labels]
+        begin, end = parts.begin - account.begin_ns, parts.end - account.begin_ns
+        row = np.zeros(len(begin), np.int64)
+        track = writer.in_rows(process, ["where the time went"], row, begin, end)
         writer.slice(
-            _later(found, parts.begin), _later(found, parts.end), track,
+            begin, end, track,
             name=writer.names.numbers(words[k] for k in parts.second.tolist()),
             why=writer.words.numbers(by[k] for k in parts.second.tolist()),
         )  # fmt: skip
-        rows = np.flatnonzero(work["gpu"] == gpu)
-        streams, row = np.unique(work["stream"][rows], return_inverse=True)
-        begin = _later(found, work["start_ns"][rows])
-        end = np.maximum(_later(found, work["end_ns"][rows]), begin + 1)
-        group = writer.track(process, "streams")
-        titles = [f"stream {stream}" for stream in streams.tolist()]
-        track = writer.in_rows(group, titles, row.ravel().astype(np.int64), begin, end)
-        names = [account.activity.names[k] for k in work["name"][rows].tolist()]
-        named = writer.names.numbers(names)
-        for own, flows in (
-            ((flow[rows] >= 0), "flow"),
-            ((flow_end[rows] >= 0), "flow_end"),
-            ((flow[rows] < 0) & (flow_end[rows] < 0), ""),
-        ):
-            numbers = (flow if flows == "flow" else flow_end)[rows[own]]
-            given = {flows: numbers} if flows else {}
-            writer.slice(begin[own], end[own], track[own], name=named[own], **given)
+        _streams(activity, gpu, writer, process, flows)
     writer.end()
 
 
-def _later(found: Explanation, ns: Int64Array) -> Int64Array:
-    """Times since the first work of all GPUs."""
-    return (ns - found.accounted.begin_ns).astype(np.int64)
+def write_activity(activity: Activity, file: BinaryIO) -> None:
+    """Writes what ran on each GPU."""
+    writer = TrackWriter(file)
+    none = np.full(len(activity.work), -1, np.int64)
+    for gpu in np.unique(activity.work["gpu"]).tolist():
+        process = writer.track(None, gpu_word(gpu, activity.ranks))
+        _streams(activity, gpu, writer, process, (none, none))
+    writer.end()
+
+
+def _streams(
+    activity: Activity, gpu: int, writer: TrackWriter, process: int,
+    flows: tuple[Int64Array, Int64Array],
+) -> None:  # fmt: skip
+    """In rows by stream what ran on a GPU; of each row of work the flow that begins, or ends."""
+    work, first_ns = activity.work, activity.first_ns
+    rows = np.flatnonzero(work["gpu"] == gpu)
+    streams, row = np.unique(work["stream"][rows], return_inverse=True)
+    begin = (work["start_ns"][rows] - first_ns).astype(np.int64)
+    end = np.maximum(work["end_ns"][rows] - first_ns, begin + 1).astype(np.int64)
+    titles = [f"stream {stream}" for stream in streams.tolist()]
+    group = writer.track(process, "streams")
+    track = writer.in_rows(group, titles, row.ravel().astype(np.int64), begin, end)
+    name = writer.names.numbers(activity.names[k] for k in work["name"][rows].tolist())
+    begins, ends = (flow[rows] for flow in flows)
+    for own, given in (
+        (begins >= 0, {"flow": begins}),
+        (ends >= 0, {"flow_end": ends}),
+        ((begins < 0) & (ends < 0), {}),
+    ):
+        chosen = {key: value[own] for key, value in given.items()}
+        writer.slice(begin[own], end[own], track[own], name=name[own], **chosen)
 
 
 def _flows(found: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
@@ -68,7 +80,6 @@ def _flows(found: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Ar
     begins, ends = np.full((2, len(work)), -1, np.int64)
     if met is None:
         return begins, ends
-    assert (work["kind"][met.found.row] == COLLECTIVE).all()
     numbers = np.unique(met.found.of[met.peer >= 0])
     first, edges = writer.flows(len(numbers)), met.found.edges
     for place, number in enumerate(numbers.tolist()):

@@ -15,7 +15,7 @@ from tbsched.program.program import Program
 from tbsched.sm.results import Simulation
 from tbsched.traces.trace import Trace
 from tbsched.views.explanations import cause_word, gap_words
-from tbsched.views.files.account_tracks import write_account
+from tbsched.views.files.account_tracks import write_account, write_activity
 from tbsched.views.files.slices import NO_TIMES, Blocks, held_slices, resident, timed_slices
 from tbsched.views.files.writer import TrackWriter, count, instant
 from tbsched.views.layout.graphs import words_of
@@ -236,6 +236,9 @@ def write_processes(found: Processes, file: BinaryIO) -> None:
 
 def write_program(program: Program, file: BinaryIO) -> None:
     """Writes the profile."""
+    if not len(program.sequence) and program.activity is not None:
+        write_activity(program.activity, file)
+        return
     writer = TrackWriter(file)
     calls = program.measured["call_ns"]
     times = (program.measured["start_ns"], program.transfers["start_ns"], calls[calls >= 0])
