@@ -54,11 +54,27 @@ class Meet:
 
 
 @dataclass(frozen=True)
+class Send:
+    """Bytes for another rank, which go into its buffers whether or not it receives."""
+
+    us: int
+    to: int
+
+
+@dataclass(frozen=True)
+class Receive:
+    """Bytes of another rank; the next kernel needs them."""
+
+    us: int
+    of: int
+
+
+@dataclass(frozen=True)
 class Sync:
     """The host waits for the GPU."""
 
 
-Step = Host | Gemm | Meet | Sync
+Step = Host | Gemm | Meet | Send | Receive | Sync
 
 
 @dataclass
@@ -79,7 +95,7 @@ class Played:
 _KERNELS = {
     "allreduce": "AllReduce_Sum_f32_RING_LL", "_allgather_base": "AllGather_RING_LL",
     "_reduce_scatter_base": "ReduceScatter_Sum_f32_RING_LL", "all_to_all": "SendRecv",
-    "broadcast": "Broadcast_RING_LL",
+    "broadcast": "Broadcast_RING_LL", "send": "SendRecv", "recv": "SendRecv",
 }  # fmt: skip
 
 
@@ -96,7 +112,7 @@ class _Rank:
         self.events: list[dict[str, Any]] = []
         self.starts: list[int] = []
 
-    def until_meeting(self) -> tuple[Meet, int] | None:
+    def until_meeting(self) -> tuple[Meet | Send | Receive, int] | None:
         """Goes on to the next collective: it, and when its kernel starts; None: there is none."""
         while self.steps:
             step = self.steps.pop(0)
@@ -116,11 +132,16 @@ class _Rank:
                 return step, start
         return None
 
-    def met(self, step: Meet, start: int, end: int) -> None:
+    def met(self, step: Meet | Send | Receive, start: int, end: int) -> None:
         """The collective ended."""
+        peer: dict[str, int] = {}
+        if not isinstance(step, Meet):
+            sends = isinstance(step, Send)
+            peer = {"Dst Rank": step.to} if isinstance(step, Send) else {"Src Rank": step.of}
+            step = Meet(step.us, "send" if sends else "recv", beside=sends)
         group = list(step.group or range(self.world))
         args = {
-            "Collective name": step.op, "In msg nelems": step.elements, "dtype": step.type,
+            **peer, "Collective name": step.op, "In msg nelems": step.elements, "dtype": step.type,
             "Out msg nelems": step.elements, "Group size": len(group),
             "Process Group Name": "0" if step.group is None else f"g{min(group)}",
             "Process Group Ranks": str(group),
@@ -153,10 +174,26 @@ def play(programs: Sequence[Sequence[Step]]) -> Played:
     ranks = [_Rank(number, steps, len(programs)) for number, steps in enumerate(programs)]
     found = Played([each.events for each in ranks])
     waiting = {each.rank: each.until_meeting() for each in ranks}
+    sent: dict[tuple[int, int], list[int]] = defaultdict(list)
     while any(waiting.values()):
-        for meeting in list(waiting.values()):
+        for number, meeting in list(waiting.items()):
             if meeting is None:
                 continue
+            step, start = meeting
+            if isinstance(step, Send):
+                sent[number, step.to].append(start)
+                ranks[number].met(step, start, start + step.us)
+                waiting[number] = ranks[number].until_meeting()
+                break
+            if isinstance(step, Receive):
+                if not sent[step.of, number]:
+                    continue
+                began = sent[step.of, number].pop(0)
+                if began - start > 2:
+                    found.waited[number, step.of] += began - start
+                ranks[number].met(step, start, max(began, start) + step.us)
+                waiting[number] = ranks[number].until_meeting()
+                break
             group = meeting[0].group or tuple(range(len(ranks)))
             own = {rank: waiting[rank] for rank in group}
             if any(each is None or each[0] != meeting[0] for each in own.values()):

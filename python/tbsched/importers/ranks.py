@@ -285,8 +285,8 @@ def _about_clocks(ranks: Sequence[int], clocks: Sequence[Clock]) -> list[str]:
     for rank, clock in zip(ranks[1:], clocks[1:], strict=True):
         if clock.uncertain_ns == UNKNOWN:
             found.append(
-                f"The clock of rank {rank}: it has no collective in common with the others, so its "
-                "times are taken as they are."
+                f"The clock of rank {rank}: what it has in common with other ranks does not tell "
+                "how far it is ahead of theirs, so its times are taken as they are."
             )
         else:
             found.append(

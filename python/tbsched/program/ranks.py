@@ -13,8 +13,8 @@ class Rank(NamedTuple):
         file: the name of the profile.
         gpus: its GPUs, as ``Program.activity`` numbers them.
         added: seconds that were added to its times.
-        uncertain: seconds by which those may be wrong; None: it has no collective in common with
-            the others, so nothing tells.
+        uncertain: seconds by which those may be wrong; None: nothing tells, as it has no collective
+            in common with the others, or sends or receives alone.
 
     Example:
         >>> tb.Rank(1, "rank1.json.gz", (1,), 0.0, 3e-6).rank

@@ -28,10 +28,10 @@ _LEAST = 0.005  # share of the time of all GPUs from which on a row is shown
 _BY = 72  # letters
 _TALL = (420, 40, 18)  # pixels: of all rows, and of one at most and at least
 _KEPT = {
-    HOST: "the host had not launched what comes next: {by}",
-    NEEDS: "what comes next needs it, by its stream or an event: {by}",
-    NO_WORK: "nothing came after it",
-    UNRECORDED: "the profile does not say when what comes next was launched: {by}",
+    HOST: "the host had not launched the next kernel: {by}",
+    NEEDS: "the next kernel needs it, by its stream or an event: {by}",
+    NO_WORK: "no kernel came after it",
+    UNRECORDED: "the profile does not say when the next kernel was launched: {by}",
 }
 _COLOURS = {
     "kernel": "#4c78a8", TRANSFER: "#54a24b", SLOWED: "#8a6d3b", COLLECTIVE: "#9ac68f",
@@ -46,7 +46,7 @@ def who(found: Explanation, gpu: int) -> str:
 
 
 def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
-    """What kept the GPUs from working, and communication that nothing ran beside."""
+    """What kept the GPUs from working, and communication that no kernel ran beside."""
     if found.accounted.met is None:
         return []
     parts: Lines = []
@@ -55,7 +55,7 @@ def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
         parts += ["", "What kept the GPUs from working, all of them together:", roots]
     parts += ["", "Collectives:", collectives_table(found)]
     if alone is not None:
-        parts += ["", "Bytes that moved with nothing beside them, and why:", alone]
+        parts += ["", "Bytes that moved with no kernel beside them, and why:", alone]
     return parts
 
 
@@ -98,7 +98,7 @@ def exposed_table(found: Explanation) -> Table | None:
         )
         for row in shown
     ]
-    headings = ("time", "%", "on", "collective", "why nothing ran beside it")
+    headings = ("time", "%", "on", "collective", "why no kernel ran beside it")
     return table_of(headings, rows, (2, 3, 4), more_of(len(every), len(rows), "row"), wrapped=(4,))
 
 
@@ -160,7 +160,7 @@ def ranks_html(found: Explanation, cause_word: Callable[[str], str]) -> list[Mar
         parts.append(table_html(roots, "What kept the GPUs from working, all of them together"))
     parts.append(table_html(collectives_table(found), "Collectives"))
     if alone is not None:
-        title = "Bytes that moved with nothing beside them, and why"
+        title = "Bytes that moved with no kernel beside them, and why"
         parts.append(table_html(alone, title))
     return parts
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import examples
-from ranked import Gemm, Host, Meet, Step, Sync, documents, play, written
+from ranked import Gemm, Host, Meet, Receive, Send, Step, Sync, documents, play, written
 from tbsched.advice.account.peers import PEER, SLOWED, TRANSFER
 from tbsched.advice.explain.explanation import Explanation
 
@@ -123,6 +123,31 @@ def test_a_wait_for_a_rank_that_waits_has_the_cause_of_the_third() -> None:
         ).by
     )
     assert found.roots[0][:3] == (2, "host", "write_log")
+
+
+@pytest.mark.parametrize("ahead_us", [0, -5_000_000, 7_200_000_000])
+def test_a_stage_waits_for_the_one_before_it_and_its_sends_wait_for_nobody(ahead_us: int) -> None:
+    """Three stages; the host of the second one is late. Bytes go one way only."""
+    programs: list[list[Step]] = [[], [], []]
+    for _ in range(_STEPS):
+        programs[0] += [Gemm(400), Send(30, 1)]
+        programs[1] += [Receive(30, 0), Host("load_adapter", 2000), Gemm(400), Send(30, 2), Sync()]
+        programs[2] += [Receive(30, 1), Gemm(400), Sync()]
+    played = play(programs)
+    with tempfile.TemporaryDirectory() as folder:
+        files = written(Path(folder), documents(played, later={1: ahead_us, 2: -ahead_us}))
+        found = tb.explain(tb.load_program(files))
+    adds_up(found)
+    met = found.accounted.met
+    assert met is not None
+    waited = {(0, 1): 0, (1, 0): 0, (1, 2): 0, (2, 1): 0}
+    for (one, late), us in played.waited.items():
+        waited[one, late] = us
+    for (one, late), us in waited.items():
+        own = (met.gpu == one) & (met.peer == late)
+        assert int((met.until - met.begin)[own].sum()) == pytest.approx(us * _US, abs=100 * _US)
+    told = [row for row in found.account if (row.gpu, row.cause) == (2, PEER)]
+    assert max(told, key=lambda row: row.seconds).by == "rank 1: host, load_adapter"
 
 
 def test_a_missing_rank_leaves_waits_of_unknown_length() -> None:

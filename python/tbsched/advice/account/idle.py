@@ -66,6 +66,11 @@ class Idle(NamedTuple):
     parts: Overlaps
 
 
+def bare(by: str) -> str:
+    """What the host did, without the wait before it and the annotation that it was in."""
+    return by.partition(AFTER)[0].partition(WITHIN)[0]
+
+
 def idle_parts(
     activity: Activity,
     rows: Int64Array,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tbsched.advice.account.idle import UNEXPLAINED, bare
 from tbsched.advice.account.intervals import (
     Intervals,
     Overlaps,
@@ -28,7 +29,7 @@ _TOGETHER_NS = 100_000  # within which kernels of a collective end that brings G
 _JITTER_NS = 2_000  # within which collectives that nothing holds up start
 _SAMPLES = 3  # collectives without kernels beside them, at least, that tell how long one takes
 _MOST = 12  # reasons of a wait that are told, those that took longest
-_REST = "many reasons"
+_REST = "many things, none of them long"
 
 
 class Met(NamedTuple):
@@ -175,7 +176,11 @@ def resolved(
     """
     reasons: dict[tuple[int, int], _Reasons] = {}
     place_of = {gpu: place for place, gpu in enumerate(gpus)}
-    of_gpu = [parts.some(parts.first == place) for place in range(len(gpus))]
+    alike, causes = _alike(labels), _causes(labels)
+    reduced = parts._replace(
+        second=np.where(parts.second < 0, parts.second, alike[np.maximum(parts.second, 0)])
+    )
+    of_gpu = [reduced.some(reduced.first == place) for place in range(len(gpus))]
     moments = _moments(met, activity, gpus)
     found = [parts.some(parts.second >= 0)]
     origins: dict[int, Origin] = {}
@@ -185,12 +190,12 @@ def resolved(
             peer = place_of[-1 - code]
             waits = own.some(own.second == code)
             cuts = _common(moments, place, peer)
-            reasons[place, peer] = _reasons(waits, own, of_gpu[peer], cuts, labels, gpus[place])
+            reasons[place, peer] = _reasons(waits, own, of_gpu[peer], cuts, causes, gpus[place])
             pairs.append((place, peer, waits))
     for place, peer, waits in pairs:
         mine = reasons[place, peer]
         origin = {
-            label: _origin(label, reasons, peer, gpus, labels)
+            label: _origin(label, reasons, peer, gpus, labels, causes)
             for label in np.unique(mine.label).tolist()
         }
         number = {}
@@ -251,14 +256,14 @@ def _common(
 
 def _reasons(
     waits: Overlaps, own: Overlaps, others: Overlaps, cuts: tuple[Int64Array, Int64Array],
-    labels: Labels, gpu: int,
+    causes: _Causes, gpu: int,
 ) -> _Reasons:  # fmt: skip
     """Divides the waits of a GPU by what the other one did more of."""
     of_wait = np.searchsorted(cuts[0], waits.begin, side="right")
     windows = np.unique(of_wait)
     mine = _sums(own, cuts[0], windows)
     theirs = _sums(others, cuts[1], windows)
-    count = len(labels)
+    count = len(causes.of)
     # Waits for each other are no reasons for each other.
     least = min(int(own.second.min(initial=0)), int(others.second.min(initial=0)))
     window = np.concatenate([theirs[0], mine[0]])
@@ -270,31 +275,32 @@ def _reasons(
     more = np.zeros(len(distinct), np.int64)
     np.add.at(more, which, ns[~is_wait])
     window, label = distinct // (count - least), distinct % (count - least) + least
-    cause = _cause_of(labels, label)
+    cause = np.where(label < 0, 0, np.append(causes.of, 0)[label])
     by_cause = _grouped(window * (cause.max(initial=0) + 1) + cause)
     total = np.maximum(_added(more, by_cause), 0)
     positive = np.maximum(more, 0)
     within = _added(positive, by_cause)
     weight = total * positive / np.maximum(within, 1)
-    return _shares(cuts[0], window, label, weight, windows, waits, of_wait)
+    return _shares(cuts[0], window, label, _NO_REASON - cause, weight, windows, waits, of_wait)
 
 
 def _shares(
-    cuts: Int64Array, window: Int64Array, label: Int64Array, weight: Float64Array,
-    windows: Int64Array, waits: Overlaps, of_wait: Int64Array,
+    cuts: Int64Array, window: Int64Array, label: Int64Array, rest: Int64Array,
+    weight: Float64Array, windows: Int64Array, waits: Overlaps, of_wait: Int64Array,
 ) -> _Reasons:  # fmt: skip
-    """Keeps the largest weights of each window, and makes shares of them."""
+    """Keeps the largest weights of each window, and makes shares of them; ``rest``: the others."""
     kept = weight > 0
-    window, label, weight = window[kept], label[kept], weight[kept]
+    window, label, rest, weight = window[kept], label[kept], rest[kept], weight[kept]
     bare = np.setdiff1d(windows, window)  # in which the other one did no more of anything
     window = np.append(window, bare)
     label = np.append(label, np.full(len(bare), _NO_REASON))
+    rest = np.append(rest, np.full(len(bare), _NO_REASON))
     weight = np.append(weight, np.ones(len(bare)))
     order = np.lexsort([-weight, window])
-    window, label, weight = window[order], label[order], weight[order]
+    window, label, rest, weight = window[order], label[order], rest[order], weight[order]
     starts = np.searchsorted(window, window, side="left")
     is_rest = np.arange(len(window)) - starts >= _MOST
-    label = np.where(is_rest, _NO_REASON, label)
+    label = np.where(is_rest, rest, label)
     share = weight / np.maximum(_added(weight, _grouped(window)), 1e-300)
     waited = np.zeros(int(windows.max(initial=0)) + 1)
     np.add.at(waited, of_wait, waits.end - waits.begin)
@@ -322,11 +328,24 @@ def _sums(
     return distinct // span, distinct % span + least, ns
 
 
-def _cause_of(labels: Labels, label: Int64Array) -> Int64Array:
-    """Numbers the causes of labels; waits for a third GPU are one cause."""
-    numbers: dict[str, int] = {}
-    of = [numbers.setdefault(cause, len(numbers) + 1) for cause, _ in labels]
-    return np.where(label < 0, 0, np.array([*of, 0], np.int64)[label])
+class _Causes(NamedTuple):
+    """Causes of labels by their numbers from 1; 0 is waiting for a third GPU."""
+
+    of: Int64Array
+    names: tuple[str, ...]
+
+
+def _causes(labels: Labels) -> _Causes:
+    numbers = {PEER: 0}
+    of = [numbers.setdefault(cause, len(numbers)) for cause, _ in labels]
+    return _Causes(np.array(of, np.int64), tuple(numbers))
+
+
+def _alike(labels: Labels) -> Int64Array:
+    """Of each label the first one that says the same, wherever in the program it was, int64."""
+    first: dict[tuple[str, str], int] = {}
+    found = [first.setdefault((cause, bare(by)), k) for k, (cause, by) in enumerate(labels)]
+    return np.array(found or [0], np.int64)
 
 
 def _grouped(key: Int64Array) -> Int64Array:
@@ -342,20 +361,23 @@ def _added(values: np.typing.NDArray[np.generic], group: Int64Array) -> Float64A
 
 def _origin(
     label: int, every: dict[tuple[int, int], _Reasons], peer: int, gpus: Sequence[int],
-    labels: Labels,
+    labels: Labels, causes: _Causes,
 ) -> Origin:  # fmt: skip
     """Where a reason lies: with the GPU that was waited for, or a third one that it waited for."""
-    if label == _NO_REASON:
-        return Origin(gpus[peer], _REST, "none of them large")
+    if label > _NO_REASON - len(causes.names):
+        cause = causes.names[_NO_REASON - label] if label < _NO_REASON else UNEXPLAINED
+        return Origin(gpus[peer], cause, _REST)
     if label >= 0:
-        return Origin(gpus[peer], *labels[label])
+        cause, by = labels[label]
+        return Origin(gpus[peer], cause, bare(by))
     third = -1 - label
     reasons = every.get((peer, list(gpus).index(third)))
     if reasons is not None:
-        known = (reasons.label >= 0) & (reasons.label != _NO_REASON)
+        known = (reasons.label >= 0) & (reasons.label < len(labels))
         if known.any():
-            return Origin(third, *labels[int(reasons.label[known][reasons.ns[known].argmax()])])
-    return Origin(third, _REST, "none of them large")
+            cause, by = labels[int(reasons.label[known][reasons.ns[known].argmax()])]
+            return Origin(third, cause, bare(by))
+    return Origin(third, UNEXPLAINED, _REST)
 
 
 def _divided(waits: Overlaps, reasons: _Reasons) -> Overlaps:

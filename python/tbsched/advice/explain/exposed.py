@@ -1,4 +1,4 @@
-"""Communication that nothing ran beside, and what kept kernels from running beside it."""
+"""Communication that no kernel ran beside, and what kept kernels from it."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from tbsched.advice.account.idle import NO_WORK, UNEXPLAINED, UNRECORDED, Late, 
 from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.peers import SLOWED, TRANSFER
-from tbsched.program.activity import COLLECTIVE, UNKNOWN
-from tbsched.program.arrays import Int64Array
+from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, UNKNOWN
+from tbsched.program.arrays import BoolArray, Int64Array
 
-NEEDS = "needs"  # what comes next had been launched, and started when the collective had ended
+NEEDS = "needs"  # the next kernel had been launched, and started when the collective had ended
 _NEXT_NS = 10_000  # within which a kernel starts that waited for the end of a collective
 
 
 class Exposed(NamedTuple):
-    """Time in which a GPU did nothing but move the bytes of collectives.
+    """Time in which a GPU moved bytes of collectives, and ran no kernel.
 
     Attributes:
         gpu: as the profile numbers it.
         collective: what it does, as in the account.
-        cause: what kept the next kernel or copy from running beside it. ``host``: it had not been
-            launched.
+        cause: what kept the next kernel from running beside it. ``host``: it had not been launched.
             ``needs``: it had been, and started once the collective had ended: its stream, or an
             event, makes it wait. ``no_work``: there was none. ``unrecorded``: the profile does not
             say when it was launched. Else nobody knows: ``unexplained``.
-        by: what the host did, or the kernel or copy.
+        by: what the host did, or the kernel.
         seconds: how long.
 
     Example:
@@ -78,7 +77,7 @@ def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overl
     """Returns parts of times, each with the label of what kept the next kernel."""
     activity = account.activity
     work = activity.work
-    rows = np.flatnonzero((work["gpu"] == gpu) & (work["kind"] != COLLECTIVE))
+    rows = np.flatnonzero((work["gpu"] == gpu) & np.isin(work["kind"], (KERNEL, GRAPH)))
     rows = rows[np.argsort(work["start_ns"][rows], kind="stable")]
     place = np.searchsorted(work["start_ns"][rows], alone.begin, side="left")
     next_ = np.append(rows, UNKNOWN)[place]
@@ -89,7 +88,7 @@ def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overl
     left = np.flatnonzero(late.until < alone.end)
     starts = np.where(next_ == UNKNOWN, 0, work["start_ns"][next_])[left]
     cause = np.full(len(left), _CAUSES.index(UNEXPLAINED))
-    cause[starts - _ended_before(account, gpu, starts) <= _NEXT_NS] = _CAUSES.index(NEEDS)
+    cause[_follows(account, gpu, starts)] = _CAUSES.index(NEEDS)
     cause[~late.is_known[left] | differ] = _CAUSES.index(UNRECORDED)
     cause[next_[left] == UNKNOWN] = _CAUSES.index(NO_WORK)
     name = np.where(next_[left] == UNKNOWN, UNKNOWN, work["name"][next_[left]])
@@ -104,9 +103,20 @@ def _kept(account: Account, labels: Labels, gpu: int, alone: Intervals) -> Overl
 _CAUSES = (NEEDS, NO_WORK, UNRECORDED, UNEXPLAINED)
 
 
-def _ended_before(account: Account, gpu: int, times: Int64Array) -> Int64Array:
-    """Returns when the last collective of a GPU had ended at some times, int64."""
+def _follows(account: Account, gpu: int, times: Int64Array) -> BoolArray:
+    """Returns whether work had started as soon as the last collective before some times ended.
+
+    A copy may come between the collective and the kernel that needs it.
+    """
     assert account.met is not None
+    work = account.activity.work
     ends = np.sort(account.met.end[account.met.gpu == gpu])
-    place = np.searchsorted(ends, times, side="right")
-    return np.append(np.int64(-(2**62)), ends)[place]
+    ended = np.append(-_FAR, ends)[np.searchsorted(ends, times, side="right")]
+    own = (work["gpu"] == gpu) & (work["kind"] != COLLECTIVE)
+    starts = np.sort(work["start_ns"][own])
+    first = np.append(starts, _FAR)[np.searchsorted(starts, ended, side="left")]
+    found: BoolArray = first - ended <= _NEXT_NS
+    return found
+
+
+_FAR = np.int64(2**61)

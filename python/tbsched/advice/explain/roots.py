@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tbsched.advice.account.account import NO_PROFILE, Account
-from tbsched.advice.account.idle import AFTER, NO_WORK, WITHIN
+from tbsched.advice.account.idle import NO_WORK, bare
 from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 
 _WORK = ("kernel", "copy", "migration")  # is no loss of the GPU on which it ran
@@ -49,17 +49,12 @@ def roots(account: Account) -> tuple[Root, ...]:
         length = int(ns[place, label])
         if cause == PEER:
             origin = account.origins[label]
-            key = (origin.gpu, origin.cause, _bare(origin.by))
+            key = (origin.gpu, origin.cause, bare(origin.by))
             waited[key] = waited.get(key, 0) + length
         elif cause not in _WORK and cause != NO_WORK and by != NO_PROFILE:
-            key = (ALL if cause in _OF_ALL else account.gpus[place], cause, _bare(by))
+            key = (ALL if cause in _OF_ALL else account.gpus[place], cause, bare(by))
             own[key] = own.get(key, 0) + length
     found = [
         Root(*key, own.get(key, 0) / 1e9, waited.get(key, 0) / 1e9) for key in own.keys() | waited
     ]
     return tuple(sorted(found, key=lambda root: (-root.own - root.waited, root[:3])))
-
-
-def _bare(by: str) -> str:
-    """What the host did, without the wait before it and the annotation that it was in."""
-    return by.partition(AFTER)[0].partition(WITHIN)[0]
