@@ -100,6 +100,19 @@ def test_a_rank_beyond_its_world_is_refused(tmp_path: Path) -> None:
         tb.load_program(files)
 
 
+def test_large_numbers_of_ranks_take_no_memory(tmp_path: Path) -> None:
+    given = profiles()
+    for each, rank in zip(given, (3, 2**61), strict=True):
+        each["distributedInfo"] = {"rank": rank, "world_size": 2**62}
+        for event in each["traceEvents"]:
+            if "Process Group Ranks" in event["args"]:
+                event["args"]["Process Group Ranks"] = f"[3, {2**61}, {'9' * 5000}]"
+    program = tb.load_program(written(tmp_path, given))
+    assert program.gpus == (3, 2**61)
+    assert "(rank 0, 1, 2 and " in " ".join(program.assumed)
+    assert tb.explain(program).accounted.gpus == (3, 2**61)
+
+
 def test_other_sizes_are_refused(tmp_path: Path) -> None:
     one, _ = profiles()
     _, other = profiles(elements=77)

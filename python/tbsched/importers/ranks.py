@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -112,7 +113,7 @@ def joined(sources: Sequence[Source], told: Iterable[str] = ()) -> Program:
         )
     clocks, wrong = clocks_of(together, found, source_of)
     if wrong is not None:
-        one, other, ns = map(int, wrong.split())
+        one, other, ns = wrong
         raise ValueError(
             f"{_files(sources)}: the collectives of rank {ranks[one]} and rank {ranks[other]} "
             f"contradict each other by {_words(ns)}, whatever their clocks are: are the profiles "
@@ -301,11 +302,11 @@ def _about_missing(ranks: Sequence[int], world: int | None) -> list[str]:
     """Which ranks have no profile, in a sentence."""
     if world is None:
         return []
-    missing = sorted(set(range(min(world, ranks[-1] + 1 + _MOST_NAMED))) - set(ranks))
     count = world - len(ranks)
     if not count:
         return []
-    names = ", ".join(map(str, missing[:_MOST_NAMED]))
+    missing = (rank for rank in range(world) if rank not in ranks)
+    names = ", ".join(map(str, itertools.islice(missing, _MOST_NAMED)))
     more = f" and {count - _MOST_NAMED} more" if count > _MOST_NAMED else ""
     return [
         f"{count} of {world} ranks have no profile here (rank {names}{more}): how long collectives "

@@ -261,7 +261,7 @@ def _listed(members: str) -> list[int] | None:
     """The ranks that a list in a profile names; None: it names not all of them."""
     if not members or "..." in members:
         return None
-    return [int(number) for number in re.findall(r"\d+", members)]
+    return [int(number) for number in re.findall(r"\d{1,18}", members)]
 
 
 def _can_meet(group: _Group, sequences: Mapping[int, Sequence[_Own]]) -> bool:
@@ -430,9 +430,17 @@ class Clock(NamedTuple):
     uncertain_ns: int
 
 
+class Contradiction(NamedTuple):
+    """Two sources whose collectives no clocks bring together, and by how much that fails."""
+
+    one: int
+    other: int
+    ns: int
+
+
 def clocks_of(
     activity: Activity, found: Collectives, sources: Mapping[int, int]
-) -> tuple[list[Clock], str | None]:
+) -> tuple[list[Clock], Contradiction | None]:
     """Returns of each source the clock that brings its collectives together, and what is wrong.
 
     A collective of all ranks cannot end on one before it started on another, nor a receive before
@@ -447,7 +455,7 @@ def clocks_of(
     count = max(sources.values()) + 1
     apart = _apart(activity, found, sources)
     clocks: dict[int, Clock] = {0: Clock(0, 0)}
-    wrong = None
+    wrong: Contradiction | None = None
     # From the first one on, over the pairs with most collectives in common.
     while len(clocks) < count:
         reached = [
@@ -460,15 +468,15 @@ def clocks_of(
             clocks[left] = Clock(0, UNKNOWN)
             continue
         _, one, other = max(reached, key=lambda each: (each[0], -each[2]))
-        added, uncertain, is_wrong = apart[one, other].clock()
+        added, uncertain, off_ns = apart[one, other].clock()
         before = clocks[one]
         if before.uncertain_ns == UNKNOWN:
             uncertain = UNKNOWN
         else:
             uncertain += before.uncertain_ns
         clocks[other] = Clock(before.added_ns + added, uncertain)
-        if is_wrong and wrong is None:
-            wrong = f"{one} {other} {is_wrong}"
+        if off_ns and wrong is None:
+            wrong = Contradiction(one, other, off_ns)
     return [clocks[source] for source in range(count)], wrong
 
 
