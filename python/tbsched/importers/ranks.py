@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -126,7 +126,12 @@ def joined(sources: Sequence[Source], told: Iterable[str] = ()) -> Program:
         ],
         ranks,
     )
-    moved = moved.later(-moved.first_ns)
+    uncertain = {
+        gpu: max(0, clock.uncertain_ns)
+        for own, clock in zip(gpus, clocks, strict=True)
+        for gpu in own
+    }
+    moved = replace(moved.later(-moved.first_ns), uncertain_ns=uncertain)
     assumed = [
         *assumed, *told, *_about_clocks(ranks, clocks), *_about_missing(ranks, world),
         *_of_sources(ranks, sources),

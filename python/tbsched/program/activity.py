@@ -91,6 +91,7 @@ class Activity(HoldsArrays):
         messages: a row per collective of which the profile says what it moves, as ``MESSAGES``.
         ranks: of each GPU its rank, if the profile says it; a rank is a process that takes part in
             collectives.
+        uncertain_ns: of each GPU by how much its times may be off those of others; none is 0.
 
     Example:
         >>> program = tb.load_program("trace.json.gz")  # doctest: +SKIP
@@ -106,6 +107,7 @@ class Activity(HoldsArrays):
     host_functions: StructuredArray = field(default_factory=lambda: np.zeros(0, HOST_FUNCTIONS))
     messages: StructuredArray = field(default_factory=lambda: np.zeros(0, MESSAGES))
     ranks: Mapping[int, int] = field(default_factory=dict)
+    uncertain_ns: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def first_ns(self) -> int:

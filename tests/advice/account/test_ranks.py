@@ -265,10 +265,14 @@ def test_any_program_adds_up_and_waits_as_it_did(programs: list[list[Step]], ahe
     met = found.accounted.met
     assert met is not None
     waited = met.until - met.begin
+    # What is not longer than clocks are uncertain is not known to be a wait.
+    off = _US + 2 * max(round(1e9 * (each.uncertain or 0.0)) for each in found.program.ranks)
     for (one, late), us in played.waited.items():
-        own = (met.gpu == one) & (met.peer == late)
-        assert int(waited[own].sum()) == us * _US
-    assert int(waited.sum()) == _US * sum(played.waited.values())
+        own = met.gpu == one
+        told = int(waited[own & (met.peer == late)].sum())
+        assert abs(told - us * _US) <= off * int(own.sum())
+    assert abs(int(waited.sum()) - _US * sum(played.waited.values())) <= off * len(waited)
+    assert (waited[waited > 0] > 2 * _US).all()
     reasons = sum(root.waited for root in found.roots)
     told = sum(row.seconds for row in found.account if row.cause == PEER)
     assert reasons == pytest.approx(told, abs=1e-9 * len(found.account))

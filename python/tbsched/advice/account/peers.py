@@ -39,7 +39,8 @@ class Met(NamedTuple):
         found: which kernels are one collective.
         gpu: on which each ran.
         begin, end: when.
-        until: until when it waited for the last one to start; ``begin``: it did not.
+        until: until when it waited for the last one to start; ``begin``: it did not, or not for
+            longer than their clocks are uncertain.
         peer: the GPU that it waited for; -1: for none.
         slow: from when on it is slower than without kernels beside it; ``end``: it is not.
         unknown: from when on it is not known whether it waits or moves bytes; ``end``: never.
@@ -67,7 +68,10 @@ class Met(NamedTuple):
         late_gpu = np.maximum.reduceat(np.where(latest, gpu, UNKNOWN), edges[:-1])[of]
         waits = np.array([kind.op in SYNCHRONIZING for kind in found.kinds], np.bool_)[of]
         # In the others one may be done before the last one starts: then it had not to wait for it.
-        held = ~latest & (last - begin > _JITTER_NS) & (waits | (end > last))
+        off = np.array([activity.uncertain_ns.get(number, 0) for number in gpu.tolist()], np.int64)
+        late_off = np.maximum.reduceat(np.where(latest, off, 0), edges[:-1])[of]
+        certain = last - begin > np.maximum(_JITTER_NS, off + late_off)
+        held = ~latest & certain & (waits | (end > last))
         until = np.where(held, np.minimum(last, end), begin)
         absent = found.absent[of] > 0
         unknown = np.where(absent, until, end)
