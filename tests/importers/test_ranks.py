@@ -232,6 +232,43 @@ def test_processes_of_one_nsight_file_meet_by_the_names_of_kernels(tmp_path: Pat
     assert not any(row.cause == "synchronize" for row in found.account)
 
 
+def test_annotations_tell_what_a_kernel_without_metadata_does(tmp_path: Path) -> None:
+    """NCCL's kernel of an all-to-all is called as that of sends; PyTorch marks who launched it."""
+    given = documents(
+        play([[Gemm(100), Meet(20, "all_to_all"), Host("f", 9 * k)] * 3 for k in (0, 1)])
+    )
+    for each in given:
+        calls = {
+            e["args"]["correlation"]: e for e in each["traceEvents"] if e["cat"] == "cuda_runtime"
+        }
+        for event in [e for e in each["traceEvents"] if e["name"].startswith("nccl")]:
+            kept = ("device", "context", "stream", "correlation", "grid", "block")
+            event["args"] = {key: event["args"][key] for key in kept}
+            call = calls[event["args"]["correlation"]]
+            each["traceEvents"].append({
+                "ph": "X", "cat": "user_annotation", "name": "nccl:all_to_all", "pid": 5, "tid": 1,
+                "ts": call["ts"] - 1, "dur": call["dur"] + 2, "args": {},
+            })  # fmt: skip
+    found = tb.explain(tb.load_program(written(tmp_path, given)))
+    assert {kind.op for kind in found.accounted.met.found.kinds} == {"all_to_all"}
+
+
+def test_a_missing_rank_of_an_unknown_group_leaves_its_time_unknown(tmp_path: Path) -> None:
+    given = profiles(3)[:2]
+    for each in given:
+        for event in each["traceEvents"]:
+            for name in (
+                "Collective name",
+                "Process Group Name",
+                "Process Group Ranks",
+                "Group size",
+            ):
+                event["args"].pop(name, None)
+    found = tb.explain(tb.load_program(written(tmp_path, given)))
+    assert not any(row.cause == "transfer" for row in found.account)
+    assert any(row.cause == "collective" for row in found.account)
+
+
 def test_a_part_of_several_ranks_cannot_be_selected(tmp_path: Path) -> None:
     files = written(tmp_path, profiles())
     with pytest.raises(ValueError, match="no part can be selected"):

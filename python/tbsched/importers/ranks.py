@@ -91,6 +91,7 @@ def joined(sources: Sequence[Source], told: Iterable[str] = ()) -> Program:
     sources = [sources[place] for place in order]
     ranks = [numbers[place] for place in order]
     together, source_of, gpus = _together([source.activity for source in sources], ranks)
+    together = replace(together, world=world or 0)
     found = matched(together)
     if found.wrong:
         raise ValueError(f"{_files(sources)}: {found.wrong[0]}")
@@ -131,7 +132,7 @@ def joined(sources: Sequence[Source], told: Iterable[str] = ()) -> Program:
         for own, clock in zip(gpus, clocks, strict=True)
         for gpu in own
     }
-    moved = replace(moved.later(-moved.first_ns), uncertain_ns=uncertain)
+    moved = replace(moved.later(-moved.first_ns), world=world or 0, uncertain_ns=uncertain)
     assumed = [
         *assumed, *told, *_about_clocks(ranks, clocks), *_about_missing(ranks, world),
         *_of_sources(ranks, sources),

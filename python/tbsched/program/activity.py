@@ -91,6 +91,7 @@ class Activity(HoldsArrays):
         messages: a row per collective of which the profile says what it moves, as ``MESSAGES``.
         ranks: of each GPU its rank, if the profile says it; a rank is a process that takes part in
             collectives.
+        world: how many ranks there are, with those that have no profile; 0: unknown.
         uncertain_ns: of each GPU by how much its times may be off those of others; none is 0.
 
     Example:
@@ -107,6 +108,7 @@ class Activity(HoldsArrays):
     host_functions: StructuredArray = field(default_factory=lambda: np.zeros(0, HOST_FUNCTIONS))
     messages: StructuredArray = field(default_factory=lambda: np.zeros(0, MESSAGES))
     ranks: Mapping[int, int] = field(default_factory=dict)
+    world: int = 0
     uncertain_ns: Mapping[int, int] = field(default_factory=dict)
 
     @property

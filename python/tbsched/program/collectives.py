@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tbsched.program.activity import COLLECTIVE, UNKNOWN, Activity
+from tbsched.program.activity import ANNOTATION, COLLECTIVE, UNKNOWN, Activity
 from tbsched.program.arrays import HoldsArrays, Int64Array
 
 EXCHANGE = "send_receive"  # a send and its receive; if the pair is unknown, any number of them
@@ -25,6 +25,7 @@ _OPS = tuple(
         (r"reduce", "reduce"), (r"gather", "gather"), (r"scatter", "scatter"),
     )
 )  # fmt: skip
+_ANNOTATION = "nccl:"
 _NCCL = re.compile(r"nccl(?:Dev)?Kernel_?([A-Za-z]+)")
 # Those in which no rank can end before all have started; in the others a rank may be done early.
 SYNCHRONIZING = frozenset({"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier"})
@@ -114,7 +115,8 @@ class _Group(NamedTuple):
     """Who can meet: a process group, or a pair of it.
 
     ``place``: those of which the profile says nothing, before all of which it says something in
-    their stream, or after: the first of them may have begun before the profile.
+    their stream, or after: the first of them may have begun before the profile. ``op``: of which it
+    says nothing in any stream; groups that are unknown may differ in their order among each other.
     """
 
     name: str
@@ -122,6 +124,7 @@ class _Group(NamedTuple):
     size: int
     pair: tuple[int, int] | None
     place: str = ""
+    op: str = ""
 
 
 _BEFORE, _AMONG = "before", "among"
@@ -147,7 +150,7 @@ def matched(activity: Activity) -> Collectives:
     wrong: list[str] = []
     groups = _by_group(activity)
     for group, sequences in groups.items():
-        expected = _members(group, activity.ranks)
+        expected = _members(group, max(len(activity.ranks), activity.world))
         absent = max(0, expected - len(sequences))
         every = [own.row for own_all in sequences.values() for own in own_all]
         if len(sequences) < 2:
@@ -203,12 +206,15 @@ def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_Own]]]:
     ]
     streams: dict[tuple[int, int], _Group] = {}  # of which the profile says something
     bare: list[tuple[tuple[int, int], _Own, bool]] = []
-    for row, gpu, name, start_ns, end_ns, stream in zip(rows.tolist(), *columns, strict=True):
+    around = _annotations(activity, rows).tolist()
+    each = zip(rows.tolist(), around, *columns, strict=True)
+    for row, annotation, gpu, name, start_ns, end_ns, stream in each:
         place = said.get(row, UNKNOWN)
         values = tuple(field[place] for field in fields[1:]) if place != UNKNOWN else ()
-        key = (name, activity.ranks.get(gpu, UNKNOWN), values[:-1])
+        key = (name, activity.ranks.get(gpu, UNKNOWN), values[:-1] or annotation)
         if key not in known:
-            known[key] = _kind_of(key[1], names[name], names, values)
+            told = "" if annotation == UNKNOWN else names[annotation]
+            known[key] = _kind_of(key[1], names[name], told, names, values)
         group, kind = known[key]
         own = _Own(row, kind, values[-1] if values else UNKNOWN, start_ns, end_ns)
         if values:
@@ -218,19 +224,38 @@ def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_Own]]]:
             bare.append(((gpu, stream), own, (gpu, stream) in streams))
     for (gpu, stream), own, is_among in bare:
         # A communicator has a stream of its own: what came before in it was of the same ranks.
-        group = streams.get((gpu, stream), _Group("", "", UNKNOWN, None))
+        group = streams.get((gpu, stream), _Group("", "", UNKNOWN, None, op=own.kind.op))
         if (gpu, stream) in streams:
             group = group._replace(place=_AMONG if is_among else _BEFORE)
         found[group][gpu].append(own)
     return found
 
 
+def _annotations(activity: Activity, rows: Int64Array) -> Int64Array:
+    """Of collectives the annotation of PyTorch in which they were launched, or ``UNKNOWN``."""
+    host, call = activity.host, activity.work["call"][rows]
+    found = np.full(len(rows), UNKNOWN)
+    is_ours = np.array([name.startswith(_ANNOTATION) for name in activity.names] or [False])
+    marked = np.flatnonzero((host["kind"] == ANNOTATION) & is_ours[host["name"]])
+    if not len(marked):
+        return found
+    for thread in np.unique(host["thread"][marked]).tolist():
+        own = marked[host["thread"][marked] == thread]
+        own = own[np.argsort(host["begin_ns"][own], kind="stable")]
+        mine = np.flatnonzero((call != UNKNOWN) & (host["thread"][call] == thread))
+        at = host["begin_ns"][call[mine]]
+        place = np.searchsorted(host["begin_ns"][own], at, side="right") - 1
+        is_in = (place >= 0) & (host["end_ns"][own[np.maximum(place, 0)]] > at)
+        found[mine[is_in]] = host["name"][own[place[is_in]]]
+    return found
+
+
 def _kind_of(
-    rank: int, kernel: str, names: Sequence[str], values: tuple[int, ...]
+    rank: int, kernel: str, annotation: str, names: Sequence[str], values: tuple[int, ...]
 ) -> tuple[_Group, Kind]:
-    """Who meets in a collective, and what it does: by its message, else by its kernel's name."""
+    """Who meets in a collective, and what it does: by its message, else by names."""
     if not values:
-        return _Group("", "", UNKNOWN, None), Kind(op_of(kernel))
+        return _Group("", "", UNKNOWN, None), Kind(op_of(annotation) or op_of(kernel))
 
     def text(place: int) -> str:
         return "" if place == UNKNOWN else names[place]
@@ -249,12 +274,12 @@ def _kind_of(
     return _Group(text(group), text(members), size, pair), kind
 
 
-def _members(group: _Group, ranks: Mapping[int, int]) -> int:
+def _members(group: _Group, world: int) -> int:
     """How many ranks take part, as far as the profile says; else all that there are."""
     if group.pair is not None:
         return len(set(group.pair))
     listed = _listed(group.members)
-    return max(group.size, len(listed or ()), 0) or len(ranks)
+    return max(group.size, len(listed or ()), 0) or world
 
 
 def _listed(members: str) -> list[int] | None:
@@ -313,7 +338,7 @@ def _without_any(
 def _called(group: _Group) -> str:
     if group.pair is not None:
         return f"rank {group.pair[0]} to rank {group.pair[1]}"
-    return f"group {group.name}" if group.name else "all ranks"
+    return f"group {group.name}" if group.name else f"all ranks ({group.op or 'unknown'})"
 
 
 def gpu_word(gpu: int, ranks: Mapping[int, int]) -> str:

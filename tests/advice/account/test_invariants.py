@@ -16,6 +16,7 @@ from advice.account.activities import Records, records, short_rules
 from helpers import examples
 from importers.written import call, kernel, kineto, move
 from tbsched.advice.account.account import BUSY
+from tbsched.advice.account.peers import PEER
 from tbsched.program.activity import (
     CALL,
     COLLECTIVE,
@@ -55,7 +56,7 @@ def check_account(found: tb.Explanation) -> None:
         rows = [row for row in found.account if row.gpu == gpu]
         assert sum(row.seconds for row in rows) == pytest.approx(found.span, abs=1e-9)
         ran = union(times_of(activity, gpu, tuple(range(6))))
-        idle = sum(row.seconds for row in rows if row.cause not in BUSY)
+        idle = sum(row.seconds for row in rows if row.cause not in (*BUSY, PEER))
         assert idle == pytest.approx(found.span - ran / 1e9, abs=1e-9)
     idle = sum(row.seconds for row in found.account if row.cause not in BUSY)
     assert sum(found.idle.values()) == pytest.approx(idle, abs=1e-9)
