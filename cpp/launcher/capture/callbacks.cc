@@ -7,10 +7,6 @@
 namespace tbsched::capture {
 namespace {
 
-// A function of the runtime calls one of the driver, with the same correlation number.
-constexpr std::array kDriverCalls = {
-    CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz,
-    CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz};
 constexpr std::array kResourceEvents = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
@@ -50,13 +46,22 @@ void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const
   });
 }
 
+// A function of the runtime calls one of the driver, with the same correlation number.
 void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
-                      const WithRecorder& with_recorder) {
+                      CallLog& calls, const uint64_t now_ns, const WithRecorder& with_recorder) {
+  const Operation operation = operation_of(cupti, id, data);
+  if (data.callbackSite == CUPTI_API_EXIT) {
+    const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
+    calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
+    return;
+  }
+  calls.enter(operation, now_ns);
+  calls.set_carveout(carveout_of(id, data));
   if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
     take_attributes(*launch->config, data.correlationId, with_recorder);
-  } else {
+  } else if (operation.what == What::kGraph) {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
     const bool per_thread = id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
     take_graph_launch(cupti, data, launch->hGraph, launch->hStream, per_thread, with_recorder);
@@ -85,16 +90,16 @@ void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscribe
       cupti.check(cupti.enable_callback(1, subscriber, domain, id), "cuptiEnableCallback");
     }
   };
-  enable(CUPTI_CB_DOMAIN_DRIVER_API, kDriverCalls);
+  enable(CUPTI_CB_DOMAIN_DRIVER_API, operation_callbacks());
   enable(CUPTI_CB_DOMAIN_RESOURCE, kResourceEvents);
 }
 
 void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
-                   const void* const data, Modules& modules, const WithRecorder& with_recorder) {
+                   const void* const data, Modules& modules, CallLog& calls, const uint64_t now_ns,
+                   const WithRecorder& with_recorder) {
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
     const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-    if (call.callbackSite == CUPTI_API_ENTER) take_driver_call(cupti, id, call, with_recorder);
-    return;
+    return take_driver_call(cupti, id, call, calls, now_ns, with_recorder);
   }
   const void* const descriptor = static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor;
   if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {

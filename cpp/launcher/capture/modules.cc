@@ -14,14 +14,24 @@ constexpr int32_t kFewestRegisters = 16;
 
 void Modules::add(const std::span<const std::byte> cubin) {
   try {
-    for (cuda::KernelUsage& kernel : cuda::usage(cubin)) {
-      if (kernel.local_memory == 0) continue;
-      const std::lock_guard lock(mutex_);
-      kernels_[kernel.name].push_back(std::move(kernel));
+    std::vector<cuda::KernelUsage> kernels = cuda::usage(cubin);
+    const std::lock_guard lock(mutex_);
+    for (const cuda::KernelUsage& kernel : kernels) {
+      if (kernel.local_memory != 0) kernels_[kernel.name].push_back(kernel);
     }
+    modules_.push_back(std::move(kernels));
   } catch (const std::invalid_argument&) {
     return;  // it has no kernels, or its format is another
   }
+}
+
+std::optional<cuda::KernelUsage> Modules::usage(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) {
+    const auto found = std::ranges::find(*module, name, &cuda::KernelUsage::name);
+    if (found != module->end()) return *found;
+  }
+  return std::nullopt;
 }
 
 std::optional<int32_t> Modules::local_memory(const std::string& name, const int32_t registers,

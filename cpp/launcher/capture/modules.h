@@ -1,4 +1,4 @@
-// Local memory of the kernels of loaded modules, which CUPTI's records lack.
+// Resources of the kernels of loaded modules, as far as CUPTI's records lack them.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +22,9 @@ class Modules {
 
   void add(std::span<const std::byte> cubin);
 
+  // Returns the resources of the kernel of a name that was loaded last.
+  std::optional<cuda::KernelUsage> usage(const std::string& name) const;
+
   // Returns bytes per thread. Several kernels may have the name: CUPTI's numbers distinguish them.
   // None: unknown.
   std::optional<int32_t> local_memory(const std::string& name, int32_t registers,
@@ -29,6 +32,7 @@ class Modules {
 
  private:
   mutable std::mutex mutex_;
+  std::vector<std::vector<cuda::KernelUsage>> modules_;
   // Only kernels with local memory: programs have many thousands without.
   std::unordered_map<std::string, std::vector<cuda::KernelUsage>> kernels_;
   const bool knows_all_;

@@ -38,6 +38,10 @@ constexpr std::array<std::string_view, 5> kWaits = {"unknown", "event", "stream_
 // capture.
 constexpr std::array<std::string_view, 8> kOverheads = {
     "", "buffer_flush", "instrumentation", "resource", "module", "function", "", "buffer_request"};
+// By What.
+constexpr std::array<std::string_view, 9> kWhats = {"launch",     "copy",        "memset",
+                                                    "graph",      "record",      "wait",
+                                                    "wait_value", "write_value", "host_function"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
 // Returns the number of hardware queues of this process's contexts.
@@ -67,7 +71,8 @@ void Recorder::header() {
       .add("started_ns", started_ns_)
       .add("process", getpid())
       .add("cupti", version)
-      .add("connections", connections());
+      .add("connections", connections())
+      .add("notes_issued", true);
 }
 
 void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }
@@ -309,6 +314,69 @@ void Recorder::edge(const uint64_t node, const uint64_t dependency) {
 
 void Recorder::clone(const uint64_t node, const uint64_t original) {
   Line(text_).add("node", node).add("clone_of", original);
+}
+
+void Recorder::add_call(Line& line, const OpenCall& call) {
+  const char* name = nullptr;
+  const bool has_name =
+      cupti_.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, call.function, &name) == CUPTI_SUCCESS;
+  const uint32_t thread = threads_.try_emplace(call.thread, threads_.size()).first->second;
+  line.add("function", std::string_view(has_name && name != nullptr ? name : "unknown"))
+      .add("thread", thread)
+      .add("system_thread", call.system)
+      .add("at", static_cast<int64_t>(call.begin_ns - started_ns_));
+}
+
+void Recorder::issued(const Issued::Entry& entry) {
+  const Operation& operation = entry.note.operation;
+  Line line(text_);
+  line.add("issued", operation.call)
+      .add("what", name_of(kWhats, static_cast<uint32_t>(operation.what)));
+  add_call(line, entry.note.by);
+  line.add("context", operation.context).add("stream", operation.stream);
+  if (operation.what == What::kLaunch) add_shape(line, entry.note);
+  if (operation.bytes != 0) line.add("bytes", operation.bytes);
+  if (operation.event != 0) line.add("event", operation.event);
+}
+
+void Recorder::add_shape(Line& line, const Note& note) const {
+  const Shape& shape = note.operation.shape;
+  const auto add_extent = [&](const std::string_view key, const std::array<uint32_t, 3>& extent) {
+    line.add(key, std::array<int64_t, 3>{extent[0], extent[1], extent[2]});
+  };
+  if (note.name != nullptr) line.add("name", readable(*note.name));
+  add_extent("grid", shape.grid);
+  add_extent("block", shape.block);
+  line.add("dynamic_shared_memory", shape.dynamic_shared_memory);
+  std::array<uint32_t, 3> cluster = shape.cluster;
+  if (const auto usage = note.name != nullptr ? modules_.usage(*note.name) : std::nullopt) {
+    line.add("registers", usage->registers)
+        .add("static_shared_memory", usage->static_shared_memory)
+        .add("local_memory", usage->local_memory);
+    if (cluster[0] == 0 && usage->cluster > 0) {
+      cluster = {static_cast<uint32_t>(usage->cluster), 1, 1};
+    }
+  }
+  if (cluster[0] > 0) add_extent("cluster", cluster);
+  if (shape.carveout >= 0 && shape.carveout <= 100) line.add("carveout", shape.carveout);
+  line.add("cooperative", shape.cooperative).add("programmatic", shape.programmatic);
+  if (shape.has_priority) line.add("priority", shape.priority);
+}
+
+void Recorder::ended(const uint32_t call) { Line(text_).add("ended", call); }
+
+void Recorder::open(const OpenCall& open) {
+  Line line(text_);
+  line.add("inside", open.call);
+  add_call(line, open);
+}
+
+void Recorder::returned(const uint32_t call, const uint64_t at_ns) {
+  Line(text_).add("returned", call).add("at", static_cast<int64_t>(at_ns - started_ns_));
+}
+
+void Recorder::alive(const uint64_t at_ns) {
+  Line(text_).add("alive", static_cast<int64_t>(at_ns - started_ns_));
 }
 
 }  // namespace tbsched::capture

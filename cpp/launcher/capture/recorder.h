@@ -11,6 +11,7 @@
 #include <unordered_map>
 
 #include "launcher/capture/cupti.h"
+#include "launcher/capture/issued.h"
 #include "launcher/capture/line.h"
 #include "launcher/capture/modules.h"
 
@@ -36,6 +37,13 @@ class Recorder {
   // Notes a callback that took long.
   void own_callback(uint64_t start_ns, uint64_t end_ns);
 
+  // Notes what has not ended.
+  void issued(const Issued::Entry& entry);
+  void ended(uint32_t call);
+  void open(const OpenCall& open);
+  void returned(uint32_t call, uint64_t at_ns);
+  void alive(uint64_t at_ns);
+
   // Returns the lines since the last call.
   std::string take();
   size_t pending() const { return text_.size(); }
@@ -57,6 +65,9 @@ class Recorder {
   uint32_t number_of(const CUpti_ActivityKernel9& record);
   // Returns nothing if the function's calls are not recorded.
   std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
+  // Adds the function of a call, its thread, and when it began.
+  void add_call(Line& line, const OpenCall& call);
+  void add_shape(Line& line, const Note& note) const;
   void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
   template <typename Record>
   void add_place(Line& line, const Record& record) const;

@@ -15,13 +15,16 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "launcher/capture/buffers.h"
+#include "launcher/capture/call_log.h"
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
+#include "launcher/capture/issued.h"
 #include "launcher/capture/modules.h"
 #include "launcher/capture/output.h"
 #include "launcher/capture/recorder.h"
@@ -34,6 +37,9 @@ constexpr uint64_t kLongCallbackNs = 10'000;
 // Interval between writes. A killed process loses the records of one interval, and those in a
 // buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
+constexpr uint64_t kPeriodNs = 250'000'000;
+// Interval between lines that say that the program still runs while something has not ended.
+constexpr uint64_t kAliveNs = 1'000'000'000;
 // Number of calls, over half a second, for which another profiler may take to release CUPTI.
 constexpr int kMostCalls = 50;
 constexpr std::chrono::milliseconds kBetweenCalls{10};
@@ -67,6 +73,24 @@ void wait_for_gpu() {
   call_if_loaded("libcuda.so.1", "cuCtxSynchronize");
   for (const char* const runtime : {"libcudart.so.13", "libcudart.so.12"})
     call_if_loaded(runtime, "cudaDeviceSynchronize");
+}
+
+// Returns the call whose work a record says to have ended. None: it is no such record.
+std::optional<uint32_t> ended_call(const CUpti_Activity& record) {
+  const auto of = [](const auto& work) -> std::optional<uint32_t> {
+    if (work.end == 0 || work.graphNodeId != 0) return std::nullopt;
+    return work.correlationId;
+  };
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return of(reinterpret_cast<const CUpti_ActivityKernel9&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return of(reinterpret_cast<const CUpti_ActivityMemcpy5&>(record));
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return of(reinterpret_cast<const CUpti_ActivityMemset4&>(record));
+    default:
+      return std::nullopt;
+  }
 }
 
 constexpr char kTakenAtTheStart[] =
@@ -127,6 +151,7 @@ class Session {
   uint64_t timestamp() const;
   void write_until_stopped();
   void read_buffers();
+  void note_unfinished();
   void write();
 
   const pid_t process_ = getpid();
@@ -136,7 +161,14 @@ class Session {
   const uint64_t started_ns_;
   const bool from_the_beginning_;
   Modules modules_;
-  Recorder records_;  // used by the writer alone: no thread of the program waits for it
+  CallLog calls_;
+  // Used by the writer alone: no thread of the program waits for them.
+  Recorder records_;
+  Issued issued_;
+  std::vector<OpenCall> open_;  // calls that threads were in
+  std::unordered_map<int32_t, uint32_t>
+      told_;  // of each thread, the call that a line says it is in
+  uint64_t told_alive_ns_ = 0;
   std::mutex mutex_;  // of what follows
   std::condition_variable wakes_;
   Recorder notes_;  // of callbacks
@@ -280,7 +312,7 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
   cupti_.timestamp(&begin_ns);
-  take_callback(cupti_, domain, id, data, modules_, with_notes);
+  take_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_notes);
   cupti_.timestamp(&end_ns);
   if (end_ns - begin_ns <= kLongCallbackNs) return;
   with_notes([&](Recorder& recorder) { recorder.own_callback(begin_ns, end_ns); });
@@ -296,6 +328,7 @@ void Session::write_until_stopped() {
     if (is_time) cupti_.flush_all(0);
     read_buffers();
     if (is_time) {
+      note_unfinished();
       write();
       next = std::chrono::steady_clock::now() + kPeriod;
     }
@@ -309,13 +342,43 @@ void Session::read_buffers() {
     const std::lock_guard lock(mutex_);
     filled.swap(filled_);
   }
+  // After the buffers are here: an operation is noted before its record is complete.
+  CallLog::Taken taken = calls_.take();
+  issued_.take(taken.notes);
+  open_ = std::move(taken.open);
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;
     while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
       records_.activity(*record);
+      if (const auto call = ended_call(*record)) issued_.ended(*call);
     }
     buffers().give_back(buffer.bytes, buffer.size);
   }
+}
+
+// Notes what was issued, or called, more than an interval ago and has not ended.
+void Session::note_unfinished() {
+  const uint64_t now_ns = timestamp();
+  const uint64_t before_ns = now_ns - kPeriodNs;
+  issued_.forget_events();
+  for (const uint32_t call : issued_.take_ended()) records_.ended(call);
+  issued_.write_older(before_ns, [this](const Issued::Entry& each) { records_.issued(each); });
+  std::unordered_map<int32_t, uint32_t> told;
+  for (const OpenCall& each : open_) {
+    if (each.begin_ns >= before_ns) continue;
+    told[each.system] = each.call;
+    const auto before = told_.find(each.system);
+    if (before == told_.end() || before->second != each.call) records_.open(each);
+  }
+  for (const auto& [thread, call] : told_) {
+    const auto still = told.find(thread);
+    if (still == told.end() || still->second != call) records_.returned(call, now_ns);
+  }
+  told_ = std::move(told);
+  const bool waits = !issued_.is_empty() || !told_.empty();
+  if (!waits || now_ns - told_alive_ns_ < kAliveNs) return;
+  told_alive_ns_ = now_ns;
+  records_.alive(now_ns);
 }
 
 void Session::write() {

@@ -2,9 +2,11 @@
 // GPU: it delivers the records that a test plays. FAKE_CUPTI_BUSY=1: another profiler has
 // subscribed; FAKE_CUPTI_BUSY=call: it ends as a call of CUDA does. FAKE_CUPTI_STEP: ns that pass
 // whenever the time is asked for.
+// FAKE_CUPTI_CLOCK=1: real time passes.
 #include <cupti.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -38,7 +40,14 @@ const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
     {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, "cuGraphLaunch"},
-    {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"}};
+    {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"},
+    {CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, "cuMemFree_v2"},
+    {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync_v2"},
+    {CUPTI_DRIVER_TRACE_CBID_cuEventRecord, "cuEventRecord"},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, "cuStreamWaitEvent"},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "cuStreamSynchronize"},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2"},
+    {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, "cuStreamEndCapture"}};
 const std::map<CUpti_CallbackId, const char*> runtime_names = {
     {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel_v7000"},
     {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, "cudaMemcpyAsync_v3020"},
@@ -154,16 +163,26 @@ void for_each_named(const std::string& name, const Action& action) {
   }
 }
 
-// A driver call, as its entry and its exit.
-void call_back(const CUpti_CallbackId id, const void* const parameters, const uint32_t call) {
+// Which ends of a driver call are played.
+enum Sides { kBoth = 0, kEntry = 1, kExit = 2 };
+
+void call_back(const CUpti_CallbackId id, const void* const parameters, const uint32_t call,
+               const Sides sides = kBoth, const char* const symbol = nullptr,
+               const CUresult result = CUDA_SUCCESS) {
   CUpti_CallbackData data{};
   data.functionParams = parameters;
   data.contextUid = 1;
   data.correlationId = call;
-  data.callbackSite = CUPTI_API_ENTER;
-  call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
-  data.callbackSite = CUPTI_API_EXIT;
-  call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+  data.symbolName = symbol;
+  if (sides != kExit) {
+    data.callbackSite = CUPTI_API_ENTER;
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+  }
+  if (sides != kEntry) {
+    data.functionReturnValue = const_cast<CUresult*>(&result);
+    data.callbackSite = CUPTI_API_EXIT;
+    call_back(CUPTI_CB_DOMAIN_DRIVER_API, id, &data);
+  }
 }
 
 }  // namespace
@@ -185,6 +204,11 @@ CUptiResult cuptiGetResultString(const CUptiResult, const char** const name) {
 }
 CUptiResult cuptiGetTimestamp(uint64_t* const now) {
   static std::atomic<uint64_t> next = 1'000'000;
+  if (std::getenv("FAKE_CUPTI_CLOCK") != nullptr) {  // real time
+    const auto since = std::chrono::steady_clock::now().time_since_epoch();
+    *now = static_cast<uint64_t>(since / std::chrono::nanoseconds(1));
+    return CUPTI_SUCCESS;
+  }
   const char* const step = std::getenv("FAKE_CUPTI_STEP");
   *now = next.fetch_add(step == nullptr ? 0 : std::strtoul(step, nullptr, 10));
   return CUPTI_SUCCESS;
@@ -438,6 +462,53 @@ void fake_attributes(const uint32_t call, const int32_t programmatic, const int3
   config.numAttrs = 2;
   const cuLaunchKernelEx_params parameters{&config, nullptr, nullptr, nullptr};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &parameters, call);
+}
+// Calls that issue something, or wait. `sides`: 0 both, 1 the call began, 2 it returned.
+void fake_issue_launch(const char* const name, const uint32_t call, const uint64_t stream,
+                       const uint32_t grid, const uint32_t block, const int sides,
+                       const int result) {
+  cuLaunchKernel_params parameters{};
+  parameters.f = handle<CUfunction>(77);
+  parameters.gridDimX = grid;
+  parameters.gridDimY = parameters.gridDimZ = parameters.blockDimY = parameters.blockDimZ = 1;
+  parameters.blockDimX = block;
+  parameters.sharedMemBytes = 512;
+  parameters.hStream = handle<CUstream>(stream);
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), kept(name),
+            CUresult(result));
+}
+void fake_issue_copy(const uint32_t call, const uint64_t stream, const uint64_t bytes) {
+  cuMemcpyHtoDAsync_v2_params parameters{};
+  parameters.ByteCount = bytes;
+  parameters.hStream = handle<CUstream>(stream);
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, &parameters, call);
+}
+void fake_issue_record(const uint32_t call, const uint64_t stream, const uint64_t event) {
+  const cuEventRecord_params parameters{handle<CUevent>(event), handle<CUstream>(stream)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuEventRecord, &parameters, call);
+}
+void fake_issue_wait(const uint32_t call, const uint64_t stream, const uint64_t event) {
+  const cuStreamWaitEvent_params parameters{handle<CUstream>(stream), handle<CUevent>(event), 0};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &parameters, call);
+}
+void fake_issue_synchronize(const uint32_t call, const uint64_t stream, const int sides) {
+  const cuStreamSynchronize_params parameters{handle<CUstream>(stream)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, &parameters, call, Sides(sides));
+}
+void fake_issue_free(const uint32_t call, const int sides) {
+  const cuMemFree_v2_params parameters{};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, &parameters, call, Sides(sides));
+}
+void fake_set_carveout(const int32_t percent) {
+  const cuFuncSetAttribute_params parameters{
+      handle<CUfunction>(77), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute, &parameters, 0);
+}
+void fake_stream_capture(const bool begins) {
+  const cuStreamBeginCapture_v2_params parameters{};
+  call_back(begins ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2
+                   : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
+            &parameters, 0);
 }
 void fake_graph_launch(const uint32_t call, const uint64_t executable, const uint64_t stream) {
   const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};

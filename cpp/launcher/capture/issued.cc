@@ -1,0 +1,155 @@
+#include "launcher/capture/issued.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace tbsched::capture {
+
+void Issued::take(const std::vector<Note>& notes) {
+  for (const Note& note : notes) {
+    switch (note.kind) {
+      case Note::Kind::kIssued:
+        issue(note);
+        break;
+      case Note::Kind::kFailed: {
+        const auto found = stream_of_.find(note.operation.call);
+        if (found == stream_of_.end()) break;
+        for (Entry& each : streams_[found->second]) {
+          if (each.note.operation.call == note.operation.call) each.is_done = true;
+        }
+        break;
+      }
+      case Note::Kind::kWaited:
+        waited(note);
+        break;
+      case Note::Kind::kHappened:
+        happened(note);
+        break;
+    }
+  }
+}
+
+void Issued::issue(const Note& note) {
+  const Operation& operation = note.operation;
+  if (!operation.has_stream) return;
+  const Stream stream{operation.context, operation.stream};
+  Entry entry{note};
+  // Numbers count from 1, so that 0 is none.
+  const uint64_t number = note.by.number + 1;
+  if (operation.what == What::kRecord) {
+    latest_record_[operation.event] = number;
+    if (!streams_.contains(stream)) return;  // it happens at once
+    pending_records_.insert(number);
+  } else if (operation.what == What::kWait) {
+    const auto latest = latest_record_.find(operation.event);
+    if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
+    entry.waits_for = latest->second;
+  }
+  streams_[stream].push_back(entry);
+  stream_of_[operation.call] = stream;
+}
+
+void Issued::drop(const Entry& entry, const bool has_record) {
+  const Operation& operation = entry.note.operation;
+  stream_of_.erase(operation.call);
+  if (operation.what == What::kRecord) pending_records_.erase(entry.note.by.number + 1);
+  if (entry.is_written && !has_record) ended_.push_back(operation.call);
+}
+
+// Ends an entry, and all before it that its thread issued.
+void Issued::end_through(Entries& entries, const Entries::iterator last, const bool has_record) {
+  const int32_t thread = last->note.by.system;
+  Entries others;  // before it
+  for (auto each = entries.begin(); each != last; ++each) {
+    each->note.by.system == thread ? drop(*each, false) : others.push_back(*each);
+  }
+  drop(*last, has_record);
+  entries.erase(entries.begin(), std::next(last));
+  entries.insert(entries.begin(), others.begin(), others.end());
+}
+
+void Issued::ended(const uint32_t call) {
+  const auto found = stream_of_.find(call);
+  if (found == stream_of_.end()) return;
+  const auto stream = streams_.find(found->second);
+  const auto entry = std::ranges::find_if(
+      stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
+  // A record of a node says nothing of the other nodes of its graph.
+  if (entry == stream->second.end() || entry->note.operation.what == What::kGraph) return;
+  end_through(stream->second, entry, true);
+  if (stream->second.empty()) streams_.erase(stream);
+}
+
+// The host has waited for a stream, or for all of a context. What was issued while it waited may
+// not have ended.
+void Issued::waited(const Note& note) {
+  const Operation& operation = note.operation;
+  for (auto& [stream, entries] : streams_) {
+    if (stream.first != operation.context) continue;
+    if (operation.has_stream && stream.second != operation.stream) continue;
+    for (Entry& each : entries) each.is_done |= each.note.by.number < note.by.number;
+  }
+  remove_empty();
+}
+
+void Issued::happened(const Note& note) {
+  const auto latest = latest_record_.find(note.operation.event);
+  if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
+  // A record that was made while the host waited may not be the one that it waited for.
+  if (latest->second > note.by.number) return;
+  for (auto& [stream, entries] : streams_) {
+    const auto entry = std::ranges::find_if(
+        entries, [&](const Entry& each) { return each.note.by.number + 1 == latest->second; });
+    if (entry == entries.end()) continue;
+    end_through(entries, entry, false);
+    break;
+  }
+  remove_empty();
+}
+
+void Issued::remove_empty() {
+  for (auto stream = streams_.begin(); stream != streams_.end();) {
+    std::erase_if(stream->second, [&](const Entry& each) {
+      if (each.is_done) drop(each, false);
+      return each.is_done;
+    });
+    stream = stream->second.empty() ? streams_.erase(stream) : std::next(stream);
+  }
+}
+
+void Issued::forget_events() {
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (auto& [stream, entries] : streams_) {
+      while (!entries.empty()) {
+        const Entry& first = entries.front();
+        const bool has_happened = first.is_done || first.note.operation.what == What::kRecord ||
+                                  first.note.operation.what == What::kWriteValue ||
+                                  (first.note.operation.what == What::kWait &&
+                                   !pending_records_.contains(first.waits_for));
+        if (!has_happened) break;
+        drop(first, false);
+        entries.pop_front();
+        has_changed = true;
+      }
+    }
+  }
+  remove_empty();
+}
+
+void Issued::write_older(const uint64_t before_ns,
+                         const std::function<void(const Entry&)>& action) {
+  std::vector<Entry*> found;
+  for (auto& [stream, entries] : streams_) {
+    for (Entry& each : entries) {
+      if (!each.is_written && each.note.by.begin_ns < before_ns) found.push_back(&each);
+    }
+  }
+  std::ranges::sort(found, {}, [](const Entry* const each) { return each->note.by.number; });
+  for (Entry* const each : found) {
+    each->is_written = true;
+    action(*each);
+  }
+}
+
+}  // namespace tbsched::capture

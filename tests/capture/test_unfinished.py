@@ -1,0 +1,134 @@
+"""What a capture writes of work that was issued and has not ended, as the fake CUPTI plays it."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from capture.conftest import Played
+
+# Half a second is twice the interval after which what has not ended is written.
+WAIT = "import os, signal, time\ntime.sleep(0.8)\n"
+KILL = "os.kill(os.getpid(), signal.SIGKILL)\n"
+
+
+def played(run: Played, place: Path, code: str, end: str = KILL) -> list[dict[str, object]]:
+    done = run(f"gpu.begin()\n{textwrap.dedent(code)}\n{WAIT}{end}", FAKE_CUPTI_CLOCK="1")
+    assert done.stderr == ""
+    return [json.loads(line) for line in (place / "run.jsonl").read_text("utf-8").splitlines()]
+
+
+def of(lines: list[dict[str, object]], key: str) -> list[dict[str, object]]:
+    return [line for line in lines if next(iter(line)) == key]
+
+
+def launch(call: int, stream: int = 13, sides: int = 0, result: int = 0) -> str:
+    what = f'"_Z3addPfi", {call}, wide({stream}), 40, 256, {sides}, {result}'
+    return f'gpu.play("issue_launch", {what})\n'
+
+
+def test_launch_that_never_ends_is_in_the_file_of_a_killed_program(
+    run: Played, tmp_path: Path
+) -> None:
+    lines = played(run, tmp_path, 'gpu.play("set_carveout", 30)\n' + launch(1))
+    (issued,) = of(lines, "issued")
+    assert {key: issued[key] for key in ("issued", "what", "function", "thread", "stream")} == {
+        "issued": 1, "what": "launch", "function": "cuLaunchKernel", "thread": 0, "stream": 13,
+    }  # fmt: skip
+    assert issued["name"] == "add(float*, int)"
+    assert (issued["grid"], issued["block"]) == ([40, 1, 1], [256, 1, 1])
+    assert (issued["dynamic_shared_memory"], issued["carveout"]) == (512, 30)
+    assert of(lines, "alive")
+    assert not of(lines, "inside")
+
+
+def test_size_of_an_unfinished_launch_comes_from_its_module(run: Played, tmp_path: Path) -> None:
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    image = launcher.patch(launcher.images()["sm_90"], 32, 64)
+    (tmp_path / "a.cubin").write_bytes(image)
+    code = """
+        image = open("a.cubin", "rb").read()
+        gpu.play("module", image, wide(len(image)))
+        gpu.play("issue_launch", "tbsched_probe", 1, wide(13), 40, 256, 0, 0)
+    """
+    (issued,) = of(played(run, tmp_path, code), "issued")
+    assert (issued["registers"], issued["local_memory"]) == (32, 64)
+
+
+def test_what_has_ended_is_not_told(run: Played, tmp_path: Path) -> None:
+    code = launch(1) + launch(2) + launch(3, sides=0, result=700)
+    code += 'gpu.play("kernel", "k", 2, 1, 13, wide(1), wide(2), 1, 32, 16, wide(0), 0)\n'
+    code += launch(4, 14) + 'gpu.play("issue_synchronize", 5, wide(14), 0)\n'
+    lines = played(run, tmp_path, code)
+    assert not of(lines, "issued")  # 1 came before 2 in its stream, 3 failed, 4 was waited for
+    assert not of(lines, "alive")
+
+
+def test_what_was_issued_while_the_host_waited_may_not_have_ended(
+    run: Played, tmp_path: Path
+) -> None:
+    code = """
+        import threading
+        begun, issued = threading.Event(), threading.Event()
+        def wait():
+            gpu.play("issue_synchronize", 5, wide(13), 1)
+            begun.set(), issued.wait()
+            gpu.play("issue_synchronize", 5, wide(13), 2)
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        begun.wait()
+    """
+    code = f"{launch(1)}{textwrap.dedent(code)}{launch(2)}issued.set(); waiting.join()"
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [2]
+
+
+def test_call_that_does_not_return_is_told_with_its_thread(run: Played, tmp_path: Path) -> None:
+    lines = played(run, tmp_path, launch(1) + 'gpu.play("issue_free", 2, 1)')
+    (inside,) = of(lines, "inside")
+    assert (inside["inside"], inside["function"]) == (2, "cuMemFree_v2")
+    assert inside["system_thread"] > 0  # type: ignore[operator]
+
+
+def test_call_that_returns_late_is_told_to_have_returned(run: Played, tmp_path: Path) -> None:
+    code = (
+        'gpu.play("issue_free", 2, 1); import time; time.sleep(0.8); gpu.play("issue_free", 2, 2)'
+    )
+    lines = played(run, tmp_path, code)
+    assert [line["inside"] for line in of(lines, "inside")] == [2]
+    assert [line["returned"] for line in of(lines, "returned")] == [2]
+
+
+def test_work_that_ends_late_without_a_record_is_told_to_have_ended(
+    run: Played, tmp_path: Path
+) -> None:
+    code = launch(1) + 'gpu.play("graph_launch", 2, wide(5), wide(13))\n'
+    code += "import time; time.sleep(0.8)\n"
+    code += 'gpu.play("issue_synchronize", 5, wide(13), 0)\n'
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [1, 2]
+    assert [line["ended"] for line in of(lines, "ended")] == [1, 2]
+
+
+def test_events_are_told_of_while_something_waits_for_them(run: Played, tmp_path: Path) -> None:
+    code = 'gpu.play("issue_record", 1, wide(13), wide(9))\n'  # its stream is idle
+    code += 'gpu.play("issue_wait", 2, wide(14), wide(9))\n'
+    code += launch(3) + 'gpu.play("issue_record", 4, wide(13), wide(9))\n'
+    code += 'gpu.play("issue_wait", 5, wide(14), wide(9))\n' + launch(6, 14)
+    code += 'gpu.play("issue_copy", 7, wide(14), wide(4096))\n'
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [(line["issued"], line["what"]) for line in lines] == [
+        (3, "launch"), (4, "record"), (5, "wait"), (6, "launch"), (7, "copy"),
+    ]  # fmt: skip
+    assert [line.get("event") for line in lines] == [None, 9, 9, None, None]
+    assert lines[-1]["bytes"] == 4096
+
+
+def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path) -> None:
+    code = 'gpu.play("stream_capture", True)\n' + launch(1)
+    code += 'gpu.play("stream_capture", False)\n' + launch(2)
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [2]
