@@ -6,14 +6,25 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.assembly.graphs import edges_through
+from tbsched.importers.reading.capture_lines import (
+    LARGEST,
+    Integers,
+    Line,
+    flag,
+    integer,
+    lines_of,
+    optional,
+    refused,
+    text,
+    three,
+    times,
+)
 from tbsched.importers.reading.disturbance import sentence_about
 from tbsched.importers.reading.joined import Joined, Waited
-from tbsched.importers.reading.packed import pieces_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import GraphCall, Kernel, Record, Recording, Transfer
 from tbsched.program.activity import COPY, KERNEL, MEMSET, copy_name
@@ -21,7 +32,6 @@ from tbsched.program.activity import COPY, KERNEL, MEMSET, copy_name
 NAME = "tbsched capture"
 VERSION = 1
 _KEY = b'{"tbsched_capture":'
-_LARGEST = 2**63 - 1
 _COPIES = {
     "h2d": "h2d", "h2a": "h2d", "d2h": "d2h", "a2h": "d2h", "d2d": "d2d", "a2a": "d2d",
     "a2d": "d2d", "d2a": "d2d", "p2p": "d2d",
@@ -35,7 +45,6 @@ _PLACE = (
 )  # fmt: skip
 _OF_LAUNCH = ("shared_memory_executed", "priority", "programmatic", "first_use", "green_context")
 _OF_TRANSFER = ("kind", "bytes", "pinned")
-_Line: TypeAlias = dict[str, Any]
 
 
 class _Stream(NamedTuple):
@@ -71,36 +80,12 @@ def read(place: Path, selection: Selection) -> Recording:
         ValueError: of a later version, or a line that cannot be; names the file and the line.
     """
     captured = _Captured()
-    for number, text, is_last in _lines(place):
-        try:
-            line = parsing.json_value(text.decode("utf-8", "replace"))
-        except ValueError as error:
-            if is_last:
-                break
-            raise _refused(place, number, f"not JSON: {error}") from None
+    for number, line in lines_of(place):
         try:
             captured.add(line)
         except (TypeError, ValueError) as error:
-            raise _refused(place, number, error) from None
+            raise refused(place, number, error) from None
     return captured.recording(selection)
-
-
-def _refused(place: Path, number: int, why: object) -> ValueError:
-    return ValueError(f"{storage.shown(place)}: line {number}: {why}")
-
-
-def _lines(place: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines with their numbers; True: one that does not end, so nothing comes after it."""
-    number, rest = 0, b""
-    for piece in pieces_of(place):
-        *whole, rest = (rest + piece).split(b"\n")
-        for text in whole:
-            number += 1
-            yield number, text, False
-        if len(rest) > storage.MAX_BYTES:
-            raise _refused(place, number + 1, f"more than {storage.MAX_BYTES} bytes")
-    if rest:
-        yield number + 1, rest, True
 
 
 @dataclass(slots=True)
@@ -141,48 +126,48 @@ class _Captured:
         if take is not None:
             take(self, line)
 
-    def header(self, line: _Line) -> None:
-        version = _integer(line, "tbsched_capture")
+    def header(self, line: Line) -> None:
+        version = integer(line, "tbsched_capture")
         if version > VERSION:
             raise ValueError(
                 f"a capture of version {version}; this tbsched reads up to {VERSION}: install a "
                 "later one"
             )
-        self.connections = _optional(line, "connections", 1)
+        self.connections = optional(line, "connections", 1)
 
-    def device(self, line: _Line) -> None:
-        self.devices[_integer(line, "device")] = _text(line, "name"), _integer(line, "sms")
+    def device(self, line: Line) -> None:
+        self.devices[integer(line, "device")] = text(line, "name"), integer(line, "sms")
 
-    def context(self, line: _Line) -> None:
-        context = _integer(line, "context")
-        self.device_of[context] = _integer(line, "device")
-        self.null_streams.add(_Stream(context, _integer(line, "null_stream")))
+    def context(self, line: Line) -> None:
+        context = integer(line, "context")
+        self.device_of[context] = integer(line, "device")
+        self.null_streams.add(_Stream(context, integer(line, "null_stream")))
         if line.get("green") is True:
             self.green.add(context)
 
-    def stream(self, line: _Line) -> None:
-        self.streams[_stream(line)] = _text(line, "kind"), _integer(line, "priority", -_LARGEST)
+    def stream(self, line: Line) -> None:
+        self.streams[_stream(line)] = text(line, "kind"), integer(line, "priority", -LARGEST)
 
-    def function(self, line: _Line) -> None:
+    def function(self, line: Line) -> None:
         _check_next(line, "function", self.functions)
-        self.functions.append(_text(line, "name"))
+        self.functions.append(text(line, "name"))
 
-    def kernel(self, line: _Line) -> None:
+    def kernel(self, line: Line) -> None:
         _check_next(line, "kernel", self.kernels)
-        optional = [_optional(line, field) for field in _SHAPE[3:7]]
-        cluster = math.prod(_three(line, "cluster")) if "cluster" in line else 1
+        sizes = [optional(line, field) for field in _SHAPE[3:7]]
+        cluster = math.prod(three(line, "cluster")) if "cluster" in line else 1
         self.kernels.append((
-            _text(line, "name"), _three(line, "grid"), _three(line, "block"), *optional, cluster,
-            _optional(line, "carveout"), _flag(line, "cooperative"),
+            text(line, "name"), three(line, "grid"), three(line, "block"), *sizes, cluster,
+            optional(line, "carveout"), flag(line, "cooperative"),
         ))  # fmt: skip
 
-    def call(self, line: _Line) -> None:
-        start, end = _times(line)
+    def call(self, line: Line) -> None:
+        start, end = times(line)
         number, function, thread = _CALL(line)
         _check_known("of", function, self.functions)
         name = self.functions[function]
         if "StreamBeginCapture" in name:
-            self.graph_captures.append((start, _LARGEST))
+            self.graph_captures.append((start, LARGEST))
         elif "StreamEndCapture" in name and self.graph_captures:
             self.graph_captures[-1] = (self.graph_captures[-1][0], end)
         elif "failed" not in line:
@@ -190,61 +175,61 @@ class _Captured:
             return
         self.joined.activity.add_call(name, 0, thread, start, end, number)
 
-    def ran(self, line: _Line) -> None:
-        kernel = _integer(line, "ran")
+    def ran(self, line: Line) -> None:
+        kernel = integer(line, "ran")
         _check_known("ran", kernel, self.kernels)
-        configured = _optional(line, "configured")
+        configured = optional(line, "configured")
         self.work.append(_Work(*_ran(line), configured=configured, kernel=kernel))
 
-    def copy(self, line: _Line) -> None:
+    def copy(self, line: Line) -> None:
         memories = {line.get("from"), line.get("to")}
         pinned = False if "pageable" in memories else True if "pinned" in memories else None
-        kind = _text(line, "copy")
-        moved = _COPIES.get(kind, kind), _integer(line, "bytes"), pinned
+        kind = text(line, "copy")
+        moved = _COPIES.get(kind, kind), integer(line, "bytes"), pinned
         self.work.append(_Work(*_ran(line), moved=moved))
 
-    def memset(self, line: _Line) -> None:
-        self.work.append(_Work(*_ran(line), moved=("memset", _integer(line, "memset"), None)))
+    def memset(self, line: Line) -> None:
+        self.work.append(_Work(*_ran(line), moved=("memset", integer(line, "memset"), None)))
 
-    def event(self, line: _Line) -> None:
-        self.joined.recorded[_integer(line, "call")] = (
-            _integer(line, "event"),
+    def event(self, line: Line) -> None:
+        self.joined.recorded[integer(line, "call")] = (
+            integer(line, "event"),
             self.numbered(_stream(line)),
         )
 
-    def wait(self, line: _Line) -> None:
+    def wait(self, line: Line) -> None:
         stream = self.numbered(_stream(line)) if "stream" in line else None
-        self.joined.waited[_integer(line, "call")] = Waited(stream, _optional(line, "event"))
+        self.joined.waited[integer(line, "call")] = Waited(stream, optional(line, "event"))
 
-    def loads(self, line: _Line) -> None:
-        if _text(line, "loading") == "function":
-            self.loading.add(_integer(line, "call"))
+    def loads(self, line: Line) -> None:
+        if text(line, "loading") == "function":
+            self.loading.add(integer(line, "call"))
 
-    def overhead(self, line: _Line) -> None:
-        self.own_work.append(_times(line))
+    def overhead(self, line: Line) -> None:
+        self.own_work.append(times(line))
 
-    def given(self, line: _Line) -> None:
-        programmatic, priority = _flag(line, "programmatic"), _optional(line, "priority", -_LARGEST)
-        self.attributes[_integer(line, "attributes")] = bool(programmatic), priority
+    def given(self, line: Line) -> None:
+        programmatic, priority = flag(line, "programmatic"), optional(line, "priority", -LARGEST)
+        self.attributes[integer(line, "attributes")] = bool(programmatic), priority
 
-    def graph_launch(self, line: _Line) -> None:
-        launched = _integer(line, "executable"), _stream(line)
-        self.graphs[_integer(line, "graph_launch")] = launched
+    def graph_launch(self, line: Line) -> None:
+        launched = integer(line, "executable"), _stream(line)
+        self.graphs[integer(line, "graph_launch")] = launched
 
-    def edge(self, line: _Line) -> None:
+    def edge(self, line: Line) -> None:
         ends = line["edge"]
         if not isinstance(ends, list) or len(ends) != 2:
             raise ValueError(f"edge: two nodes are needed, got {shown(ends)}")
         self.edges.append((_node(ends[1]), _node(ends[0])))
 
-    def node(self, line: _Line) -> None:
+    def node(self, line: Line) -> None:
         self.originals[_node(line["node"])] = _node(line.get("clone_of"))
 
-    def dropped(self, line: _Line) -> None:
-        self.lost += _integer(line, "lost")
+    def dropped(self, line: Line) -> None:
+        self.lost += integer(line, "lost")
 
-    def end(self, line: _Line) -> None:
-        self.is_whole, self.unfinished = True, _integer(line, "unfinished")
+    def end(self, line: Line) -> None:
+        self.is_whole, self.unfinished = True, integer(line, "unfinished")
 
     def numbered(self, stream: _Stream) -> int:
         """One number for a stream: CUPTI's, if no stream of another context has it already."""
@@ -371,7 +356,7 @@ class _Captured:
             yield disturbance
 
 
-_TAKES: dict[str, Callable[[_Captured, _Line], None]] = {
+_TAKES: dict[str, Callable[[_Captured, Line], None]] = {
     "tbsched_capture": _Captured.header,
     "device": _Captured.device,
     "context": _Captured.context,
@@ -417,81 +402,24 @@ _SOURCES = {
 }
 
 
-def _ran(line: _Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
+def _ran(line: Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
     """Returns the first fields of :class:`_Work`."""
     call, context, number = _PLACE_OF(line)
-    start, end = _times(line)
-    channel, node, graph = (_optional(line, field) for field in ("channel", "node", "graph"))
+    start, end = times(line)
+    channel, node, graph = (optional(line, field) for field in ("channel", "node", "graph"))
     return call, _Stream(context, number), start, end, channel, node, graph
 
 
-def _stream(line: _Line) -> _Stream:
-    return _Stream(_integer(line, "context"), _integer(line, "stream"))
+def _stream(line: Line) -> _Stream:
+    return _Stream(integer(line, "context"), integer(line, "stream"))
 
 
-def _times(line: _Line) -> tuple[int, int]:
-    value = line.get("at")
-    if isinstance(value, list) and len(value) == 2:
-        start, end = value
-        if type(start) is type(end) is int and -_LARGEST <= start <= end <= _LARGEST:
-            return start, end
-    raise ValueError(f"at: two times in ns are needed, the second not earlier, got {shown(value)}")
-
-
-def _integer(line: _Line, field: str, low: int = 0) -> int:
-    value = line.get(field)
-    if type(value) is int and low <= value <= _LARGEST:
-        return value
-    raise ValueError(f"{field}: a number from {low} is needed, got {shown(value)}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Integers:
-    """Numbers from 0 of a line, by their fields; quick, since most lines are right."""
-
-    fields: tuple[str, ...]
-
-    def __call__(self, line: _Line) -> tuple[int, ...]:
-        values: tuple[Any, ...] = tuple(map(line.get, self.fields))
-        if _INTEGERS.issuperset(map(type, values)) and 0 <= min(values) <= max(values) <= _LARGEST:
-            return values
-        return tuple(_integer(line, field) for field in self.fields)
-
-
-_INTEGERS = frozenset({int})
-_CALL = _Integers(("call", "of", "thread"))
-_PLACE_OF = _Integers(("call", "context", "stream"))
-
-
-def _optional(line: _Line, field: str, low: int = 0) -> int | None:
-    return _integer(line, field, low) if field in line else None
+_CALL = Integers(("call", "of", "thread"))
+_PLACE_OF = Integers(("call", "context", "stream"))
 
 
 def _node(value: object) -> int:
-    return _integer({"node": value}, "node")
-
-
-def _text(line: _Line, field: str) -> str:
-    value = line.get(field)
-    if isinstance(value, str):
-        return value
-    raise ValueError(f"{field}: text is needed, got {shown(value)}")
-
-
-def _flag(line: _Line, field: str) -> bool | None:
-    value = line.get(field)
-    if value is None or isinstance(value, bool):
-        return value
-    raise ValueError(f"{field}: true or false is needed, got {shown(value)}")
-
-
-def _three(line: _Line, field: str) -> tuple[int, int, int]:
-    value = line.get(field)
-    if isinstance(value, list) and len(value) == 3:
-        x, y, z = value
-        if type(x) is type(y) is type(z) is int and 0 < x < 2**31 and 0 < y < 2**31 and z > 0:
-            return x, y, z
-    raise ValueError(f"{field}: three numbers from 1 are needed, got {shown(value)}")
+    return integer({"node": value}, "node")
 
 
 def _check_known(field: str, number: int, known: list[Any]) -> None:
@@ -499,6 +427,6 @@ def _check_known(field: str, number: int, known: list[Any]) -> None:
         raise ValueError(f"{field}: {number} has no line of its own before")
 
 
-def _check_next(line: _Line, field: str, known: list[Any]) -> None:
-    if _integer(line, field) != len(known):
+def _check_next(line: Line, field: str, known: list[Any]) -> None:
+    if integer(line, field) != len(known):
         raise ValueError(f"{field}: {len(known)} comes next, got {shown(line[field])}")

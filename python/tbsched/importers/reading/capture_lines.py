@@ -1,0 +1,108 @@
+"""Lines of a capture file: JSON objects, of which the first key says what they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from tbsched import parsing, storage
+from tbsched.errors import shown
+from tbsched.importers.reading.packed import pieces_of
+
+Line: TypeAlias = dict[str, Any]
+LARGEST = 2**63 - 1
+
+
+def lines_of(place: Path) -> Iterator[tuple[int, object]]:
+    """Yields the lines with their numbers. The last one may be cut: it is left out then.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: a line is not JSON, or too long; names the file and the line.
+    """
+    for number, text, is_last in _pieces(place):
+        try:
+            yield number, parsing.json_value(text.decode("utf-8", "replace"))
+        except ValueError as error:
+            if is_last:
+                return
+            raise refused(place, number, f"not JSON: {error}") from None
+
+
+def refused(place: Path, number: int, why: object) -> ValueError:
+    return ValueError(f"{storage.shown(place)}: line {number}: {why}")
+
+
+def _pieces(place: Path) -> Iterator[tuple[int, bytes, bool]]:
+    """The lines with their numbers; True: one that does not end, so nothing comes after it."""
+    number, rest = 0, b""
+    for piece in pieces_of(place):
+        *whole, rest = (rest + piece).split(b"\n")
+        for text in whole:
+            number += 1
+            yield number, text, False
+        if len(rest) > storage.MAX_BYTES:
+            raise refused(place, number + 1, f"more than {storage.MAX_BYTES} bytes")
+    if rest:
+        yield number + 1, rest, True
+
+
+def times(line: Line) -> tuple[int, int]:
+    value = line.get("at")
+    if isinstance(value, list) and len(value) == 2:
+        start, end = value
+        if type(start) is type(end) is int and -LARGEST <= start <= end <= LARGEST:
+            return start, end
+    raise ValueError(f"at: two times in ns are needed, the second not earlier, got {shown(value)}")
+
+
+def integer(line: Line, field: str, low: int = 0) -> int:
+    value = line.get(field)
+    if type(value) is int and low <= value <= LARGEST:
+        return value
+    raise ValueError(f"{field}: a number from {low} is needed, got {shown(value)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """Numbers from 0 of a line, by their fields; quick, since most lines are right."""
+
+    fields: tuple[str, ...]
+
+    def __call__(self, line: Line) -> tuple[int, ...]:
+        values: tuple[Any, ...] = tuple(map(line.get, self.fields))
+        if _INTEGERS.issuperset(map(type, values)) and 0 <= min(values) <= max(values) <= LARGEST:
+            return values
+        return tuple(integer(line, field) for field in self.fields)
+
+
+_INTEGERS = frozenset({int})
+
+
+def optional(line: Line, field: str, low: int = 0) -> int | None:
+    return integer(line, field, low) if field in line else None
+
+
+def text(line: Line, field: str) -> str:
+    value = line.get(field)
+    if isinstance(value, str):
+        return value
+    raise ValueError(f"{field}: text is needed, got {shown(value)}")
+
+
+def flag(line: Line, field: str) -> bool | None:
+    value = line.get(field)
+    if value is None or isinstance(value, bool):
+        return value
+    raise ValueError(f"{field}: true or false is needed, got {shown(value)}")
+
+
+def three(line: Line, field: str) -> tuple[int, int, int]:
+    value = line.get(field)
+    if isinstance(value, list) and len(value) == 3:
+        x, y, z = value
+        if type(x) is type(y) is type(z) is int and 0 < x < 2**31 and 0 < y < 2**31 and z > 0:
+            return x, y, z
+    raise ValueError(f"{field}: three numbers from 1 are needed, got {shown(value)}")
