@@ -42,13 +42,15 @@ _NAMES_OF = {
     "comparison.times": "TimeDiff compare_times",
     "comparison.verify": "Score verify",
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
+    "hangs.find": "assert_not_hanging hang",
+    "hangs.hang": "Hang HangFix NeverStarts OnGpu",
+    "hangs.live": "capture",
     "hardware.catalogue": "ablations device devices",
     "hardware.differences": "DeviceDiff compare_devices",
     "hardware.initial_state": "InitialState",
     "hardware.partitions": "SplitCounts split_counts split_sms",
     "hardware.spec": "DeviceSpec",
     "hardware.written": "save_device",
-    "importers.live": "capture",
     "importers.programs": "load_program",
     "launcher.launch_of": "launch_of",
     "launcher.meet": "Meeting meet meet_many",
@@ -131,6 +133,13 @@ if TYPE_CHECKING:
     from tbsched.errors import SharedGpu as SharedGpu
     from tbsched.errors import TbschedError as TbschedError
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
+    from tbsched.hangs.find import assert_not_hanging as assert_not_hanging
+    from tbsched.hangs.find import hang as hang
+    from tbsched.hangs.hang import Hang as Hang
+    from tbsched.hangs.hang import HangFix as HangFix
+    from tbsched.hangs.hang import NeverStarts as NeverStarts
+    from tbsched.hangs.hang import OnGpu as OnGpu
+    from tbsched.hangs.live import capture as capture
     from tbsched.hardware.catalogue import ablations as ablations
     from tbsched.hardware.catalogue import device as device
     from tbsched.hardware.catalogue import devices as devices
@@ -142,7 +151,6 @@ if TYPE_CHECKING:
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec
     from tbsched.hardware.written import save_device as save_device
-    from tbsched.importers.live import capture as capture
     from tbsched.importers.programs import load_program as load_program
     from tbsched.launcher.launch_of import launch_of as launch_of
     from tbsched.launcher.meet import Meeting as Meeting

@@ -29,6 +29,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Evenness": ("evenness", "evenness"),
     "Explanation": ("explanations", "explanation"),
     "Graph": ("sequences", "graph"),
+    "Hang": ("hangs", "hang"),
     "LaunchConfigs": ("launch_configs", "launch_configs"),
     "Meeting": ("meetings", "meeting"),
     "Partition": ("partitions", "partition"),

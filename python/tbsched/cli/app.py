@@ -28,6 +28,7 @@ from tbsched.cli.hints import hint
 from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
 from tbsched.cli.programs.capture import capture
 from tbsched.cli.programs.explain import explain
+from tbsched.cli.programs.hang import hang
 from tbsched.cli.run import observe, predict
 from tbsched.cli.show import show
 from tbsched.cli.sm.verbs import sm
@@ -43,7 +44,7 @@ _WITHOUT_GPU = (
 )
 VERBS = (
     devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
-    record, describe, calibrate, capture,
+    record, describe, calibrate, capture, hang,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -17,11 +18,15 @@ from typing import Annotated
 import typer
 
 from tbsched import storage, unpacking
-from tbsched.cli.console import NO_GPU, note
+from tbsched.cli.console import DISAGREEMENT, NO_GPU, note
 from tbsched.cli.files import check_output
 from tbsched.cli.options import output_option
+from tbsched.hangs.watch import Watch, checked_seconds, looked_into, report_place
 from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
+
+_PERIOD = 0.5  # seconds between two looks at the files
+_GRACE = 10.0  # seconds that a program gets to end
 
 
 def capture(
@@ -39,11 +44,30 @@ def capture(
             "capture that is there is replaced then; any other file is refused."
         ),
     ],
+    hang_after: Annotated[
+        float | None,
+        typer.Option(
+            "--hang-after",
+            help="If nothing ends and nothing is issued for so long although something has not "
+            "ended: look why, as `tbsched hang` does, and write the report beside the capture, as "
+            "run.hang.txt beside run.jsonl.",
+            metavar="SECONDS",
+        ),
+    ] = None,
+    kill: Annotated[
+        bool,
+        typer.Option("--kill", help="With --hang-after: end the program if it hangs."),
+    ] = False,
 ) -> int:
     """Run a CUDA program and record every launch, copy, event and wait of it.
 
-    The exit status is the program's; it is 3 if the program ended with 0 and launched nothing.
+    The exit status is the program's; it is 3 if the program ended with 0 and launched nothing, and
+    1 if --kill ended it.
     """
+    if hang_after is not None:
+        checked_seconds("--hang-after", hang_after)
+    elif kill:
+        raise ValueError("--kill: needs --hang-after, which says when a program hangs")
     if output.is_symlink():  # which stays
         output = Path(os.path.realpath(output))
     executable = shutil.which(program[0]) or ""
@@ -56,12 +80,10 @@ def capture(
     whole = output if packer is None else output.with_suffix("")
     written = captured_files.place_for(whole)
     before = set(_files_of(written))
-    status = _run(program, injected(os.environ, written))
-    found = [
-        each
-        for each in _files_of(written)
-        if each not in before and captured_files.is_capture(each)
-    ]
+    files = functools.partial(_new_files, written, before)
+    watch = None if hang_after is None else Watch(files, hang_after)
+    status = _run(program, injected(os.environ, written), watch, kill, report_place(output))
+    found = files()
     launches = {each: captured_files.launches_of(each) for each in found}
     if not found or (output.exists() and not any(launches.values())):
         _note_nothing(found, output)
@@ -73,11 +95,49 @@ def capture(
     return status
 
 
-def _run(program: list[str], environment: dict[str, str]) -> int:
+def _run(
+    program: list[str], environment: dict[str, str], watch: Watch | None, kill: bool, report: Path
+) -> int:
     """Runs a program to its end, which signals for this process reach too."""
     with subprocess.Popen(program, env=environment) as process, _passing_on(process):
+        if watch is not None and _hangs(process, watch, report) and kill:
+            _end(process)
+            return DISAGREEMENT
         status = process.wait()
     return 128 - status if status < 0 else status
+
+
+def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool:
+    """Watches a program until it hangs, and writes the report, or until it ends."""
+    with contextlib.closing(watch):
+        while process.poll() is None:
+            if watch.is_quiet():
+                found = looked_into(watch.files())
+                if found is not None and found.hangs:
+                    report.write_text(f"{found}\n", "utf-8")
+                    note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")
+                    return True
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(min(_PERIOD, watch.seconds / 2))
+    return False
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the program that was started here."""
+    process.terminate()
+    try:
+        process.wait(_GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    note("tbsched capture: it hangs, so it was ended")
+
+
+def _new_files(place: Path, before: set[Path]) -> list[Path]:
+    """The captures that the program has begun to write."""
+    return [
+        each for each in _files_of(place) if each not in before and captured_files.is_capture(each)
+    ]
 
 
 @contextlib.contextmanager

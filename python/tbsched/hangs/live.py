@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 
 from tbsched import storage
+from tbsched.hangs.hang import Hang
+from tbsched.hangs.watch import Watching, checked_seconds
 from tbsched.importers import captured_files
 from tbsched.importers.programs import load_program
 from tbsched.launcher import injection
@@ -24,9 +26,13 @@ class capture:  # noqa: N801 - used as a function
     Args:
         path: of the file to write. A capture that is there is replaced at the end, if this one has
             a launch; any other file is refused. None: none is kept.
+        hang_after: after so many seconds in which nothing ends and nothing is issued although
+            something has not ended, look why, as :func:`tbsched.hang` does. None: never.
 
     Attributes:
         path: of the file; None: none is kept.
+        hang: a :class:`Hang`, if the program was found to hang, else None. It is also written
+            beside the file, as ``run.hang.txt`` beside ``run.jsonl``.
 
     Raises:
         ImportError: the package was built without CUPTI.
@@ -41,7 +47,13 @@ class capture:  # noqa: N801 - used as a function
         >>> print(captured.program.sequence)  # doctest: +SKIP
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | None = None, *, hang_after: float | None = None
+    ) -> None:
+        self._hang_after = (
+            None if hang_after is None else checked_seconds("capture.hang_after", hang_after)
+        )
+        self._watching: Watching | None = None
         self.path = None if path is None else storage.as_path(path)
         if self.path is not None:
             captured_files.check_replaceable(self.path)
@@ -53,6 +65,8 @@ class capture:  # noqa: N801 - used as a function
     def __enter__(self) -> capture:
         target = self._target or self._folder() / "capture.jsonl"
         self._written = injection.start(captured_files.place_for(target))
+        if self._hang_after is not None:
+            self._watching = Watching(self._written, self._hang_after)
         return self
 
     def __exit__(
@@ -61,11 +75,18 @@ class capture:  # noqa: N801 - used as a function
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._watching is not None:
+            self._watching.end()
         injection.stop()
         assert self._written is not None
         if self._target is not None and self._written != self._target:
             self._written = self._settled(self._written, self._target)
         self._is_over = True
+
+    @property
+    def hang(self) -> Hang | None:
+        """Why the program hangs, or hung; None: it was not found to."""
+        return None if self._watching is None else self._watching.found
 
     @property
     def program(self) -> Program:

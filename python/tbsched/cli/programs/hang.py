@@ -1,0 +1,74 @@
+"""``tbsched hang``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import tbsched.show as shows
+from tbsched import storage, views
+from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
+from tbsched.cli.files import note_written
+from tbsched.cli.options import AsJson, device_option
+from tbsched.hangs.debugger import SECONDS
+from tbsched.hangs.find import hang as found_hang
+
+
+def hang(
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Captures (tbsched capture), one per process, or core dumps of a GPU.",
+            metavar="FILE...",
+        ),
+    ] = None,
+    pid: Annotated[
+        list[int] | None,
+        typer.Option(
+            "--pid",
+            "-p",
+            help="A process to look at with cuda-gdb. It stands still for some seconds, and goes "
+            "on. Its capture is found by itself. May be given several times.",
+            metavar="PID",
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        device_option("What it runs on; by default what the capture or the debugger names."),
+    ] = None,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", help="Time limit of one look, in seconds.", metavar="SECONDS"),
+    ] = SECONDS,
+    html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Say why a program hangs: what can never start, why, and what to change.
+
+    The exit status is 1 if it hangs, and 0 if it does not. A capture alone needs no GPU and no
+    debugger; what each could have shown is said.
+
+    Examples:
+
+      tbsched hang run.jsonl
+
+      tbsched hang --pid 4711
+
+      tbsched hang rank0.jsonl rank1.jsonl --html page.html
+
+      tbsched hang core.nvcudmp run.jsonl
+    """
+    if html is not None:
+        storage.check_writable(html)
+    found = found_hang(*(files or ()), pid=pid or None, device=device, seconds=seconds)
+    if html is not None:
+        is_there = storage.check_writable(html)
+        shows.to_html(found, html)
+        note_written(html, is_there, "a page")
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
+    return DISAGREEMENT if found.hangs else AGREEMENT

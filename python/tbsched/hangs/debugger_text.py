@@ -1,0 +1,149 @@
+"""Reads what cuda-gdb prints. All of it is data: names of kernels have any characters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tbsched.hangs.look import Blocks, Extent, Gpu, HostThread, Places, Resident, Sample
+
+_EXTENT = r"\((\d+),(\d+),(\d+)\)"
+_KERNEL = re.compile(
+    rf"^\*?\s+(\d+)\s+\S+\s+(\d+)\s+(\d+)\s+\S+\s+0x([0-9a-f]+)\s+{_EXTENT}\s+{_EXTENT}\s+(\S.*?)\s*$"
+)
+_RANGE = re.compile(rf"^\*?\s+{_EXTENT}\s+{_EXTENT}\s+(\d+)\s+running\s*$")
+_SINGLE = re.compile(rf"^\*?\s+{_EXTENT}\s+running\s+(\d+)\s+(\d+)\s*$")
+_THREADS = re.compile(
+    rf"^\*?\s+{_EXTENT}\s+{_EXTENT}\s+{_EXTENT}\s+{_EXTENT}\s+(\d+)\s+0x([0-9a-f]+)\s+(.*?)\s*$"
+)
+_GPU = re.compile(
+    r"^\*?\s+(\d+)\s+[0-9a-f]+:[0-9a-f]+\.[0-9a-f]+\s+(\S.*?)\s+\S+\s+sm_\d+\w?\s+(\d+)\s+\d+\s"
+)
+_THREAD = re.compile(r'^Thread \S+ \(Thread 0x[0-9a-f]+ \(LWP (\d+)\)(?: "(.*)")?\):$')
+_FRAME = re.compile(r"^#\d+\s+(?:0x[0-9a-f]+ in )?(.+?) \(.*$")
+_INSTRUCTION = re.compile(r"^(?:=>)?\s+0x([0-9a-f]+)(?: <[^>]*>)?:\s+(\S.*?)\s*$")
+_REGISTER = re.compile(r"^(\S+)\s+0x([0-9a-f]+)\s")
+_PC = re.compile(r"^\$\d+ = .*?0x([0-9a-f]+)(?: <(.*)>)?\s*$")
+
+
+def gpus_in(text: str) -> tuple[Gpu, ...]:
+    """Reads ``info cuda devices``."""
+    rows = (match for line in text.splitlines() if (match := _GPU.match(line)))
+    return tuple([Gpu(int(row[1]), row[2], int(row[3])) for row in rows])
+
+
+def kernels_in(text: str) -> tuple[Resident, ...]:
+    """Reads ``info cuda kernels``, in the order of CUDA's numbers of the grids."""
+    found = []
+    for line in text.splitlines():
+        if (row := _KERNEL.match(line)) is None:
+            continue
+        mask = int(row[4], 16)
+        sms = tuple([sm for sm in range(mask.bit_length()) if mask >> sm & 1])
+        grid, block = _extent(row, 5), _extent(row, 8)
+        found.append(
+            Resident(int(row[1]), int(row[3]), int(row[2]), sms, grid, block, bare_name(row[11]))
+        )
+    return tuple(sorted(found, key=lambda kernel: kernel.grid_id))
+
+
+def bare_name(invocation: str) -> str:
+    """Returns the name of a kernel without the arguments of its call, and of its declaration.
+
+    ``void scale<int>(float*)(a=0x1)`` is ``scale<int>``.
+    """
+    depth, end = 0, len(invocation)
+    for at, letter in enumerate(invocation):
+        if letter == "(" and depth == 0 and not invocation.startswith("(anonymous namespace)", at):
+            end = at
+            break
+        depth += (letter == "<") - (letter == ">" and depth > 0)
+    name = invocation[:end].strip()
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):  # the type that a template returns comes first
+        depth += (name[at] in ">)") - (name[at] in "<(")
+        if name[at] == " " and depth == 0:
+            return name[at + 1 :] or invocation
+    return name or invocation
+
+
+def blocks_in(text: str) -> tuple[Blocks, ...]:
+    """Reads ``info cuda blocks``, coalesced or not."""
+    found = []
+    for line in text.splitlines():
+        if row := _RANGE.match(line):
+            found.append(Blocks(_extent(row, 1), _extent(row, 4), int(row[7])))
+        elif row := _SINGLE.match(line):
+            index = _extent(row, 1)
+            found.append(Blocks(index, index, 1, int(row[5])))
+    return tuple(found)
+
+
+def places_in(text: str) -> tuple[Places, ...]:
+    """Reads ``info cuda threads``: a row per instruction, that of most threads first."""
+    found: dict[int, Places] = {}
+    for line in text.splitlines():
+        if (row := _THREADS.match(line)) is None:
+            continue
+        pc, count = int(row[14], 16), int(row[13])
+        before = found.get(pc)
+        if before is None:
+            source = "" if row[15] == "0" else ":".join(row[15].rsplit(None, 1))
+            found[pc] = Places(pc, count, _extent(row, 1), _extent(row, 4), source)
+        else:
+            found[pc] = Places(pc, before.threads + count, before.block, before.thread, before.line)
+    return tuple(sorted(found.values(), key=lambda place: (-place.threads, place.pc)))
+
+
+def threads_in(text: str) -> tuple[HostThread, ...]:
+    """Reads ``thread apply all bt``, without the threads of the debugger itself."""
+    found: list[HostThread] = []
+    functions: list[str] = []
+    modules: list[str] = []
+    head: tuple[int, str] | None = None
+
+    def end() -> None:
+        if head is not None and not any("libcudadebugger" in each for each in modules[:4]):
+            found.append(HostThread(*head, tuple(functions)))
+
+    for line in text.splitlines():
+        if row := _THREAD.match(line):
+            end()
+            head, functions, modules = (int(row[1]), row[2] or ""), [], []
+        elif head is not None and (row := _FRAME.match(line)):
+            modules.append(line)
+            if row[1] != "??":
+                functions.append(row[1])
+    end()
+    return tuple(sorted(found, key=lambda thread: thread.system))
+
+
+def sample_in(
+    grid_id: int, block: Extent, thread: Extent, pc: str, listings: list[str], registers: str
+) -> Sample | None:
+    """Reads one thread: its ``$pc``, instructions around it, its registers; None: it has gone."""
+    row = next((row for line in pc.splitlines() if (row := _PC.match(line))), None)
+    if row is None:
+        return None
+    at, symbol = int(row[1], 16), row[2] or ""
+    instructions: tuple[tuple[int, str], ...] = ()
+    for listing in listings:
+        listed = tuple(_instructions(listing))
+        # Before the kernel begins there is no code, and the debugger prints nothing of it.
+        if any(address == at for address, _ in listed) and len(listed) > len(instructions):
+            instructions = listed
+    values = {
+        row[1]: int(row[2], 16) for line in registers.splitlines() if (row := _REGISTER.match(line))
+    }
+    values.pop("pc", None)
+    return Sample(grid_id, block, thread, at, symbol, instructions, values)
+
+
+def _instructions(listing: str) -> Iterator[tuple[int, str]]:
+    for line in listing.splitlines():
+        if row := _INSTRUCTION.match(line):
+            yield int(row[1], 16), row[2]
+
+
+def _extent(row: re.Match[str], first: int) -> Extent:
+    return int(row[first]), int(row[first + 1]), int(row[first + 2])

@@ -1,0 +1,257 @@
+"""Looks at a program that hangs: its capture, its process, or a core dump of its GPU."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from tbsched import storage
+from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
+from tbsched.hangs.hang import Hang
+from tbsched.hangs.judge import Seen, judged
+from tbsched.hangs.look import Look
+from tbsched.hangs.memory import HostMemory, host_memory_of
+from tbsched.hangs.ranks import order_of_ranks
+from tbsched.hangs.unfinished import Unfinished, is_capture, unfinished_in
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.described import device_of_facts, known_device
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.reading.packed import head_of
+from tbsched.program.checks import integer
+from tbsched.program.gpu_facts import GpuFacts
+from tbsched.progress import pulse
+
+_APART = 1.0  # seconds from one look to the next
+_FIXES = 20.0  # seconds for the search of changes
+_ELF = b"\x7fELF"
+_Path = str | os.PathLike[str]
+
+
+def hang(
+    *files: _Path,
+    pid: int | Iterable[int] | None = None,
+    device: str | os.PathLike[str] | DeviceSpec | None = None,
+    seconds: float = SECONDS,
+) -> Hang:
+    """Returns why a program hangs: which work can never start, the proof, and what to change.
+
+    It joins what it is given. A capture says what was issued, in which streams, and which calls
+    have not returned. The debugger (cuda-gdb) says which blocks are on the GPU, what their threads
+    do, and where the host is. The model says what can start beside what is there.
+
+    Args:
+        files: captures (``tbsched capture``), one per process, or core dumps of a GPU. A capture
+            may still be written.
+        pid: processes to look at with the debugger: three times, for a second or so each, while
+            they stand still. They go on afterwards. The capture of a process is found by itself.
+        device: the GPU; None: what the capture or the debugger names.
+        seconds: a limit of one look of the debugger.
+
+    Returns:
+        A :class:`Hang`. With captures of several ranks, of the rank that hangs; if collectives are
+        in another order on each, ``kind`` is ``order_of_ranks``.
+
+    Raises:
+        FileNotFoundError: no such file; no cuda-gdb for a core dump, or for a process without a
+            capture.
+        TypeError, ValueError: nothing is given; a file that is no capture and no core dump, or a
+            core dump that is not complete; a process that is not there, or that may not be looked
+            at. The message names it.
+
+    Example:
+        >>> found = tb.hang("tests/hangs/recorded/room.jsonl")
+        >>> found.kind, found.reason.partition(":")[0]
+        ('room', '12 of 128 blocks of workers(Args) never start')
+    """
+    numbers = _numbers(pid)
+    captures, cores = _sorted(files)
+    if not captures and not cores and not numbers:
+        raise ValueError("hang: a capture, a core dump or pid= is needed, got none")
+    spec = None if device is None else find_device(device)
+    found: list[Hang] = []
+    left = dict(enumerate(captures))
+    for number in numbers:
+        check_process(number)
+        own = next((at for at, each in left.items() if each.process == number), None)
+        capture = left.pop(own) if own is not None else _capture_of(number)
+        found.append(_of_process(number, capture, spec, seconds))
+    for core in cores:
+        capture = left.pop(next(iter(left)), None) if left and not numbers else None
+        found.append(_of_core(core, capture, spec, seconds))
+    ranks = [*captures]
+    if len(ranks) > 1 and (crossed := order_of_ranks(ranks)) is not None:
+        return crossed
+    found += [_of_capture(each, spec) for each in left.values()]
+    return next((each for each in found if each.hangs), found[0])
+
+
+def assert_not_hanging(
+    *files: _Path,
+    pid: int | Iterable[int] | None = None,
+    device: str | os.PathLike[str] | DeviceSpec | None = None,
+    seconds: float = SECONDS,
+) -> None:
+    """Asserts that a program does not hang; for tests.
+
+    Args:
+        files, pid, device, seconds: as for :func:`hang`.
+
+    Raises:
+        AssertionError: it hangs. The message is the whole answer.
+        FileNotFoundError, TypeError, ValueError: as :func:`hang`.
+
+    Example:
+        >>> tb.assert_not_hanging("tests/hangs/recorded/ended.jsonl")
+    """
+    __tracebackhide__ = True
+    found = hang(*files, pid=pid, device=device, seconds=seconds)
+    if found.hangs:
+        raise AssertionError(str(found))
+
+
+def _numbers(pid: int | Iterable[int] | None) -> tuple[int, ...]:
+    if pid is None:
+        return ()
+    given = [pid] if isinstance(pid, int) else list(pid)
+    return tuple([integer("hang", "pid", each, 1, 2**31 - 1) for each in given])
+
+
+def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
+    captures, cores = [], []
+    for given in files:
+        path = storage.as_path(given)
+        if head_of(path).startswith(_ELF):
+            cores.append(path)
+        else:
+            captures.append(unfinished_in(path))
+    return captures, cores
+
+
+def _capture_of(process: int) -> Unfinished | None:
+    """Returns the capture that a process writes, which its environment names; None: none."""
+    try:
+        pairs = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return None
+    name = next((each[16:] for each in pairs if each.startswith(b"TBSCHED_CAPTURE=")), b"")
+    if not name:
+        return None
+    place = Path(os.fsdecode(name))
+    others = place.parent.glob(f"*.{process}*") if place.parent.is_dir() else ()
+    for path in (place, *sorted(others)):
+        if path.name.startswith(place.stem) and is_capture(path):
+            found = unfinished_in(path)
+            if found.process == process:
+                return found
+    return None
+
+
+def _of_process(
+    process: int, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
+) -> Hang:
+    """Looks three times, so that what goes on shows."""
+    unseen = []
+    looks: list[Look] = []
+    target = Target(process=process)
+    memory = None
+    if debugger() is None:
+        if capture is None:
+            raise FileNotFoundError(
+                "cuda-gdb is not found, and the process is not captured: install the CUDA toolkit, "
+                "name the debugger in TBSCHED_CUDA_GDB, or run the program under `tbsched capture`"
+            )
+        unseen.append("The GPU itself: cuda-gdb is not found.")
+    else:
+        with pulse("looking at the GPU"):
+            for number in range(3):
+                begun = time.monotonic()
+                before = looks[0] if looks else None
+                looks.append(look_at(target, before, seconds=seconds, hosts=number < 2))
+                if number < 2:
+                    time.sleep(max(_APART - (time.monotonic() - begun), 0.0))
+        memory = host_memory_of(process)
+    if capture is not None:
+        capture = unfinished_in(capture.path)  # what came since
+    return _judged(capture, looks, memory, spec, unseen, process)
+
+
+def _of_core(
+    core: Path, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
+) -> Hang:
+    target = Target(core=core)
+    first = look_at(target, seconds=seconds)
+    look = look_at(target, first, seconds=seconds)
+    unseen = ["Whether anything goes on, and where the host is: a core dump is of one moment."]
+    return _judged(capture, [look], None, spec, unseen, None)
+
+
+def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> Hang:
+    unseen = []
+    if not capture.notes_issued:
+        unseen.append(
+            "What was issued and has not ended: this capture was made by an earlier tbsched, which "
+            "does not note it."
+        )
+    elif not capture.is_whole:
+        unseen.append(
+            "What is on the GPU: told by the model, from what was issued and has not ended. Some "
+            "of that may have ended: CUPTI gives records only when its buffers are full."
+        )
+    return _judged(capture, [], None, spec, unseen, None)
+
+
+def _judged(
+    capture: Unfinished | None,
+    looks: list[Look],
+    memory: HostMemory | None,
+    spec: DeviceSpec | None,
+    unseen: list[str],
+    process: int | None,
+) -> Hang:
+    if capture is None:
+        unseen.append(
+            "What was issued and does not run: the program was not captured. `tbsched capture -o "
+            "run.jsonl -- PROGRAM` records it."
+        )
+    look = looks[min(1, len(looks) - 1)] if looks else None
+    for each in looks:
+        unseen += each.notes
+    known = spec or _device_of(capture, look)
+    if known is not None and capture is not None and capture.connections is not None:
+        known = replace(known, hardware_queues=capture.connections)
+    seen = Seen(
+        capture=capture,
+        look=look,
+        before=looks[0] if len(looks) > 1 else None,
+        after=looks[2] if len(looks) > 2 else None,
+        memory=memory,
+        spec=known,
+        unseen=tuple(unseen),
+        seconds=_FIXES,
+    )
+    found = judged(seen)
+    return found if process is None else replace(found, process=process)
+
+
+def _device_of(capture: Unfinished | None, look: Look | None) -> DeviceSpec | None:
+    """Returns the GPU that a capture or the debugger names."""
+    if capture is not None and capture.gpus:
+        counts = [each.gpu for each in capture.operations] or list(capture.gpus)
+        main = max(set(counts), key=counts.count)
+        facts = capture.gpus.get(main)
+        if facts is not None:
+            name, sms, capability = facts
+            major, _, minor = capability.partition(".")
+            known = major.isdigit() and minor.isdigit()
+            return device_of_facts(
+                GpuFacts(
+                    name=name, sms=sms, major=int(major) if known else None,
+                    minor=int(minor) if known else None,
+                )
+            )  # fmt: skip
+    if look is not None and look.gpus:
+        return known_device(look.gpus[0].name, look.gpus[0].sms)
+    return None

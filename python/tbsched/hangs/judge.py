@@ -1,0 +1,531 @@
+"""From what a capture, a debugger and the model say to the kind of the hang."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, WAITS, HostCall, kind_of
+from tbsched.hangs.fixes import called, fixes_of, loading_fix
+from tbsched.hangs.hang import (
+    HOST,
+    INSIDE,
+    LEGACY,
+    LOADING,
+    NOT_HANGING,
+    QUEUE,
+    ROOM,
+    Hang,
+    HangFix,
+    NeverStarts,
+    OnGpu,
+)
+from tbsched.hangs.joined import resident_operations
+from tbsched.hangs.look import Look, Resident
+from tbsched.hangs.memory import HostMemory
+from tbsched.hangs.progress import progress_between
+from tbsched.hangs.replay import OWN_ORDER, Replay, Stranded, replayed
+from tbsched.hangs.threads import (
+    COMPUTES,
+    SPINS,
+    UNKNOWN,
+    ThreadState,
+    kernel_does,
+    polled,
+    states_of,
+)
+from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.model import policy_of, prepared
+from tbsched.traces.placement import DeviceInfo
+
+_QUIET = 1.0  # seconds
+_MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
+_KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is known of a program.
+
+    Attributes:
+        capture: what it issued; None: it was not captured.
+        look: of the debugger; None: there was none.
+        before, after: looks before and after it, for what went on between them.
+        memory: the host's memory; None: unknown.
+        spec: the GPU, as the process uses it; None: unknown.
+        unseen: sentences about what could not be seen.
+        seconds: for the search of fixes.
+    """
+
+    capture: Unfinished | None
+    look: Look | None
+    before: Look | None
+    after: Look | None
+    memory: HostMemory | None
+    spec: DeviceSpec | None
+    unseen: tuple[str, ...] = ()
+    seconds: float = 10.0
+
+
+def judged(seen: Seen) -> Hang:
+    """Returns why the program hangs, or that it does not."""
+    return _Judge(seen).answer()
+
+
+class _Judge:
+    def __init__(self, seen: Seen) -> None:
+        self.seen = seen
+        self.capture = seen.capture
+        self.look = seen.look
+        self.proof: list[str] = []
+        self.unseen: list[str] = list(seen.unseen)
+        self.operations = self._operations()
+        self.states = self._states()
+        self.calls = tuple(self._calls())
+        self.matched = resident_operations(self.operations, self.look.kernels) if self.look else {}
+        self.replay = self._replay()
+
+    def _operations(self) -> tuple[Operation, ...]:
+        """The operations of the GPU that has most of them, whose calls have returned."""
+        if self.capture is None:
+            return ()
+        every = self.capture.operations
+        gpus = [each.gpu for each in every]
+        main = max(set(gpus), key=gpus.count, default=0)
+        if len(set(gpus)) > 1:
+            self.unseen.append(
+                f"{sum(gpu != main for gpu in gpus)} operations on other GPUs than GPU {main}: "
+                "not looked into."
+            )
+        return tuple([each for each in every if each.gpu == main])
+
+    def _states(self) -> dict[int, tuple[ThreadState, ...]]:
+        """What sampled threads do, by the grid."""
+        samples = self.look.samples if self.look is not None else ()
+        later = self.seen.after.samples if self.seen.after is not None else ()
+        states = states_of(later, samples) if later else states_of(samples)
+        grids = {state.sample.grid_id for state in states}
+        return {
+            grid: tuple([each for each in states if each.sample.grid_id == grid]) for grid in grids
+        }
+
+    def _calls(self) -> Iterator[HostCall]:
+        """The calls that threads of the host are in, as the debugger or the capture has them."""
+        told = (
+            {each.system_thread: each for each in self.capture.open_calls} if self.capture else {}
+        )
+        seen = set()
+        for thread in self.look.threads if self.look else ():
+            name = thread.cuda_call
+            if name is None:
+                continue
+            seen.add(thread.system)
+            at = thread.functions.index(name)
+            own = told.get(thread.system)
+            yield HostCall(
+                name, kind_of(name), thread.system, own.call if own else None,
+                tuple([each for each in thread.functions[at + 1 :] if "libcudart" not in each]),
+            )  # fmt: skip
+        for system, call in told.items():
+            if system not in seen:
+                yield HostCall(call.function, kind_of(call.function), system, call.call)
+
+    def _replay(self) -> Replay | None:
+        """What the model says, if the GPU and the operations are known."""
+        spec = self.seen.spec
+        if not self.operations or self.capture is None:
+            return None
+        if spec is None:
+            self.unseen.append("The GPU is not known: which blocks find room was not predicted.")
+            return None
+        issued = self._issued()
+        resident = None
+        if self.look is not None:
+            places = {each.call: place for place, each in enumerate(issued)}
+            resident = frozenset(
+                places[self.operations[place].call]
+                for place in self.matched
+                if self.operations[place].call in places
+            )
+        try:
+            found = replayed(issued, self.capture.streams, spec, resident)
+        except ValueError as error:
+            self.unseen.append(f"The model of {spec.title} refuses a launch: {error}")
+            return None
+        self.unseen += found.assumed
+        return found
+
+    def _issued(self) -> tuple[Operation, ...]:
+        """The operations whose calls have returned, or are known to be on the GPU."""
+        on_gpu = {self.operations[place].call for place in self.matched}
+        return tuple([each for each in self.operations if each.is_called or each.call in on_gpu])
+
+    def answer(self) -> Hang:
+        for step in (self._progress, self._host_memory, self._loading, self._stranded,
+                     self._partial, self._unexplained, self._host):  # fmt: skip
+            found = step()
+            if found is not None:
+                return found
+        return self._inside()
+
+    # Steps, each with an answer or None.
+
+    def _progress(self) -> Hang | None:
+        """Something has ended, or some kernel computes."""
+        capture = self.capture
+        if capture is not None and capture.is_whole:
+            return self._made(NOT_HANGING, "the program has ended by itself")
+        looks = [each for each in (self.seen.before, self.look, self.seen.after) if each]
+        for earlier, later in itertools.pairwise(looks):
+            words = progress_between(earlier, later)
+            if words is not None:
+                return self._made(NOT_HANGING, words)
+        for kernel in self.look.kernels if self.look else ():
+            if self._does(kernel) == COMPUTES:
+                return self._made(
+                    NOT_HANGING,
+                    f"{kernel.name} computes: its registers have changed between two looks, and "
+                    "its loop does not look at memory that others write",
+                )
+        if self.look is not None or capture is None:
+            return None
+        if not capture.operations and not capture.open_calls:
+            return self._made(NOT_HANGING, "all that was issued has ended")
+        if capture.quiet < _QUIET:
+            return self._made(
+                NOT_HANGING,
+                f"something ended or was issued {capture.quiet:.1f} s before the end of the file; "
+                f"a hang is told from {_QUIET:g} s on",
+            )
+        self.proof.append(
+            f"Nothing ended and nothing was issued in the last {capture.quiet:.1f} s of the file."
+        )
+        return None
+
+    def _host_memory(self) -> Hang | None:
+        """All kernels that spin look at memory of the host."""
+        memory = self.seen.memory
+        if memory is None or self.look is None:
+            return None
+        spinning = [each for states in self.states.values() for each in states]
+        host, other = polled(spinning, memory)
+        if not host or other:
+            return None
+        names = [k.name for k in self.look.kernels if self._does(k) == SPINS]
+        call = next((each for each in self.calls if each.kind is not None), None)
+        self.proof.append(
+            f"The address that {_listed(names)} polls, {_listed(map(hex, sorted(host)))}, is "
+            "memory of the host, by /proc/PID/maps."
+        )
+        reason = f"{_listed(names)} waits for memory of the host to change"
+        if call is not None:
+            reason += f", and the host is in {call.function}, which {call.words}"
+        return self._made(HOST, reason)
+
+    def _loading(self) -> Hang | None:
+        """A thread loads code while a kernel is on the GPU."""
+        waiting = self._waiting_kernels()
+        if not waiting:
+            return None
+        for call in self.calls:
+            own = next((each for each in self.operations if each.call == call.call), None)
+            if call.kind == LAUNCHES and not self._is_first_use(call, own):
+                continue
+            if call.kind not in (LOADS, LAUNCHES):
+                continue
+            what = called(own) if own is not None else "a kernel or module"
+            self.proof.append(f"{call.function} has not returned: it {_WORDS_OF_LOADING}.")
+            fixes: tuple[HangFix, ...] = ()
+            if own is not None and self.seen.spec is not None and self.capture is not None:
+                fixes = loading_fix(own, self.operations, self.capture.streams, self.seen.spec)
+            stranded: tuple[NeverStarts, ...] = ()
+            if own is not None and own.what == LAUNCH:
+                blocks = _blocks(own)
+                stranded = (NeverStarts(called(own), blocks, blocks, "loading", waiting[0]),)
+            return self._made(
+                LOADING,
+                f"{what} is loaded in {call.function}, which waits for {_listed(waiting)}",
+                stranded,
+                fixes,
+            )
+        return None
+
+    def _is_first_use(self, call: HostCall, own: Operation | None) -> bool:
+        """Returns whether a launch call that has not returned loads its kernel."""
+        if own is not None:
+            return own.is_first and len(self.operations) < _MOST_WAITING
+        if self.capture is not None:
+            return False
+        self.unseen.append(
+            f"Whether {call.function} loads a kernel, or waits because too many launches wait: "
+            "without a capture nobody knows; assumed that it loads one."
+        )
+        return True
+
+    def _stranded(self) -> Hang | None:
+        """A launch can never start, for something that the program did not ask for."""
+        if self.replay is None or self.seen.spec is None or self.capture is None:
+            return None
+        issued = self._issued()
+        first = next((x for x in self.replay.stranded if x.cause not in OWN_ORDER), None)
+        if first is None:
+            return None
+        kind = _KIND_OF.get(first.cause, ROOM)
+        rows = self._rows(first)
+        name, missing = rows[0].name, rows[0].missing
+        reason = f"{missing:,} of {rows[0].blocks:,} blocks of {name} never start: "
+        behind = rows[0].behind
+        if kind == ROOM:
+            reason += f"no SM has room for one more ({first.cause})"
+        elif kind == QUEUE:
+            reason += f"{behind} is before it in its hardware queue, and waits itself"
+        else:
+            reason += f"work in the legacy default stream and {behind} wait for each other"
+        self.proof.append(
+            f"The model of {self.seen.spec.title}: with what is on the GPU staying there, "
+            f"{missing:,} blocks of {name} never start ({first.cause})."
+        )
+        fixes = fixes_of(
+            first, issued, self.capture.streams, self.seen.spec, self.replay, self.seen.seconds
+        )
+        return self._made(kind, reason, rows, fixes)
+
+    def _partial(self) -> Hang | None:
+        """The debugger sees a kernel of which blocks have not started."""
+        for kernel in self.look.kernels if self.look else ():
+            if kernel.missing <= 0 or not kernel.blocks:
+                continue
+            self.unseen.append(
+                "Which resource of the SMs binds: without a capture the kernel's registers and "
+                "shared memory are not known."
+                if self.capture is None
+                else f"The capture has no launch of {kernel.name} that has not ended."
+            )
+            row = NeverStarts(kernel.name, kernel.missing, kernel.size, "unknown", None)
+            reason = (
+                f"{kernel.missing:,} of {kernel.size:,} blocks of {kernel.name} have not started, "
+                f"and the {kernel.running:,} that run do not end"
+            )
+            return self._made(ROOM, reason, (row,))
+        return None
+
+    def _unexplained(self) -> Hang | None:
+        """A launch could start, by the model, and is not on the GPU: its kernel is loaded."""
+        if self.look is None or self.replay is None or self.capture is None:
+            return None
+        issued = self._issued()
+        late = {each.operation for each in self.replay.stranded}
+        on_gpu = {self.operations[place].call for place in self.matched}
+        waiting = self._waiting_kernels()
+        for place, own in enumerate(issued):
+            if own.what != LAUNCH or place in late or own.call in on_gpu or not own.is_first:
+                continue
+            if not waiting or not any(each.call in on_gpu for each in issued[:place]):
+                continue
+            self.proof.append(
+                f"{called(own)} was launched for the first time and is not on the GPU, although it "
+                "waits for nothing and there is room for it, by the model."
+            )
+            assert self.seen.spec is not None
+            fixes = loading_fix(own, issued, self.capture.streams, self.seen.spec)
+            blocks = _blocks(own)
+            row = NeverStarts(called(own), blocks, blocks, "loading", waiting[0])
+            return self._made(
+                LOADING,
+                f"{called(own)} was launched while {_listed(waiting)} was on the GPU, and was not "
+                "loaded before: loading waits for all work on the GPU",
+                (row,),
+                fixes,
+            )
+        return None
+
+    def _host(self) -> Hang | None:
+        """The GPU waits for the host, or a call waits for the GPU that nobody expects to wait."""
+        if self.replay is not None and self.replay.waits_for_host:
+            own = self._issued()[self.replay.waits_for_host[0]]
+            what = {
+                "wait_value": "waits for a value in memory that nobody has written",
+                "host_function": "waits for a function of the host to return",
+            }[own.what]
+            self.proof.append(f"Call {own.call}, {own.function}, has not ended, and is reached.")
+            return self._made(
+                HOST, f"stream {own.stream} {what} ({own.function})", self._rows(None)
+            )
+        for call in self.calls:
+            if call.kind == ALLOCATES and self._waiting_kernels():
+                names = _listed(self._waiting_kernels())
+                self.proof.append(f"{call.function} has not returned: it {call.words}.")
+                return self._made(
+                    HOST,
+                    f"the host is in {call.function}, which waits for {names}; what {names} waits "
+                    "for may be issued only afterwards",
+                    self._rows(None),
+                )
+        if self.look is not None and not self.look.kernels:
+            waits = [each for each in self.calls if each.kind in (WAITS, ALLOCATES)]
+            if not waits:
+                return self._made(
+                    NOT_HANGING, "no kernel is on the GPU, and no thread waits for it"
+                )
+            return self._made(
+                HOST,
+                f"no kernel is on the GPU, and the host is in {waits[0].function}: a stream waits "
+                "for something else (a value in memory, a function of the host, another process)",
+                self._rows(None),
+            )
+        return None
+
+    def _inside(self) -> Hang:
+        """All that can start is on the GPU."""
+        names = self._waiting_kernels()
+        rows = self._rows(None)
+        if self.replay is None and self.capture is None:
+            self.unseen.append(
+                "Launches that wait in a stream or in a hardware queue: without a capture they are "
+                "not seen, so a queue or the legacy stream may be the cause. Run the program under "
+                "`tbsched capture`."
+            )
+        if self.look is None:
+            self.unseen.append(
+                "Whether the kernels spin, and on whose memory: without a debugger nobody knows. "
+                "`tbsched hang --pid PID` looks at a process that still runs."
+            )
+        reason = f"all blocks of {_listed(names)} are on the GPU, and they do not end"
+        if not names:
+            reason = "nothing that can never start was found"
+        if rows:
+            behind = _listed(dict.fromkeys(row.name for row in rows))
+            reason += f"; {behind} comes after it by the program's own order"
+        counters = [row for row in self._resident() if row.counters]
+        if counters:
+            self.proof.append(
+                "; ".join(
+                    f"{row.name}: {row.running:,} blocks, threads at {row.counters} instructions, "
+                    f"it {row.does}" + (f" at {row.line}" if row.line else "")
+                    for row in counters
+                )
+                + "."
+            )
+        return self._made(INSIDE, reason, rows)
+
+    # What the answers are made of.
+
+    def _does(self, kernel: Resident) -> str:
+        return kernel_does(self.states.get(kernel.grid_id, ()))
+
+    def _waiting_kernels(self) -> list[str]:
+        """Names of the kernels that are on the GPU."""
+        return list(dict.fromkeys(row.name for row in self._resident()))
+
+    def _rows(self, first: Stranded | None) -> tuple[NeverStarts, ...]:
+        """The launches that never start, the one that decides first."""
+        if self.replay is None:
+            return ()
+        issued = self._issued()
+        order = sorted(self.replay.stranded, key=lambda each: each is not first)
+        return tuple([self._row(each, issued) for each in order])
+
+    def _row(self, stranded: Stranded, issued: tuple[Operation, ...]) -> NeverStarts:
+        own = issued[stranded.operation]
+        behind = None if stranded.behind is None else called(issued[stranded.behind])
+        missing, seen = stranded.blocks, self._seen_as(own)
+        if seen is not None and seen.blocks:
+            if seen.missing != missing:
+                self.proof.append(
+                    f"The debugger sees {seen.missing:,} blocks of {called(own)} that have not "
+                    f"started; the model says {missing:,}."
+                )
+            missing = seen.missing
+        return NeverStarts(
+            called(own), missing, _blocks(own), stranded.cause, behind, stranded.limits
+        )
+
+    def _seen_as(self, operation: Operation) -> Resident | None:
+        for place, kernel in self.matched.items():
+            if self.operations[place].call == operation.call:
+                return kernel
+        return None
+
+    def _resident(self) -> tuple[OnGpu, ...]:
+        if self.look is not None:
+            return tuple([self._row_of(kernel) for kernel in self.look.kernels])
+        if self.replay is None or self.replay.trace is None:
+            return ()
+        rows = []
+        late = {each.operation: each.blocks for each in self.replay.stranded}
+        launches = [place for place, each in enumerate(self.replay.launches) if each is not None]
+        for number, place in enumerate(launches):
+            launch = self.replay.launches[place]
+            assert launch is not None
+            running = launch.blocks - late.get(place, 0)
+            if running <= 0:
+                continue
+            placement = self.replay.trace[number]
+            assert placement.start_ns is not None
+            smid = np.sort(placement.smid[np.argsort(placement.start_ns, kind="stable")][:running])
+            sms = np.unique(smid[smid >= 0], return_counts=True)
+            rows.append(
+                OnGpu(
+                    launch.name or "", running, running, launch.blocks,
+                    tuple(zip(*(each.tolist() for each in sms), strict=True)), UNKNOWN, 0, "",
+                    "model",
+                )
+            )  # fmt: skip
+        return tuple(rows)
+
+    def _row_of(self, kernel: Resident) -> OnGpu:
+        counts: dict[int, int] = {}
+        for each in kernel.blocks:
+            if each.sm is not None:
+                counts[each.sm] = counts.get(each.sm, 0) + each.count
+        sms = tuple(sorted(counts.items())) or tuple([(sm, 0) for sm in kernel.sms])
+        line = next((place.line for place in kernel.places if place.line), "")
+        return OnGpu(
+            kernel.name, kernel.running, kernel.started, kernel.size, sms, self._does(kernel),
+            len(kernel.places), line, "debugger",
+        )  # fmt: skip
+
+    def _made(
+        self,
+        kind: str,
+        reason: str,
+        stranded: tuple[NeverStarts, ...] = (),
+        fixes: tuple[HangFix, ...] = (),
+    ) -> Hang:
+        spec = self.seen.spec
+        capture = self.capture
+        return Hang(
+            kind=kind,
+            reason=reason,
+            resident=self._resident(),
+            stranded=stranded,
+            calls=self.calls,
+            fixes=fixes,
+            proof=tuple(dict.fromkeys(self.proof)),
+            unseen=tuple(dict.fromkeys(self.unseen)),
+            device=None if spec is None else _info(spec),
+            process=None if capture is None else capture.process,
+        )
+
+
+_WORDS_OF_LOADING = "loads code, and that waits for all work on the GPU"
+
+
+def _info(spec: DeviceSpec) -> DeviceInfo:
+    return prepared(spec, policy_of(spec, None))[1]
+
+
+def _blocks(operation: Operation) -> int:
+    x, y, z = operation.grid
+    return x * y * z
+
+
+def _listed(words: Iterable[str]) -> str:
+    found = list(words)
+    if len(found) < 2:
+        return found[0] if found else "nothing"
+    return f"{', '.join(found[:-1])} and {found[-1]}"

@@ -1,0 +1,157 @@
+"""What a debugger sees: kernels on the GPU, where their threads are, the host's calls."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+Extent = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Consecutive blocks that run: the first, the last, in order of their numbers, and the SM.
+
+    ``sm`` is None if the debugger did not say it.
+    """
+
+    first: Extent
+    last: Extent
+    count: int
+    sm: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Threads of a kernel that are at the same instruction.
+
+    ``block`` and ``thread`` are one of them; ``line`` is of the source, if the kernel has lines.
+    """
+
+    pc: int
+    threads: int
+    block: Extent
+    thread: Extent
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """A kernel that has blocks on the GPU.
+
+    Attributes:
+        number: the debugger's number of it, for this look alone.
+        grid_id: CUDA's number of the grid, the same in each look.
+        gpu: the GPU.
+        sms: numbers of the SMs that hold blocks of it, ascending.
+        grid, block: dimensions.
+        name: as the debugger prints it, without arguments.
+        blocks: those that run.
+        places: where its threads are.
+    """
+
+    number: int
+    grid_id: int
+    gpu: int
+    sms: tuple[int, ...]
+    grid: Extent
+    block: Extent
+    name: str
+    blocks: tuple[Blocks, ...] = ()
+    places: tuple[Places, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many blocks the grid has."""
+        return math.prod(self.grid)
+
+    @property
+    def running(self) -> int:
+        """How many blocks run."""
+        return sum(each.count for each in self.blocks)
+
+    @property
+    def started(self) -> int:
+        """How many blocks have started: blocks start in the order of their numbers."""
+        return max((self.linear(each.last) + 1 for each in self.blocks), default=0)
+
+    @property
+    def missing(self) -> int:
+        """How many blocks have not started."""
+        return self.size - self.started
+
+    def linear(self, index: Extent) -> int:
+        """Returns the number of a block, from 0."""
+        x, y, z = index
+        return x + self.grid[0] * (y + self.grid[1] * z)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One thread of a kernel: its instruction, those around it, and its registers.
+
+    Attributes:
+        grid_id: of the kernel.
+        block, thread: which thread.
+        pc: the address of its instruction.
+        symbol: the kernel and the offset in it, such as ``wait_flag+208``.
+        instructions: address and text of those around it; empty if the debugger has none.
+        registers: values by name.
+    """
+
+    grid_id: int
+    block: Extent
+    thread: Extent
+    pc: int
+    symbol: str
+    instructions: tuple[tuple[int, str], ...]
+    registers: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class HostThread:
+    """A thread of the host: its number, its name, and its functions, the innermost first."""
+
+    system: int
+    name: str
+    functions: tuple[str, ...]
+
+    @property
+    def cuda_call(self) -> str | None:
+        """The function of the driver that it is in, without its version; None: in none."""
+        for function in self.functions:
+            if function.startswith("cu") and not function.startswith("cuda"):
+                return function
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """A GPU as the debugger names it."""
+
+    number: int
+    name: str
+    sms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a debugger saw.
+
+    Attributes:
+        source: what it looked at, in words.
+        gpus: the GPUs of the process.
+        kernels: those with blocks on a GPU.
+        samples: single threads of them.
+        threads: of the host; empty of a core dump of the GPU.
+        seconds: how long it took.
+        notes: sentences: what it could not see.
+    """
+
+    source: str
+    gpus: tuple[Gpu, ...]
+    kernels: tuple[Resident, ...]
+    samples: tuple[Sample, ...] = ()
+    threads: tuple[HostThread, ...] = ()
+    seconds: float = 0.0
+    notes: tuple[str, ...] = ()

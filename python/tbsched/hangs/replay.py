@@ -1,0 +1,267 @@
+"""Which of the operations of a program can never start, by the model of the GPU, and why.
+
+Kernels that are on the GPU stay for ever there. What starts only when one of them has ended never
+starts.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tbsched.advice.together.capacity import capacity
+from tbsched.advice.together.given import with_blocks
+from tbsched.advice.together.limits import Limit
+from tbsched.hangs.unfinished import Operation, StreamFacts
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.program.events.transfers import CopyKind
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Event,
+    HostFunction,
+    Launch,
+    Memset,
+    RecordEvent,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
+from tbsched.traces.trace import OF_SMS, Trace
+
+FOREVER = 1e6  # seconds
+_STEP = 1e-4  # between two calls
+_SOON = 1e-6
+_REGISTERS = 32
+# What a program asks for: to wait for these is no fault of the GPU.
+OWN_ORDER = frozenset({"stream", "event", "value", "node", "trigger"})
+ROOM = OF_SMS | {"cooperative", "cluster", "queue", "grids"}
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """A launch of which blocks never start.
+
+    Attributes:
+        operation: its place among the operations.
+        blocks: how many blocks never start.
+        cause: what they wait for, a word as of ``Trace.waits``.
+        behind: the place of the operation that holds them up; None: no single one.
+        limits: of each class of SMs what refuses one block more, if the cause is room.
+    """
+
+    operation: int
+    blocks: int
+    cause: str
+    behind: int | None
+    limits: tuple[Limit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What the model says of the operations.
+
+    Attributes:
+        launches: each as the model takes it, None for an operation that is no launch.
+        stranded: launches of which blocks never start, in order of issue.
+        waits_for_host: places of operations that only the host can end, and that are reached.
+        trace: the prediction; None: there is nothing to predict.
+        assumed: sentences.
+    """
+
+    launches: tuple[Launch | None, ...]
+    stranded: tuple[Stranded, ...]
+    waits_for_host: tuple[int, ...]
+    trace: Trace | None
+    assumed: tuple[str, ...]
+
+
+def replayed(
+    operations: tuple[Operation, ...],
+    streams: dict[tuple[int, int], StreamFacts],
+    spec: DeviceSpec,
+    resident: frozenset[int] | None,
+) -> Replay:
+    """Returns what can never start.
+
+    Args:
+        operations: of one GPU, in order of issue.
+        streams: what the streams are.
+        spec: the GPU, with as many hardware queues as the process has.
+        resident: places of launches that are known to be on the GPU. The others then run soon if
+            they can start. None: nobody knows, and each launch that can start stays for ever.
+
+    Raises:
+        ValueError: the GPU takes no such launch.
+    """
+    made = _Events(operations, streams, resident)
+    if not made.events:
+        return Replay(made.launches, (), (), None, tuple(made.assumed))
+    for event in made.events:
+        if isinstance(event, Launch):
+            spec.check(Sequence([event]))
+    calls = [number * _STEP for number in range(len(made.events))]
+    trace = predict(Sequence(made.events), spec, issue_times=calls)
+    number_of = [place for place, launch in enumerate(made.launches) if launch is not None]
+    found = []
+    for launch, place in enumerate(number_of):
+        late = _late(trace, launch)
+        if late:
+            cause, other = _why(trace, launch)
+            behind = number_of[other] if 0 <= other < len(number_of) and other != launch else None
+            found.append(Stranded(place, late, cause, behind))
+    stranded = tuple([_with_limits(each, made, spec, found) for each in found])
+    waits = tuple([place for place in made.waiting if _is_reached(place, made, found)])
+    return Replay(made.launches, stranded, waits, trace, tuple(made.assumed))
+
+
+class _Events:
+    """The operations as events of a sequence."""
+
+    def __init__(
+        self,
+        operations: tuple[Operation, ...],
+        streams: dict[tuple[int, int], StreamFacts],
+        resident: frozenset[int] | None,
+    ) -> None:
+        self.operations, self.streams = operations, streams
+        self.numbers: dict[tuple[int, int], int] = {}
+        self.cuda_events: dict[int, int] = {}
+        self.threads: dict[int, int] = {}
+        self.events: list[Event] = []
+        self.waiting: list[int] = []
+        self.assumed: list[str] = []
+        launches: list[Launch | None] = []
+        for place, operation in enumerate(operations):
+            stays = resident is None or place in resident
+            event = self.event(place, operation, FOREVER if stays else _SOON)
+            launches.append(event if isinstance(event, Launch) else None)
+            if event is not None:
+                self.events.append(event)
+        self.launches = tuple(launches)
+
+    def stream(self, operation: Operation) -> tuple[Stream, bool]:
+        """Returns the stream as the model numbers it, and whether it is a non-blocking one."""
+        key = operation.context, operation.stream
+        facts = self.streams.get(key, StreamFacts("unknown", 0))
+        if facts.kind == "null":
+            return LEGACY_STREAM, False
+        return self.numbers.setdefault(key, len(self.numbers)), facts.kind != "default"
+
+    def event(self, place: int, operation: Operation, seconds: float) -> Event | None:
+        stream, non_blocking = self.stream(operation)
+        host = self.threads.setdefault(operation.thread, len(self.threads)) % 1024
+        of_stream: Any = {"stream": stream, "non_blocking": non_blocking, "host": host}
+        match operation.what:
+            case "launch":
+                return self.launch(operation, seconds, of_stream)
+            case "copy":
+                size = min(max(operation.bytes, 1), 1 << 30)
+                return Copy(size, _kind(operation), _SOON, pinned=True, **of_stream)
+            case "memset":
+                return Memset(min(max(operation.bytes, 1), 1 << 30), _SOON, **of_stream)
+            case "record" | "wait" if operation.event is not None:
+                is_known = operation.event in self.cuda_events
+                if operation.what == "wait" and not is_known:
+                    return None
+                number = self.cuda_events.setdefault(operation.event, len(self.cuda_events))
+                kind = RecordEvent if operation.what == "record" else WaitEvent
+                return kind(number, stream, host)
+            case "wait_value" | "host_function":
+                self.waiting.append(place)
+                return HostFunction(FOREVER, name=operation.what, **of_stream)
+            case "graph":
+                self.assumed.append(
+                    f"What the graph of call {operation.call} runs: assumed a block of 32 threads."
+                )
+                return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **of_stream)
+            case _:
+                return None
+
+    def launch(self, operation: Operation, seconds: float, of_stream: Any) -> Launch:
+        name = operation.name or f"the kernel of call {operation.call}"
+        if operation.registers is None:
+            self.assumed.append(
+                f"Registers of {name}: the file does not say them; assumed {_REGISTERS}."
+            )
+        facts = self.streams.get((operation.context, operation.stream))
+        priority = operation.priority
+        if priority is None:
+            priority = 0 if facts is None else facts.priority
+        return Launch(
+            math.prod(operation.grid),
+            math.prod(operation.block),
+            max(operation.registers or _REGISTERS, 16),
+            operation.shared_memory or 0,
+            local_memory=operation.local_memory or 0,
+            carveout=operation.carveout,
+            cluster=1 if operation.cluster is None else math.prod(operation.cluster),
+            priority=priority,
+            cooperative=operation.cooperative,
+            programmatic=operation.programmatic,
+            duration=seconds,
+            name=name,
+            **of_stream,
+        )
+
+
+def _kind(operation: Operation) -> CopyKind:
+    kinds: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h"}
+    return next((kind for words, kind in kinds.items() if words in operation.function), "d2d")
+
+
+def _late(trace: Trace, launch: int) -> int:
+    start_ns = trace[launch].start_ns
+    assert start_ns is not None
+    return int(np.count_nonzero((trace[launch].smid < 0) | (start_ns >= FOREVER * 5e8)))
+
+
+def _why(trace: Trace, launch: int) -> tuple[str, int]:
+    """Returns the cause of the first wait that does not end, and the launch that it is behind."""
+    assert trace.waits is not None
+    own = trace.waits[trace.waits["launch"] == launch]
+    endless = own[own["end_ns"] - own["begin_ns"] >= FOREVER * 4e8]
+    if not len(endless):
+        return "unknown", -1
+    first = endless[np.argmin(endless["begin_ns"])]
+    return str(first["cause"]), int(first["behind"])
+
+
+def _with_limits(
+    stranded: Stranded, made: _Events, spec: DeviceSpec, found: list[Stranded]
+) -> Stranded:
+    """Adds what refuses one block more on each class of SMs, if there is too little room."""
+    if stranded.cause not in ROOM:
+        return stranded
+    late = {each.operation: each.blocks for each in found}
+    beside = []
+    for place, launch in enumerate(made.launches[: stranded.operation]):
+        if launch is None or launch.duration != FOREVER:
+            continue
+        started = launch.blocks - late.get(place, 0)
+        if started > 0:
+            beside.append(with_blocks(launch, started))
+    own = made.launches[stranded.operation]
+    assert own is not None
+    try:
+        room = capacity(own, spec, beside=beside)
+    except ValueError:  # one of the others is not resident as a whole
+        return stranded
+    return replace(stranded, limits=room.limits)
+
+
+def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
+    """Returns whether nothing before an operation in its stream waits for ever."""
+    late = {each.operation for each in found}
+    own = made.operations[place]
+    for before in range(place):
+        other = made.operations[before]
+        if (other.context, other.stream) != (own.context, own.stream):
+            continue
+        if before in late or made.launches[before] is not None or before in made.waiting:
+            return False
+    return True

@@ -1,0 +1,121 @@
+"""What the threads of a kernel do: spin, compute, or wait for others of their block."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tbsched.hangs.look import Sample
+
+SPINS, COMPUTES, WAITS, UNKNOWN = "spins", "computes", "waits", "unknown"
+_BRANCH = re.compile(r"\bBRA(?:\.\S+)?\s+(?:\S+,\s*)*0x([0-9a-f]+)")
+# Loads that see what others write, and sleeping between two of them.
+_POLLS = re.compile(
+    r"^(?:@\S+ )?(?:LDG?\S*\.STRONG\S*|LDG?\S*\.MMIO\S*|ATOM\S*|LDS\S*|NANOSLEEP\S*)"
+)
+_BARRIERS = re.compile(r"^(?:@\S+ )?(?:BAR\.|WARPSYNC|BSYNC|DEPBAR|UCGABAR_WAIT|BSSY|EXIT|YIELD)")
+_ADDRESS = re.compile(r"\[(R\d+)\.64(?:\+(-?0x[0-9a-f]+))?\]|\[(R\d+)(?:\+(-?0x[0-9a-f]+))?\]")
+_LOAD = re.compile(r"^(?:@\S+ )?(?:LDG?|ATOMG?)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadState:
+    """What a thread does.
+
+    Attributes:
+        sample: where it was.
+        does: ``spins``, ``computes``, ``waits`` (for threads of its block) or ``unknown``.
+        address: of the memory that it polls; None: unknown.
+    """
+
+    sample: Sample
+    does: str
+    address: int | None = None
+
+
+def states_of(now: Iterable[Sample], before: Iterable[Sample] = ()) -> tuple[ThreadState, ...]:
+    """Returns what the sampled threads do, from one look or two.
+
+    A thread spins if its loop does nothing but look at memory, or if it is twice at the same
+    instruction with the same registers: only memory that others write can let it leave.
+    """
+    earlier = {(each.grid_id, each.block, each.thread): each for each in before}
+    return tuple(
+        [_state(each, earlier.get((each.grid_id, each.block, each.thread))) for each in now]
+    )
+
+
+def kernel_does(states: Iterable[ThreadState]) -> str:
+    """Returns what a kernel does, of which these are threads."""
+    done = {state.does for state in states}
+    return next((each for each in (SPINS, COMPUTES, WAITS) if each in done), UNKNOWN)
+
+
+def polled(
+    states: Iterable[ThreadState], is_host_memory: Callable[[int], bool | None]
+) -> tuple[set[int], set[int]]:
+    """Returns the addresses that spinning threads poll: of the host's memory, and others."""
+    host: set[int] = set()
+    other: set[int] = set()
+    for state in states:
+        if state.does == SPINS and state.address is not None:
+            (host if is_host_memory(state.address) else other).add(state.address)
+    return host, other
+
+
+def _state(sample: Sample, before: Sample | None) -> ThreadState:
+    loop = _loop(sample)
+    polls = [text for _, text in loop if _POLLS.match(text)]
+    if polls and len(loop) <= _MOST_POLLING:
+        return ThreadState(sample, SPINS, _address(polls, sample))
+    at = next((text for address, text in sample.instructions if address == sample.pc), "")
+    if _BARRIERS.match(at) or _is_after_barrier(sample):
+        return ThreadState(sample, WAITS)
+    if before is None:
+        return ThreadState(sample, UNKNOWN)
+    if sample.pc == before.pc and sample.registers == before.registers:
+        loads = [text for _, text in loop if _LOAD.match(text)]
+        return ThreadState(sample, SPINS, _address(loads, sample))
+    return ThreadState(sample, COMPUTES)
+
+
+_MOST_POLLING = 40  # instructions of a loop that only waits
+
+
+def _loop(sample: Sample) -> list[tuple[int, str]]:
+    """Returns the smallest loop around a thread's instruction, as far as it is listed."""
+    found: list[tuple[int, str]] = []
+    for address, text in sample.instructions:
+        branch = _BRANCH.search(text)
+        if branch is None or address < sample.pc:
+            continue
+        target = int(branch[1], 16)
+        if target > sample.pc or target == address:
+            continue
+        inside = [each for each in sample.instructions if target <= each[0] <= address]
+        if not found or len(inside) < len(found):
+            found = inside
+    return found
+
+
+def _is_after_barrier(sample: Sample) -> bool:
+    """Returns whether the instruction before is a barrier that holds the thread."""
+    addresses = [address for address, _ in sample.instructions]
+    if sample.pc not in addresses:
+        return False
+    at = addresses.index(sample.pc)
+    return at > 0 and sample.instructions[at - 1][1].startswith(("BAR.", "@!PT BAR", "WARPSYNC"))
+
+
+def _address(polls: list[str], sample: Sample) -> int | None:
+    """Returns the address that the first instruction with one reads, of 64 bits."""
+    for text in polls:
+        row = _ADDRESS.search(text)
+        if row is None:
+            continue
+        name, offset = row[1] or row[3], row[2] or row[4]
+        low, high = (sample.registers.get(each) for each in (name, f"R{int(name[1:]) + 1}"))
+        if low is not None and high is not None:
+            return (high << 32 | low) + (int(offset, 16) if offset else 0)
+    return None

@@ -1,0 +1,308 @@
+"""What a capture says of a program that has not ended."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tbsched.errors import shown
+from tbsched.importers.capture import takes
+from tbsched.importers.reading.capture_lines import (
+    LARGEST,
+    Line,
+    flag,
+    integer,
+    lines_of,
+    optional,
+    refused,
+    text,
+    three,
+    times,
+)
+from tbsched.importers.reading.packed import head_of
+
+Extent = tuple[int, int, int]
+GRAPH, LAUNCH = "graph", "launch"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """An operation that was issued and is not known to have ended; sizes in bytes.
+
+    Attributes:
+        call: the number of the call that issued it.
+        what: ``launch``, ``copy``, ``memset``, ``graph``, ``record``, ``wait``, ``wait_value``,
+            ``write_value`` or ``host_function``.
+        function: the function of the driver.
+        thread, system_thread: the host thread, and the number that the operating system gives it.
+        issued: seconds since the capture began.
+        gpu, context, stream: where; streams are numbered as in the file.
+        bytes: of a copy or memset.
+        event: a number that is the same for the same event.
+        is_called: whether the call has returned.
+        is_first: whether no kernel of that name was launched before.
+        name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
+            programmatic, priority: of a launch; None where the file does not say it.
+    """
+
+    call: int
+    what: str
+    function: str
+    thread: int
+    system_thread: int | None
+    issued: float
+    gpu: int
+    context: int
+    stream: int
+    bytes: int = 0
+    event: int | None = None
+    is_called: bool = True
+    is_first: bool = False
+    name: str | None = None
+    grid: Extent = (1, 1, 1)
+    block: Extent = (1, 1, 1)
+    registers: int | None = None
+    shared_memory: int | None = None
+    local_memory: int | None = None
+    cluster: Extent | None = None
+    carveout: int | None = None
+    cooperative: bool = False
+    programmatic: bool = False
+    priority: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCall:
+    """A call that has not returned; fields as of :class:`Operation`."""
+
+    call: int
+    function: str
+    thread: int
+    system_thread: int | None
+    began: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamFacts:
+    """What a stream is: ``kind`` is ``null``, ``default``, ``non_blocking`` or ``unknown``."""
+
+    kind: str
+    priority: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unfinished:
+    """What has not ended in a capture.
+
+    Attributes:
+        path: the file.
+        process: the number of the process.
+        connections: CUDA_DEVICE_MAX_CONNECTIONS.
+        notes_issued: whether the file says what was issued; older captures do not.
+        is_whole: whether the program ended by itself.
+        gpus: of each GPU its name, its number of SMs and its compute capability.
+        operations: in the order of issue.
+        open_calls: calls that have not returned.
+        streams: by context and number.
+        last_end: when something last ended, or was issued; seconds since the capture began.
+        last_seen: when the process last ran, as far as the file says.
+        ended: how often each kernel has ended, by its name.
+    """
+
+    path: Path
+    process: int | None
+    connections: int | None
+    notes_issued: bool
+    is_whole: bool
+    gpus: dict[int, tuple[str, int, str]]
+    operations: tuple[Operation, ...]
+    open_calls: tuple[OpenCall, ...]
+    streams: dict[tuple[int, int], StreamFacts]
+    last_end: float
+    last_seen: float
+    ended: Mapping[str, int]
+
+    @property
+    def quiet(self) -> float:
+        """Seconds at the end of the file in which nothing ended and nothing was issued."""
+        return max(self.last_seen - self.last_end, 0.0)
+
+
+def is_capture(path: Path) -> bool:
+    """Returns whether a file is a capture."""
+    return path.is_file() and takes(head_of(path))
+
+
+def unfinished_in(path: Path) -> Unfinished:
+    """Reads what has not ended.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: not a capture, or a line that cannot be.
+    """
+    if not takes(head_of(path)):
+        raise ValueError(
+            f"{path}: not a capture; `tbsched capture -o run.jsonl -- PROGRAM` makes one"
+        )
+    reader = _Reader()
+    for number, line in lines_of(path):
+        try:
+            reader.add(line)
+        except (TypeError, ValueError) as error:
+            raise refused(path, number, error) from None
+    return reader.found(path)
+
+
+@dataclass(slots=True)
+class _Reader:
+    process: int | None = None
+    connections: int | None = None
+    notes_issued: bool = False
+    is_whole: bool = False
+    gpus: dict[int, tuple[str, int, str]] = field(default_factory=dict)
+    gpu_of: dict[int, int] = field(default_factory=dict)
+    null_streams: set[tuple[int, int]] = field(default_factory=set)
+    streams: dict[tuple[int, int], StreamFacts] = field(default_factory=dict)
+    kernels: list[str] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    issued: dict[int, Line] = field(default_factory=dict)
+    first_uses: set[int] = field(default_factory=set)
+    ended: set[int] = field(default_factory=set)
+    counts: Counter[str] = field(default_factory=Counter)
+    open_calls: dict[int, OpenCall] = field(default_factory=dict)
+    last_end_ns: int = 0
+    last_seen_ns: int = 0
+
+    def add(self, line: object) -> None:
+        """Takes a line; one of an unknown kind is passed over."""
+        if not isinstance(line, dict) or not line:
+            raise ValueError(f"an object is needed, got {shown(line)}")
+        match next(iter(line)):
+            case "tbsched_capture":
+                self.process, self.connections = (
+                    optional(line, "process"),
+                    optional(line, "connections", 1),
+                )
+                self.notes_issued = bool(flag(line, "notes_issued"))
+            case "device":
+                capability = text(line, "compute_capability")
+                self.gpus[integer(line, "device")] = (
+                    text(line, "name"),
+                    integer(line, "sms"),
+                    capability,
+                )
+            case "context":
+                self.gpu_of[integer(line, "context")] = integer(line, "device")
+                self.null_streams.add((integer(line, "context"), integer(line, "null_stream")))
+            case "stream":
+                key = integer(line, "context"), integer(line, "stream")
+                self.streams[key] = StreamFacts(
+                    text(line, "kind"), integer(line, "priority", -LARGEST)
+                )
+            case "kernel":
+                self.kernels.append(text(line, "name"))
+            case "ran":
+                number = integer(line, "ran")
+                if number < len(self.kernels):
+                    self.names.add(self.kernels[number])
+                    self.counts[self.kernels[number]] += 1
+                self.has_ended(line)
+            case "copy" | "memset":
+                self.has_ended(line)
+            case "call":
+                call, (_, end) = integer(line, "call"), times(line)
+                self.open_calls.pop(call, None)
+                self.happened(end)
+            case "issued":
+                self.add_issued(line)
+            case "ended":
+                self.ended.add(integer(line, "ended"))
+            case "inside":
+                self.add_open(line)
+            case "returned":
+                self.open_calls.pop(integer(line, "returned"), None)
+                self.happened(integer(line, "at"))
+            case "alive":
+                self.last_seen_ns = max(self.last_seen_ns, integer(line, "alive"))
+            case "end":
+                self.is_whole = True
+
+    def happened(self, at_ns: int) -> None:
+        self.last_end_ns = max(self.last_end_ns, at_ns)
+        self.last_seen_ns = max(self.last_seen_ns, at_ns)
+
+    def has_ended(self, line: Line) -> None:
+        self.happened(times(line)[1])
+        if "node" not in line:
+            self.ended.add(integer(line, "call"))
+
+    def add_issued(self, line: Line) -> None:
+        call = integer(line, "issued")
+        self.issued[call] = line
+        self.happened(integer(line, "at"))
+        if text(line, "what") == LAUNCH and "name" in line:
+            name = text(line, "name")
+            if name not in self.names:
+                self.first_uses.add(call)
+            self.names.add(name)
+
+    def add_open(self, line: Line) -> None:
+        call = integer(line, "inside")
+        self.open_calls[call] = OpenCall(
+            call, text(line, "function"), integer(line, "thread"), optional(line, "system_thread"),
+            integer(line, "at") / 1e9,
+        )  # fmt: skip
+        self.happened(integer(line, "at"))
+
+    def found(self, path: Path) -> Unfinished:
+        """Returns everything, when the lines are through."""
+        left = [call for call in self.issued if call not in self.ended]
+        operations = [self.operation(call, self.issued[call]) for call in left]
+        streams = {key: StreamFacts("null", 0) for key in self.null_streams} | self.streams
+        return Unfinished(
+            path=path,
+            process=self.process,
+            connections=self.connections,
+            notes_issued=self.notes_issued,
+            is_whole=self.is_whole,
+            gpus=self.gpus,
+            operations=tuple(sorted(operations, key=lambda each: (each.issued, each.call))),
+            open_calls=tuple(self.open_calls.values()),
+            streams=streams,
+            last_end=self.last_end_ns / 1e9,
+            last_seen=self.last_seen_ns / 1e9,
+            ended=self.counts,
+        )
+
+    def operation(self, call: int, line: Line) -> Operation:
+        context = integer(line, "context")
+        shared = [optional(line, key) for key in ("static_shared_memory", "dynamic_shared_memory")]
+        is_launch = line.get("what") == LAUNCH
+        return Operation(
+            call=call,
+            what=text(line, "what"),
+            function=text(line, "function"),
+            thread=integer(line, "thread"),
+            system_thread=optional(line, "system_thread"),
+            issued=integer(line, "at") / 1e9,
+            gpu=self.gpu_of.get(context, 0),
+            context=context,
+            stream=integer(line, "stream"),
+            bytes=optional(line, "bytes") or 0,
+            event=optional(line, "event"),
+            is_called=call not in self.open_calls,
+            is_first=call in self.first_uses,
+            name=text(line, "name") if "name" in line else None,
+            grid=three(line, "grid") if is_launch else (1, 1, 1),
+            block=three(line, "block") if is_launch else (1, 1, 1),
+            registers=optional(line, "registers"),
+            shared_memory=sum(size or 0 for size in shared) if shared[0] is not None else shared[1],
+            local_memory=optional(line, "local_memory"),
+            cluster=three(line, "cluster") if "cluster" in line else None,
+            carveout=optional(line, "carveout"),
+            cooperative=bool(flag(line, "cooperative")),
+            programmatic=bool(flag(line, "programmatic")),
+            priority=optional(line, "priority", -LARGEST),
+        )

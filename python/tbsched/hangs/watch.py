@@ -1,0 +1,137 @@
+"""Watches captures while they are written: when nothing is new for long, it looks why."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from tbsched.errors import shown
+from tbsched.hangs.find import hang
+from tbsched.hangs.hang import Hang
+from tbsched.hangs.unfinished import is_capture, unfinished_in
+
+MOST_SECONDS = 1e6
+_PERIOD = 0.5  # seconds between two looks at the files
+_ALIVE = b'{"alive":'
+
+
+def checked_seconds(owner: str, seconds: float) -> float:
+    """Returns the seconds after which a program counts as hanging.
+
+    Raises:
+        ValueError: not a number of seconds.
+    """
+    if not isinstance(seconds, int | float) or not 0 < seconds <= MOST_SECONDS:
+        raise ValueError(
+            f"{owner}: seconds above 0 and up to {MOST_SECONDS:g} are needed, got {shown(seconds)}"
+        )
+    return float(seconds)
+
+
+@dataclass(slots=True)
+class Watch:
+    """Knows since when the files of a capture have said nothing new.
+
+    Attributes:
+        files: returns the files, which appear as processes use CUDA.
+        seconds: after so many it is quiet.
+    """
+
+    files: Callable[[], list[Path]]
+    seconds: float
+    _open: dict[Path, BinaryIO] = field(default_factory=dict)
+    _rest: dict[Path, bytes] = field(default_factory=dict)
+    _pends: bool = False
+    _since: float = field(default_factory=time.monotonic)
+    _is_told: bool = False
+
+    def is_quiet(self) -> bool:
+        """Returns whether something has not ended and nothing is new for long; once until news."""
+        for path in self.files():
+            self._read(path)
+        if not self._pends or self._is_told or time.monotonic() - self._since < self.seconds:
+            return False
+        self._is_told = True
+        return True
+
+    def close(self) -> None:
+        """Closes the files."""
+        for file in self._open.values():
+            file.close()
+
+    def _read(self, path: Path) -> None:
+        if path not in self._open:
+            self._open[path] = path.open("rb")
+        *lines, self._rest[path] = (self._rest.get(path, b"") + self._open[path].read()).split(
+            b"\n"
+        )
+        if not lines:
+            return
+        # Such a line comes once a second while something has not ended.
+        news = [line for line in lines if not line.startswith(_ALIVE)]
+        if news:
+            self._since, self._is_told, self._pends = time.monotonic(), False, False
+        if len(news) < len(lines):
+            self._pends = True
+
+
+def looked_into(files: list[Path], device: str | None = None) -> Hang | None:
+    """Returns why the processes of captures hang; None: there is no capture.
+
+    The debugger looks at those that run, if it may.
+    """
+    captures = [unfinished_in(path) for path in files if is_capture(path)]
+    if not captures:
+        return None
+    running = [each.process for each in captures if each.process and _runs(each.process)]
+    paths = [each.path for each in captures]
+    try:
+        return hang(*paths, pid=running, device=device)
+    except (OSError, ValueError):  # it may not; the captures say what they can
+        return hang(*paths, device=device)
+
+
+def report_place(capture: Path) -> Path:
+    """Returns the file of the report: ``run.hang.txt`` beside ``run.jsonl``."""
+    return capture.with_name(f"{capture.name.partition('.')[0]}.hang.txt")
+
+
+class Watching:
+    """A thread that watches the capture of this process, and keeps what it finds."""
+
+    def __init__(self, path: Path, seconds: float) -> None:
+        self.found: Hang | None = None
+        self._watch = Watch(lambda: [path], seconds)
+        self._path = path
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True, name="tbsched hang")
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stops it."""
+        self._ends.set()
+        self._thread.join()
+        self._watch.close()
+
+    def _run(self) -> None:
+        while not self._ends.wait(min(_PERIOD, self._watch.seconds / 2)):
+            if self._watch.is_quiet():
+                found = looked_into([self._path])
+                if found is not None and found.hangs:
+                    self.found = found
+                    report_place(self._path).write_text(f"{found}\n", "utf-8")
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

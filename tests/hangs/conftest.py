@@ -1,0 +1,35 @@
+"""A process, and a stand-in for cuda-gdb that answers with what a real one printed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+RECORDED = Path(__file__).parent / "recorded"
+Answering: TypeAlias = Callable[..., None]
+
+
+@pytest.fixture
+def process() -> Iterator[int]:
+    """The number of a process that does nothing."""
+    with subprocess.Popen([sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE) as waits:
+        yield waits.pid
+        waits.kill()
+
+
+@pytest.fixture
+def answering(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Answering:
+    """Makes the debugger answer with a recorded session, or as ``mode`` says."""
+
+    def answer(name: str, mode: str = "") -> None:
+        monkeypatch.setenv("TBSCHED_CUDA_GDB", str(Path(__file__).with_name("fake_gdb.py")))
+        monkeypatch.setenv("TBSCHED_FAKE_GDB", str(RECORDED / f"{name}.txt"))
+        monkeypatch.setenv("TBSCHED_FAKE_GDB_COUNTER", str(tmp_path / "looks"))
+        monkeypatch.setenv("TBSCHED_FAKE_GDB_MODE", mode)
+
+    return answer
