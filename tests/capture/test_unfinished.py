@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+import tbsched as tb
 from capture.conftest import Played
 
 # Half a second is twice the interval after which what has not ended is written.
 WAIT = "import os, signal, time\ntime.sleep(0.8)\n"
+LONG_ENOUGH = "import time; time.sleep(2.5)\n"  # for a hang to be told
 KILL = "os.kill(os.getpid(), signal.SIGKILL)\n"
 
 
@@ -60,7 +62,7 @@ def test_size_of_an_unfinished_launch_comes_from_its_module(run: Played, tmp_pat
 
 def test_what_has_ended_is_not_told(run: Played, tmp_path: Path) -> None:
     code = launch(1) + launch(2) + launch(3, sides=0, result=700)
-    code += 'gpu.play("kernel", "k", 2, 1, 13, wide(1), wide(2), 1, 32, 16, wide(0), 0)\n'
+    code += 'gpu.play("kernel", "k", 2, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
     code += launch(4, 14) + 'gpu.play("issue_synchronize", 5, wide(14), 0)\n'
     lines = played(run, tmp_path, code)
     assert not of(lines, "issued")  # 1 came before 2 in its stream, 3 failed, 4 was waited for
@@ -132,3 +134,43 @@ def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path) -> None
     code += 'gpu.play("stream_capture", False)\n' + launch(2)
     lines = played(run, tmp_path, code)
     assert [line["issued"] for line in of(lines, "issued")] == [2]
+
+
+def test_programs_name_what_has_not_ended(run: Played, tmp_path: Path) -> None:
+    played(run, tmp_path, launch(1) + launch(2))
+    with pytest.raises(ValueError, match=r"no kernel has ended: a launch of add\(float\*, int\)"):
+        tb.load_program(tmp_path / "run.jsonl", fit=False)
+
+
+def test_assumptions_name_what_has_not_ended(run: Played, tmp_path: Path) -> None:
+    ran = 'gpu.play("kernel", "k", 2, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
+    played(run, tmp_path, launch(2) + ran + launch(3, 14))
+    program = tb.load_program(tmp_path / "run.jsonl", fit=False)
+    assert len(program.sequence.launches) == 1
+    assert any("1 operations that were issued, the first a launch" in x for x in program.assumed)
+
+
+def test_whole_captures_say_nothing_of_it(run: Played, tmp_path: Path) -> None:
+    code = launch(1) + WAIT
+    code += 'gpu.play("kernel", "_Z3addPfi", 1, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
+    played(run, tmp_path, code, end="")
+    program = tb.load_program(tmp_path / "run.jsonl", fit=False)
+    assert not any("issued" in sentence for sentence in program.assumed)
+    assert tb.hang(tmp_path / "run.jsonl").kind == "not_hanging"
+
+
+def test_hang_is_told_from_the_file_of_a_killed_program(run: Played, tmp_path: Path) -> None:
+    played(run, tmp_path, launch(1) + 'gpu.play("issue_free", 2, 1)\n' + LONG_ENOUGH)
+    found = tb.hang(tmp_path / "run.jsonl")
+    assert found.kind == "host"
+    assert [(row.name, row.running, row.blocks) for row in found.resident] == [
+        ("add(float*, int)", 40, 40)
+    ]
+    assert [call.function for call in found.calls] == ["cuMemFree_v2"]
+
+
+def test_blocks_without_room_are_counted_from_the_file(run: Played, tmp_path: Path) -> None:
+    code = 'gpu.play("issue_launch", "grid", 1, wide(13), 300, 1024, 0, 0)\n' + LONG_ENOUGH
+    played(run, tmp_path, code)
+    found = tb.hang(tmp_path / "run.jsonl")
+    assert (found.kind, found.stranded[0].missing, found.stranded[0].cause) == ("room", 36, "warps")

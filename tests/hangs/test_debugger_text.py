@@ -16,9 +16,9 @@ DEVICES = """
 *   0        00:06.0 NVIDIA H200   GH100GL-A   sm_90 132       64         32           255 0x0ff
 """
 KERNELS = """
-  Kernel Parent Dev Grid Status                             SMs Mask   GridDim  BlockDim Invocation
+  Kernel Parent Dev Grid Status                             SMs Mask   GridDim  BlockDim Name
        1      -   0    2 Active 0x000fffffffffffffffffffffffffffaaaa (128,1,1) (256,1,1) workers()
-*      0      -   0    1 Active 0x0ff0000000000000000000000000005555  (16,1,1) (128,1,1) schedulers()
+*      0      -   0    1 Active 0x0ff0000000000000000000000000005555  (16,1,1) (128,1,1) schedulers
 """
 THREADS = """
   BlockIdx ThreadIdx To BlockIdx ThreadIdx Count                 PC Filename  Line

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tbsched.errors import shown
+from tbsched.errors import on_one_line, shown
 from tbsched.importers.assembly.graphs import edges_through
 from tbsched.importers.reading.capture_lines import (
     LARGEST,
@@ -109,6 +109,8 @@ class _Captured:
     edges: list[tuple[int, int]] = field(default_factory=list)
     originals: dict[int, int] = field(default_factory=dict)
     connections: int | None = None
+    issued: dict[int, str] = field(default_factory=dict)  # in words, by call
+    ended: set[int] = field(default_factory=set)
     lost: int = 0
     unfinished: int = 0
     is_whole: bool = False
@@ -225,6 +227,22 @@ class _Captured:
     def node(self, line: Line) -> None:
         self.originals[_node(line["node"])] = _node(line.get("clone_of"))
 
+    def begun(self, line: Line) -> None:
+        what = text(line, "what").replace("_", " ")
+        name = f" of {on_one_line(text(line, 'name'))}" if "name" in line else ""
+        stream, at = integer(line, "stream"), integer(line, "at") / 1e9
+        self.issued[integer(line, "issued")] = f"{what}{name} in stream {stream}, at {at:.3f} s"
+
+    def over(self, line: Line) -> None:
+        self.ended.add(integer(line, "ended"))
+
+    def unended(self) -> list[str]:
+        """What was issued and has not ended, in words; nothing if the program ended by itself."""
+        if self.is_whole:
+            return []
+        ended = self.ended | {work.call for work in self.work if work.node is None}
+        return [words for call, words in self.issued.items() if call not in ended]
+
     def dropped(self, line: Line) -> None:
         self.lost += integer(line, "lost")
 
@@ -242,6 +260,7 @@ class _Captured:
 
     def recording(self, selection: Selection) -> Recording:
         """All of it, but for what is not selected."""
+        unended = self.unended()
         first_ns = min((each.start_ns for each in self.work), default=0)
         for work in self.work:
             stream = self.numbered(work.stream)
@@ -272,9 +291,10 @@ class _Captured:
             },
             priorities={number: priority for number, (_, priority) in kinds.items()},
             sources=_SOURCES,
-            missing=[*self._missing(), *self.joined.left_out],
+            missing=[*self._missing(unended), *self.joined.left_out],
             first_uses=True,
             kernels=self.joined.kernels,
+            unended=tuple(unended),
             activity=activity,
         )
 
@@ -341,7 +361,12 @@ class _Captured:
             )
         return records
 
-    def _missing(self) -> Iterator[str]:
+    def _missing(self, unended: list[str]) -> Iterator[str]:
+        if unended:
+            yield (
+                f"The end of {len(unended)} operations that were issued, the first a {unended[0]}: "
+                "assumed that they were not issued; `tbsched hang` says why they do not end."
+            )
         if not self.is_whole:
             yield "The end: the program was killed, or still runs; assumed that it ends here."
         if self.lost:
@@ -375,6 +400,8 @@ _TAKES: dict[str, Callable[[_Captured, Line], None]] = {
     "graph_launch": _Captured.graph_launch,
     "edge": _Captured.edge,
     "node": _Captured.node,
+    "issued": _Captured.begun,
+    "ended": _Captured.over,
     "lost": _Captured.dropped,
     "end": _Captured.end,
 }

@@ -156,6 +156,7 @@ class Recording:
         first_uses: whether ``Kernel.first_use`` can be trusted; False: nobody knows.
         rank: of the process among those that take part in collectives; None: unknown.
         world: how many ranks there are; None: unknown.
+        unended: what was issued and has not ended, in words; it is in no record.
     """
 
     records: list[Record]
@@ -174,3 +175,4 @@ class Recording:
     activity: Activity | None = None
     rank: int | None = None
     world: int | None = None
+    unended: tuple[str, ...] = ()

@@ -123,7 +123,7 @@ class _Assembly:
             self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
             self._rows += [_or_unknown(item.host_row)] * len(made)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
-            raise ValueError("no kernels that ran on a GPU; was the profiler told to record CUDA?")
+            raise ValueError(_nothing_ran(self._recording.unended))
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
         if self._recording.activity is not None:
             first = min(first, self._recording.activity.first_ns)
@@ -339,6 +339,17 @@ class _Assembly:
             event = self._cuda_events.setdefault(call.event, len(self._cuda_events))
             return [Synchronize(event=event, host=host)]
         return [Synchronize(host=host)]
+
+
+def _nothing_ran(unended: tuple[str, ...]) -> str:
+    """Returns what to say of a profile without kernels."""
+    if not unended:
+        return "no kernels that ran on a GPU; was the profiler told to record CUDA?"
+    more = f" and {len(unended) - 1} more operations have" if len(unended) > 1 else " has"
+    return (
+        f"no kernel has ended: a {unended[0]},{more} been issued and not ended; `tbsched hang` "
+        "says why"
+    )
 
 
 def _latest_calls(records: list[Record]) -> dict[int, int]:
