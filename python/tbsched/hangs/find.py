@@ -62,9 +62,22 @@ def hang(
             at. The message names it.
 
     Example:
-        >>> found = tb.hang("tests/hangs/recorded/room.jsonl")
+        >>> lines = [
+        ...     '{"tbsched_capture":1,"notes_issued":true}',
+        ...     '{"device":0,"name":"NVIDIA H200","sms":132,"compute_capability":"9.0"}',
+        ...     '{"context":1,"device":0,"null_stream":7}',
+        ...     '{"issued":1,"what":"launch","function":"cuLaunchKernel","thread":0,"at":0,'
+        ...     '"context":1,"stream":13,"name":"barrier","grid":[300,1,1],"block":[1024,1,1],'
+        ...     '"registers":32}',
+        ...     '{"alive":5000000000}',
+        ... ]
+        >>> with open("run.jsonl", "w") as file:  # what is left of a program that was killed
+        ...     _ = file.write("\\n".join(lines))
+        >>> found = tb.hang("run.jsonl")
         >>> found.kind, found.reason.partition(":")[0]
-        ('room', '12 of 128 blocks of workers(Args) never start')
+        ('room', '36 of 300 blocks of barrier never start')
+        >>> found.fixes[0].text
+        'at most 264 blocks for barrier, not 300'
     """
     numbers = _numbers(pid)
     captures, cores = _sorted(files)
@@ -104,7 +117,10 @@ def assert_not_hanging(
         FileNotFoundError, TypeError, ValueError: as :func:`hang`.
 
     Example:
-        >>> tb.assert_not_hanging("tests/hangs/recorded/ended.jsonl")
+        >>> lines = ['{"tbsched_capture":1,"notes_issued":true}', '{"end":9,"launches":0}']
+        >>> with open("run.jsonl", "w") as file:  # of a program that has ended
+        ...     _ = file.write("\\n".join(lines))
+        >>> tb.assert_not_hanging("run.jsonl")
     """
     __tracebackhide__ = True
     found = hang(*files, pid=pid, device=device, seconds=seconds)

@@ -28,6 +28,11 @@ class OnGpu:
         counters: at how many instructions its threads are; 0: unknown.
         line: of the source, where a thread was seen; empty: unknown.
         seen: ``debugger``, or ``model``: where the model says that it is.
+
+    Example:
+        >>> row = tb.OnGpu("spin", 2, 2, 2, ((124, 1), (126, 1)), "spins", 3, "", "debugger")
+        >>> row.running, dict(row.sms)[124]
+        (2, 1)
     """
 
     name: str
@@ -54,6 +59,11 @@ class NeverStarts:
             ``unknown``.
         behind: the operation that holds them up; None: no single one.
         limits: of each class of SMs what refuses one block more.
+
+    Example:
+        >>> row = tb.NeverStarts("set_flag", 1, 1, "hardware_queue", "gemm")
+        >>> row.missing, row.behind
+        (1, 'gemm')
     """
 
     name: str
@@ -72,6 +82,10 @@ class HangFix:
         kind: ``connections``, ``order``, ``non_blocking``, ``loading``, or a kind of
             ``tbsched.Fix``.
         text: what to do, in words of CUDA and PyTorch.
+
+    Example:
+        >>> tb.HangFix("order", "launch set_flag before gemm").text
+        'launch set_flag before gemm'
     """
 
     kind: str
@@ -99,9 +113,11 @@ class Hang(Shown):
         process: its number; None: unknown.
 
     Example:
-        >>> found = tb.hang("tests/hangs/recorded/room.jsonl")
-        >>> found.kind, found.stranded[0].name, found.stranded[0].missing
-        ('room', 'workers(Args)', 12)
+        >>> with open("run.jsonl", "w") as file:  # a capture of a program that has ended
+        ...     _ = file.write('{"tbsched_capture":1,"notes_issued":true}\\n{"end":9}')
+        >>> found = tb.hang("run.jsonl")
+        >>> found.kind, found.hangs, found.reason
+        ('not_hanging', False, 'the program has ended by itself')
     """
 
     kind: str

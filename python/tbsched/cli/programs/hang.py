@@ -11,7 +11,7 @@ import tbsched.show as shows
 from tbsched import storage, views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
 from tbsched.cli.files import note_written
-from tbsched.cli.options import AsJson, device_option
+from tbsched.cli.options import AsJson, Seconds, device_option
 from tbsched.hangs.debugger import SECONDS
 from tbsched.hangs.find import hang as found_hang
 
@@ -28,9 +28,8 @@ def hang(
         list[int] | None,
         typer.Option(
             "--pid",
-            "-p",
             help="A process to look at with cuda-gdb. It stands still for some seconds, and goes "
-            "on. Its capture is found by itself. May be given several times.",
+            "on. Its capture is found by itself. May be repeated.",
             metavar="PID",
         ),
     ] = None,
@@ -38,17 +37,14 @@ def hang(
         str | None,
         device_option("What it runs on; by default what the capture or the debugger names."),
     ] = None,
-    seconds: Annotated[
-        float,
-        typer.Option("--seconds", help="Time limit of one look, in seconds.", metavar="SECONDS"),
-    ] = SECONDS,
+    seconds: Seconds = SECONDS,
     html: Annotated[Path | None, typer.Option(help="Write a page, too.")] = None,
     as_json: AsJson = False,
 ) -> int:
     """Say why a program hangs: what can never start, why, and what to change.
 
     The exit status is 1 if it hangs, and 0 if it does not. A capture alone needs no GPU and no
-    debugger; what each could have shown is said.
+    debugger; what each could have shown is said. The time limit is that of one look.
 
     Examples:
 
