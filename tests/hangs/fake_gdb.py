@@ -48,13 +48,13 @@ def main() -> None:
 
 
 def recorded() -> Path:
-    """The file of this look: with a number in its name for the second one, and so on."""
+    """The file of this look: that with its number in its name, if there is one."""
     first = Path(os.environ["TBSCHED_FAKE_GDB"])
     counter = Path(os.environ["TBSCHED_FAKE_GDB_COUNTER"])
     number = counter.stat().st_size + 1 if counter.exists() else 1
     counter.write_text("x" * number)
-    others = [first.with_name(f"{first.stem}-{k}.txt") for k in range(number, 1, -1)]
-    return next((other for other in others if other.exists()), first)
+    other = first.with_name(f"{first.stem}-{number}.txt")
+    return other if other.exists() else first
 
 
 main()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 from pathlib import Path
 
@@ -11,6 +12,8 @@ from tbsched.importers.capture import takes
 from tbsched.importers.reading.packed import head_of
 
 _LAUNCH = b'{"ran":'
+_ISSUED = re.compile(rb'\{"issued":(\d+),"what":"launch",')
+_CALL = re.compile(rb'"call":(\d+),')
 
 
 def is_capture(path: Path) -> bool:
@@ -41,9 +44,18 @@ def place_for(path: Path) -> Path:
 
 
 def launches_of(path: Path) -> int:
-    """Returns how many launches a capture has that is not packed."""
+    """Returns how many launches an unpacked capture has, also of those that have not ended."""
+    ran = 0
+    unended: set[bytes] = set()
     with storage.opened(path) as file:
-        return sum(line.startswith(_LAUNCH) for line in file)
+        for line in file:
+            if line.startswith(_LAUNCH):
+                ran += 1
+                if unended and (call := _CALL.search(line)):
+                    unended.discard(call[1])
+            elif issued := _ISSUED.match(line):
+                unended.add(issued[1])
+    return ran + len(unended)
 
 
 def is_free(path: Path) -> bool:

@@ -1,0 +1,368 @@
+"""Which kind a hang is: from captures, and from what a real debugger printed of real hangs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tbsched as tb
+from hangs.conftest import RECORDED, Answering
+from helpers import examples
+from tbsched.hangs import debugger
+from tbsched.hangs.memory import host_memory_in
+
+HEAD: list[dict[str, Any]] = [
+    {"tbsched_capture": 1, "process": 1, "connections": 8, "notes_issued": True},
+    {"device": 0, "name": "NVIDIA H200", "compute_capability": "9.0", "sms": 132},
+    {"context": 1, "device": 0, "null_stream": 7},
+    {"stream": 13, "context": 1, "kind": "non_blocking", "priority": 0},
+    {"stream": 14, "context": 1, "kind": "non_blocking", "priority": 0},
+    {"stream": 15, "context": 1, "kind": "default", "priority": 0},
+    {"stream": 16, "context": 1, "kind": "default", "priority": 0},
+]
+ALIVE = {"alive": 9_000_000_000}
+
+
+def issued(
+    call: int, stream: int, name: str = "k", blocks: int = 4, threads: int = 64, **more: object
+) -> dict[str, Any]:
+    return {
+        "issued": call, "what": "launch", "function": "cuLaunchKernel", "thread": 0,
+        "system_thread": 1, "at": 1000 * call, "context": 1, "stream": stream, "name": name,
+        "grid": [blocks, 1, 1], "block": [threads, 1, 1], "dynamic_shared_memory": 0,
+        "registers": 32, "static_shared_memory": 0, "local_memory": 0, "cooperative": False,
+        "programmatic": False, **more,
+    }  # fmt: skip
+
+
+def inside(call: int, function: str) -> dict[str, Any]:
+    return {"inside": call, "function": function, "thread": 0, "system_thread": 1, "at": 5000}
+
+
+def captured(place: Path, *lines: dict[str, Any], **header: object) -> Path:
+    first = {**HEAD[0], **header}
+    text = "".join(f"{json.dumps(line)}\n" for line in (first, *HEAD[1:], *lines))
+    place.write_text(text, "utf-8")
+    return place
+
+
+def of(place: Path, *lines: dict[str, Any], **header: object) -> tb.Hang:
+    return tb.hang(captured(place / "run.jsonl", *lines, ALIVE, **header))
+
+
+def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
+    found = of(tmp_path, issued(1, 13, "grid", 300, 1024))
+    (row,) = found.stranded
+    assert (found.kind, row.name, row.missing, row.blocks, row.cause) == (
+        "room", "grid", 36, 300, "warps",
+    )  # fmt: skip
+    assert [(len(each.sms), each.blocks, each.cause) for each in row.limits] == [(132, 2, "warps")]
+    assert found.fixes[0].text == "at most 264 blocks for grid, not 300"
+
+
+def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: Path) -> None:
+    lines = issued(1, 13, "spin"), issued(2, 13, "next"), issued(3, 14, "set_flag", 1)
+    found = of(tmp_path, *lines, connections=1)
+    assert (found.kind, found.stranded[0].name, found.stranded[0].behind) == (
+        "queue", "set_flag", "next",
+    )  # fmt: skip
+    assert [fix.kind for fix in found.fixes] == ["connections", "order"]
+    assert "CUDA_DEVICE_MAX_CONNECTIONS=2 " in found.fixes[0].text
+    assert found.fixes[1].text == "launch set_flag before next"
+    assert of(tmp_path, *lines, connections=8).kind == "inside_kernel"
+
+
+@pytest.mark.parametrize("between", ["launch", "memset"])
+def test_legacy_stream(tmp_path: Path, between: str) -> None:
+    middle = issued(2, 7, "middle")
+    if between == "memset":
+        middle = {**middle, "what": "memset", "bytes": 4096}
+        del middle["grid"], middle["block"], middle["name"]
+    lines = issued(1, 15, "spin"), middle, issued(3, 16, "set_flag", 1)
+    found = of(tmp_path, *lines)
+    assert found.kind == "legacy_stream"
+    assert "set_flag" in {row.name for row in found.stranded}
+    assert {fix.kind for fix in found.fixes} == {"non_blocking"}
+
+
+def test_launch_call_of_a_new_kernel_loads_it(tmp_path: Path) -> None:
+    lines = issued(1, 13, "spin"), issued(2, 14, "set_flag", 1), inside(2, "cuLaunchKernel")
+    found = of(tmp_path, *lines)
+    assert (found.kind, found.stranded[0].name) == ("loading", "set_flag")
+    assert "CUDA_MODULE_LOADING=EAGER" in found.fixes[0].text
+
+
+def test_launch_call_of_a_kernel_that_ran_before_does_not_load_it(tmp_path: Path) -> None:
+    shape = {
+        "kernel": 0, "name": "set_flag", "grid": [1, 1, 1], "block": [64, 1, 1], "registers": 32,
+        "static_shared_memory": 0, "dynamic_shared_memory": 0, "cooperative": False,
+    }  # fmt: skip
+    ran = {"ran": 0, "call": 9, "at": [1, 2], "context": 1, "stream": 14, "configured": 0}
+    lines = issued(1, 13, "spin"), issued(2, 14, "set_flag", 1), inside(2, "cuLaunchKernel")
+    assert of(tmp_path, shape, ran, *lines).kind != "loading"
+
+
+@pytest.mark.parametrize("function", ["cuLibraryLoadData", "cuModuleLoadDataEx", "cuFuncLoad"])
+def test_calls_that_load_code(tmp_path: Path, function: str) -> None:
+    found = of(tmp_path, issued(1, 13, "spin"), inside(2, function))
+    assert (found.kind, found.calls[0].function) == ("loading", function)
+
+
+@pytest.mark.parametrize("function", ["cuMemFree_v2", "cuMemAlloc_v2", "cuMemHostAlloc_v2"])
+def test_calls_that_wait_unasked_are_of_the_host(tmp_path: Path, function: str) -> None:
+    found = of(tmp_path, issued(1, 13, "spin"), inside(2, function))
+    assert found.kind == "host"
+    assert function in found.reason
+
+
+@pytest.mark.parametrize("what", ["wait_value", "host_function"])
+def test_streams_that_wait_for_the_host(tmp_path: Path, what: str) -> None:
+    waits = {**issued(1, 13), "what": what, "function": f"cu_{what}"}
+    found = of(tmp_path, waits, issued(2, 13, "after"), inside(3, "cuStreamSynchronize"))
+    assert (found.kind, found.stranded[0].name) == ("host", "after")
+
+
+def test_all_on_the_gpu_is_inside_a_kernel(tmp_path: Path) -> None:
+    found = of(
+        tmp_path, issued(1, 13, "spin"), issued(2, 13, "after"), inside(3, "cuCtxSynchronize")
+    )
+    assert (found.kind, found.stranded[0].cause) == ("inside_kernel", "stream")
+    assert "after comes after it by the program's own order" in found.reason
+    assert any("without a debugger" in sentence for sentence in found.unseen)
+
+
+def test_events_are_the_programs_own_order(tmp_path: Path) -> None:
+    record = {**issued(2, 13), "what": "record", "event": 5}
+    wait = {**issued(3, 14), "what": "wait", "event": 5}
+    found = of(tmp_path, issued(1, 13, "spin"), record, wait, issued(4, 14, "after"))
+    assert (found.kind, found.stranded[0].cause) == ("inside_kernel", "event")
+
+
+def test_what_ended_does_not_hang(tmp_path: Path) -> None:
+    assert of(tmp_path, issued(1, 13), {"ended": 1}).kind == "not_hanging"
+    assert of(tmp_path, issued(1, 13), {"end": 5, "launches": 1, "unfinished": 1}).reason == (
+        "the program has ended by itself"
+    )
+
+
+def test_file_that_ends_soon_after_its_last_news_does_not_hang(tmp_path: Path) -> None:
+    place = captured(tmp_path / "run.jsonl", issued(1, 13, "grid", 300, 1024), {"alive": 500_000})
+    found = tb.hang(place)
+    assert found.kind == "not_hanging"
+    assert "before the end of the file" in found.reason
+
+
+def test_earlier_captures_say_that_they_do_not_tell(tmp_path: Path) -> None:
+    found = of(tmp_path, notes_issued=False)
+    assert found.kind == "not_hanging"
+    assert any("earlier tbsched" in sentence for sentence in found.unseen)
+
+
+@given(
+    blocks=st.integers(1, 2000), threads=st.sampled_from([32, 96, 256, 1024]),
+    registers=st.integers(16, 64), memory=st.integers(0, 200 * 1024),
+)  # fmt: skip
+@settings(max_examples=examples(60), deadline=None)
+def test_missing_blocks_are_those_without_room(
+    tmp_path_factory: pytest.TempPathFactory, blocks: int, threads: int, registers: int, memory: int
+) -> None:
+    launch = tb.Launch(blocks, threads, registers, memory)
+    line = issued(
+        1, 13, "grid", blocks, threads, registers=registers, dynamic_shared_memory=memory
+    )  # fmt: skip
+    found = of(tmp_path_factory.mktemp("grid"), line)
+    missing = max(blocks - tb.capacity(launch, "h200").blocks, 0)
+    assert found.kind == ("room" if missing else "inside_kernel")
+    assert sum(row.missing for row in found.stranded) == missing
+
+
+# With the debugger. What it prints was recorded on an H200.
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("room_readme", "room", "12 of 128 blocks of workers have not started"),
+        ("slow_many", "inside_kernel", "busy"),  # the same look each time
+        ("slow_compute", "not_hanging", "compute computes"),
+        ("inside_need", "inside_kernel", "workers"),
+        ("host_free", "host", "cuMemFree_v2"),
+        ("host_waitvalue", "host", "no kernel is on the GPU"),
+    ],
+)
+def test_kind_of_a_process(
+    answering: Answering, process: int, name: str, kind: str, words: str
+) -> None:
+    answering(name)
+    found = tb.hang(pid=process)
+    assert found.kind == kind
+    assert words in found.reason
+    assert found.process == process
+
+
+def test_what_threads_do_is_told(answering: Answering, process: int) -> None:
+    answering("room_readme")
+    found = tb.hang(pid=process)
+    assert [(row.name, row.running, row.does, row.seen) for row in found.resident] == [
+        ("schedulers", 16, "spins", "debugger"), ("workers", 116, "spins", "debugger"),
+    ]  # fmt: skip
+    assert [len(row.sms) for row in found.resident] == [16, 116]
+    assert found.calls[0].callers[-1] == "main"
+
+
+def test_capture_adds_what_binds(answering: Answering, process: int, tmp_path: Path) -> None:
+    answering("room_readme")
+    lines = (
+        (RECORDED / "room.jsonl")
+        .read_text("utf-8")
+        .replace('"process":3101', f'"process":{process}')
+    )
+    place = tmp_path / "run.jsonl"
+    place.write_text(lines, "utf-8")
+    found = tb.hang(place, pid=process)
+    assert (found.kind, found.stranded[0].missing, found.stranded[0].cause) == (
+        "room", 12, "registers",
+    )  # fmt: skip
+    assert found.stranded[0].limits
+    assert {row.seen for row in found.resident} == {"debugger"}
+    assert not any("differ" in sentence for sentence in found.proof)
+
+
+def test_memory_that_the_host_can_read_is_the_hosts() -> None:
+    memory = host_memory_in(
+        "7f333d000000-7f335c800000 ---p 00000000 00:00 0 \n"
+        "7f335c800000-7f335ca00000 rw-s 00000000 00:01 6149      /dev/zero (deleted)\n"
+    )
+    assert memory(0x7F335C800000)
+    assert not memory(0x7F335CA00000)
+    assert not memory(0x7F333D000000)
+    assert not memory(0)
+
+
+def test_kernel_that_polls_the_host(
+    answering: Answering, process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering("host_flag")
+    memory = host_memory_in("7f335c800000-7f335ca00000 rw-s 00000000 00:01 6149 /dev/zero\n")
+    monkeypatch.setattr("tbsched.hangs.find.host_memory_of", lambda process: memory)
+    found = tb.hang(pid=process)
+    assert (found.kind, found.calls[0].function) == ("host", "cuStreamSynchronize")
+    assert any("0x7f335c800000" in sentence for sentence in found.proof)
+
+
+# What cannot be looked at.
+
+
+def test_nothing_to_look_at() -> None:
+    with pytest.raises(ValueError, match=r"hang: a capture, a core dump or pid= is needed"):
+        tb.hang()
+
+
+def test_process_that_is_not_there(answering: Answering, process: int) -> None:
+    answering("room_readme")
+    with pytest.raises(ValueError, match="pid: there is no process 2147483647"):
+        tb.hang(pid=2**31 - 1)
+
+
+def test_process_that_may_not_be_traced(answering: Answering, process: int) -> None:
+    answering("room_readme", "refused")
+    with pytest.raises(ValueError, match=r"pid: process \d+: cannot be looked at: this user may"):
+        tb.hang(pid=process)
+
+
+def test_debugger_that_does_not_answer_is_left(answering: Answering, process: int) -> None:
+    answering("room_readme", "slow")
+    with pytest.raises(ValueError, match=r"the debugger gave no answer for 1 s"):
+        tb.hang(pid=process, seconds=1.0)
+    os.kill(process, 0)  # it goes on
+
+
+def test_another_users_process(
+    answering: Answering, process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answering("room_readme")
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
+    with pytest.raises(ValueError, match=r"pid: process \d+ belongs to user \S+, and another"):
+        tb.hang(pid=process)
+
+
+def test_without_a_debugger(process: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TBSCHED_CUDA_GDB", "/nowhere/cuda-gdb")
+    assert debugger.debugger() is None
+    with pytest.raises(FileNotFoundError, match="cuda-gdb is not found, and the process is not"):
+        tb.hang(pid=process)
+
+
+def test_capture_of_a_process_is_found_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TBSCHED_CUDA_GDB", "/nowhere/cuda-gdb")
+    place = tmp_path / "run.jsonl"
+    with subprocess.Popen(
+        [sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE,
+        env={"TBSCHED_CAPTURE": str(place)},
+    ) as waits:  # fmt: skip
+        captured(place, issued(1, 13, "grid", 300, 1024), ALIVE, process=waits.pid)
+        found = tb.hang(pid=waits.pid)
+        waits.kill()
+    assert (found.kind, found.process) == ("room", waits.pid)
+    assert "The GPU itself: cuda-gdb is not found." in found.unseen
+    assert waits.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "not a capture"),
+        (b"\x7fELF" + bytes(20), "not a core dump of a GPU"),
+        (b"\x7fELF" + bytes(36) + (1 << 20).to_bytes(8, "little") + bytes(40), "not complete"),
+        (b'{"tbsched_capture":1}\n{"issued":"x"}\n', "line 2: issued"),
+    ],
+)
+def test_files_that_cannot_be(
+    answering: Answering, tmp_path: Path, content: bytes, why: str
+) -> None:
+    answering("room_readme")
+    (tmp_path / "file").write_bytes(content)
+    with pytest.raises(ValueError, match=why):
+        tb.hang(tmp_path / "file")
+
+
+def test_assertion_has_the_whole_answer(tmp_path: Path) -> None:
+    place = captured(tmp_path / "run.jsonl", issued(1, 13, "grid", 300, 1024), ALIVE)
+    with pytest.raises(AssertionError, match=r"(?s)HANGS, no room.*at most 264 blocks for grid"):
+        tb.assert_not_hanging(place)
+    tb.assert_not_hanging(RECORDED / "ended.jsonl")
+
+
+# Ranks.
+
+
+def rank(place: Path, number: int, *names: str) -> Path:
+    lines = [issued(k + 1, 13, name, 24, 544) for k, name in enumerate(names)]
+    return captured(place / f"rank{number}.jsonl", *lines, ALIVE, process=number + 1)
+
+
+REDUCE, GATHER = "ncclDevKernel_AllReduce(int)", "ncclDevKernel_AllGather(int)"
+
+
+def test_ranks_in_other_orders(tmp_path: Path) -> None:
+    ranks = rank(tmp_path, 0, REDUCE, GATHER), rank(tmp_path, 1, GATHER, REDUCE)
+    found = tb.hang(*ranks)
+    assert found.kind == "order_of_ranks"
+    assert "rank0.jsonl waits in ncclDevKernel_AllReduce" in found.reason
+    assert len(found.proof) == 2
+
+
+def test_ranks_in_one_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    ranks = rank(tmp_path, 0, REDUCE, GATHER), rank(tmp_path, 1, REDUCE, GATHER)
+    assert tb.hang(*ranks).kind == "inside_kernel"
