@@ -72,7 +72,7 @@ import json, os, sys, time
 lines = json.loads(sys.argv[1])
 lines[0]["process"] = os.getpid()
 with open(os.environ["TBSCHED_CAPTURE"], "w", buffering=1) as file:
-    for line in lines: print(json.dumps(line), file=file)
+    for line in lines: print(json.dumps(line, separators=(",", ":")), file=file)
     for second in range(1, int(sys.argv[2]) * 10):
         time.sleep(0.1)
         print(json.dumps({"alive": 10**9 * second}), file=file)
