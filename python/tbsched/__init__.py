@@ -43,7 +43,7 @@ _NAMES_OF = {
     "comparison.verify": "Score verify",
     "errors": "CudaError DeadlineExceeded NoGpuError SharedGpu TbschedError UnstableMeasurement",
     "hangs.find": "assert_not_hanging hang",
-    "hangs.hang": "Hang HangFix NeverStarts OnGpu",
+    "hangs.hang": "HangFix HangReport NeverStarts OnGpu",
     "hangs.live": "capture",
     "hardware.catalogue": "ablations device devices",
     "hardware.differences": "DeviceDiff compare_devices",
@@ -135,8 +135,8 @@ if TYPE_CHECKING:
     from tbsched.errors import UnstableMeasurement as UnstableMeasurement
     from tbsched.hangs.find import assert_not_hanging as assert_not_hanging
     from tbsched.hangs.find import hang as hang
-    from tbsched.hangs.hang import Hang as Hang
     from tbsched.hangs.hang import HangFix as HangFix
+    from tbsched.hangs.hang import HangReport as HangReport
     from tbsched.hangs.hang import NeverStarts as NeverStarts
     from tbsched.hangs.hang import OnGpu as OnGpu
     from tbsched.hangs.live import capture as capture

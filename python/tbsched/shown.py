@@ -29,7 +29,7 @@ SHOWN: Mapping[str, tuple[str, str]] = {
     "Evenness": ("evenness", "evenness"),
     "Explanation": ("explanations", "explanation"),
     "Graph": ("sequences", "graph"),
-    "Hang": ("hangs", "hang"),
+    "HangReport": ("hangs", "hang_report"),
     "LaunchConfigs": ("launch_configs", "launch_configs"),
     "Meeting": ("meetings", "meeting"),
     "Partition": ("partitions", "partition"),

@@ -213,6 +213,11 @@ def test_compare_and_verify(traces: dict[str, Path]) -> None:
     assert len(found["explained"]) == 1
 
 
+def test_hang() -> None:
+    capture = ROOT / "tests" / "hangs" / "recorded" / "room.jsonl"
+    check_alike(EXAMPLES["hang"], document("hang", capture, status=1))
+
+
 def test_configs() -> None:
     found = document("configs", "8448", "--registers", "200", "--device", "rtx3090")
     check_alike(EXAMPLES["configs"], found)

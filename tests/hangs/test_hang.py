@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 import tbsched as tb
 from hangs.conftest import RECORDED, Answering
 from helpers import examples
+from tbsched.cli.app import app
 from tbsched.hangs import debugger
 from tbsched.hangs.memory import host_memory_in
 
@@ -55,7 +57,7 @@ def captured(place: Path, *lines: dict[str, Any], **header: object) -> Path:
     return place
 
 
-def of(place: Path, *lines: dict[str, Any], **header: object) -> tb.Hang:
+def of(place: Path, *lines: dict[str, Any], **header: object) -> tb.HangReport:
     return tb.hang(captured(place / "run.jsonl", *lines, ALIVE, **header))
 
 
@@ -366,3 +368,24 @@ def test_ranks_in_other_orders(tmp_path: Path) -> None:
 def test_ranks_in_one_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
     ranks = rank(tmp_path, 0, REDUCE, GATHER), rank(tmp_path, 1, REDUCE, GATHER)
     assert tb.hang(*ranks).kind == "inside_kernel"
+
+
+# The command line.
+
+
+def status(*words: str | Path) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["hang", *map(str, words)], standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    return int(done.return_value or 0), done.stdout
+
+
+def test_status_says_whether_it_hangs(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    found, text = status(RECORDED / "room.jsonl", "--html", page)
+    assert (found, text.splitlines()[0][:15]) == (1, "HANGS, no room:")
+    assert "a carveout of 44 % for schedulers" in text
+    assert "<svg" in page.read_text("utf-8")
+    assert status(RECORDED / "ended.jsonl")[0] == 0
+    with pytest.raises(ValueError, match="not a capture"):
+        status(Path(__file__))

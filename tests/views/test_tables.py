@@ -81,7 +81,7 @@ VALUES: dict[str, Callable[[], Any]] = {
         ),
         [gpu(4)] * 2,
     ),
-    "Hang": lambda: tb.hang(ROOT / "tests" / "hangs" / "recorded" / "room.jsonl"),
+    "HangReport": lambda: tb.hang(ROOT / "tests" / "hangs" / "recorded" / "room.jsonl"),
     "DeviceDiff": lambda: tb.compare_devices("h100", "h200"),
     "DeviceSpec": lambda: tb.device("h200"),
     "Characterization": lambda: tb.sm.characterize(

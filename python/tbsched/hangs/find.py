@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
-from tbsched.hangs.hang import Hang
+from tbsched.hangs.hang import HangReport
 from tbsched.hangs.judge import Seen, judged
 from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
@@ -35,7 +35,7 @@ def hang(
     pid: int | Iterable[int] | None = None,
     device: str | os.PathLike[str] | DeviceSpec | None = None,
     seconds: float = SECONDS,
-) -> Hang:
+) -> HangReport:
     """Returns why a program hangs: which work can never start, the proof, and what to change.
 
     It joins what it is given. A capture says what was issued, in which streams, and which calls
@@ -51,8 +51,8 @@ def hang(
         seconds: a limit of one look of the debugger.
 
     Returns:
-        A :class:`Hang`. With captures of several ranks, of the rank that hangs; if collectives are
-        in another order on each, ``kind`` is ``order_of_ranks``.
+        A :class:`HangReport`. With captures of several ranks, of the rank that hangs; if
+        collectives are in another order on each, ``kind`` is ``order_of_ranks``.
 
     Raises:
         FileNotFoundError: no such file; no cuda-gdb for a core dump, or for a process without a
@@ -84,7 +84,7 @@ def hang(
     if not captures and not cores and not numbers:
         raise ValueError("hang: a capture, a core dump or pid= is needed, got none")
     spec = None if device is None else find_device(device)
-    found: list[Hang] = []
+    found: list[HangReport] = []
     left = dict(enumerate(captures))
     for number in numbers:
         check_process(number)
@@ -167,7 +167,7 @@ def _capture_of(process: int) -> Unfinished | None:
 
 def _of_process(
     process: int, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
-) -> Hang:
+) -> HangReport:
     """Looks three times, so that what goes on shows."""
     unseen = []
     looks: list[Look] = []
@@ -196,7 +196,7 @@ def _of_process(
 
 def _of_core(
     core: Path, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
-) -> Hang:
+) -> HangReport:
     target = Target(core=core)
     first = look_at(target, seconds=seconds)
     look = look_at(target, first, seconds=seconds)
@@ -204,7 +204,7 @@ def _of_core(
     return _judged(capture, [look], None, spec, unseen, None)
 
 
-def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> Hang:
+def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
     unseen = []
     if not capture.notes_issued:
         unseen.append(
@@ -226,7 +226,7 @@ def _judged(
     spec: DeviceSpec | None,
     unseen: list[str],
     process: int | None,
-) -> Hang:
+) -> HangReport:
     if capture is None:
         unseen.append(
             "What was issued and does not run: the program was not captured. `tbsched capture -o "

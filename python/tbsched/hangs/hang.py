@@ -93,7 +93,7 @@ class HangFix:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Hang(Shown):
+class HangReport(Shown):
     """Why a program hangs; prints the answer, what is on the GPU, what never starts, and fixes.
 
     Attributes:

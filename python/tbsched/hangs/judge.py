@@ -18,8 +18,8 @@ from tbsched.hangs.hang import (
     NOT_HANGING,
     QUEUE,
     ROOM,
-    Hang,
     HangFix,
+    HangReport,
     NeverStarts,
     OnGpu,
 )
@@ -71,7 +71,7 @@ class Seen:
     seconds: float = 10.0
 
 
-def judged(seen: Seen) -> Hang:
+def judged(seen: Seen) -> HangReport:
     """Returns why the program hangs, or that it does not."""
     return _Judge(seen).answer()
 
@@ -164,7 +164,7 @@ class _Judge:
         on_gpu = {self.operations[place].call for place in self.matched}
         return tuple([each for each in self.operations if each.is_called or each.call in on_gpu])
 
-    def answer(self) -> Hang:
+    def answer(self) -> HangReport:
         for step in (self._progress, self._host_memory, self._loading, self._stranded,
                      self._partial, self._unexplained, self._host):  # fmt: skip
             found = step()
@@ -174,7 +174,7 @@ class _Judge:
 
     # Steps, each with an answer or None.
 
-    def _progress(self) -> Hang | None:
+    def _progress(self) -> HangReport | None:
         """Something has ended, or some kernel computes."""
         capture = self.capture
         if capture is not None and capture.is_whole:
@@ -206,7 +206,7 @@ class _Judge:
         )
         return None
 
-    def _host_memory(self) -> Hang | None:
+    def _host_memory(self) -> HangReport | None:
         """All kernels that spin look at memory of the host."""
         memory = self.seen.memory
         if memory is None or self.look is None:
@@ -226,7 +226,7 @@ class _Judge:
             reason += f", and the host is in {call.function}, which {call.words}"
         return self._made(HOST, reason)
 
-    def _loading(self) -> Hang | None:
+    def _loading(self) -> HangReport | None:
         """A thread loads code while a kernel is on the GPU."""
         waiting = self._waiting_kernels()
         if not waiting:
@@ -266,7 +266,7 @@ class _Judge:
         )
         return True
 
-    def _stranded(self) -> Hang | None:
+    def _stranded(self) -> HangReport | None:
         """A launch can never start, for something that the program did not ask for."""
         if self.replay is None or self.seen.spec is None or self.capture is None:
             return None
@@ -294,7 +294,7 @@ class _Judge:
         )
         return self._made(kind, reason, rows, fixes)
 
-    def _partial(self) -> Hang | None:
+    def _partial(self) -> HangReport | None:
         """The debugger sees a kernel of which blocks have not started."""
         for kernel in self.look.kernels if self.look else ():
             if kernel.missing <= 0 or not kernel.blocks:
@@ -313,7 +313,7 @@ class _Judge:
             return self._made(ROOM, reason, (row,))
         return None
 
-    def _unexplained(self) -> Hang | None:
+    def _unexplained(self) -> HangReport | None:
         """A launch could start, by the model, and is not on the GPU: its kernel is loaded."""
         if self.look is None or self.replay is None or self.capture is None:
             return None
@@ -343,7 +343,7 @@ class _Judge:
             )
         return None
 
-    def _host(self) -> Hang | None:
+    def _host(self) -> HangReport | None:
         """The GPU waits for the host, or a call waits for the GPU that nobody expects to wait."""
         if self.replay is not None and self.replay.waits_for_host:
             own = self._issued()[self.replay.waits_for_host[0]]
@@ -379,7 +379,7 @@ class _Judge:
             )
         return None
 
-    def _inside(self) -> Hang:
+    def _inside(self) -> HangReport:
         """All that can start is on the GPU."""
         names = self._waiting_kernels()
         rows = self._rows(None)
@@ -394,6 +394,7 @@ class _Judge:
                 "Whether the kernels spin, and on whose memory: without a debugger nobody knows. "
                 "`tbsched hang --pid PID` looks at a process that still runs."
             )
+            self.unseen += self._first_uses()
         reason = f"all blocks of {_listed(names)} are on the GPU, and they do not end"
         if not names:
             reason = "nothing that can never start was found"
@@ -411,6 +412,19 @@ class _Judge:
                 + "."
             )
         return self._made(INSIDE, reason, rows)
+
+    def _first_uses(self) -> Iterator[str]:
+        """Launches of kernels that may not have been loaded when others were on the GPU already."""
+        before: list[str] = []
+        for own in self._issued():
+            if own.what != LAUNCH:
+                continue
+            if own.is_first and before:
+                yield (
+                    f"Whether {called(own)} was loaded before its first launch: if not, it waits "
+                    f"for {before[0]}, as loading waits for all work on the GPU."
+                )
+            before.append(called(own))
 
     # What the answers are made of.
 
@@ -495,10 +509,10 @@ class _Judge:
         reason: str,
         stranded: tuple[NeverStarts, ...] = (),
         fixes: tuple[HangFix, ...] = (),
-    ) -> Hang:
+    ) -> HangReport:
         spec = self.seen.spec
         capture = self.capture
-        return Hang(
+        return HangReport(
             kind=kind,
             reason=reason,
             resident=self._resident(),

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 
 from tbsched import storage
-from tbsched.hangs.hang import Hang
+from tbsched.hangs.hang import HangReport
 from tbsched.hangs.watch import Watching, checked_seconds
 from tbsched.importers import captured_files
 from tbsched.importers.programs import load_program
@@ -31,7 +31,7 @@ class capture:  # noqa: N801 - used as a function
 
     Attributes:
         path: of the file; None: none is kept.
-        hang: a :class:`Hang`, if the program was found to hang, else None. It is also written
+        hang: a :class:`HangReport`, if the program was found to hang, else None. It is also written
             beside the file, as ``run.hang.txt`` beside ``run.jsonl``.
 
     Raises:
@@ -84,7 +84,7 @@ class capture:  # noqa: N801 - used as a function
         self._is_over = True
 
     @property
-    def hang(self) -> Hang | None:
+    def hang(self) -> HangReport | None:
         """Why the program hangs, or hung; None: it was not found to."""
         return None if self._watching is None else self._watching.found
 

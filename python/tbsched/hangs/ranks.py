@@ -6,7 +6,7 @@ from collections import Counter
 from typing import NamedTuple
 
 from tbsched.hangs.debugger_text import bare_name
-from tbsched.hangs.hang import RANKS, Hang, NeverStarts
+from tbsched.hangs.hang import RANKS, HangReport, NeverStarts
 from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
@@ -24,7 +24,7 @@ class Collective(NamedTuple):
         return f"{self.name} (number {self.number + 1} of that name)"
 
 
-def order_of_ranks(ranks: list[Unfinished]) -> Hang | None:
+def order_of_ranks(ranks: list[Unfinished]) -> HangReport | None:
     """Returns the hang of ranks that wait in different collectives; None: they do not.
 
     Collectives of several ranks are the same one if their kernels have the same name, and as many
@@ -66,7 +66,9 @@ def _is_later(asked: Collective, own: list[Collective]) -> bool:
     return asked in own[1:]
 
 
-def _hang(ranks: list[Unfinished], waiting: list[list[Collective]], rank: int, other: int) -> Hang:
+def _hang(
+    ranks: list[Unfinished], waiting: list[list[Collective]], rank: int, other: int
+) -> HangReport:
     mine, theirs = waiting[rank][0], waiting[other][0]
     names = [ranks[at].path.name for at in (rank, other)]
     proof = [
@@ -96,7 +98,7 @@ def _hang(ranks: list[Unfinished], waiting: list[list[Collective]], rank: int, o
         f"{names[0]} waits in {mine.words} for {names[1]}, which waits in {theirs.words} for "
         f"{names[0]}"
     )
-    return Hang(
+    return HangReport(
         kind=RANKS,
         reason=reason,
         resident=(),

@@ -14,6 +14,7 @@ _BRANCH = re.compile(r"\bBRA(?:\.\S+)?\s+(?:\S+,\s*)*0x([0-9a-f]+)")
 _POLLS = re.compile(
     r"^(?:@\S+ )?(?:LDG?\S*\.STRONG\S*|LDG?\S*\.MMIO\S*|ATOM\S*|LDS\S*|NANOSLEEP\S*)"
 )
+_LOOKS = re.compile(r"^(?:@\S+ )?(?:LDG?\S*\.(?:STRONG|MMIO)|NANOSLEEP)")
 _BARRIERS = re.compile(r"^(?:@\S+ )?(?:BAR\.|WARPSYNC|BSYNC|DEPBAR|UCGABAR_WAIT|BSSY|EXIT|YIELD)")
 _ADDRESS = re.compile(r"\[(R\d+)\.64(?:\+(-?0x[0-9a-f]+))?\]|\[(R\d+)(?:\+(-?0x[0-9a-f]+))?\]")
 _LOAD = re.compile(r"^(?:@\S+ )?(?:LDG?|ATOMG?)\.")
@@ -77,6 +78,9 @@ def _state(sample: Sample, before: Sample | None) -> ThreadState:
     if sample.pc == before.pc and sample.registers == before.registers:
         loads = [text for _, text in loop if _LOAD.match(text)]
         return ThreadState(sample, SPINS, _address(loads, sample))
+    # A loop that is longer than what is listed may look at memory and count, too.
+    if not loop and any(_LOOKS.match(text) for _, text in sample.instructions):
+        return ThreadState(sample, UNKNOWN)
     return ThreadState(sample, COMPUTES)
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from tbsched.errors import shown
 from tbsched.hangs.find import hang
-from tbsched.hangs.hang import Hang
+from tbsched.hangs.hang import HangReport
 from tbsched.hangs.unfinished import is_capture, unfinished_in
 
 MOST_SECONDS = 1e6
@@ -80,7 +80,7 @@ class Watch:
             self._pends = True
 
 
-def looked_into(files: list[Path], device: str | None = None) -> Hang | None:
+def looked_into(files: list[Path], device: str | None = None) -> HangReport | None:
     """Returns why the processes of captures hang; None: there is no capture.
 
     The debugger looks at those that run, if it may.
@@ -105,7 +105,7 @@ class Watching:
     """A thread that watches the capture of this process, and keeps what it finds."""
 
     def __init__(self, path: Path, seconds: float) -> None:
-        self.found: Hang | None = None
+        self.found: HangReport | None = None
         self._watch = Watch(lambda: [path], seconds)
         self._path = path
         self._ends = threading.Event()

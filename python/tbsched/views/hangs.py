@@ -6,7 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from tbsched.hangs.hang import Hang, NeverStarts, OnGpu
+from tbsched.hangs.hang import HangReport, NeverStarts, OnGpu
 from tbsched.views.capacity import limits_table
 from tbsched.views.cards import card, keys_html, note_html, table_html
 from tbsched.views.layout.colours import colours_of_names
@@ -32,12 +32,12 @@ _MOST_ROWS = 12
 _WIDE = 190
 
 
-def hang_short(found: Hang) -> str:
+def hang_report_short(found: HangReport) -> str:
     """The kind, and the reason in one sentence."""
     return cut(f"{_KINDS[found.kind]}: {found.reason}", _WIDE)
 
 
-def hang_text(found: Hang) -> Lines:
+def hang_report_text(found: HangReport) -> Lines:
     """The answer; what is on the GPU; what never starts, and why; changes; what was not seen."""
     lines: Lines = [f"{_KINDS[found.kind]}: {found.reason}"]
     if found.resident:
@@ -60,7 +60,7 @@ def hang_text(found: Hang) -> Lines:
 _FIXES = "Each of these alone ends it, by the model:"
 
 
-def _resident_words(found: Hang) -> str:
+def _resident_words(found: HangReport) -> str:
     seen = {row.seen for row in found.resident}
     return (
         "On the GPU, as the debugger sees it:"
@@ -73,7 +73,7 @@ def _limits_words(row: NeverStarts) -> str:
     return f"Why SMs refuse one more block of {row.name}"
 
 
-def resident_table(found: Hang) -> Table:
+def resident_table(found: HangReport) -> Table:
     """A row per kernel on the GPU."""
     rows = [
         (
@@ -92,7 +92,7 @@ def resident_table(found: Hang) -> Table:
     return table_of(headings, rows, (0, 1, 2, 3, 5), last)
 
 
-def stranded_table(found: Hang) -> Table:
+def stranded_table(found: HangReport) -> Table:
     """A row per launch of which blocks never start."""
     rows = [
         (row.name, f"{row.missing:,} of {row.blocks:,}", row.cause, row.behind or "")
@@ -103,7 +103,7 @@ def stranded_table(found: Hang) -> Table:
     return table_of(("launch", "blocks", "cause", "behind"), rows, (0, 1, 2, 3), last)
 
 
-def calls_table(found: Hang) -> Table:
+def calls_table(found: HangReport) -> Table:
     """A row per call."""
     rows = [
         ("" if call.thread is None else str(call.thread), call.function, call.words,
@@ -113,12 +113,12 @@ def calls_table(found: Hang) -> Table:
     return table_of(("thread", "call", "it", "called by"), rows, (0, 1, 2, 3))
 
 
-def fixes_table(found: Hang) -> Table:
+def fixes_table(found: HangReport) -> Table:
     """A row per change."""
     return table_of(("kind", "what to change"), [(x.kind, x.text) for x in found.fixes], (0, 1))
 
 
-def hang_html(found: Hang) -> str:
+def hang_report_html(found: HangReport) -> str:
     """The answer with a picture of the SMs."""
     parts: list[Markup | Table] = []
     if found.resident:
@@ -135,10 +135,10 @@ def hang_html(found: Hang) -> str:
     if found.fixes:
         parts.append(table_html(fixes_table(found), _FIXES))
     parts += [note_html(each) for each in (*found.proof, *found.unseen)]
-    return card(hang_short(found), *parts)
+    return card(hang_report_short(found), *parts)
 
 
-def _map(found: Hang) -> list[Markup | Table]:
+def _map(found: HangReport) -> list[Markup | Table]:
     """The blocks on each SM, if they are known."""
     if found.device is None:
         return []
@@ -167,12 +167,12 @@ def _map(found: Hang) -> list[Markup | Table]:
     return [keys_html(keys[:_MOST_ROWS]), drawn]
 
 
-def hang_columns(found: Hang) -> dict[str, Any]:
+def hang_report_columns(found: HangReport) -> dict[str, Any]:
     """A row per launch of which blocks never start."""
     return columns_of(found.stranded, "name missing blocks cause behind")
 
 
-def hang_data(found: Hang) -> dict[str, Any]:
+def hang_report_data(found: HangReport) -> dict[str, Any]:
     """The whole answer."""
     return {
         **fields(found, "kind reason process device"),
