@@ -239,6 +239,57 @@ def test_capture_adds_what_binds(answering: Answering, process: int, tmp_path: P
     assert not any("differ" in sentence for sentence in found.proof)
 
 
+def attached(
+    answering: Answering,
+    name: str,
+    process: int,
+    place: Path,
+    *lines: dict[str, Any],
+    **header: Any,
+) -> tb.HangReport:
+    """What a process and its capture give together."""
+    answering(name)
+    first = {"process": process, **header}
+    return tb.hang(captured(place / "run.jsonl", *lines, ALIVE, **first), pid=process)
+
+
+def test_first_launch_that_is_not_on_the_gpu_is_loaded(
+    answering: Answering, process: int, tmp_path: Path
+) -> None:
+    lines = issued(1, 13, "wait_flag"), issued(2, 14, "set_flag", 1, 32)
+    found = attached(answering, "loading_function", process, tmp_path, *lines)
+    assert (found.kind, found.stranded[0].name, found.stranded[0].behind) == (
+        "loading", "set_flag", "wait_flag",
+    )  # fmt: skip
+
+
+def test_launch_in_the_queue_behind_a_kernel_that_is_seen(
+    answering: Answering, process: int, tmp_path: Path
+) -> None:
+    lines = issued(1, 13, "wait_flag"), issued(2, 13, "busy"), issued(3, 14, "set_flag", 1, 32)
+    found = attached(answering, "queue_one", process, tmp_path, *lines, connections=1)
+    assert (found.kind, found.stranded[0].name, found.stranded[0].behind) == (
+        "queue", "set_flag", "busy",
+    )  # fmt: skip
+
+
+def test_legacy_stream_behind_a_kernel_that_is_seen(
+    answering: Answering, process: int, tmp_path: Path
+) -> None:
+    lines = issued(1, 15, "wait_flag"), issued(2, 7, "busy"), issued(3, 16, "set_flag", 1, 32)
+    found = attached(answering, "legacy_between", process, tmp_path, *lines)
+    assert found.kind == "legacy_stream"
+
+
+def test_what_is_not_seen_and_could_have_run_has_ended(
+    answering: Answering, process: int, tmp_path: Path
+) -> None:
+    lines = issued(1, 13, "old"), issued(2, 14, "wait_flag"), issued(3, 14, "after")
+    found = attached(answering, "queue_one", process, tmp_path, *lines)
+    assert found.kind == "inside_kernel"
+    assert [row.name for row in found.stranded] == ["after"]
+
+
 def test_memory_that_the_host_can_read_is_the_hosts() -> None:
     memory = host_memory_in(
         "7f333d000000-7f335c800000 ---p 00000000 00:00 0 \n"

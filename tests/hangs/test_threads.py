@@ -1,0 +1,74 @@
+"""What threads of kernels do, by their instructions and registers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tbsched.hangs.look import Sample
+from tbsched.hangs.threads import kernel_does, polled, states_of
+
+POLLING = (
+    "YIELD", "R2UR UR6,R6", "LD.E.STRONG.GPU R0,desc[UR6][R2.64+0x10]",
+    "ISETP.GE.U32.AND P0,PT,R0,UR4,PT", "@!P0 BRA 0x1000",
+)  # fmt: skip
+COMPUTING = (
+    "FFMA R4,R4,R5,0.5",
+    "IADD3 R1,R1,0x1,RZ",
+    "ISETP.GE.AND P0,PT,R1,R2,PT",
+    "@!P0 BRA 0x1000",
+)
+CLOCK = "CS2R R2,SR_GLOBALTIMERLO", "ISETP.GE.U64 P0,PT,R2,R4,PT", "@!P0 BRA 0x1000"
+
+
+def sample(code: tuple[str, ...], at: int, **registers: int) -> Sample:
+    listed = tuple((0x1000 + 16 * k, text) for k, text in enumerate(code))
+    return Sample(1, (0, 0, 0), (0, 0, 0), 0x1000 + 16 * at, f"k+{16 * at}", listed, registers)
+
+
+@pytest.mark.parametrize("at", range(len(POLLING)))
+def test_loop_that_looks_at_memory_spins_wherever_it_is(at: int) -> None:
+    (state,) = states_of([sample(POLLING, at, R2=0x800000, R3=0x7F33)])
+    assert (state.does, state.address) == ("spins", 0x7F3300800010)
+
+
+@pytest.mark.parametrize("code", [COMPUTING, CLOCK])
+def test_registers_that_change_compute(code: tuple[str, ...]) -> None:
+    before, now = sample(code, 1, R1=1), sample(code, 1, R1=2)
+    assert states_of([now], [before])[0].does == "computes"
+    assert states_of([now])[0].does == "unknown"  # one look does not tell
+
+
+def test_the_same_registers_at_the_same_place_spin() -> None:
+    now = sample(COMPUTING, 1, R1=1)
+    assert states_of([now], [now])[0].does == "spins"
+
+
+def test_threads_at_a_barrier_wait() -> None:
+    code = ("FFMA R4,R4,R5,0.5", "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT")
+    for at in (1, 2):
+        now = sample(code, at)
+        assert states_of([now], [now])[0].does == "waits"
+
+
+def test_long_loop_with_such_a_load_is_not_said_to_compute() -> None:
+    code = ("LD.E.STRONG.SYS R0,desc[UR6][R2.64]", *["FFMA R4,R4,R5,0.5"] * 30)
+    before, now = sample(code, 5, R4=1), sample(code, 9, R4=2)
+    assert states_of([now], [before])[0].does == "unknown"
+
+
+def test_a_kernel_spins_if_one_of_its_threads_does() -> None:
+    spins = states_of([sample(POLLING, 0)])
+    waits = states_of([sample(("BAR.SYNC 0x0", "EXIT"), 0)])
+    assert kernel_does([*waits, *spins]) == "spins"
+    assert kernel_does(waits) == "waits"
+    assert kernel_does([]) == "unknown"
+
+
+def test_addresses_are_of_the_host_or_not() -> None:
+    states = states_of([
+        sample(POLLING, 0, R2=0, R3=1), replace(sample(POLLING, 0, R2=0, R3=2), thread=(1, 0, 0)),
+    ])  # fmt: skip
+    host, other = polled(states, lambda address: address < 2 << 32)
+    assert (host, other) == ({(1 << 32) + 16}, {(2 << 32) + 16})
