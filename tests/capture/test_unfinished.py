@@ -11,8 +11,8 @@ import pytest
 import tbsched as tb
 from capture.conftest import Played
 
-# Half a second is twice the interval after which what has not ended is written.
-WAIT = "import os, signal, time\ntime.sleep(0.8)\n"
+# What has not ended is written when it is half a second old.
+WAIT = "import os, signal, time\ntime.sleep(1.2)\n"
 LONG_ENOUGH = "import time; time.sleep(2.5)\n"  # for a hang to be told
 KILL = "os.kill(os.getpid(), signal.SIGKILL)\n"
 
@@ -69,6 +69,16 @@ def test_what_has_ended_is_not_told(run: Played, tmp_path: Path) -> None:
     assert not of(lines, "alive")
 
 
+@pytest.mark.parametrize("later_version", [False, True])
+def test_waiting_for_the_context_ends_all_its_streams(
+    run: Played, tmp_path: Path, later_version: bool
+) -> None:
+    code = (
+        launch(1) + launch(2, 14) + f'gpu.play("issue_context_synchronize", 3, {later_version})\n'
+    )
+    assert not of(played(run, tmp_path, code), "issued")
+
+
 def test_what_was_issued_while_the_host_waited_may_not_have_ended(
     run: Played, tmp_path: Path
 ) -> None:
@@ -97,7 +107,7 @@ def test_call_that_does_not_return_is_told_with_its_thread(run: Played, tmp_path
 
 def test_call_that_returns_late_is_told_to_have_returned(run: Played, tmp_path: Path) -> None:
     code = (
-        'gpu.play("issue_free", 2, 1); import time; time.sleep(0.8); gpu.play("issue_free", 2, 2)'
+        'gpu.play("issue_free", 2, 1); import time; time.sleep(1.2); gpu.play("issue_free", 2, 2)'
     )
     lines = played(run, tmp_path, code)
     assert [line["inside"] for line in of(lines, "inside")] == [2]
@@ -108,7 +118,7 @@ def test_work_that_ends_late_without_a_record_is_told_to_have_ended(
     run: Played, tmp_path: Path
 ) -> None:
     code = launch(1) + 'gpu.play("graph_launch", 2, wide(5), wide(13))\n'
-    code += "import time; time.sleep(0.8)\n"
+    code += "import time; time.sleep(1.2)\n"
     code += 'gpu.play("issue_synchronize", 5, wide(13), 0)\n'
     lines = played(run, tmp_path, code)
     assert [line["issued"] for line in of(lines, "issued")] == [1, 2]

@@ -90,7 +90,7 @@ void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscribe
       cupti.check(cupti.enable_callback(1, subscriber, domain, id), "cuptiEnableCallback");
     }
   };
-  enable(CUPTI_CB_DOMAIN_DRIVER_API, operation_callbacks());
+  enable(CUPTI_CB_DOMAIN_DRIVER_API, operation_callbacks(cupti));
   enable(CUPTI_CB_DOMAIN_RESOURCE, kResourceEvents);
 }
 

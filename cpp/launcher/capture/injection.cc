@@ -1,5 +1,7 @@
 // Entry points: the CUDA driver calls one where CUDA_INJECTION64_PATH names this library; Python
 // calls the others to capture its own process.
+#include <pthread.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -27,6 +29,25 @@ int attempt(char* const why, const size_t size, const Action& action) {
   }
 }
 
+constexpr char kInjection[] = "CUDA_INJECTION64_PATH";
+
+const std::string& injected_path() {
+  static const auto& kept = *new std::string([] {
+    const char* const path = std::getenv(kInjection);
+    return path != nullptr ? path : "";
+  }());
+  return kept;
+}
+
+// A debugger that attaches is loaded by the driver as this library was, and the driver would load
+// this library again instead. Processes that this one forks have the variable again: they are
+// captured, too.
+void make_way_for_debuggers() {
+  if (injected_path().empty()) return;
+  unsetenv(kInjection);
+  pthread_atfork(nullptr, nullptr, [] { setenv(kInjection, injected_path().c_str(), 1); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -49,6 +70,7 @@ extern "C" {
     std::fprintf(stderr, "tbsched capture: %s; the program runs uncaptured\n", why);
     return 1;
   }
+  make_way_for_debuggers();
   std::atexit([] {
     char late[kMostText];
     if (attempt(late, sizeof late, [] { stop(false); }) == 0) {

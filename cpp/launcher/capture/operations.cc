@@ -91,7 +91,7 @@ void take_launch(Operation& operation, const void* const parameters, CUstream& s
 
 using Rows = std::unordered_map<CUpti_CallbackId, Row>;
 
-Rows all_rows() {
+Rows all_rows(const Cupti& cupti) {
   Rows rows;
   // A function, and that for the default stream of each thread.
   const auto add = [&](const What what, const CUpti_CallbackId id, const CUpti_CallbackId own,
@@ -161,7 +161,15 @@ Rows all_rows() {
       CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz, take<cuStreamSynchronize_params>);
   add(kSynchronize, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, kNone,
       take<cuEventSynchronize_params>);
-  add(kSynchronize, CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, kNone, take_nothing);
+  // It has versions, of which the headers may not know all.
+  for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; ++id) {
+    const char* name = nullptr;
+    const bool is_known =
+        cupti.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS;
+    if (is_known && name != nullptr && std::string_view(name).starts_with("cuCtxSynchronize")) {
+      rows[id] = {kSynchronize, false, take_nothing};
+    }
+  }
   add(kQuery, CUPTI_DRIVER_TRACE_CBID_cuEventQuery, kNone, take<cuEventQuery_params>);
   for (const auto id : {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,
                         CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
@@ -209,17 +217,17 @@ Rows all_rows() {
   return rows;
 }
 
-const Rows& rows() {
-  static const auto& kept = *new Rows(all_rows());
+const Rows& rows(const Cupti& cupti) {
+  static const auto& kept = *new Rows(all_rows(cupti));
   return kept;
 }
 
 }  // namespace
 
-std::span<const CUpti_CallbackId> operation_callbacks() {
-  static const auto& kept = *new std::vector<CUpti_CallbackId>([] {
+std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti) {
+  static const auto& kept = *new std::vector<CUpti_CallbackId>([&] {
     std::vector<CUpti_CallbackId> ids;
-    for (const auto& [id, row] : rows()) ids.push_back(id);
+    for (const auto& [id, row] : rows(cupti)) ids.push_back(id);
     std::ranges::sort(ids);
     return ids;
   }());
@@ -245,8 +253,8 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
   operation.function = id;
   operation.call = data.correlationId;
   operation.context = data.contextUid;
-  const auto found = rows().find(id);
-  if (found == rows().end()) return operation;
+  const auto found = rows(cupti).find(id);
+  if (found == rows(cupti).end()) return operation;
   const Row& row = found->second;
   operation.what = row.what;
   if (data.callbackSite == CUPTI_API_EXIT && issues(row.what)) return operation;

@@ -57,7 +57,7 @@ struct Operation {
 };
 
 // Callbacks that `operation_of` takes.
-std::span<const CUpti_CallbackId> operation_callbacks();
+std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti);
 
 // Returns whether such a call issues an operation.
 bool issues(What what);

@@ -37,7 +37,8 @@ constexpr uint64_t kLongCallbackNs = 10'000;
 // Interval between writes. A killed process loses the records of one interval, and those in a
 // buffer that was not full.
 constexpr std::chrono::milliseconds kPeriod{250};
-constexpr uint64_t kPeriodNs = 250'000'000;
+// Age from which on an operation is written that has not ended: its end has had time to come.
+constexpr uint64_t kOldNs = 500'000'000;
 // Interval between lines that say that the program still runs while something has not ended.
 constexpr uint64_t kAliveNs = 1'000'000'000;
 // Number of calls, over half a second, for which another profiler may take to release CUPTI.
@@ -150,6 +151,7 @@ class Session {
   void turn_off();
   uint64_t timestamp() const;
   void write_until_stopped();
+  void flush_until_stopped();
   void read_buffers();
   void note_unfinished();
   void write();
@@ -175,6 +177,7 @@ class Session {
   std::vector<Filled> filled_;
   bool is_stopped_ = false;
   std::thread writer_;
+  std::thread flusher_;
 };
 
 // CUPTI's callbacks for buffers have no argument of ours.
@@ -248,6 +251,7 @@ void Session::begin() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   writer_ = std::thread(&Session::write_until_stopped, this);
+  flusher_ = std::thread(&Session::flush_until_stopped, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
@@ -280,6 +284,7 @@ void Session::end(const bool waits) {
   }
   wakes_.notify_all();
   writer_.join();
+  flusher_.join();
   const uint64_t now_ns = timestamp();
   stop_recording_calls(cupti_);
   for (const auto kind : kHost) cupti_.disable(kind);
@@ -325,13 +330,25 @@ void Session::write_until_stopped() {
     wakes_.wait_until(lock, next, [this] { return is_stopped_ || !filled_.empty(); });
     lock.unlock();
     const bool is_time = std::chrono::steady_clock::now() >= next;
-    if (is_time) cupti_.flush_all(0);
     read_buffers();
     if (is_time) {
       note_unfinished();
       write();
       next = std::chrono::steady_clock::now() + kPeriod;
     }
+    lock.lock();
+  }
+}
+
+// Asks CUPTI for what is complete. While the driver loads code behind a kernel that never ends, the
+// call does not return: what was issued is written nevertheless, by the other thread.
+void Session::flush_until_stopped() {
+  std::unique_lock lock(mutex_);
+  while (!is_stopped_) {
+    wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; });
+    if (is_stopped_) return;
+    lock.unlock();
+    cupti_.flush_all(0);
     lock.lock();
   }
 }
@@ -356,10 +373,10 @@ void Session::read_buffers() {
   }
 }
 
-// Notes what was issued, or called, more than an interval ago and has not ended.
+// Notes what was issued, or called, some time ago and has not ended.
 void Session::note_unfinished() {
   const uint64_t now_ns = timestamp();
-  const uint64_t before_ns = now_ns - kPeriodNs;
+  const uint64_t before_ns = now_ns - kOldNs;
   issued_.forget_events();
   for (const uint32_t call : issued_.take_ended()) records_.ended(call);
   issued_.write_older(before_ns, [this](const Issued::Entry& each) { records_.issued(each); });

@@ -24,6 +24,7 @@ from tbsched.program.checks import integer
 from tbsched.program.gpu_facts import GpuFacts
 from tbsched.progress import pulse
 
+_NEWS = 1.6  # seconds in which a capture has news of a process that waits
 _APART = 1.0  # seconds from one look to the next
 _FIXES = 20.0  # seconds for the search of changes
 _ELF = b"\x7fELF"
@@ -186,12 +187,30 @@ def _of_process(
                 begun = time.monotonic()
                 before = looks[0] if looks else None
                 looks.append(look_at(target, before, seconds=seconds, hosts=number < 2))
+                if not looks[-1].gpus:
+                    break
                 if number < 2:
                     time.sleep(max(_APART - (time.monotonic() - begun), 0.0))
         memory = host_memory_of(process)
+    if looks and not looks[-1].gpus and capture is not None:
+        looks = []
+        unseen.append(
+            "What is on the GPU: cuda-gdb sees no GPU in this process, as where its capture "
+            "uses CUPTI. The model tells it from what was issued."
+        )
     if capture is not None:
-        capture = unfinished_in(capture.path)  # what came since
+        capture = _later(capture)
     return _judged(capture, looks, memory, spec, unseen, process)
+
+
+def _later(capture: Unfinished) -> Unfinished:
+    """Returns a capture that is still written, when the process has said that it runs."""
+    until = time.monotonic() + _NEWS
+    found = unfinished_in(capture.path)
+    while found.last_seen <= capture.last_seen and time.monotonic() < until:
+        time.sleep(_NEWS / 8)
+        found = unfinished_in(capture.path)
+    return found
 
 
 def _of_core(

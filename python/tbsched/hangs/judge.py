@@ -84,6 +84,7 @@ class _Judge:
         self.proof: list[str] = []
         self.unseen: list[str] = list(seen.unseen)
         self.operations = self._operations()
+        self.gone: frozenset[int] = frozenset()
         self.states = self._states()
         self.calls = tuple(self._calls())
         self.matched = resident_operations(self.operations, self.look.kernels) if self.look else {}
@@ -152,6 +153,9 @@ class _Judge:
                 if self.operations[place].call in places
             )
         try:
+            if resident is None:
+                self.gone = self._gone(issued, spec)
+                issued = self._issued()
             found = replayed(issued, self.capture.streams, spec, resident)
         except ValueError as error:
             self.unseen.append(f"The model of {spec.title} refuses a launch: {error}")
@@ -159,10 +163,36 @@ class _Judge:
         self.unseen += found.assumed
         return found
 
+    def _gone(self, issued: tuple[Operation, ...], spec: DeviceSpec) -> frozenset[int]:
+        """Calls of launches that have ended, if kernels that ended before end again.
+
+        None have, if nothing is left then that stays on the GPU.
+        """
+        assert self.capture is not None
+        kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
+        usual = [place for place in kernels if issued[place].is_usual]
+        if not usual or len(usual) == len(kernels):
+            return frozenset()
+        stay = frozenset(kernels) - frozenset(usual)
+        found = replayed(issued, self.capture.streams, spec, stay)
+        late = {each.operation for each in found.stranded}
+        whole = all(_blocks(issued[each.operation]) == each.blocks for each in found.stranded)
+        if whole and stay <= late and not found.waits_for_host:
+            return frozenset()
+        gone = [place for place in usual if place not in late]
+        if gone:
+            names = _listed(dict.fromkeys(called(issued[place]) for place in gone[:3]))
+            self.unseen.append(
+                f"Whether the last launches of {names} have ended: such kernels have ended before, "
+                "so it is assumed that they have."
+            )
+        return frozenset([issued[place].call for place in gone])
+
     def _issued(self) -> tuple[Operation, ...]:
         """The operations whose calls have returned, or are known to be on the GPU."""
         on_gpu = {self.operations[place].call for place in self.matched}
-        return tuple([each for each in self.operations if each.is_called or each.call in on_gpu])
+        left = [each for each in self.operations if each.call not in self.gone]
+        return tuple([each for each in left if each.is_called or each.call in on_gpu])
 
     def answer(self) -> HangReport:
         for step in (self._progress, self._host_memory, self._loading, self._stranded,

@@ -92,8 +92,8 @@ def replayed(
         operations: of one GPU, in order of issue.
         streams: what the streams are.
         spec: the GPU, with as many hardware queues as the process has.
-        resident: places of launches that are known to be on the GPU. The others then run soon if
-            they can start. None: nobody knows, and each launch that can start stays for ever.
+        resident: places of launches that stay on the GPU. The others then run soon if they can
+            start. None: each launch that can start stays for ever.
 
     Raises:
         ValueError: the GPU takes no such launch.

@@ -43,6 +43,7 @@ class Operation:
         event: a number that is the same for the same event.
         is_called: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
+        is_usual: whether a kernel of that name has ended before.
         name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
             programmatic, priority: of a launch; None where the file does not say it.
     """
@@ -60,6 +61,7 @@ class Operation:
     event: int | None = None
     is_called: bool = True
     is_first: bool = False
+    is_usual: bool = False
     name: str | None = None
     grid: Extent = (1, 1, 1)
     block: Extent = (1, 1, 1)
@@ -294,6 +296,7 @@ class _Reader:
             event=optional(line, "event"),
             is_called=call not in self.open_calls,
             is_first=call in self.first_uses,
+            is_usual=line.get("name") in self.counts,
             name=text(line, "name") if "name" in line else None,
             grid=three(line, "grid") if is_launch else (1, 1, 1),
             block=three(line, "block") if is_launch else (1, 1, 1),

@@ -46,6 +46,8 @@ const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuEventRecord, "cuEventRecord"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, "cuStreamWaitEvent"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "cuStreamSynchronize"},
+    {CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, "cuCtxSynchronize"},
+    {CUPTI_DRIVER_TRACE_CBID_cuModuleGetTexRef, "cuCtxSynchronize_v9"},  // one of a later CUDA
     {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, "cuStreamEndCapture"}};
 const std::map<CUpti_CallbackId, const char*> runtime_names = {
@@ -494,6 +496,11 @@ void fake_issue_wait(const uint32_t call, const uint64_t stream, const uint64_t 
 void fake_issue_synchronize(const uint32_t call, const uint64_t stream, const int sides) {
   const cuStreamSynchronize_params parameters{handle<CUstream>(stream)};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, &parameters, call, Sides(sides));
+}
+void fake_issue_context_synchronize(const uint32_t call, const bool later_version) {
+  call_back(later_version ? CUPTI_DRIVER_TRACE_CBID_cuModuleGetTexRef
+                          : CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize,
+            nullptr, call);
 }
 void fake_issue_free(const uint32_t call, const int sides) {
   const cuMemFree_v2_params parameters{};
