@@ -3,17 +3,50 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "h200.h"
 #include "tbsched/sim/block_scheduler.h"
+#ifdef DEVICE_FILES
+#include "tbsched/hardware/device_file.h"
+#endif
+
+namespace {
+
+// Returns the device of a name or path.
+tbsched::DeviceSpec device_of(const std::string& device) {
+  if (device.empty()) return h200();
+#ifdef DEVICE_FILES
+  const std::string file = device.ends_with(".toml") ? device : DEVICE_FILES "/" + device + ".toml";
+  return tbsched::read_device(file, DEVICE_FILES);
+#else
+  throw std::invalid_argument("device: " + device + ": built without toml++, knows an H200 alone");
+#endif
+}
+
+tbsched::DeviceSpec spec_of(const Adapter::Options& options) {
+  tbsched::DeviceSpec spec = device_of(options.device);
+  if (options.board.empty()) return spec;
+  const tbsched::DeviceSpec board = device_of(options.board);
+  if (board.sms != spec.sms || board.sms_per_tpc != spec.sms_per_tpc) {
+    throw std::invalid_argument("board: " + options.board + " has " + std::to_string(board.sms) +
+                                " SMs, " + spec.name + " has " + std::to_string(spec.sms));
+  }
+  spec.gpcs = board.gpcs;
+  spec.sm_preference = board.sm_preference;
+  return spec;
+}
+
+}  // namespace
 
 // The scheduler, and the blocks that run.
 class Adapter::Blocks final : public tbsched::Observer {
  public:
-  explicit Blocks(Start start) : model_(h200()), start_(std::move(start)) {}
+  Blocks(Start start, const tbsched::DeviceSpec& spec, const std::string& policy)
+      : model_(spec, policy.empty() ? spec.policy : policy), start_(std::move(start)) {}
 
   int32_t sms() const { return model_.device().spec.sms; }
   void launch(int32_t number, const Kernel& kernel);
@@ -36,10 +69,14 @@ class Adapter::Blocks final : public tbsched::Observer {
 };
 
 void Adapter::Blocks::launch(const int32_t number, const Kernel& kernel) {
-  const tbsched::Launch launch{.blocks = kernel.blocks,
-                               .threads = kernel.threads,
-                               .registers = kernel.registers,
-                               .shared_memory = kernel.shared_memory};
+  const tbsched::Launch launch{
+      .blocks = kernel.blocks,
+      .threads = kernel.threads,
+      .registers = kernel.registers,
+      .shared_memory = kernel.shared_memory,
+      .carveout = kernel.carveout < 0 ? std::nullopt : std::optional<int32_t>(kernel.carveout),
+      .cluster = kernel.cluster,
+      .priority = kernel.priority};
   scheduler_.enqueue(scheduler_.add(launch, tbsched::BlockScheduler::Leaving::one_by_one));
   kernels_.push_back(number);
 }
@@ -58,7 +95,8 @@ void Adapter::Blocks::leave(const int32_t sm, const int32_t slot) {
   scheduler_.leave(block.mapped().launch, block.mapped().footprint);
 }
 
-Adapter::Adapter(Start start) : blocks_(std::make_unique<Blocks>(std::move(start))) {}
+Adapter::Adapter(Start start, const Options& options)
+    : blocks_(std::make_unique<Blocks>(std::move(start), spec_of(options), options.policy)) {}
 Adapter::~Adapter() = default;
 int Adapter::sms() const { return blocks_->sms(); }
 void Adapter::launch(const int number, const Kernel& kernel) { blocks_->launch(number, kernel); }

@@ -4,11 +4,13 @@
 //
 //   CYCLE BLOCKS THREADS REGISTERS SHARED_MEMORY LENGTH
 //
-// and for each block it prints cycle, kernel, block and SM.
+// and for each block it prints cycle, kernel, block and SM. The arguments are [POLICY [DEVICE
+// [BOARD]]], as in Adapter::Options.
 #include <array>
 #include <cstdint>
 #include <iostream>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "adapter.h"
@@ -43,8 +45,9 @@ struct Sm {
 
 class Simulator {
  public:
-  Simulator()
-      : adapter_([this](int sm, int kernel, int block) { return start(sm, kernel, block); }),
+  explicit Simulator(const Adapter::Options& options)
+      : adapter_([this](int sm, int kernel, int block) { return start(sm, kernel, block); },
+                 options),
         sms_(adapter_.sms()) {}
 
   void launch(const Arrival& arrival) {
@@ -87,9 +90,10 @@ class Simulator {
 
 }  // namespace
 
-int main() {
+int main(const int argc, const char* const argv[]) {
+  const auto argument = [&](const int k) { return std::string(k < argc ? argv[k] : ""); };
   try {
-    Simulator simulator;
+    Simulator simulator({argument(1), argument(2), argument(3)});
     for (Arrival arrival; std::cin >> arrival;) {
       while (simulator.now() < arrival.cycle) simulator.cycle();
       simulator.launch(arrival);

@@ -1,0 +1,246 @@
+"""Puts the calls of the adapter into a checkout of GPGPU-Sim.
+
+    python into_gpgpu_sim.py CHECKOUT ADAPTER
+
+CHECKOUT is a checkout of a version that VERSIONS names. ADAPTER is the library that CMake built,
+such as build/simulator/libadapter.so. Functions are found by their names. Nothing is written unless
+every change can be made: the exit status is then 0, else 2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+MODEL = "src/gpgpu-sim"
+SIM, SIM_H = f"{MODEL}/gpu-sim.cc", f"{MODEL}/gpu-sim.h"
+SHADER, SHADER_H = f"{MODEL}/shader.cc", f"{MODEL}/shader.h"
+CACHE_H, HARDWARE_H = f"{MODEL}/gpu-cache.h", "src/abstract_hardware_model.h"
+STREAMS, RUNTIME = "src/stream_manager.cc", "libcuda/cuda_runtime_api.cc"
+MAKE, CMAKE, CMAKE_MODEL = "Makefile", "CMakeLists.txt", f"{MODEL}/CMakeLists.txt"
+CHANGED = (
+    SIM,
+    SIM_H,
+    SHADER,
+    SHADER_H,
+    CACHE_H,
+    HARDWARE_H,
+    STREAMS,
+    RUNTIME,
+    MAKE,
+    CMAKE,
+    CMAKE_MODEL,
+)
+OURS = ("adapter.h", "gpgpu_sim.h", "gpgpu_sim.cc", "gpgpu_sim_members.inc")
+# SHA-256 of the files of CHANGED, one after the other, of each version that was tried.
+VERSIONS = {
+    "accel-sim/gpgpu-sim_distribution at 667834cf": (
+        "03e24f11c800d1e3914929eb7283f47fc0181babbf2773cd8a7864cd4314fd90"
+    ),
+}
+
+Change = Callable[[str], str]
+
+
+class Refused(Exception):
+    """The checkout is not what this script knows."""
+
+
+def closing(text: str, opening: int) -> int:
+    """Index of the bracket that closes the one at ``opening``; comments and strings are skipped."""
+    pairs = {"(": ")", "{": "}"}
+    token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[(){}]', re.S)
+    mine, theirs = text[opening], pairs[text[opening]]
+    depth = 0
+    for found in token.finditer(text, opening):
+        depth += (found[0] == mine) - (found[0] == theirs)
+        if depth == 0:
+            return found.start()
+    raise Refused(f"no bracket closes {text[opening : opening + 40]!r}")
+
+
+def body(text: str, name: str) -> tuple[int, int]:
+    """Where the body of the function that is defined here begins and ends, within its braces."""
+    bodies = []
+    for found in re.finditer(rf"(?m)^[^\n/#;]*\b{re.escape(name)}\s*(?=\()", text):
+        rest = closing(text, found.end()) + 1
+        opening = re.compile(r"(?:\s*const)?(?:\s*:[^{};]*)?\s*\{").match(text, rest)
+        if opening:
+            bodies.append((opening.end(), closing(text, opening.end() - 1)))
+    if len(bodies) != 1:
+        raise Refused(f"{name} is defined {len(bodies)} times")
+    return bodies[0]
+
+
+def at_begin(function: str, code: str) -> Change:
+    def change(text: str) -> str:
+        begin, _ = body(text, function)
+        return f"{text[:begin]}\n{code}{text[begin:]}"
+
+    return change
+
+
+def at_end(function: str, code: str) -> Change:
+    def change(text: str) -> str:
+        _, end = body(text, function)
+        return f"{text[:end]}{code}\n{text[end:]}"
+
+    return change
+
+
+def in_class(name: str, code: str) -> Change:
+    """At the end of the class."""
+
+    def change(text: str) -> str:
+        found = re.findall(rf"(?m)^class {name}\b[^;{{]*\{{", text)
+        if len(found) != 1:
+            raise Refused(f"class {name} is defined {len(found)} times")
+        end = closing(text, text.index(found[0]) + len(found[0]) - 1)
+        return f"{text[:end]}{code}\n{text[end:]}"
+
+    return change
+
+
+def constant(name: str, value: str) -> Change:
+    def change(text: str) -> str:
+        changed, times = re.subn(
+            rf"(?m)^(const unsigned(?: long long)? {name} =)[^;]*;|^(#define {name}) .*$",
+            lambda found: f"{found[1]} {value};" if found[1] else f"{found[2]} {value}",
+            text,
+        )
+        if times == 0:
+            raise Refused(f"no constant {name}")
+        return changed
+
+    return change
+
+
+def stream_of_warp(text: str) -> str:
+    """Several kernels share a core: the stream is that of the warp, the core has no kernel."""
+    begin, end = body(text, "shader_core_ctx::fetch")
+    changed, times = re.subn(r"get_kernel_info\(\)\s*->\s*(?=get_streamID)", "", text[begin:end])
+    if times != 1:
+        raise Refused(f"shader_core_ctx::fetch asks {times} times for a stream")
+    return text[:begin] + changed + text[end:]
+
+
+def linked_by_make(adapter: Path) -> Change:
+    def change(text: str) -> str:
+        changed, times = re.subn(
+            r"(-o \$\(SIM_LIB_DIR\)/lib(?:cudart|OpenCL)\.so)(?=\s)",
+            lambda found: f"{adapter} -Wl,-rpath,{adapter.parent} {found[1]}",
+            text,
+        )
+        if times == 0:
+            raise Refused("Makefile: nothing makes libcudart.so")
+        return changed
+
+    return change
+
+
+def before(found: str, line: str) -> Change:
+    """Before the first place where this is."""
+
+    def change(text: str) -> str:
+        if found not in text:
+            raise Refused(f"no {found}")
+        return text.replace(found, f"{line}\n{found}", 1)
+
+    return change
+
+
+def changes(adapter: Path) -> list[tuple[str, Change]]:
+    """Each change with the file that it is made in."""
+    threads = (
+        "  if (m_gpu->has_adapter())\n"
+        "    return tbsched_threads(m_occupied_hwtid, m_config->warp_size,\n"
+        "                           m_config->n_thread_per_shader, cta_size, occupy);\n"
+    )
+    started = "  m_gpu->block_started(m_sid, free_cta_hw_id, kernel, ctaid);"
+    ended = "  if (!m_cta_status[cta_num]) m_gpu->block_ended(m_sid, cta_num);"
+    stream = (
+        "  if (m_type == stream_kernel_launch && m_stream)\n"
+        "    gpu->in_stream(*m_kernel, m_stream->get_uid());\n"
+    )
+    priority = (
+        "  const cudaError_t made = cudaStreamCreate(stream);\n"
+        "  if (made == cudaSuccess) tbsched_stream((*stream)->get_uid(), priority);\n"
+        "  return made;\n"
+    )
+    levels = "  *leastPriority = 0;\n  *greatestPriority = -5;\n"
+    core = " public:\n  shader_core_ctx *core(unsigned cid) { return m_core[cid]; }"
+    return [
+        (SIM_H, before("#include", '#include "gpgpu_sim.h"')),
+        (SIM_H, in_class("gpgpu_sim", '#include "gpgpu_sim_members.inc"')),
+        (SIM, at_end("gpgpu_sim::gpgpu_sim", "  make_adapter();")),
+        (SIM, at_end("gpgpu_sim::launch", "  if (m_adapter) m_coming.push_back(kinfo);")),
+        (SIM, at_begin("gpgpu_sim::issue_block2core", "  if (distribute_blocks()) return;\n")),
+        (SIM, at_begin("gpgpu_sim_config::reg_options", "  tbsched_options(opp);\n")),
+        (SIM, at_begin("shader_core_ctx::find_available_hwtid", threads)),
+        (SIM, at_end("shader_core_ctx::issue_block2core", started)),
+        (SHADER, at_end("shader_core_ctx::register_cta_thread_exit", ended)),
+        (SHADER, stream_of_warp),
+        (SHADER_H, in_class("simt_core_cluster", core)),
+        (SHADER_H, constant("WARP_PER_CTA_MAX", "128")),
+        (CACHE_H, constant("MAX_WARP_PER_SHADER", "128")),
+        (HARDWARE_H, constant("MAX_THREAD_PER_SM", "1 << 12")),
+        (HARDWARE_H, constant("LOCAL_MEM_SIZE_MAX", "1 << 13")),
+        (STREAMS, at_begin("stream_operation::do_operation", stream)),
+        (RUNTIME, at_begin("cudaStreamCreateWithPriority", priority)),
+        (RUNTIME, at_begin("cudaDeviceGetStreamPriorityRange", levels)),
+        (MAKE, linked_by_make(adapter)),
+        (CMAKE, before("add_subdirectory", f'link_libraries("{adapter}")')),
+        (CMAKE_MODEL, before("add_library(", "list(APPEND gpgpusim_SRC gpgpu_sim.cc)")),
+    ]
+
+
+def digest(checkout: Path) -> str:
+    missing = [name for name in CHANGED if not (checkout / name).is_file()]
+    if missing:
+        raise Refused(f"{checkout}: not a checkout of GPGPU-Sim: no {missing[0]}")
+    files = [(checkout / name).read_bytes() for name in CHANGED]
+    return hashlib.sha256(b"".join(files)).hexdigest()
+
+
+def put_into(checkout: Path, adapter: Path) -> str:
+    """Makes the changes; returns the version's name.
+
+    Raises:
+        Refused: the checkout is of another version, or was changed, or there is no such library.
+    """
+    if not adapter.is_file():
+        raise Refused(f"{adapter}: build the adapter first")
+    found = digest(checkout)
+    version = next((name for name, known in VERSIONS.items() if known == found), None)
+    if version is None:
+        known = "; ".join(VERSIONS)
+        raise Refused(f"{checkout}: unknown version {found}, or changed already. Known: {known}")
+    texts = {name: (checkout / name).read_text("utf-8") for name in CHANGED}
+    for name, change in changes(adapter.resolve()):
+        texts[name] = change(texts[name])
+    for name, text in texts.items():
+        (checkout / name).write_text(text, "utf-8")
+    for name in OURS:
+        shutil.copy(HERE / name, checkout / MODEL)
+    return version
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 2:
+        print(__doc__, file=sys.stderr)
+        return 2
+    try:
+        print("changed:", put_into(Path(arguments[0]), Path(arguments[1])))
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

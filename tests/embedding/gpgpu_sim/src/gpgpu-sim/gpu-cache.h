@@ -1,0 +1,3 @@
+#pragma once
+
+#define MAX_WARP_PER_SHADER 64

@@ -1,0 +1,181 @@
+"""The script that puts the adapter into GPGPU-Sim, on a stand-in for a checkout."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from cpp_library import CXX, run
+from helpers import ROOT
+
+EXAMPLE = ROOT / "examples" / "simulator"
+STAND_IN = Path(__file__).parent / "gpgpu_sim"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        return import_module("into_gpgpu_sim")
+    finally:
+        sys.path.remove(str(EXAMPLE))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(STAND_IN, tmp_path / "checkout"))
+
+
+@pytest.fixture
+def adapter(tmp_path: Path) -> Path:
+    library = tmp_path / "libadapter.so"
+    library.touch()
+    return library
+
+
+def known(script: ModuleType, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes the stand-in a version that the script knows."""
+    monkeypatch.setattr(script, "VERSIONS", {"stand-in": script.digest(checkout)})
+
+
+def texts(checkout: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(checkout)): path.read_text("utf-8")
+        for path in checkout.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_files_compile_as_cpp_of_2011(
+    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(script, checkout, monkeypatch)
+    assert script.put_into(checkout, adapter) == "stand-in"
+    model = checkout / "src" / "gpgpu-sim"
+    for name in ("gpgpu_sim.cc", "gpu-sim.cc", "shader.cc"):
+        run(CXX, "-std=c++0x", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", model / name)
+    for name in ("src/stream_manager.cc", "libcuda/cuda_runtime_api.cc"):
+        run(CXX, "-std=c++0x", "-Wall", "-fsyntax-only", f"-I{model}", checkout / name)
+
+
+def test_calls_are_in_the_functions_that_the_script_names(
+    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    changed = texts(checkout)
+    sim, shader = changed[script.SIM], changed[script.SHADER]
+
+    def inside(text: str, function: str) -> str:
+        begin, end = script.body(text, function)
+        return text[begin:end].strip()
+
+    assert inside(sim, "gpgpu_sim::gpgpu_sim").endswith("make_adapter();")
+    assert inside(sim, "gpgpu_sim::launch").endswith("m_coming.push_back(kinfo);")
+    assert inside(sim, "gpgpu_sim::issue_block2core").startswith("if (distribute_blocks()) return;")
+    assert "block_started(" in inside(sim, "shader_core_ctx::issue_block2core")
+    assert "block_ended(" in inside(shader, "shader_core_ctx::register_cta_thread_exit")
+    assert "get_kernel_info" not in inside(shader, "shader_core_ctx::fetch")
+    assert str(adapter.resolve()) in changed["Makefile"]
+    assert str(adapter.resolve()) in changed["CMakeLists.txt"]
+
+
+def test_unknown_version_is_refused_and_stays_as_it_is(
+    script: ModuleType, checkout: Path, adapter: Path
+) -> None:
+    before = texts(checkout)
+    assert script.main([str(checkout), str(adapter)]) == 2
+    with pytest.raises(script.Refused, match="unknown version"):
+        script.put_into(checkout, adapter)
+    assert texts(checkout) == before
+
+
+def test_changed_checkout_is_refused(
+    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    with pytest.raises(script.Refused, match="or changed already"):
+        script.put_into(checkout, adapter)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "message"),
+    [
+        ("SIM", "gpgpu_sim::launch", "gpgpu_sim::launch is defined 0 times"),
+        ("HARDWARE_H", "MAX_THREAD_PER_SM", "no constant MAX_THREAD_PER_SM"),
+        ("SHADER", "get_streamID", "asks 0 times for a stream"),
+        ("MAKE", "libcudart", "nothing makes libcudart.so"),
+    ],
+)
+def test_missing_place_is_refused_before_anything_is_written(
+    script: ModuleType,
+    checkout: Path,
+    adapter: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    file: str,
+    old: str,
+    message: str,
+) -> None:
+    path = checkout / getattr(script, file)
+    path.write_text(path.read_text("utf-8").replace(old, "another"), "utf-8")
+    known(script, checkout, monkeypatch)
+    before = texts(checkout)
+    with pytest.raises(script.Refused, match=message):
+        script.put_into(checkout, adapter)
+    assert texts(checkout) == before
+
+
+def test_library_that_is_not_there_is_refused(script: ModuleType, checkout: Path) -> None:
+    with pytest.raises(script.Refused, match="build the adapter first"):
+        script.put_into(checkout, checkout / "none.so")
+
+
+def test_free_threads_begin_with_a_warp_and_are_one_run(tmp_path: Path) -> None:
+    """Against a search that looks at every beginning."""
+    source = tmp_path / "threads.cc"
+    source.write_text(
+        """
+#include <bitset>
+#include <cstdlib>
+#include <iostream>
+#include "gpgpu_sim.h"
+
+int slow(const std::bitset<512> &taken, unsigned size) {
+  for (unsigned first = 0; first + size <= 512; first += 32) {
+    bool free = true;
+    for (unsigned k = first; k < first + size; ++k) free = free && !taken.test(k);
+    if (free) return first;
+  }
+  return -1;
+}
+
+int main() {
+  std::srand(7);
+  int found = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::bitset<512> taken;
+    for (unsigned warp = 0; warp < 16; ++warp)
+      if (std::rand() % 3 == 0)
+        for (unsigned k = 0; k < 32; ++k) taken.set(32 * warp + k);
+    const unsigned size = 32 * (1 + std::rand() % 8);
+    const int expected = slow(taken, size);
+    std::bitset<512> same = taken;
+    if (tbsched_threads(same, 32, 512, size, false) != expected || same != taken) return 1;
+    if (tbsched_threads(same, 32, 512, size, true) != expected) return 2;
+    if (same.count() != taken.count() + (expected < 0 ? 0 : size)) return 3;
+    found += expected >= 0;
+  }
+  std::cout << found;
+}
+""",
+        "utf-8",
+    )
+    program = tmp_path / "threads"
+    run(CXX, "-std=c++11", f"-I{EXAMPLE}", source, "-o", program)
+    assert 1000 < int(run(program)) < 19000
