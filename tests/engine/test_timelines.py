@@ -171,6 +171,8 @@ class ToyGpu:
             queue_places=toy.places,
             launch_call_ns=toy.calls.launch,
             event_call_ns=toy.calls.event,
+            host_function_call_ns=toy.calls.event,
+            value_call_ns=toy.calls.event,
             synchronize_ns=toy.calls.synchronize,
             first_use_ns=toy.calls.first_use,
         )
