@@ -19,6 +19,7 @@ from tbsched.program.sequence import (
     HostCall,
     HostFunction,
     Launch,
+    Memset,
     Sequence,
     Synchronize,
     WaitValue,
@@ -220,3 +221,10 @@ def test_processes_that_take_turns_are_refused_what_was_not_measured(event: Even
 def test_no_limits_are_known_with_host_calls_and_values(event: Event) -> None:
     with pytest.raises(ValueError, match="no limits are known"):
         makespan_bounds(Sequence([event, KERNEL]), "h200")
+
+
+def test_copy_behind_a_wait_that_is_over_takes_its_queue() -> None:
+    """Both are at the head of the queue at the same instant, and neither is a launch."""
+    wait = WaitValue("x", 0, stream=1)
+    program = Sequence([wait, Memset(64, stream=1), wait, Memset(64, stream=1), OTHER])
+    assert starts(predict(program, GPU, connections=1)) == [0]

@@ -399,8 +399,9 @@ void GpuWork::proceed(const int32_t index) {
 std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   catch_up();
   if (none_ready_) return std::nullopt;
-  if (!engines_.empty()) begin_transfers_at_heads();
-  if (!between_.values.empty()) begin_waits_at_heads();
+  do {
+    if (!engines_.empty()) begin_transfers_at_heads();
+  } while (!between_.values.empty() && begin_waits_at_heads());
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // a queue
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
@@ -495,15 +496,17 @@ void GpuWork::wait_for_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_wait_ns, index, Change::transferred);
 }
 
-void GpuWork::begin_waits_at_heads() {
-  do {
-    catch_up();
-    for (int32_t queue = 0; queue < queues_.count(); ++queue) {
-      const int32_t head = queues_.head(queue);
-      if (head < 0 || operations_[head].kind != OperationKind::wait_value) continue;
-      if (queues_.is_ready(head) && between_.values.begin({gpu_, head})) wait_for_value(head);
-    }
-  } while (events_.is_due(Phase::change));
+// Begins the waits at the heads of queues. Returns whether one of them is over at once, so that
+// other heads follow.
+bool GpuWork::begin_waits_at_heads() {
+  for (int32_t queue = 0; queue < queues_.count(); ++queue) {
+    const int32_t head = queues_.head(queue);
+    if (head < 0 || operations_[head].kind != OperationKind::wait_value) continue;
+    if (queues_.is_ready(head) && between_.values.begin({gpu_, head})) wait_for_value(head);
+  }
+  if (!events_.is_due(Phase::change)) return false;
+  catch_up();
+  return true;
 }
 
 // It holds its queue until then.
