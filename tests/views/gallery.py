@@ -219,11 +219,20 @@ GALLERY: dict[str, Callable[[], object]] = {
         tb.Sequence(
             [
                 tb.Launch(
-                    100, 1024, 64, stream=stream, gpu=rank, host=rank, meets=name, name=name,
+                    100,
+                    1024,
+                    64,
+                    stream=stream,
+                    gpu=rank,
+                    host=rank,
+                    meets=name,
+                    name=name,
                     duration=1e-5,
                 )
                 for rank, order in enumerate(["ab", "ba"])
-                for name, stream in sorted({"a": 0, "b": 1}.items(), key=lambda x: order.index(x[0]))
+                for name, stream in sorted(
+                    {"a": 0, "b": 1}.items(), key=lambda x: order.index(x[0])
+                )
             ]
         ),
         ["h200", "h200"],

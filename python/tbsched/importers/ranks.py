@@ -12,7 +12,15 @@ import numpy as np
 
 from tbsched import storage
 from tbsched.importers.records import Recording
-from tbsched.program.activity import COLLECTIVE, HOST, MESSAGES, UNKNOWN, WORK, Activity
+from tbsched.program.activity import (
+    COLLECTIVE,
+    HOST,
+    HOST_FUNCTIONS,
+    MESSAGES,
+    UNKNOWN,
+    WORK,
+    Activity,
+)
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.collectives import Clock, clocks_of, matched
 from tbsched.program.program import MEASURED, TRANSFERS, Program
@@ -240,6 +248,7 @@ def _together(
     work: list[StructuredArray] = []
     host: list[StructuredArray] = []
     messages: list[StructuredArray] = []
+    functions: list[StructuredArray] = []
     processes: list[int] = []
     source_of: dict[int, int] = {}
     gpus: list[tuple[int, ...]] = []
@@ -255,9 +264,13 @@ def _together(
             [names.setdefault(name, len(names)) for name in activity.names] or [0], np.int32
         )
         own = activity.work.copy()
-        own["gpu"] = np.array(numbers)[np.searchsorted(own_gpus[source], own["gpu"])]
-        own["name"] = place[own["name"]]
-        own["call"] = np.where(own["call"] == UNKNOWN, UNKNOWN, own["call"] + host_rows)
+        # Functions of a GPU that has no work are not in the account.
+        ran = activity.host_functions[np.isin(activity.host_functions["gpu"], own_gpus[source])]
+        for rows_of in (own, ran):
+            rows_of["gpu"] = np.array(numbers)[np.searchsorted(own_gpus[source], rows_of["gpu"])]
+            rows_of["name"] = place[rows_of["name"]]
+            known = rows_of["call"] != UNKNOWN
+            rows_of["call"][known] += host_rows
         did = activity.host.copy()
         did["name"] = place[did["name"]]
         did["thread"] += len(processes)
@@ -272,9 +285,11 @@ def _together(
         work.append(own)
         host.append(did)
         messages.append(said)
+        functions.append(ran)
     found = Activity(
         np.concatenate(work).astype(WORK), np.concatenate(host).astype(HOST), tuple(names),
-        tuple(processes), duplicates, np.concatenate(messages).astype(MESSAGES),
+        tuple(processes), duplicates, np.concatenate(functions).astype(HOST_FUNCTIONS),
+        np.concatenate(messages).astype(MESSAGES),
         {gpu: ranks[source] for gpu, source in source_of.items()},
     )  # fmt: skip
     return found, source_of, gpus
