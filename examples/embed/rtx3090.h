@@ -105,6 +105,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .device_copy_latency_ns = 0,
       .device_copy_bandwidth = 0,
       .peer_copy_bandwidth = 0,
+      .peer_event_latency_ns = 0,
       .memset_latency_ns = 0,
       .memset_bandwidth = 0,
       .queue_places = 1021,

@@ -69,7 +69,7 @@ _NAMES_OF = {
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
-    "traces.hang": "Hang Stranded WaitsFor AwaitedValue",
+    "traces.hang": "Hang",
     "traces.residents": "Residents",
     "traces.trace": "Trace",
 }
@@ -191,10 +191,7 @@ if TYPE_CHECKING:
     from tbsched.program.sequence import WriteValue as WriteValue
     from tbsched.traces.files import load_traces as load_traces
     from tbsched.traces.files import save_traces as save_traces
-    from tbsched.traces.hang import AwaitedValue as AwaitedValue
     from tbsched.traces.hang import Hang as Hang
-    from tbsched.traces.hang import Stranded as Stranded
-    from tbsched.traces.hang import WaitsFor as WaitsFor
     from tbsched.traces.placement import Placement as Placement
     from tbsched.traces.residents import Residents as Residents
     from tbsched.traces.trace import Trace as Trace

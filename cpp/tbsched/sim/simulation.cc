@@ -77,6 +77,7 @@ Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
       hosts_(gpus.at(0).model->device().spec, std::move(calls), host_events_,
              static_cast<int32_t>(gpus.size())),
       active_(gpus.size()),
+      next_ns_(gpus.size(), kNever),
       most_waits_(most_waits) {
   if (gpus.size() > 1) between_.records.cross_gpus();
   for (const StartingGpu& gpu : gpus) {
@@ -161,9 +162,15 @@ Snapshot Simulation::snapshot(const Sequence& sequence, const int32_t gpu, const
 }
 
 int64_t Simulation::next_instant() const {
-  int64_t next_ns = host_events_.next_ns();
-  for (const auto& gpu : gpus_) next_ns = std::min(next_ns, gpu->events().next_ns());
-  return next_ns;
+  if (gpus_.size() == 1) return std::min(host_events_.next_ns(), gpus_[0]->events().next_ns());
+  return std::min(host_events_.next_ns(), *std::ranges::min_element(next_ns_));
+}
+
+// Finds when the next events of the GPUs happen to which something has happened.
+void Simulation::find_next() {
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    if (active_[gpu]) next_ns_[gpu] = gpus_[gpu]->events().next_ns();
+  }
 }
 
 bool Simulation::step(const Sequence& sequence) {
@@ -179,7 +186,7 @@ bool Simulation::step(const Sequence& sequence) {
 void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
   Interruptible::poll();
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    active_[gpu] = gpus_.size() == 1 || gpus_[gpu]->events().next_ns() <= at_ns;
+    active_[gpu] = gpus_.size() == 1 || next_ns_[gpu] <= at_ns;
   }
   clock_.advance_to(at_ns);
   const auto for_each_active = [&](const auto& act) {
@@ -194,6 +201,7 @@ void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
   wake_hosts(sequence);
   for_each_active([](SimulatedGpu& gpu) { gpu.place(); });
   pass_on();
+  if (gpus_.size() > 1) find_next();
   check_waits();
 }
 
@@ -357,10 +365,12 @@ void Simulation::make(const Hosts::Call& call, const Event& event) {
 // Passes on what happened on one GPU and others wait for.
 void Simulation::pass_on() {
   for (const Meetings::Member& member : between_.meetings.take_complete()) {
+    active_[member.gpu] = true;
     gpus_[member.gpu]->blocks().meet(member.launch);
   }
   for (const Notice& notice : std::exchange(between_.notices, {})) {
     const auto& [gpu, operation] = notice.happened;
+    active_[notice.waiting.gpu] = true;
     gpus_[notice.waiting.gpu]->learn(notice.waiting.operation, gpus_[gpu]->name_of(operation));
   }
 }

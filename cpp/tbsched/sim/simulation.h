@@ -117,6 +117,7 @@ class Simulation {
   std::optional<OperationOfGpu> wait_for_place(const Event& event);
   void make(const Hosts::Call& call, const Event& event);
   void pass_on();
+  void find_next();
   void check_waits() const;
   void find_hang();
   Timeline in_order(std::vector<Timeline> timelines) const;
@@ -126,7 +127,8 @@ class Simulation {
   Hosts hosts_;
   BetweenGpus between_;
   std::vector<std::unique_ptr<SimulatedGpu>> gpus_;
-  std::vector<bool> active_;  // the GPUs to which something happens at this instant
+  std::vector<bool> active_;      // the GPUs to which something happens at this instant
+  std::vector<int64_t> next_ns_;  // by GPU, when the next event happens
   size_t most_waits_;
   int32_t launches_ = 0;
   int32_t transfers_ = 0;

@@ -214,7 +214,7 @@ def _predict_several(
     check_blocks(seq)
     meeting_groups(seq)
     trace = _timed_trace(seq, gpus.infos[0], gpus.replay(seq, calls), *gpus.rows(seq, calls))
-    return replace(trace, others=tuple(gpus.infos[1:]))
+    return replace(trace, others=tuple(gpus.infos[1:]), check=False)
 
 
 def predict_many(

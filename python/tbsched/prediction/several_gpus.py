@@ -63,6 +63,9 @@ class SeveralGpus:
                 f"predict.device: {len(self.specs)} devices, but the sequence has work of GPU "
                 f"{seq.gpus - 1}; give a device for each GPU"
             )
+        if all(spec == self.specs[0] for spec in self.specs):
+            self.specs[0].check(seq)
+            return
         for gpu, spec in enumerate(self.specs):
             spec.check(seq, gpu)
 
