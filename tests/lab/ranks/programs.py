@@ -1,7 +1,7 @@
-"""Ten programs of two ranks, each without and with one known defect.
+"""Twelve programs of two ranks, each without and with one known defect.
 
 A program is a function of (rank, bad) that returns a function of one step. What the defect is, on
-which rank, and words of which one must stand in the first cause, is in TRUTH.
+which rank, and words of which one must stand in the first cause, is in truth.py.
 """
 
 import time
@@ -406,19 +406,3 @@ PROGRAMS = [
     fsdp2_item, tp_recompile, ring_straggler, prefill_decode, accumulate,
     fsdp2_whole, eval_checkpoint,
 ]  # fmt: skip
-# guilty: the rank that is waited for, or None: both do the same. words: of which one must stand in
-# the first cause.
-TRUTH = {
-    "ddp_loader": (1, ["decode_images", "busy"]),
-    "pipeline_free": (0, ["cudaFree", "cudaMalloc", "empty_cache"]),
-    "moe_imbalance": (0, ["kernel", "gemm"]),
-    "zero_after": (None, ["reduce_scatter", "ReduceScatter"]),
-    "eval_flood": (None, ["all_reduce", "allreduce", "AllReduce"]),
-    "fsdp2_item": (0, ["item", "tolist", "watch_activations", "Synchronize"]),
-    "tp_recompile": (1, ["compile", "jit", "Module", "nvrtc"]),
-    "ring_straggler": (1, ["kernel", "gemm", "slow_check"]),
-    "prefill_decode": (0, ["copy", "pageable", "Memcpy", "offload"]),
-    "accumulate": (None, ["all_reduce", "allreduce", "AllReduce"]),
-    "fsdp2_whole": (0, ["item", "tolist", "watch_activations", "Synchronize"]),
-    "eval_checkpoint": (0, ["save_checkpoint", "busy"]),
-}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from programs import TRUTH
+from truth import TRUTH
 
 import tbsched as tb
 
