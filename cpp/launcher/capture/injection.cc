@@ -1,7 +1,8 @@
 // Entry points: the CUDA driver calls one where CUDA_INJECTION64_PATH names this library; Python
 // calls the others to capture its own process.
-#include <pthread.h>
+#include <dlfcn.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -31,21 +32,16 @@ int attempt(char* const why, const size_t size, const Action& action) {
 
 constexpr char kInjection[] = "CUDA_INJECTION64_PATH";
 
-const std::string& injected_path() {
-  static const auto& kept = *new std::string([] {
-    const char* const path = std::getenv(kInjection);
-    return path != nullptr ? path : "";
-  }());
-  return kept;
-}
-
-// A debugger that attaches is loaded by the driver as this library was, and the driver would load
-// this library again instead. Processes that this one forks have the variable again: they are
-// captured, too.
-void make_way_for_debuggers() {
-  if (injected_path().empty()) return;
+// A debugger that attaches is loaded by the driver as this library was: the driver takes the path
+// of the variable, if it is set, and so calls this library once more. Hands the call on, and makes
+// way for the next one.
+int load_debugger() {
   unsetenv(kInjection);
-  pthread_atfork(nullptr, nullptr, [] { setenv(kInjection, injected_path().c_str(), 1); });
+  void* const debugger = dlopen("libcudadebugger.so.1", RTLD_NOW);
+  if (debugger == nullptr) return 1;
+  using Initialize = int (*)();
+  const auto initialize = reinterpret_cast<Initialize>(dlsym(debugger, "InitializeInjection"));
+  return initialize != nullptr ? initialize() : 1;
 }
 
 }  // namespace
@@ -63,6 +59,8 @@ extern "C" {
 
 // Never fails: the program must run on, captured or not.
 [[gnu::visibility("default")]] int InitializeInjection() {
+  static std::atomic<int> calls = 0;
+  if (calls++ > 0) return load_debugger();
   const char* const path = std::getenv("TBSCHED_CAPTURE");
   if (path == nullptr || *path == '\0') return 1;
   char why[kMostText];
@@ -70,7 +68,6 @@ extern "C" {
     std::fprintf(stderr, "tbsched capture: %s; the program runs uncaptured\n", why);
     return 1;
   }
-  make_way_for_debuggers();
   std::atexit([] {
     char late[kMostText];
     if (attempt(late, sizeof late, [] { stop(false); }) == 0) {

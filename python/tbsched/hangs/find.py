@@ -169,7 +169,7 @@ def _capture_of(process: int) -> Unfinished | None:
 def _of_process(
     process: int, capture: Unfinished | None, spec: DeviceSpec | None, seconds: float
 ) -> HangReport:
-    """Looks three times, so that what goes on shows."""
+    """Joins what the debugger and the capture say of a process."""
     unseen = []
     looks: list[Look] = []
     target = Target(process=process)
@@ -183,14 +183,7 @@ def _of_process(
         unseen.append("The GPU itself: cuda-gdb is not found.")
     else:
         with pulse("looking at the GPU"):
-            for number in range(3):
-                begun = time.monotonic()
-                before = looks[0] if looks else None
-                looks.append(look_at(target, before, seconds=seconds, hosts=number < 2))
-                if not looks[-1].gpus:
-                    break
-                if number < 2:
-                    time.sleep(max(_APART - (time.monotonic() - begun), 0.0))
+            looks = _looks(target, seconds)
         memory = host_memory_of(process)
     if looks and not looks[-1].gpus and capture is not None:
         looks = []
@@ -201,6 +194,18 @@ def _of_process(
     if capture is not None:
         capture = _later(capture)
     return _judged(capture, looks, memory, spec, unseen, process)
+
+
+def _looks(target: Target, seconds: float) -> list[Look]:
+    """Looks three times, so that what goes on shows; fewer times if no GPU is seen."""
+    first = look_at(target, seconds=seconds)
+    if not first.gpus:  # the first debugger that comes to a captured process may see none
+        first = look_at(target, seconds=seconds)
+    looks = [first]
+    for hosts in (True, False) if first.gpus else ():
+        time.sleep(max(_APART - looks[-1].seconds, 0.0))
+        looks.append(look_at(target, first, seconds=seconds, hosts=hosts))
+    return looks
 
 
 def _later(capture: Unfinished) -> Unfinished:
