@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,38 @@ def test_explanation_adds_up_what_a_launch_waited_for(trace: tb.Trace) -> None:
     assert trace.explain(0) == "Launch 0 did not wait. Its blocks ran from 0 ns to 1 ms."
 
 
+@pytest.mark.parametrize(
+    ("waiting", "later", "cause"),
+    [
+        # A cooperative launch has the most urgent priority, whatever its own is.
+        ({"priority": -5}, {"cooperative": True}, "queue"),
+        ({"cooperative": True}, {"priority": -5}, "queue"),
+        ({"cooperative": True}, {"cooperative": True, "priority": -3}, "queue"),
+        ({"cooperative": True}, {"priority": -4}, "priority"),
+        ({"priority": -5}, {"priority": -9}, "queue"),
+        ({"priority": -5}, {"priority": -4}, "priority"),
+        ({"priority": -1}, {}, "priority"),
+        ({}, {}, "queue"),
+    ],
+)  # fmt: skip
+def test_a_launch_is_behind_a_more_urgent_one_as_the_scheduler_orders_them(
+    waiting: dict[str, Any], later: dict[str, Any], cause: str
+) -> None:
+    first = tb.Launch(264, 1024, 32, stream=0, duration=1e-4, priority=-5)
+    alike = {"blocks": 264, "threads": 1024, "registers": 32, "duration": 1e-4}
+    sequence = tb.Sequence(
+        [first, tb.Launch(**alike, stream=1, **waiting), tb.Launch(**alike, stream=2, **later)]
+    )
+    waits = tb.predict(sequence, "h200").waits
+    assert waits is not None
+    behind_each_other = (waits["launch"] > 0) & (waits["behind"] > 0) & (waits["cause"] != "turn")
+    assert {*waits["cause"][behind_each_other]} == {cause}
+    fifo = tb.predict(sequence, "h200-no-priority").waits
+    assert fifo is not None
+    assert "queue" in fifo["cause"]
+    assert "priority" not in fifo["cause"]
+
+
 def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched import _core
     from tbsched.views.waits import CAUSE_WORDS
@@ -68,7 +101,7 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
 
     told_apart = {"whole", "completion", "again", "itself", "relay"}  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
-    assert set(LIMITER_WORDS) == set(_core.CAUSES)
+    assert set(LIMITER_WORDS) == set(_core.CAUSES) | {"driver_limit"}
 
 
 def test_explanation_names_who_had_what_was_missing() -> None:

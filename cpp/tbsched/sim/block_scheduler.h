@@ -62,6 +62,10 @@ class BlockScheduler {
   bool placed_whole(const int32_t launch) const {
     return launches_[checked(launch)].waiting() == 0;
   }
+  // Whether one launch is visited before another one, whenever they are enqueued.
+  bool is_more_urgent(const int32_t one, const int32_t other) const {
+    return place_of(checked(one)).rank < place_of(checked(other)).rank;
+  }
   bool is_enqueued(const int32_t launch) const { return launches_[checked(launch)].enqueued; }
   // How many blocks of a launch have been placed.
   int32_t placed(const int32_t launch) const { return launches_[checked(launch)].placed; }

@@ -136,8 +136,7 @@ void SimulatedGpu::on_place(const PlacedBlocks& placed) {
 }
 
 void SimulatedGpu::on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) {
-  const bool more_urgent = behind >= 0 && priority_of(blocks_.launch(behind), spec_) <
-                                              priority_of(blocks_.launch(launch), spec_);
+  const bool more_urgent = behind >= 0 && scheduler_.is_more_urgent(behind, launch);
   const Refusal told = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
   const bool is_new = waits_.cause(launch) != told;
   const Refusals limiters = is_new && is_of_sms(told)
