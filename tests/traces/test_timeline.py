@@ -94,6 +94,22 @@ def test_a_launch_is_behind_a_more_urgent_one_as_the_scheduler_orders_them(
     assert "priority" not in fifo["cause"]
 
 
+def test_every_launch_is_explained_with_one_look_at_the_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernels = [tb.Launch(8, 64, 32, stream=k % 4, duration=1e-5) for k in range(50)]
+    found = tb.predict(tb.Sequence([*kernels, tb.Synchronize(), *kernels]), "h200", host=1e-6)
+    asked = []
+    times = tb.Trace.call_times.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        tb.Trace, "call_times", property(lambda own: asked.append(own) or times(own))
+    )
+    texts = [found.explain(launch) for launch in range(100)]
+    assert len(asked) == 1
+    assert "Before the call, its host thread was in synchronize (event 50)" in texts[70]
+    assert "Before the call" not in texts[20]
+
+
 def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched import _core
     from tbsched.views.waits import CAUSE_WORDS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 from tbsched.prediction.calls import waits_for_gpu
@@ -120,7 +121,13 @@ _OF_AN_SM = {
 
 def explanation(trace: Trace, launch: int) -> str:
     """Why a launch waited (see :meth:`tbsched.Trace.explain`)."""
-    return Waits(trace).explanation(launch)
+    return _waits_of(trace).explanation(launch)
+
+
+@functools.lru_cache(maxsize=1)
+def _waits_of(trace: Trace) -> Waits:
+    """The waits of a trace that is asked about each of its launches; traces compare by identity."""
+    return Waits(trace)
 
 
 class Waits:
@@ -162,7 +169,7 @@ class Waits:
         waits = self.of(launch)
         ran = self._ran(launch)
         whose = numbered(trace.sequence, launch).replace("l", "L", 1)
-        held = self._held_call(launch)
+        held = self._held_call(self._event_of[launch])
         ran = f"{held} {ran}" if held else ran
         if not len(waits):
             there = " on the GPU" if held else ""
@@ -214,28 +221,38 @@ class Waits:
         others = self._trace.wait_limiters(int(first + longest))[1:]
         return f", and for {' and '.join(map(_RESOURCES.__getitem__, others))}" if others else ""
 
-    def _held_call(self, launch: int) -> str:
-        """What held up the host thread before or in the launch's call; empty: nothing did."""
-        sequence, times = self._trace.sequence, self._trace.call_times
-        number = self._event_of[launch]
-        own = self._blocked_call(number)
-        if own:
-            return f"Its call{own}."
-        thread = _thread(sequence[number])
-        for before in range(number - 1, -1, -1):
-            if _thread(sequence[before]) != thread:
-                continue
-            until = _until(times, before)
-            call = f"{self._calls[before]} (event {before})"
-            if waits_for_gpu(sequence[before]):
-                return f"Before the call, its host thread was in {call}{until}."
-            if blocked := self._blocked_call(before):
-                return f"Before the call, its host thread was in {call}, which{blocked}."
-        return ""
+    def _held_call(self, number: int) -> str:
+        """What held up the host thread before or in the call of an event; empty: nothing did."""
+        own = self._blocked[number]
+        return f"Its call{own}." if own else self._before[number]
+
+    @functools.cached_property
+    def _blocked(self) -> list[str]:
+        """Of each event what held up its call, in words."""
+        return [self._blocked_call(number) for number in range(len(self._trace.sequence))]
+
+    @functools.cached_property
+    def _before(self) -> list[str]:
+        """Of each event what its host thread was in before the call, in words."""
+        found: list[str] = []
+        last: dict[int, str] = {}  # by host thread
+        for number, event in enumerate(self._trace.sequence):
+            thread, blocked = _thread(event), self._blocked[number]
+            found.append(last.get(thread, ""))
+            call = f"Before the call, its host thread was in {self._calls[number]} (event {number})"
+            if waits_for_gpu(event):
+                last[thread] = f"{call}{_until(self._times, number)}."
+            elif blocked:
+                last[thread] = f"{call}, which{blocked}."
+        return found
+
+    @functools.cached_property
+    def _times(self) -> tuple[tuple[float, float], ...] | None:
+        return self._trace.call_times
 
     def _blocked_call(self, number: int) -> str:
         """What held up the call of an event that launches, in words; empty: nothing did."""
-        sequence, times = self._trace.sequence, self._trace.call_times
+        sequence, times = self._trace.sequence, self._times
         if not sequence[number].launches:
             return ""
         lasted = "" if times is None else f",{_until(times, number)},"
@@ -258,7 +275,7 @@ class Waits:
 
     def _holds(self, copy: int, number: int) -> bool:
         """Returns whether a launch call of another thread waited until the copy was over."""
-        times = self._trace.call_times
+        times = self._times
         if times is not None:
             return times[number][0] < times[copy][1] <= times[number][1]
         sequence, thread = self._trace.sequence, _thread(self._trace.sequence[number])
@@ -266,16 +283,21 @@ class Waits:
         later = copy > number or any(sequence[k].launches for k in own if k > copy)
         if later or any(waits_for_gpu(sequence[k]) for k in own) or self._trace.transfer_ns is None:
             return False
-        launch = self._event_of.index(number)
+        launch = self._first_launch[number]
         end_ns = self._trace.transfer_ns[self._transfer_of[copy]][1]
         return bool(end_ns <= span_of(launch, self._trace[launch])[0])
 
     def _grows(self, number: int) -> bool:
         """Returns whether a launch needs more local memory than those before it."""
-        launches = self._trace.sequence.launches
-        launch = self._event_of.index(number)
-        most = max((own.local_memory for own in launches[:launch]), default=0)
-        return launches[launch].local_memory > most
+        launch = self._first_launch[number]
+        own = self._trace.sequence.launches[launch].local_memory
+        return own > (self._local_memory[launch - 1] if launch else 0)
+
+    @functools.cached_property
+    def _local_memory(self) -> list[int]:
+        """The most bytes per thread that a launch up to each one needs."""
+        own = (launch.local_memory for launch in self._trace.sequence.launches)
+        return list(itertools.accumulate(own, max))
 
     @functools.cached_property
     def _blocking_copies(self) -> list[int]:
@@ -301,6 +323,11 @@ class Waits:
     def _event_of(self) -> list[int]:
         """The event of each launch."""
         return [number for number, event in enumerate(self._trace.sequence) for _ in event.launches]
+
+    @functools.cached_property
+    def _first_launch(self) -> dict[int, int]:
+        """The first launch of each event that launches."""
+        return {number: launch for launch, number in reversed([*enumerate(self._event_of)])}
 
     @functools.cached_property
     def _calls(self) -> list[str]:
