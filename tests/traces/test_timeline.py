@@ -94,6 +94,31 @@ def test_a_launch_is_behind_a_more_urgent_one_as_the_scheduler_orders_them(
     assert "priority" not in fifo["cause"]
 
 
+def test_nothing_is_told_to_be_more_urgent_than_the_most_urgent(trace: tb.Trace) -> None:
+    no_priority = "which waits for room itself (issued before it, it would have come first)"
+    either = "(issued before it, or with a more urgent priority, it would have come first)"
+    for device, most in (("h200", -5), ("xavier", -1)):
+        for later in ({"priority": most}, {"priority": -9}, {"priority": most + 1}):
+            kernel = tb.Launch(264, 1024, 32, stream=0, duration=1e-4, **later)
+            waiting = [dataclasses.replace(kernel, stream=stream) for stream in range(3)]
+            text = tb.predict(tb.Sequence(waiting), device).explain(2)
+            assert (no_priority if later["priority"] <= most else either) in text
+    waiting = [dataclasses.replace(own, priority=-5) for own in waiting]
+    cooperative = tb.Launch(132, 1024, 32, stream=3, duration=1e-5, cooperative=True)
+    assert no_priority in tb.predict(tb.Sequence([*waiting, cooperative]), "h200").explain(3)
+
+
+def test_priorities_do_not_count_behind_what_waits_for_local_memory() -> None:
+    events = [
+        tb.Launch(264, 1024, 32, stream=0, duration=1e-4),
+        tb.Launch(4, 64, 32, stream=1, duration=1e-4, local_memory=16384, name="grows"),
+        tb.Launch(13, 64, 32, stream=2, duration=1e-5),
+    ]
+    text = tb.predict(tb.Sequence(events), "h200").explain(2)
+    assert "held up behind launch 1 (grows), which waits for an idle GPU to set up more" in text
+    assert "priorities do not count here" in text
+
+
 def test_every_launch_is_explained_with_one_look_at_the_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -115,7 +140,15 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
     from tbsched.views.waits import CAUSE_WORDS
     from tbsched.views.words import LIMITER_WORDS
 
-    told_apart = {"whole", "completion", "again", "itself", "relay"}  # of causes of another name
+    told_apart = {
+        "whole",
+        "completion",
+        "again",
+        "itself",
+        "relay",
+        "first",
+        "growing",
+    }  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
     assert set(LIMITER_WORDS) == set(_core.CAUSES) | {"driver_limit"}
 

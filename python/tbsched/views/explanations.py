@@ -44,7 +44,7 @@ from tbsched.views.programs import program_names, streams_timeline
 from tbsched.views.ranks import collectives_of, ranks_html, ranks_text, roots_data, who
 from tbsched.views.svg.timeline import Names
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.waits import CAUSE_WORDS
+from tbsched.views.waits import CAUSE_WORDS, waits_of
 from tbsched.views.words import (
     WORTH,
     configured_unit,
@@ -346,10 +346,13 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
     """What the launch at the end of a gap waited for, and unless brief what would avoid it."""
     if cause.by and cause.cause not in _OF_HOST:
         return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
-    words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(cause.cause, cause.cause)
+    trace, launch = found.prediction, gap.launch
+    told = cause.cause
+    if trace is not None and trace.waits is not None and launch >= 0:
+        told = waits_of(trace).told(told, launch, cause.behind)
+    words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(told, told)
     if brief:
         words = words.partition(" (")[0]
-    trace, launch = found.prediction, gap.launch
     return words.format(
         who=behind_words(found.program.sequence, cause.behind),
         by=cut(cause.by, _BY) or NOTHING,

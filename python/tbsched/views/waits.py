@@ -6,6 +6,9 @@ import functools
 import itertools
 import math
 
+import numpy as np
+
+from tbsched.hardware.catalogue import device_titled
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import integer
@@ -32,8 +35,12 @@ from tbsched.views.words import (
 
 _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3
-# Causes that the core tells as "queue" or "priority", "event", "node", "stream" and "priority".
+# Causes that the core tells as "queue" or "priority", "event", "node", "stream" and "priority", and
+# two more that it tells as "queue": nothing is more urgent, and "queue" or "priority": behind what
+# waits for local memory.
 _WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "itself", "relay"
+_FIRST, _GROWING = "first", "growing"
+_MOST_URGENT = -5  # of drivers for Turing, Ampere and Hopper (cuCtxGetStreamPriorityRange)
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
     "stream": "for {who}, before it in its stream (in another stream it would not wait for that)",
@@ -73,6 +80,14 @@ CAUSE_WORDS = {
     _WHOLE: (
         "held up behind {who}, which is cooperative and waits for room for all of its blocks "
         "(issued before it, it would have come first)"
+    ),
+    _FIRST: (
+        "held up behind {who}, which waits for room itself (issued before it, it would have come "
+        "first)"
+    ),
+    _GROWING: (
+        "held up behind {who}, which waits for an idle GPU to set up more local memory (issued "
+        "before it, it would have come first; priorities do not count here)"
     ),
     _COMPLETION: (
         "for the launch completion event of {who} (without the WaitEvent it would not wait for "
@@ -121,11 +136,11 @@ _OF_AN_SM = {
 
 def explanation(trace: Trace, launch: int) -> str:
     """Why a launch waited (see :meth:`tbsched.Trace.explain`)."""
-    return _waits_of(trace).explanation(launch)
+    return waits_of(trace).explanation(launch)
 
 
 @functools.lru_cache(maxsize=1)
-def _waits_of(trace: Trace) -> Waits:
+def waits_of(trace: Trace) -> Waits:
     """The waits of a trace that is asked about each of its launches; traces compare by identity."""
     return Waits(trace)
 
@@ -183,7 +198,7 @@ class Waits:
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
                 beside = [other for other in beside if self._gpus[other] == self._gpus[launch]]
                 who = self._names(beside, launch) or "blocks that were leaving"
-            words = CAUSE_WORDS[self._told(cause, launch, behind, waits)].format(
+            words = CAUSE_WORDS[self.told(cause, launch, behind)].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
             also = self._at_once(launch, cause, waits)
@@ -320,6 +335,10 @@ class Waits:
         return found
 
     @functools.cached_property
+    def _gpu_of(self) -> tuple[int, ...]:
+        return self._trace.sequence.launch_gpus
+
+    @functools.cached_property
     def _event_of(self) -> list[int]:
         """The event of each launch."""
         return [number for number, event in enumerate(self._trace.sequence) for _ in event.launches]
@@ -333,11 +352,12 @@ class Waits:
     def _calls(self) -> list[str]:
         return call_names(self._trace.sequence)
 
-    def _told(self, cause: str, launch: int, behind: int, waits: StructuredArray) -> str:
-        """The cause, told apart from another one of the same name."""
-        if behind == -1:
-            return cause
+    def told(self, cause: str, launch: int, behind: int) -> str:
+        """A cause of a launch, told apart from another one of the same name; see CAUSE_WORDS."""
+        waits = self.of(launch)
         own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
+        if behind == -1 or not len(own):
+            return cause
         end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
         if cause == "event" and own["end_ns"].max() < end:
             return _COMPLETION
@@ -350,7 +370,27 @@ class Waits:
                 return _RELAY
         if behind < 0 or cause not in ("queue", "priority"):
             return cause
-        return _WHOLE if self._trace.sequence.launches[behind].cooperative else cause
+        if self._waits_for_memory(behind, own):
+            return _GROWING
+        if self._trace.sequence.launches[behind].cooperative:
+            return _WHOLE
+        return _FIRST if cause == "queue" and self._is_most_urgent(launch) else cause
+
+    def _waits_for_memory(self, launch: int, during: StructuredArray) -> bool:
+        """Returns whether a launch waits for local memory in some of these waits."""
+        own = self.of(launch)
+        own = own[own["cause"] == "local_memory"]
+        begin, end = (np.atleast_2d(during[name]).T for name in ("begin_ns", "end_ns"))
+        return bool(((own["begin_ns"] < end) & (own["end_ns"] > begin)).any())
+
+    def _is_most_urgent(self, launch: int) -> bool:
+        """Returns whether no priority would be more urgent than that of a launch."""
+        own = self._trace.sequence.launches[launch]
+        if own.cooperative:
+            return True
+        device = self._trace.devices[self._gpu_of[launch]]
+        spec = device_titled(device.name, device.sms)
+        return own.priority <= (_MOST_URGENT if spec is None else 1 - spec.priority_levels)
 
     def _graph_of(self, launch: int) -> Graph | None:
         node = self._nodes.get(launch)
