@@ -385,3 +385,12 @@ def test_resources_of_pooled_memory_and_of_an_idle_sm() -> None:
     busy, idle = (tb.show.resources(trace, sm) for sm in (0, 1))
     assert any(text.startswith("Shared memory") for text in texts(busy))
     assert "0 of 16" in texts(idle)
+
+
+@pytest.mark.parametrize("at", [-1, -1e-9, 1.1e9, float("nan"), float("inf")])
+def test_a_map_is_of_no_time_before_the_program(at: float) -> None:
+    trace = tb.predict(tb.Sequence([launch(8, duration=1e-3)]), gpu())
+    with pytest.raises(ValueError, match=r"sm_map\.at: \S+ is outside 0\.\.1e9 seconds"):
+        tb.show.sm_map(trace, at=at)
+    with pytest.raises(ValueError, match=r"\.at: \S+ is outside 0\.\.1e9 seconds"):
+        tb.show.resources(trace, 0, at=at)

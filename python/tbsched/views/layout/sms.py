@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
-from tbsched.program.checks import integer
+from tbsched.program.checks import integer, seconds
 from tbsched.traces.residents import Residents
 from tbsched.traces.timeline import busiest_ns
 from tbsched.traces.trace import Trace
@@ -80,11 +79,7 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
     if at is None:
         at_ns, why = busiest_ns(ran), ", when most blocks are resident"
     else:
-        if isinstance(at, bool) or not isinstance(at, int | float):
-            raise TypeError(f"at: seconds are needed, got {shown(at)}")
-        if not abs(at) < 9e9:
-            raise ValueError(f"at: {shown(at)} is no time of a trace, in seconds")
-        at_ns, why = round(at * 1e9), ""
+        at_ns, why = round(seconds("standing", "at", at) * 1e9), ""
     zero = int(ran["start_ns"].min()) if len(ran) else 0
     there = ran[(ran["start_ns"] <= at_ns) & (ran["end_ns"] > at_ns)]
     there = there[np.lexsort((there["launch"], there["sm"]))]

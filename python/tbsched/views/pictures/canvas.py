@@ -20,7 +20,7 @@ from matplotlib.typing import ColorType
 
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array
-from tbsched.program.checks import integer
+from tbsched.program.checks import integer, seconds
 from tbsched.traces.trace import Trace
 from tbsched.views.terminal import visible
 from tbsched.views.words import source_words
@@ -68,10 +68,12 @@ def moment(function: str, trace: Trace, at: float | None) -> float | None:
     """The moment that the user named; of a held sequence after how many events.
 
     Raises:
-        TypeError, ValueError: not so many events.
+        TypeError, ValueError: not so many events, or no time of a prediction.
     """
-    if at is None or trace.sequence.timed:
-        return at
+    if at is None:
+        return None
+    if trace.sequence.timed:
+        return seconds(function, "at", at)
     return integer(function, "at", at, 0, len(trace.sequence))
 
 
