@@ -74,6 +74,8 @@ EVENTS = '[{"launch":{"blocks":132,"threads":256,"registers":32}}]'
         ("explain one.jsonl --from 1 --to 0", "--to: 0.0 is not after --from: 1.0"),
         ("fuzz --oracle tx2 --seconds nan", "tbsched: --seconds: nan is less than 0"),
         ("fuzz --oracle tx2 --sequences 0", "tbsched: --sequences: 0 is less than 1"),
+        ("fuzz --oracle tx2 --workers 0", "tbsched: --workers: 0 is outside 1..1024"),
+        ("fuzz --oracle tx2 --workers 100000", "tbsched: --workers: 100000 is outside 1..1024"),
         ("fuzz --oracle tx2 --device h20", "tbsched: --device: 'h20' is unknown"),
         ("record --oracle tx2 -o r.jsonl --sequences 0", "tbsched: --sequences: 0 is less than 1"),
         ("record --oracle tx2 -o r.jsonl --seed -1", "tbsched: --seed: -1 is less than 0"),

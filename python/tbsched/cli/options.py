@@ -229,7 +229,7 @@ WorkersOption = Annotated[
     int | None,
     typer.Option(
         "--workers",
-        help="Run in this number of processes; not on a GPU, which takes --gpus.",
+        help="Run in this number of processes, 1 to 1024; not on a GPU, which takes --gpus.",
         metavar="COUNT",
     ),
 ]

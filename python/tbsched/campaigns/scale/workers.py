@@ -23,6 +23,7 @@ from tbsched.launcher.query import gpus
 
 _Arguments = ParamSpec("_Arguments")
 _Found = TypeVar("_Found")
+MAX_WORKERS = 1024  # with a thread and three files each in the process that has them
 GRACE = 10.0  # seconds from an interruption until whoever goes on is killed
 _LOOK = 0.5  # seconds
 _VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -41,7 +42,7 @@ class Workers(Executor):
     with the process that started them, however that ends.
 
     Args:
-        count: how many processes.
+        count: how many processes, 1 to 1024.
 
     Raises:
         TypeError, ValueError: no such number.
@@ -57,8 +58,8 @@ class Workers(Executor):
     def __init__(self, count: int) -> None:
         if isinstance(count, bool) or not isinstance(count, int):
             raise TypeError(f"workers: an integer is needed, got {shown(count)}")
-        if count < 1:
-            raise ValueError(f"workers: {count} is less than 1")
+        if not 1 <= count <= MAX_WORKERS:
+            raise ValueError(f"workers: {count} is outside 1..{MAX_WORKERS}")
         self._start([{} for _ in range(count)])
 
     @classmethod
