@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import re
 import sys
@@ -82,12 +83,65 @@ def test_prediction_agrees_with_itself_and_not_with_another_policy(modules: Modu
         sequence = modules.workloads.sequence(name)
         right = tb.predict(sequence, "h200")
         other = tb.predict(sequence, "h200", policy="round_robin")
-        cells, counts = modules.compare.row(name, right, right)
-        assert counts[0] == counts[1] == sum(k.blocks for k in sequence.launches)
-        assert counts[2] == counts[3] == counts[4]
-        assert cells[0] == name
+        row = modules.compare.row(right, right)
+        assert row.same == row.blocks == sum(k.blocks for k in sequence.launches)
+        assert row.overlap == row.order == row.pairs
+        assert row.neighbours[0] == row.neighbours[1] > 0
+        assert row.makespan[0] == row.makespan[1] <= 1
         same, blocks = modules.compare.same_sms(other, right)
         assert same < blocks
+
+
+def test_prediction_with_a_trace_s_own_times_is_that_trace(modules: Modules) -> None:
+    """A simulator that takes other times, so that other blocks leave first."""
+    sequence = modules.workloads.sequence("leave_shuffled")
+    quick = dataclasses.replace(sequence.launches[0], duration=sequence.launches[0].duration[::-1])
+    other = tb.predict(tb.Sequence([quick, sequence.launches[1]]), "h200")
+    times = modules.compare.with_times_of(other, "h200")
+    assert modules.compare.same_sms(other, times) == (324, 324)
+    assert modules.compare.same_sms(other, tb.predict(sequence, "h200")) != (324, 324)
+
+
+def recorded(name: str) -> list[tb.Trace]:
+    return list(tb.load_traces(ROOT / "tests" / "traces" / "simulators" / f"{name}.jsonl.xz"))
+
+
+@pytest.mark.parametrize("simulator", ["accel-sim", "gpgpu-sim"])
+def test_recorded_simulators_have_blocks_where_they_are_predicted(
+    modules: Modules, simulator: str
+) -> None:
+    """With the times of their own blocks. Theirs alone have nearly none there."""
+    compare, counts = modules.compare, {}
+    for policy in ("off", "device"):
+        traces = recorded(f"{simulator}-{policy}")
+        assert all(t.sequence == modules.workloads.sequence(t.id) for t in traces)
+        pairs = [compare.same_sms(t, compare.with_times_of(t, "h200")) for t in traces]
+        counts[policy] = [sum(column) for column in zip(*pairs, strict=True)]
+    assert counts["device"][1] == 7633
+    assert counts["device"][0] >= 0.999 * counts["device"][1]
+    assert counts["off"][0] < 0.1 * counts["off"][1]
+
+
+def test_recorded_h200_has_blocks_where_they_are_predicted(modules: Modules) -> None:
+    traces = recorded("h200")
+    assert len(traces) == 100
+    for trace in traces[:40]:  # the third round and later ones are as the second
+        same, blocks = modules.compare.same_sms(
+            trace, modules.compare.from_its_state(trace, "h200")
+        )
+        assert same == blocks, trace.id
+
+
+def test_tables_of_the_page_are_what_compare_prints(
+    modules: Modules, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (ROOT / "docs" / "how-to" / "simulators.md").read_text("utf-8")
+    names = ["accel-sim-off", "accel-sim-device", "gpgpu-sim-off", "gpgpu-sim-device"]
+    files = [str(ROOT / "tests" / "traces" / "simulators" / f"{name}.jsonl.xz") for name in names]
+    for arguments, table in ((files[:2], 0), (files, 1)):
+        monkeypatch.setattr(sys, "argv", ["compare.py", *arguments])
+        modules.compare.main()
+        assert capsys.readouterr().out.strip().split("\n\n")[table] in page
 
 
 def test_blocks_of_a_simulator_become_a_trace(modules: Modules, tmp_path: Path) -> None:

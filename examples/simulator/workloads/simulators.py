@@ -4,8 +4,8 @@
     python simulators.py accel-sim --policy device --out device.jsonl.xz [NAME...]
 
 GPGPUSIM_ROOT, ACCELSIM_ROOT and what else the simulators need must be set: source their
-setup_environment first. The file gets a trace of each workload. Times are scaled: a step of the
-simulator is a step of the workload.
+setup_environment first. The file gets a trace of each workload that the simulator can run. Times
+are scaled: a step of the simulator is a step of the workload.
 """
 
 from __future__ import annotations
@@ -125,6 +125,10 @@ def options(launches: list[tb.Launch], policy: str, board: str, folder: Path) ->
     return "\n".join(lines) + "\n"
 
 
+class Ended(Exception):
+    """The simulator ended with an error."""
+
+
 def as_trace(seq: tb.Sequence, name: str, blocks: Path, extra: dict[str, object]) -> tb.Trace:
     """Returns where the simulator put the blocks."""
     rows = np.loadtxt(blocks, dtype=np.int64, ndmin=2)
@@ -179,7 +183,7 @@ def run(simulator: str, policy: str, board: str, name: str, log: Path) -> tb.Tra
             )
         seconds = time.perf_counter() - began
         if done.returncode:
-            raise SystemExit(f"{name}: {command[0]} ended with {done.returncode}; see {log}")
+            raise Ended(f"ended with {done.returncode}; see {log}")
         extra: dict[str, object] = {"policy": policy, "seconds": round(seconds, 2)}
         return as_trace(seq, name, folder / "blocks", extra)
 
@@ -198,7 +202,11 @@ def main() -> None:
     traces = []
     for name in arguments.names or workloads.WORKLOADS:
         log = arguments.out.with_suffix(".log")
-        traces.append(run(arguments.simulator, arguments.policy, board, name, log))
+        try:
+            traces.append(run(arguments.simulator, arguments.policy, board, name, log))
+        except Ended as error:
+            print(f"{name}: {error}", flush=True)
+            continue
         print(f"{name}: {traces[-1].extra['seconds']} s", flush=True)
         tb.save_traces(arguments.out, traces)
 

@@ -9,6 +9,5 @@ python3 -m pip download --quiet --no-deps --dest wheels \
 for wheel in wheels/*.whl; do python3 -m zipfile -e "$wheel" .; done
 cp -r nvidia/cuda_runtime/include/. nvidia/cuda_nvcc/include/. include
 cp nvidia/cuda_runtime/lib/libcudart.so.11.0 lib64
-cp nvidia/cuda_nvcc/bin/ptxas bin/ptxas-11.7
 cp "$here"/{nvcc,cuobjdump,ptxas} bin
-chmod +x bin/*
+chmod +x bin/* nvidia/cuda_nvcc/bin/ptxas
