@@ -126,3 +126,18 @@ def test_terms_of_the_glossary_are_short_and_in_order() -> None:
     assert "thread block" in names
     assert names == sorted(names, key=str.lower)
     assert [name for name, words in terms if len(re.findall(r"\.(?: |$)", words)) != 2] == []
+
+
+def test_the_page_of_trace_files_names_the_versions_that_are_read() -> None:
+    text = page("trace-format.md")
+    assert f"`trace format version {TRACE_VERSION + 1}; this tbsched reads versions 1 to" in text
+    assert f"reads versions 1 to {TRACE_VERSION}: install" in text
+
+
+def test_the_page_of_time_has_every_cause_of_a_timed_wait() -> None:
+    text = (ROOT / "docs" / "explanation" / "time.md").read_text("utf-8")
+    table = text.partition("| cause |")[2].partition("\n\n")[0]
+    named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"\n\|[^|]*\|", table))))
+    # Of held sequences, of a policy of one's own, and of a program that hangs.
+    elsewhere = {"none", "policy", "partition", "host"}
+    assert named >= set(tbsched._core.CAUSES) - elsewhere

@@ -150,7 +150,7 @@ def test_every_cause_has_words_for_what_would_have_let_the_launch_run() -> None:
         "growing",
     }  # of causes of another name
     assert set(CAUSE_WORDS) == (set(_core.CAUSES) - {"none"}) | told_apart
-    assert set(LIMITER_WORDS) == set(_core.CAUSES) | {"driver_limit"}
+    assert set(LIMITER_WORDS) == set(_core.CAUSES)
 
 
 def test_explanation_names_who_had_what_was_missing() -> None:

@@ -165,7 +165,8 @@ def test_lines_and_tables_are_written_below_each_other() -> None:
         ("@SUM(1)", "'@SUM(1)"), ("+1+cmd|' /C calc'!A0", "'+1+cmd|' /C calc'!A0"),
         ("-1+1", "'-1+1"),
         ("\t=1", "'\t=1"), ("=1", "'=1"), ("-1.5e-3", "-1.5e-3"), ("gemm", "gemm"),
-        ("a=b", "a=b"),
+        ("a=b", "a=b"), ("\u202e=1+1", "'\u202e=1+1"), ("\x1b=1+1", "'\x1b=1+1"),
+        ("\ufeff@SUM(1)", "'\ufeff@SUM(1)"), ("\x1b[31mgemm", "\x1b[31mgemm"),
     ],
 )  # fmt: skip
 def test_no_cell_of_a_csv_file_is_run(name: str, cell: str, tmp_path: Path) -> None:

@@ -130,8 +130,9 @@ def makespan_bounds(
             one for each launch; a program without launches, or with more than 1024; one for which
             no limits are known: with programmatic launches or memory waits, with more local memory
             than the GPU starts with, with graphs and more launches and nodes together than grids
-            that can be resident, with copies or memsets in graphs, or with copies by several host
-            threads. The message names the launch or the copy.
+            that can be resident, with copies or memsets in graphs, with copies by several host
+            threads, or with host functions, host calls or values in memory. The message names the
+            launch, the copy or the event.
 
     Example:
         >>> program = tb.Sequence([

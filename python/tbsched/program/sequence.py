@@ -73,8 +73,9 @@ class Sequence(Shown):
     Raises:
         TypeError: something else is among the events.
         ValueError: a release of a launch that is not there or is released already; a launch without
-            a duration, or a release, in a timed sequence; the legacy stream in a held one; work
-            that does not agree whether its stream is non-blocking, or on its partition.
+            a duration, or a release, in a timed sequence; the legacy stream in a held one; in a
+            timed one, work that does not agree whether its stream is non-blocking, or on its
+            partition.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -323,6 +324,18 @@ class _KindsOfStreams:
                 "launches of a stream agree"
             )
         return None
+
+
+def check_streams(launches: Iterable[tuple[str, Launch]]) -> None:
+    """Checks that launches, each with its name, agree on their streams as in a timed sequence.
+
+    Raises:
+        ValueError: naming the launch, the field and the stream.
+    """
+    kinds = _KindsOfStreams()
+    for name, launch in launches:
+        if wrong := kinds.wrong(launch):
+            raise ValueError(f"{name}: {wrong}")
 
 
 def _what(event: _InStream) -> str:

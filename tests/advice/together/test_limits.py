@@ -117,3 +117,23 @@ def test_seconds_on_the_command_line(tmp_path: Path) -> None:
         app, ["coresident", str(path), "--seconds", "10"], standalone_mode=False
     )
     assert result.return_value == 0
+
+
+def test_launches_that_no_program_has_are_refused() -> None:
+    part = tb.split_sms("h200", min_sms=16)[0][0]
+    whole = tb.Launch(8, 128, 32, stream=1, duration=1e-3)
+    within = replace(whole, partition=part)
+    other_kind = replace(whole, non_blocking=True)
+    with pytest.raises(ValueError, match=r"coresident\.launches\[1\]: Launch\.partition: "):
+        tb.coresident([whole, within], "h200", groups=[[0]])
+    with pytest.raises(ValueError, match=r"coresident\.launches\[1\]: Launch\.non_blocking: True"):
+        tb.coresident([whole, other_kind], "h200")
+    held = tb.Sequence([replace(each, duration=None) for each in (whole, within)])
+    with pytest.raises(ValueError, match=r"coresident\.launches\[1\]: Launch\.partition: "):
+        tb.coresident(held, "h200")
+    with pytest.raises(ValueError, match=r"budget\.launch: Launch\.partition: "):
+        tb.budget(within, "h200", beside=[whole])
+    with pytest.raises(ValueError, match=r"budget\.beside\[1\]: Launch\.non_blocking: True"):
+        tb.budget(whole, "h200", beside=[whole, other_kind])
+    apart = [whole, replace(within, stream=2), replace(other_kind, stream=None)]
+    assert tb.coresident(apart, "h200").safe is True

@@ -92,11 +92,15 @@ def test_no_such_event(at: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("at", "kind"), [("1", TypeError), (True, TypeError), (1e99, ValueError), (np.nan, ValueError)]
-)
+    ("at", "kind"),
+    [
+        ("1", TypeError), (True, TypeError), (1e99, ValueError), (np.nan, ValueError),
+        (-1, ValueError),
+    ],
+)  # fmt: skip
 def test_no_time(at: object, kind: type[Exception]) -> None:
     timed = tb.predict(tb.Sequence([launch(duration=1.0)]), gpu())
-    with pytest.raises(kind, match=r"^at: "):
+    with pytest.raises(kind, match=r"^standing\.at: "):
         standing(timed, at)  # type: ignore[arg-type]
 
 

@@ -14,7 +14,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS
 from tbsched.program.checks import instance, integer
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.sequence import Launch, Sequence, check_streams
 from tbsched.progress import pulse
 
 
@@ -60,6 +60,8 @@ def budget(
     spec = find_device(device)
     others = only_launches_of("budget", "beside", beside)
     instance("budget", "launch", launch, Launch)
+    named = [(f"budget.beside[{k}]", other) for k, other in enumerate(others)]
+    check_streams([*named, ("budget.launch", launch)])
     integer("budget", "plays", plays, 0, MAX_PLAYS)
     most = capacity(launch, spec, policy=policy).blocks
     launches = (*others, with_blocks(launch, launch.cluster))

@@ -18,6 +18,7 @@ from tbsched.program.sequence import (
     Release,
     Sequence,
     Stream,
+    check_streams,
 )
 
 Groups = tuple[tuple[int, ...], ...]
@@ -53,7 +54,8 @@ def only_launches_of(
 
     Raises:
         TypeError: something else is among them.
-        ValueError: a sequence has an event that launches may wait for.
+        ValueError: a sequence has an event that launches may wait for; two launches do not
+            agree on the kind of their stream, so that no program has them.
     """
     events = given.events if isinstance(given, Sequence) else ()
     for number, event in enumerate(events):
@@ -64,7 +66,9 @@ def only_launches_of(
                 f"{owner}.{field}: launches may wait for event {number}, a "
                 f"{type(event).__name__}, which is not looked at; leave it out if none does"
             )
-    return launches_of(owner, field, given)
+    found = launches_of(owner, field, given)
+    check_streams((f"{owner}.{field}[{k}]", launch) for k, launch in enumerate(found))
+    return found
 
 
 def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:

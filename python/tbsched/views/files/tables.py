@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
 Table = TypeVar("Table")
 
+# Characters that nobody sees, which some programs drop: controls, marks of direction, and others.
+_UNSEEN = r"[\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*"
 # What spreadsheets run, but for numbers with a sign.
-_FORMULA = re.compile(r"(?![+-]\d+\.?\d*([eE][+-]?\d+)?$)\s*[=+\-@\t\r＝＋－＠]")
+_FORMULA = re.compile(rf"(?![+-]\d+\.?\d*([eE][+-]?\d+)?$){_UNSEEN}[=+\-@\t\r＝＋－＠]")
 
 
 def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
@@ -31,7 +33,8 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
     The first row names the columns, which are those of ``value.to_pandas()``. What is not known
     is empty. The text is UTF-8, and rows end with CR and LF, as RFC 4180 has it. A spreadsheet runs
     what begins like a formula, ``=HYPERLINK(...)``, so such text gets an apostrophe before it,
-    which says that it is text.
+    which says that it is text. Otherwise names are as they are: a terminal that prints the file
+    obeys control characters in them.
 
     Args:
         value: a trace, a sequence, a comparison, a report, a device or advice.
