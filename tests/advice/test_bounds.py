@@ -60,6 +60,12 @@ def by_one_thread(program: tb.Sequence) -> tb.Sequence:
     )
 
 
+def without_host_work(program: tb.Sequence) -> tb.Sequence:
+    """The program without host functions, host calls and values: with them no limits are known."""
+    kinds = (tb.HostFunction, tb.HostCall, tb.WriteValue, tb.WaitValue)
+    return tb.Sequence(event for event in program if not isinstance(event, kinds))
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[tb.DeviceSpec, tb.Sequence, list[Any], float]:
     spec = small(
@@ -68,7 +74,8 @@ def cases(draw: st.DrawFn) -> tuple[tb.DeviceSpec, tb.Sequence, list[Any], float
         resident_grids=draw(st.sampled_from([128, 128, 2])),
         launch_order=draw(st.sampled_from(["leftover", "leftover", "fifo", "pass_by", "one_line"])),
     )
-    drawn = programs(spec).map(by_one_thread) if draw(st.booleans()) else programs(spec)
+    drawn = programs(spec).map(without_host_work)
+    drawn = drawn.map(by_one_thread) if draw(st.booleans()) else drawn
     program = draw(drawn.filter(lambda seq: has_limits(seq, spec)))
     width = draw(st.sampled_from([0.0, 0.1, 0.9]))
     intervals: list[Any] = []

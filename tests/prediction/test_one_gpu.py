@@ -45,10 +45,7 @@ def hung() -> Trace:
 @pytest.mark.parametrize("owner", KNOW_ONE)
 @pytest.mark.parametrize("seq", [ELSEWHERE, MEETING, TO_PEER])
 def test_what_knows_one_gpu_refuses_several_by_name(owner: str, seq: tb.Sequence) -> None:
-    if owner == "coresident" and seq is TO_PEER:
-        message = r"coresident\.launches: launches may wait for event 1, a Copy"
-    else:
-        message = rf"^{owner}: (Sequence\.events\[1\]\.(gpu|peer) is 1|Launch\.meets of launch 1)"
+    message = rf"^{owner}: (Sequence\.events\[1\]\.(gpu|peer) is 1|Launch\.meets of launch 1)"
     with pytest.raises(ValueError, match=message):
         KNOW_ONE[owner](seq)
 

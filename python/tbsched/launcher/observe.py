@@ -57,6 +57,7 @@ class Asked:
     issue_times: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
+        _check(self.sequence, repeats=1)
         one_gpu("observe", self.sequence)
 
 
