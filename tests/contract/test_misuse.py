@@ -68,9 +68,6 @@ MESSAGES = {
     "timed: a host function of a negative duration": "host function: duration: -1 ns is beyond",
     "timed: a host call of a negative duration": "host call: duration: -1 ns is beyond",
     "timed: write a value in a negative stream": "write of a value: stream: -2 is negative",
-    "timed: a value that nobody writes": (
-        "value 'x': a stream waits until it is at least 2; it is 0 and nothing more happens"
-    ),
     "timed: a copy in a negative stream": "copy or memset: stream: -2 is negative",
     "timed: a release": "release: launches with durations end by themselves",
     "timed: no duration": "launch 0: duration: one, or one per block, is needed; got 0 for",

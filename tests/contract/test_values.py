@@ -79,6 +79,14 @@ def public_values() -> list[Any]:
     together = tb.coresident([launch(132, 32), launch(140, 32)], "h200")
     program = tb.load_program(ROOT / "tests/profiles/h100/gemms.json.gz", "h100")
     explained = tb.explain(program, "h100")
+    hangs = tb.hang(ROOT / "tests" / "hangs" / "recorded" / "room.jsonl")
+    meeting = [
+        launch(2, stream=0, duration=1e-3, gpu=k, host=k, meets=name)
+        for k, names in enumerate(["ab", "ba"])
+        for name in names
+    ]
+    ranks = tb.coresident(tb.Sequence(meeting), ["h200", "h200"])
+    assert ranks.hang is not None
     hash(HELD), hash(TIMED)  # a sequence keeps it
     return [
         *HELD, *TIMED, *HOST_WORK, HELD, TIMED,
@@ -98,6 +106,10 @@ def public_values() -> list[Any]:
         camera, periodic, periodic.jobs[0], responses, responses.jobs[0],
         room, room.limits[0], choices, choices.choices[0], together, together.fixes[0],
         program, explained, explained.account[0], explained.gaps[0], explained.gaps[0].causes[0],
+        ranks, ranks.fixes[0], ranks.hang, ranks.hang.stranded[0], ranks.hang.cycle[0],
+        hangs, *hangs.resident[:1], *hangs.stranded[:1], *hangs.fixes[:1], *hangs.calls[:1],
+        tb.Root(0, "host", "decode", 0.012, 0.011), tb.Rank(1, "rank1.json.gz", (1,), 0.0, 3e-6),
+        tb.Exposed(0, "all_reduce of 4,096 bytes", "needs", "sgd_step", 2e-5),
         report, report.counterexamples[0], Unstable(HELD, "it said so"), *all_errors(),
     ]  # fmt: skip
 

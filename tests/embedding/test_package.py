@@ -139,6 +139,7 @@ def test_headers_of_the_pages_and_examples_are_in_the_umbrella_header() -> None:
     for page in ("embed-cpp.md", "simulators.md"):
         text += (ROOT / "docs/how-to" / page).read_text("utf-8")
     named = set(re.findall(r"tbsched/(?:\w+/)+\w+\.h", text)) - {"tbsched/tbsched.h"}
+    named.discard("tbsched/hardware/device_file.h")  # needs toml++
     assert named
     assert {name for name in named if f'#include "{name}"\n' not in umbrella} == set()
 

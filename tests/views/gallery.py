@@ -237,6 +237,7 @@ GALLERY: dict[str, Callable[[], object]] = {
         ),
         ["h200", "h200"],
     ),
+    "hang-report": lambda: tb.hang(ROOT / "tests" / "hangs" / "recorded" / "room.jsonl"),
     "coresidency-safe": lambda: tb.coresident([SCHEDULERS], "h200"),
     "characterization": lambda: tb.sm.characterize(
         ModelSm({"fp64.fma": Class(8, 2)}, reasons={"int32.add": "the compiler writes IMAD"}),

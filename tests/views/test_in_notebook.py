@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from helpers import ROOT
 from tbsched import views
 
 nbformat = pytest.importorskip("nbformat")
@@ -57,6 +58,7 @@ CELLS: Mapping[str, tuple[str, ...]] = {
         "tb.capacities(kernel, device)",
         "tb.coresident([kernel], device)",
         "tb.coresident(tb.Sequence([pair, pair]), [device])",
+        f"tb.hang({str(ROOT / 'tests' / 'hangs' / 'recorded' / 'room.jsonl')!r})",
         'tb.sm.Characterization({"name": "mine", "sms": 1}, ())',
         "variants",
         "tb.sm.search(variants, lambda each: lambda: 1e-3, progress=False)",

@@ -258,8 +258,6 @@ const std::map<std::string, std::function<void()>> kEngineCases = {
      [] { time({tbsched::HostCall{.duration_ns = -1}}, {}); }},
     {"timed: write a value in a negative stream",
      [] { time({tbsched::WriteValue{.name = "x", .stream = -2}}, {}); }},
-    {"timed: a value that nobody writes",
-     [] { time({tbsched::WaitValue{.name = "x", .value = 2}, kTimed}, {0}); }},
     {"many: a fault that has no words",
      [] {
        tbsched::for_each_sequence(9, 2, [](const size_t k) {

@@ -32,7 +32,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
-from tbsched.program.checks import flag, instance, integer
+from tbsched.program.checks import flag, integer
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
@@ -208,8 +208,8 @@ def coresident(
                 "coresident.groups: with a list of devices, Launch.meets says which launches meet"
             )
         return coresident_ranks(
-            instance("coresident", "launches", launches, Sequence), device, after=after,
-            fixes=fixes, policy=policy, connections=connections, plays=plays, seconds=seconds,
+            launches, device, after=after, fixes=fixes, policy=policy, connections=connections,
+            plays=plays, seconds=seconds,
         )  # fmt: skip
     spec = find_device(device)
     given = only_launches_of("coresident", "launches", launches)

@@ -219,6 +219,11 @@ class Graph(Shown):
 
         Raises:
             ValueError: not as many.
+
+        Example:
+            >>> graph = tb.Graph([tb.Launch(4, 64, 32, duration=1e-3)])
+            >>> graph.with_nodes([tb.Launch(8, 64, 32, duration=1e-3)]).nodes[0].blocks
+            8
         """
         others = iter(nodes)
         changed = self._with(others)

@@ -24,8 +24,8 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
-from tbsched.program.checks import flag
-from tbsched.program.sequence import Sequence
+from tbsched.program.checks import flag, instance
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
 from tbsched.traces.hang import Hang
@@ -130,7 +130,7 @@ class Asking:
 
 
 def coresident_ranks(
-    sequence: Sequence,
+    program: Iterable[Launch] | Sequence,
     devices: Devices,
     *,
     after: Iterable[tuple[int, int]],
@@ -145,11 +145,12 @@ def coresident_ranks(
     Raises:
         TypeError, ValueError: as that.
     """
+    if not devices:
+        raise ValueError("coresident.device: a device is needed, got none")
     specs = tuple(
         with_connections("coresident", find_device(each), connections) for each in devices
     )
-    if not specs:
-        raise ValueError("coresident.device: a device is needed, got none")
+    sequence = instance("coresident", "launches", program, Sequence)
     for number, launch in enumerate(sequence.launches):
         if launch.gpu >= len(specs):
             raise ValueError(
