@@ -32,7 +32,11 @@ def always_fit(launches: list[Launch], others: Iterable[Launch], spec: DeviceSpe
         return False
     if len({one.local_memory for one in everything}) > 1:
         return False
+    if spec.mechanisms.registers != "pooled":  # they may have gaps
+        return False
     configurations = _configurations(everything, spec)
+    if spec.mechanisms.configuration_per_tpc and len(configurations) != 1:
+        return False  # an idle SM may be set by its neighbour
     granule = math.gcd(*(_bytes(one, spec) for one in everything))
     return all(
         sum(
@@ -69,7 +73,7 @@ def _weight(
     limits = (
         spec.warps_per_sm // spec.processing_blocks,
         spec.registers_per_sm // spec.processing_blocks,
-        spec.blocks_per_sm,
+        spec.blocks_per_sm if asking.cluster == 1 else spec.cluster_blocks_per_sm,
     )
     rows = [
         taken / (limit - more + 1) for taken, more, limit in zip(own, asked, limits, strict=True)
@@ -91,7 +95,9 @@ def _memory_weight(
     own, asked = _bytes(block, spec), _bytes(asking, spec)
     gap = asked - granule  # the largest that is too small
     fitting = [size for size in configurations if size >= own]
-    if not fitting or any(size < asked for size in fitting):
+    # A block is refused on an SM that is set to less than the block would set it to.
+    wanted = max(asked, _configuration(_of_block(asking), spec))
+    if not fitting or any(size < wanted for size in fitting):
         return 1.0
     return max((own + gap) / max(size - size % granule - gap, 1) for size in fitting)
 
@@ -107,10 +113,7 @@ def _configurations(launches: list[Launch], spec: DeviceSpec) -> frozenset[int]:
         return frozenset()
     if not spec.mechanisms.shared_memory_configuration:
         return frozenset([spec.shared_memory_configurations[-1]])
-    found = frozenset(_configuration(_of_block(one), spec) for one in launches)
-    if spec.mechanisms.configuration_per_tpc and len(found) > 1:
-        return frozenset()
-    return found
+    return frozenset(_configuration(_of_block(one), spec) for one in launches)
 
 
 def _of_block(launch: Launch) -> Launch:

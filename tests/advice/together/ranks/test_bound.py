@@ -1,0 +1,55 @@
+"""Launches that the bound lets pass are resident in the end, however other work came and went."""
+
+from __future__ import annotations
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tbsched as tb
+from helpers import examples
+from tbsched.advice.together.ranks.bound import always_fit
+
+GPUS = ["h200", "h100", "rtx3090", "h200-contiguous-registers", "h200-contiguous-shared-memory"]
+
+
+@st.composite
+def launches(draw: st.DrawFn, spec: tb.DeviceSpec, most: int, sizes: list[int]) -> tb.Launch:
+    cluster = draw(st.sampled_from([1, 1, 1, 2, 4] if spec.max_cluster > 1 else [1]))
+    return tb.Launch(
+        cluster * draw(st.integers(1, max(1, most // cluster))),
+        draw(st.sampled_from([32, 64, 128, 256, 512, 1024])),
+        draw(st.sampled_from([16, 32, 40, 64])),
+        draw(st.sampled_from(sizes)),
+        cluster=cluster,
+    )
+
+
+@settings(max_examples=examples(600), deadline=None)
+@given(st.data())
+def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:
+    spec = tb.device(data.draw(st.sampled_from(GPUS)))
+    all_sizes = [0, 1000, 5000, 16384, 40000, 100_000, 200_000]
+    sizes = [size for size in all_sizes if size <= spec.shared_memory_per_block]
+    sizes = data.draw(st.lists(st.sampled_from(sizes), min_size=1, max_size=2, unique=True))
+    most = data.draw(st.sampled_from([40, 130, 600, 1500]))
+    staying = data.draw(st.lists(launches(spec, most, sizes), min_size=1, max_size=3))
+    ending = data.draw(st.lists(launches(spec, 600, sizes), max_size=3))
+    assume(always_fit(staying, ending, spec))
+    order = data.draw(
+        st.permutations([(one, k < len(staying)) for k, one in enumerate([*staying, *ending])])
+    )
+    events: list[tb.Launch | tb.Release] = []
+    stay, leave = [], []
+    for number, (one, stays) in enumerate(order):
+        events.append(one)
+        (stay if stays else leave).append(number)
+        if leave and data.draw(st.booleans()):
+            events.append(tb.Release(leave.pop(data.draw(st.integers(0, len(leave) - 1)))))
+    events += map(tb.Release, leave)
+    state = data.draw(st.sampled_from(spec.initial_states()))
+    trace = tb.predict(tb.Sequence(events), spec, None, state)
+    for number in stay:
+        placed = trace[number]
+        smid = placed.smid if placed.final_smid is None else placed.final_smid
+        # Behind another launch that waits: whether that one finds room is asked of it.
+        assert (smid >= 0).all() or placed.limiter == "queue"
