@@ -6,6 +6,7 @@ from typing import Any
 
 from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.given import called
+from tbsched.advice.together.ranks.coresident import RankCoresidency
 from tbsched.hardware.initial_state import InitialState
 from tbsched.views.assumed import assumed_lines
 from tbsched.views.capacity import board_lines, limits_map, limits_table
@@ -22,13 +23,22 @@ _NAME = 40
 
 def coresidency_short(found: Coresidency) -> str:
     """Whether the launches are sure to be resident together, and why."""
-    words = f"{_VERDICTS[found.safe]}: {found.argument}"
+    return shortened(verdict(found))
+
+
+def verdict(found: Coresidency | RankCoresidency) -> str:
+    """The answer and its reason."""
+    return f"{_VERDICTS[found.safe]}: {found.argument}"
+
+
+def shortened(words: str) -> str:
+    """At most a line or two of them."""
     return words if len(words) < 200 else cut(words, 190)
 
 
 def coresidency_text(found: Coresidency) -> Lines:
     """The answer with its reason; unless it is yes, what strands a block, and what to change."""
-    lines: Lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
+    lines: Lines = [verdict(found)]
     if found.witness is not None:
         lines += ["", witness_words(found), rows_table([*rows_of(found.witness)])]
         if found.limits:
@@ -62,14 +72,14 @@ def limits_words(found: Coresidency) -> str:
     return f"Why SMs refuse one more block of {stranded_words(found)}"
 
 
-def fixes_words(found: Coresidency) -> str:
+def fixes_words(found: Coresidency | RankCoresidency) -> str:
     """What comes above the fixes."""
     if found.fixes:
         return "Each of these alone makes it safe:"
     return "No change is known that makes it safe."
 
 
-def fixes_table(found: Coresidency) -> Table:
+def fixes_table(found: Coresidency | RankCoresidency) -> Table:
     """A row per fix."""
     rows = ((fix.kind, fix.text) for fix in found.fixes)
     return table_of(("kind", "what to change"), rows, left=(0, 1))

@@ -9,24 +9,22 @@ from markupsafe import Markup
 from tbsched.advice.together.ranks.coresident import RankCoresidency
 from tbsched.views.assumed import assumed_lines
 from tbsched.views.cards import card, note_html, table_html
-from tbsched.views.layout.names import cut
+from tbsched.views.coresidency import fixes_table, fixes_words, shortened, verdict
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import counted, seconds_words
 
-_VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
 _LATE = 50  # calls that are listed
 
 
 def rank_coresidency_short(found: RankCoresidency) -> str:
     """Whether it can hang, and why."""
-    words = f"{_VERDICTS[found.safe]}: {found.argument}"
-    return words if len(words) < 200 else cut(words, 190)
+    return shortened(verdict(found))
 
 
 def rank_coresidency_text(found: RankCoresidency) -> Lines:
     """The answer with its reason; unless it is yes, what hangs, and what to change."""
-    lines: Lines = [f"{_VERDICTS[found.safe]}: {found.argument}"]
+    lines: Lines = [verdict(found)]
     if found.hang is not None:
         lines += ["", *found.hang.text.splitlines()]
         if any(found.host or ()):
@@ -54,19 +52,6 @@ def late_table(found: RankCoresidency) -> Table:
     left = len(rows) - _LATE
     more = f"and {counted(left, 'call')} more" if left > 0 else ""
     return table_of(("event", "host", "GPU", "what", "late by"), rows[:_LATE], (3,), more)
-
-
-def fixes_words(found: RankCoresidency) -> str:
-    """What comes above the fixes."""
-    if found.fixes:
-        return "Each of these alone makes it safe:"
-    return "No change is known that makes it safe."
-
-
-def fixes_table(found: RankCoresidency) -> Table:
-    """A row per fix."""
-    rows = ((fix.kind, fix.text) for fix in found.fixes)
-    return table_of(("kind", "what to change"), rows, left=(0, 1))
 
 
 def rank_coresidency_html(found: RankCoresidency) -> str:
