@@ -87,7 +87,7 @@ def rows() -> list[Row]:
 
 
 def documented() -> list[tuple[str, dict[str, int | list[int]]]]:
-    """Of each compute capability the fields that are documented."""
+    """Returns each compute capability with its documented fields."""
     data = tomllib.loads((ROOT / DOCUMENTED).read_text("utf-8"))
     common = data.pop("common")
     names = {row.name for row in rows()}

@@ -27,7 +27,7 @@ class Adapter final {
   // Starts a kernel's next block on an SM; returns the slot that the SM gave it.
   using Start = std::function<int(int sm, int kernel, int block)>;
 
-  // Of an idle GPU. Throws std::invalid_argument for an unknown policy, device or board.
+  // Begins with an idle GPU. Throws std::invalid_argument for an unknown policy, device or board.
   explicit Adapter(Start start, const Options& options = Options());
   ~Adapter();
 

@@ -101,7 +101,7 @@ class Run {
   void wait_for(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
   void make(const HostCall& call, const PlannedMark& mark);
-  // Of a copy, memset, host function or value.
+  // Issues a copy, memset, host function or value.
   template <typename Planned>
   void issue(const Planned& planned);
   template <typename Call>

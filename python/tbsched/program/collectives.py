@@ -232,7 +232,7 @@ def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_Own]]]:
 
 
 def _annotations(activity: Activity, rows: Int64Array) -> Int64Array:
-    """Of collectives the annotation of PyTorch in which they were launched, or ``UNKNOWN``."""
+    """Returns for each collective PyTorch's annotation around its launch, or ``UNKNOWN``."""
     host, call = activity.host, activity.work["call"][rows]
     found = np.full(len(rows), UNKNOWN)
     is_ours = np.array([name.startswith(_ANNOTATION) for name in activity.names] or [False])

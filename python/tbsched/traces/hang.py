@@ -15,8 +15,8 @@ from tbsched.program.events.synchronize import Synchronize
 from tbsched.program.meeting_groups import meeting_groups
 from tbsched.program.sequence import HostCall, RecordEvent, Sequence, Stream
 
-# Of a launch that hangs: its number, how many of its blocks start, why the next one does not, and
-# what it is behind, as in ``Trace.waits``.
+# A launch that hangs: its number, how many of its blocks start, the cause that keeps back the next
+# one, and what it is behind, as in ``Trace.waits``.
 HungLaunch: TypeAlias = tuple[int, int, str | None, int]
 
 _MOST_LINES = 10

@@ -63,7 +63,7 @@ def telling_of(calibration: Calibration) -> dict[Sequence, list[str]]:
 
 
 def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]]:
-    """Of each value: field, value, how sure, and why."""
+    """Returns a row for each value: field, value, how sure, and why."""
     witnesses = {witness.path: witness for witness in calibration.witnesses}
     rows = []
     for finding in calibration.report:

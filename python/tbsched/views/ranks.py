@@ -125,7 +125,7 @@ def collectives_table(found: Explanation) -> Table:
 
 
 def collectives_of(account: Account) -> list[dict[str, Any]]:
-    """Of each kind of collective its count, and seconds on all GPUs, beside kernels or not."""
+    """Returns each kind of collective with its count and its seconds on all GPUs, by phase."""
     met = account.met
     if met is None:
         return []

@@ -243,12 +243,12 @@ class Waits:
 
     @functools.cached_property
     def _blocked(self) -> list[str]:
-        """Of each event what held up its call, in words."""
+        """Returns for each event what held up its call, in words."""
         return [self._blocked_call(number) for number in range(len(self._trace.sequence))]
 
     @functools.cached_property
     def _before(self) -> list[str]:
-        """Of each event what its host thread was in before the call, in words."""
+        """Returns for each event the call that its host thread was in before, in words."""
         found: list[str] = []
         last: dict[int, str] = {}  # by host thread
         for number, event in enumerate(self._trace.sequence):

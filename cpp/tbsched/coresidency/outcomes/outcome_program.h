@@ -22,7 +22,7 @@ struct OutcomeProgram {
     int32_t domain;
     size_t outcomes;                          // index into `outcomes`
     std::vector<std::vector<int32_t>> units;  // their SMs
-    // Of these SMs, unit by unit: ranks in the order of preference, and places in the domain.
+    // Ranks of these SMs in the order of preference, and their places in the domain, unit by unit.
     std::vector<int32_t> ranks;
     std::vector<int32_t> positions;
   };

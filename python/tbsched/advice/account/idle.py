@@ -247,7 +247,7 @@ class Late:
             own = rows[host["thread"][rows] == thread]
             if not len(own):
                 continue
-            # Of nested calls that return at the same time, the outermost one is sorted last.
+            # The outermost of nested calls that return at the same time is sorted last.
             own = own[np.lexsort([-own, -host["begin_ns"][own], host["end_ns"][own]])]
             mine = self._thread[place] == thread
             last = np.searchsorted(host["end_ns"][own], self._called[place[mine]], side="right") - 1

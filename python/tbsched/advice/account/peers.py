@@ -114,7 +114,7 @@ class Met(NamedTuple):
 
 
 def _distinct(words: Sequence[str]) -> Int64Array:
-    """Of each text the first place of one that is the same, int64."""
+    """Returns for each text the place of the first equal one, int64."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(text, place) for place, text in enumerate(words)], np.int64)
 
@@ -234,7 +234,7 @@ class _Reasons(NamedTuple):
 def _moments(
     met: Met, activity: Activity, gpus: Sequence[int]
 ) -> list[tuple[Int64Array, Int64Array]]:
-    """Of each GPU the collectives at whose end nothing else ran on it, and when that was."""
+    """Returns for each GPU the collectives that ended while nothing else ran, and their ends."""
     found = []
     for gpu in gpus:
         own = np.flatnonzero(met.gpu == gpu)
@@ -346,7 +346,7 @@ def _causes(labels: Labels) -> _Causes:
 
 
 def _alike(labels: Labels) -> Int64Array:
-    """Of each label the first one that says the same, wherever in the program it was, int64."""
+    """Returns for each label the first equal one, whatever its place in the program, int64."""
     first: dict[tuple[str, str], int] = {}
     found = [first.setdefault((cause, bare(by)), k) for k, (cause, by) in enumerate(labels)]
     return np.array(found or [0], np.int64)

@@ -75,7 +75,7 @@ def _streams(
 
 
 def _flows(found: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
-    """Of each row of work the flow that begins there, and that ends there; -1: none."""
+    """Returns for each row of work the flows that begin and end there, or -1."""
     work, met = found.accounted.activity.work, found.accounted.met
     begins, ends = np.full((2, len(work)), -1, np.int64)
     if met is None:

@@ -253,7 +253,7 @@ def held_slices(trace: Trace) -> Slices:
 
 
 def _blocks(trace: Trace) -> dict[str, Int64Array]:
-    """Of every block its launch, number, and SM before the next event and in the end."""
+    """Returns each block's launch, number, SM before the next event, and final SM."""
     smid = [placement.smid for placement in trace]
     launch, block = numbered_blocks(np.array([len(x) for x in smid], np.int64))
     final = [p.smid if p.final_smid is None else p.final_smid for p in trace]

@@ -211,7 +211,7 @@ def blocks_that_ran(trace: Trace) -> StructuredArray:
 
 
 def launch_spans(ran: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Of the launches of which a block ran: number, start of the first block, end of the last.
+    """Returns the launches with blocks that ran: number, first start, last end.
 
     Args:
         ran: by launch, as :func:`blocks_that_ran` returns it.

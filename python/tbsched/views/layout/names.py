@@ -73,7 +73,7 @@ def behind_words(sequence: Program, behind: int) -> str:
 
 
 def call_names(sequence: Program) -> list[str]:
-    """Of each event what the host calls, such as ``launch gemm`` or ``synchronize stream 2``.
+    """Returns each event's call, such as ``launch gemm`` or ``synchronize stream 2``.
 
     The first use of a kernel, which loads it, is marked: it takes far longer than other calls.
     """

@@ -166,7 +166,7 @@ def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
 def _grouped(
     sms: Int64Array, launches: Int64Array
 ) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Of sorted pairs: the different ones, how many of each there are, and where each begins."""
+    """Returns the distinct ones of sorted pairs, their counts, and where each begins."""
     sm, launch = sms.astype(np.int64), launches.astype(np.int64)
     changes = (np.diff(sm, prepend=-1) != 0) | (np.diff(launch, prepend=-1) != 0)
     first = np.flatnonzero(changes)
@@ -229,7 +229,7 @@ class Usage(HoldsArrays):
     limit: Int64Array
 
     def share(self, sm: int) -> float:
-        """Of what the SM has."""
+        """Returns the used share of what an SM has, 0 to 1."""
         return int(self.used[sm]) / max(int(self.limit[sm]), 1)
 
 
