@@ -107,8 +107,10 @@ def load_program(
         streams: only these streams, as the profile numbers them.
         match: only kernels in whose names this regular expression is found.
         fit: whether durations of blocks are found with :func:`tbsched.fit_durations`, which takes
-            seconds. Otherwise, and on a GPU that is no device here, or of more than 20,000
-            launches, a block runs for the time of its kernel, divided by the kernel's waves.
+            seconds, and a minute where hundreds of kernels overlap. Otherwise, and on a GPU that is
+            no device here, or of more than 20,000 launches, a block runs for the time of its
+            kernel, divided by the kernel's waves. :func:`tbsched.explain` needs no fit: it makes a
+            quicker one of its own.
 
     Raises:
         FileNotFoundError: no such file.

@@ -67,8 +67,9 @@ def explain(
     the prediction nearest is supposed, and ``program.assumed`` of the result says so.
 
     Args:
-        program: as :func:`tbsched.load_program` reads it. If ``fitted`` is empty, and kernels ran
-            at the same time, durations are fitted first (:func:`tbsched.fit_durations`).
+        program: as :func:`tbsched.load_program` reads it, soonest with ``fit=False``. If ``fitted``
+            is empty, and kernels ran at the same time, durations are fitted here, less thoroughly
+            than :func:`tbsched.fit_durations` does.
         device: what it ran on: a name, the path of a ``.toml`` file, or a spec. None: what the
             profile says.
         threshold: seconds that a gap costs at least; None: one per cent of the makespan, which all
@@ -81,7 +82,7 @@ def explain(
             device, or a shipped device on which it was not recorded.
 
     Example:
-        >>> print(tb.explain(tb.load_program("trace.json.gz")))  # doctest: +SKIP
+        >>> print(tb.explain(tb.load_program("trace.json.gz", fit=False)))  # doctest: +SKIP
     """
     instance("explain", "program", program, Program)
     _check_lengths(program)
