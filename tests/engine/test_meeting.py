@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -246,6 +248,83 @@ def test_what_is_for_one_gpu_is_refused_for_several(
 def test_held_sequence_has_one_gpu() -> None:
     with pytest.raises(ValueError, match=r"several devices need launches with durations"):
         tb.predict(Sequence([Launch(1, 32, 16)]), ["xavier", "xavier"])
+
+
+CALLS: st.SearchStrategy[Event] = st.one_of(
+    EVENTS,
+    st.builds(
+        Launch,
+        st.integers(1, 6),
+        st.just(32),
+        st.just(16),
+        stream=STREAMS,
+        gpu=GPUS,
+        host=st.integers(0, 1),
+        meets=st.sampled_from([None, "a", "b"]),
+        duration=st.just(US),
+        completion_event=st.sampled_from([None, 0]),
+    ),
+    st.builds(RecordEvent, st.integers(0, 1), STREAMS, gpu=GPUS, host=st.integers(0, 1)),
+    st.builds(tb.Synchronize, STREAMS | st.none(), gpu=GPUS, host=st.integers(0, 1)),
+    st.builds(tb.Synchronize, event=st.integers(0, 1), host=st.integers(0, 1)),
+    st.builds(tb.HostCall, st.just("cudaFree"), st.just(US), waits=st.just("device"), gpu=GPUS),
+    st.builds(tb.Copy, st.just(64), st.just("h2d"), stream=STREAMS, gpu=GPUS),
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=examples(400))
+@given(events=st.lists(CALLS, min_size=1, max_size=8), slots=st.integers(1, 8))
+@example(events=[tb.Copy(64, "h2d", gpu=1)], slots=4)  # no block runs
+@example(  # what never starts is alone in its stream
+    events=[meet(9, stream=1), meet(2, stream=2)], slots=4
+)
+@example(  # a host waits for an event that a launch records
+    events=[
+        meet(2, stream=0),
+        Launch(1, 32, 16, duration=US, stream=0, completion_event=0),
+        tb.Synchronize(event=0),
+        meet(2, stream=1),
+    ],
+    slots=8,
+)
+def test_what_hangs_is_said_shown_saved_and_read_again(events: list[Event], slots: int) -> None:
+    try:
+        program = Sequence(events)
+        trace = tb.predict(program, [toy(slots)] * 3, host=0.0)
+    except ValueError:  # such as an event that nobody records
+        assume(False)
+    assert trace._repr_html_()
+    assert all(trace.explain(number) for number in range(len(trace)))
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "trace.jsonl"
+        tb.save_traces(place, [trace])
+        (again,) = tb.load_traces(place)
+        assert again.hang == trace.hang
+        if trace.hang is not None:
+            assert str(trace.hang).startswith("It hangs.")
+            with pytest.raises(ValueError, match=r"the program never ends.*It hangs"):
+                tb.load_program(place)
+
+
+def test_host_that_waits_for_another_threads_event_is_part_of_the_circle() -> None:
+    def rank(gpu: int) -> Launch:
+        return meet(8, stream=gpu, gpu=gpu, host=gpu)
+
+    record = RecordEvent(1, stream=1, gpu=1, host=1)
+    program = Sequence([tb.Synchronize(event=1), rank(0), rank(1), record])
+    hang = tb.predict(program, [toy(8)] * 2, host=[1e-4, 0.0, 0.0, 0.0]).hang
+    assert hang is not None
+    assert [(step.launch, step.other, step.cause) for step in hang.cycle] == [
+        (1, 0, "meets"),
+        (0, 1, "host"),
+    ]
+
+
+def test_host_that_waits_for_another_threads_gpu_is_part_of_the_circle() -> None:
+    program = Sequence([tb.Synchronize(gpu=1), meet(8), meet(8, gpu=1, host=1)])
+    hang = tb.predict(program, [toy(8)] * 2, host=[1e-5, 0.0, 0.0]).hang
+    assert hang is not None
+    assert [(step.launch, step.other) for step in hang.cycle] == [(1, 0), (0, 1)]
 
 
 def test_host_that_waits_for_a_hang_makes_no_more_calls() -> None:

@@ -165,3 +165,27 @@ def test_explanation_names_launches_of_the_same_gpu_alone() -> None:
 def test_perfetto_file_of_several_gpus_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="to_perfetto: a trace of several GPUs"):
         tb.show.to_perfetto(hung(), tmp_path / "x.pftrace")
+
+
+def test_recording_of_two_gpus_is_accounted_for_without_changes(tmp_path: Path) -> None:
+    one = tb.Launch(8, 1024, 32, duration=1e-4, name="one")
+    two = tb.Launch(8, 1024, 32, duration=2e-4, gpu=1, name="two")
+    program = tb.Sequence([one, two, tb.Copy(1 << 20, "h2d", gpu=1)])
+    tb.save_traces(tmp_path / "two.jsonl", [tb.predict(program, ["h200"] * 2)])
+    found = tb.explain(tb.load_program(tmp_path / "two.jsonl"))
+    assert {row.gpu for row in found.account if row.by == "one"} == {0}
+    assert {row.gpu for row in found.account if row.by == "two"} == {1}
+    assert not found.changes
+    assert "several GPUs" in str(found)
+
+
+@pytest.mark.parametrize("wrong", [3.5, "x", True, {"a": None}])
+def test_damaged_times_of_a_hang_are_refused_by_field(tmp_path: Path, wrong: object) -> None:
+    place = tmp_path / "hung.jsonl"
+    tb.save_traces(place, [hung()])
+    header, line = place.read_text().splitlines()
+    record = json.loads(line)
+    record["start_ns"][0] = wrong
+    place.write_text(f"{header}\n{json.dumps(record)}\n")
+    with pytest.raises(ValueError, match=r"start_ns: "):
+        tb.load_traces(place)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from tbsched import storage
+from tbsched.errors import on_one_line
 from tbsched.hardware.catalogue import device_titled
 from tbsched.importers.reading.selection import Selection
 from tbsched.prediction.recorded import ran_ns
@@ -31,7 +32,8 @@ def read(place: Path, selection: Selection) -> Program:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: no trace file, not one trace, one without times, or a part is selected.
+        ValueError: no trace file, not one trace, one without times or of a program that hangs, or a
+            part is selected.
     """
     if selection:
         raise ValueError(f"{storage.shown(place)}: of a trace of tbsched no part can be selected")
@@ -45,6 +47,12 @@ def read(place: Path, selection: Selection) -> Program:
     if not trace.sequence.timed or not has_times(trace):
         raise ValueError(
             f"{storage.shown(place)}: does not say when blocks ran, of launches with durations"
+        )
+    if trace.hang is not None:
+        hangs = " ".join(trace.hang.text.split())
+        raise ValueError(
+            f"{storage.shown(place)}: the program never ends, so there is no time to account for; "
+            f"load_traces(path)[0].hang says why: {on_one_line(hangs)}"
         )
     try:
         return _program(trace)

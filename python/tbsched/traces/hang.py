@@ -13,7 +13,7 @@ from tbsched.program.checks import integer
 from tbsched.program.events.memory_values import MAX_VALUE, WaitValue, WriteValue
 from tbsched.program.events.synchronize import Synchronize
 from tbsched.program.meeting_groups import meeting_groups
-from tbsched.program.sequence import HostCall, RecordEvent, Sequence, Stream
+from tbsched.program.sequence import HostCall, Launch, RecordEvent, Sequence, Stream
 
 # A launch that hangs: its number, how many of its blocks start, the cause that keeps back the next
 # one, and what it is behind, as in ``Trace.waits``.
@@ -299,21 +299,40 @@ class _Waits:
         """Returns the launches that a call waits for."""
         event = self._seq[call]
         if isinstance(event, Synchronize) and event.event is not None:
-            record = max(
-                position
-                for position, other in enumerate(self._seq.events[:call])
-                if isinstance(other, RecordEvent) and other.event == event.event
-            )
-            return self._before(record)
+            return self._awaited_by_event(event.event, call)
         gpu, stream = _place(event)
         is_of_all = isinstance(event, HostCall | Synchronize) and stream is None
         return [
             launch
             for launch in self._left
-            if self._event_of[launch] < call
+            if self._may_precede(self._event_of[launch], call)
             and self._gpus[launch] == gpu
             and (is_of_all or _place(self._seq[self._event_of[launch]])[1] == stream)
         ]
+
+    def _awaited_by_event(self, name: int, call: int) -> list[int]:
+        """Returns the launches that a CUDA event stands for, on which a call waits."""
+        records = [
+            position
+            for position, event in enumerate(self._seq)
+            if self._may_precede(position, call)
+            and (
+                (isinstance(event, RecordEvent) and event.event == name)
+                or (isinstance(event, Launch) and event.completion_event == name)
+            )
+        ]
+        # The last one counts. Threads are called in an order that the sequence does not say.
+        earlier = [position for position in records if position < call][-1:]
+        found: dict[int, None] = {}
+        for position in earlier or records:
+            found |= dict.fromkeys(self._before(position))
+            found |= dict.fromkeys(k for k in self._left if self._event_of[k] == position)
+        return list(found)
+
+    def _may_precede(self, position: int, call: int) -> bool:
+        """Returns whether an event is called before a call, or another thread may do so."""
+        host = getattr(self._seq[position], "host", 0)
+        return position < call or host != getattr(self._seq[call], "host", 0)
 
     def text(self, cycle: tuple[WaitsFor, ...], values: tuple[AwaitedValue, ...]) -> str:
         """Says all of it."""

@@ -273,7 +273,7 @@ def _numbers(key: str, given: list[Any], flags: bool, hangs: bool = False) -> np
         # Unlike NumPy's, these arrays take no fractions and no text, and are made faster.
         numbers = np.frombuffer(array(kind.code, given), kind.dtype)
     except TypeError:
-        if kind is _TIME and hangs and None in given:
+        if kind is _TIME and hangs and isinstance(given, list) and None in given:
             return _numbers_or_never(key, given, flags)
         raise _no_integers(key, given) from None
     except OverflowError:

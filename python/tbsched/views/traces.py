@@ -24,7 +24,13 @@ from tbsched.views.cards import (
 )
 from tbsched.views.layout.colours import TRANSFER_COLOUR, colours_of
 from tbsched.views.layout.graphs import launched_and_released, words_of
-from tbsched.views.layout.lanes import blocks_that_ran, spans_by_sm, spans_by_stream
+from tbsched.views.layout.lanes import (
+    MOST_ROWS,
+    blocks_that_ran,
+    spans_by_sm,
+    spans_by_stream,
+    streams_of,
+)
 from tbsched.views.layout.names import cut, label, span_names
 from tbsched.views.layout.sms import standing
 from tbsched.views.plain import fields
@@ -386,10 +392,9 @@ def _stream_timeline(
         if len(number) <= _WAITS_DRAWN and not spans.note:
             begin = np.minimum.reduceat(trace.waits["begin_ns"], first)
             end = np.maximum.reduceat(trace.waits["end_ns"], first)
-            row_of = dict(zip(spans.launch.tolist(), spans.row.tolist(), strict=True))
-            row = np.array([row_of[k] for k in number.tolist()], np.int64)
+            _, row = streams_of(trace.sequence, MOST_ROWS)
             begin = np.maximum(begin, spans.zero_ns)
-            waiting = Waiting(row, number.astype(np.int64), begin, np.maximum(end, begin))
+            waiting = Waiting(row[number], number.astype(np.int64), begin, np.maximum(end, begin))
             notes.append("A thin line below a launch: it waited, or part of its blocks did.")
     frame = Frame(spans, *BY_STREAM)
     return timeline_html(frame, names, "launches over time, by stream", waiting, notes)

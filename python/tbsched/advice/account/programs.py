@@ -50,7 +50,7 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
         if event.launches and measured["call_ns"][launch] >= 0:
             begin_ns = int(measured["call_ns"][launch])
             end_ns = max(begin_ns, int(measured["return_ns"][launch]))
-        host = getattr(event, "host", 0)
+        host, gpu = getattr(event, "host", 0), getattr(event, "gpu", 0)
         if called is not None or begin_ns >= 0:
             calls[place] = builder.add_call(_call(event), 0, host, begin_ns, end_ns, number)
             if any(each.first_use for each in event.launches):
@@ -60,7 +60,7 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
             if isinstance(node, Launch):
                 row = measured[launch]
                 measured["work"][launch] = builder.add_work(
-                    0, KERNEL, node.name or f"launch {launch}", stream, int(row["start_ns"]),
+                    gpu, KERNEL, node.name or f"launch {launch}", stream, int(row["start_ns"]),
                     int(row["end_ns"]), number, node=launch,
                 )  # fmt: skip
                 launch += 1
@@ -68,15 +68,15 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                 times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
                 if times[0] >= 0:
                     name = node.name or f"host function {functions}"
-                    builder.add_host_function(0, name, stream, *times, number)
+                    builder.add_host_function(gpu, name, stream, *times, number)
                 transfer, functions = transfer + 1, functions + 1
             elif isinstance(node, Copy | Memset):
                 times = int(transfers["start_ns"][transfer]), int(transfers["end_ns"][transfer])
                 kind = node.kind if isinstance(node, Copy) else "memset"
                 pinned = node.pinned if isinstance(node, Copy) and kind != "d2d" else None
                 transfers["work"][transfer] = builder.add_work(
-                    0, COPY if isinstance(node, Copy) else MEMSET, copy_name(kind, pinned), stream,
-                    *times, number, size=node.bytes, node=-1 - transfer,
+                    gpu, COPY if isinstance(node, Copy) else MEMSET, copy_name(kind, pinned),
+                    stream, *times, number, size=node.bytes, node=-1 - transfer,
                 )  # fmt: skip
                 transfer += 1
     activity, _ = builder.built()

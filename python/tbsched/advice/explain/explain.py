@@ -207,6 +207,8 @@ def _not_predicted(
         if program.activity is None or not len(program.activity.work):
             raise ValueError("explain.program: it has no launches, and nothing ran on a GPU")
         return f"No change is told: {next(iter(program.assumed), 'no kernel is predicted.')}"
+    if program.sequence.gpus > 1:
+        return "No change is told: the program has several GPUs, and changes are predicted on one."
     if launches > _MOST_EXPLAINED:
         return (
             f"No change is told: {launches:,} launches are more than {_MOST_EXPLAINED:,}; select a "

@@ -191,7 +191,7 @@ def spans_of(
         extent: where time begins, and how long it is; None: from the first span to the last.
     """
     whole = extent or _extent(begin, end)
-    if len(row) > most_spans:
+    if len(row) > max(most_spans, 0):
         return _in_bins(titles, row, launch, begin, end, what, columns, whole)
     lane, most = lanes_of(row, begin, end)
     lanes = np.ones(len(titles), np.int64)
