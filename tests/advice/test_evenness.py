@@ -96,6 +96,8 @@ def test_durations_streams_and_priorities_do_not_matter() -> None:
     plain = launch(8, 24)
     other = dataclasses.replace(plain, duration=1.0, stream=3, priority=-1)
     assert forced_even(FOUR, plain) == forced_even(FOUR, other)
+    after = dataclasses.replace(other, programmatic=True, meets="a", gpu=1)
+    assert forced_even(FOUR, plain) == forced_even(FOUR, after)
 
 
 def test_reason_names_the_numbers_that_decide() -> None:

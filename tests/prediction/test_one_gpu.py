@@ -189,3 +189,9 @@ def test_damaged_times_of_a_hang_are_refused_by_field(tmp_path: Path, wrong: obj
     place.write_text(f"{header}\n{json.dumps(record)}\n")
     with pytest.raises(ValueError, match=r"start_ns: "):
         tb.load_traces(place)
+
+
+def test_what_if_of_a_program_that_hangs_says_so() -> None:
+    waits = tb.Sequence([tb.WaitValue("f", stream=1), tb.Launch(8, 64, 32, stream=1, duration=US)])
+    with pytest.raises(ValueError, match=r"^what_if: as it is, the program never ends"):
+        tb.what_if(waits, PLACE)

@@ -9,6 +9,7 @@ from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.prediction.recorded import held
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.shown import Shown
 
@@ -98,7 +99,7 @@ _spec = device  # forced_even() has a parameter of that name
 
 def _capacity(spec: DeviceSpec, launch: Launch) -> tuple[int, str]:
     """How many blocks an idle SM holds (all SMs hold as many), and what binds that number."""
-    one = replace(launch, blocks=launch.cluster, duration=None)
+    one = replace(held(launch), blocks=launch.cluster)
     trace = predict(Sequence([one]), spec)
     assert trace.capacities is not None  # a prediction has them
     (capacity,) = trace.capacities()

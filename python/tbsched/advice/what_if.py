@@ -113,13 +113,14 @@ def what_if(
         what, changed = candidate
         asked = changed if program is None else merged(changed, spec)
         found = makespan_ns(asked, spec, policy, launch_interval=launch_interval, host=host)
-        assert found is not None  # less than forever
+        if found is None:
+            raise ValueError(f"what_if: {what}, the program never ends; predict(...).hang says why")
         return Change(what, changed, found / 1e9, () if host is None else host)
 
     def attempted(candidate: tuple[str, Sequence]) -> Change | None:
         try:
             return predicted(candidate)
-        except ValueError:  # the device refuses it, such as a cooperative launch for its carveout
+        except ValueError:  # it hangs, or the device refuses it, as a cooperative launch's carveout
             return None
 
     given = predicted(("as it is", seq))

@@ -104,10 +104,11 @@ def until_first_end(observation: Trace) -> Trace:
 
 
 def held(launch: Launch) -> Launch:
-    """Returns the launch with blocks that stay until they are released."""
+    """Returns the launch on a GPU alone, with blocks that stay until they are released."""
     return replace(
         launch, duration=None, stream=None, non_blocking=False, programmatic=False, trigger=None,
         memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
+        gpu=0, meets=None, in_block_order=False,
     )  # fmt: skip
 
 

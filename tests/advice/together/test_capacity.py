@@ -24,6 +24,12 @@ def test_clusters_that_fit_are_said_to_depend_on_the_board() -> None:
         assert ("the map of GPCs of h200" in found._repr_html_()) is depends
 
 
+def test_meeting_blocks_are_counted_like_others() -> None:
+    met = replace(GEMM, meets="all", duration=1e-5)
+    assert tb.capacity(met, "h200").blocks == tb.capacity(GEMM, "h200").blocks
+    assert tb.budget(met, "h200") == tb.budget(GEMM, "h200")
+
+
 def test_workers_beside_schedulers() -> None:
     found = tb.capacity(WORKERS, "h200", beside=[SCHEDULERS])
     assert (found.blocks, found.clusters, found.fits, found.idle_sms) == (116, 116, False, ())

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from tbsched.errors import shown
+from tbsched.prediction import recorded
 from tbsched.program.checks import instance, integer, items
 from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
@@ -118,12 +119,7 @@ def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
 
 
 def _held(launch: Launch, stream: Stream | None) -> Launch:
-    if launch.duration is None:
-        return launch
-    return replace(
-        launch, stream=stream, duration=None, non_blocking=False, programmatic=False,
-        trigger=None, memory_wait=None, completion_event=None, first_use=False, delay=None, host=0,
-    )  # fmt: skip
+    return launch if launch.duration is None else replace(recorded.held(launch), stream=stream)
 
 
 def with_blocks(launch: Launch, blocks: int) -> Launch:

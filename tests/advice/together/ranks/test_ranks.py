@@ -113,6 +113,61 @@ def test_bad_input_is_refused() -> None:
 TOY = gpu(1, blocks_per_sm=SLOTS, warps_per_sm=64)
 
 
+@pytest.mark.parametrize(
+    "wait",
+    [
+        tb.Synchronize(gpu=1),
+        tb.Synchronize(stream=0, gpu=1),
+        tb.Synchronize(event=1),
+        tb.HostCall("cudaFree", 1e-5, waits="device", gpu=1),
+        tb.WaitEvent(1, stream=0),
+    ],
+    ids=repr,
+)
+def test_wait_for_another_host_may_be_called_after_that_ones_launch(wait: Event) -> None:
+    record = tb.RecordEvent(1, stream=0, gpu=1, host=1)
+    events = [wait, kernel("a", 0), kernel("a", 1), record]
+    assert tb.predict(tb.Sequence(events), ["h200"] * 2, host=[1e-3, 0.0, 0.0, 0.0]).hang
+    assert not tb.coresident(tb.Sequence(events), ["h200"] * 2).safe
+
+
+@st.composite
+def crossed_programs(draw: st.DrawFn) -> tuple[tb.Sequence, list[list[float]]]:
+    """Two ranks that may wait for each other's work, and pauses of their hosts."""
+    rank, event = st.integers(0, 1), st.integers(0, 1)
+    drawn: st.SearchStrategy[Event] = st.one_of(
+        st.builds(lambda name, on: kernel(name, on, on, 3), st.sampled_from("ab"), rank),
+        st.builds(lambda name, on: kernel(name, on, on, 3), st.sampled_from("ab"), rank),
+        st.builds(tb.Synchronize, gpu=rank, host=rank),
+        st.builds(tb.Synchronize, event=event, host=rank),
+        st.builds(
+            tb.HostCall, st.just("cudaFree"), st.just(1e-6), waits=st.just("device"), gpu=rank
+        ),
+        st.builds(lambda k, on: tb.RecordEvent(k, stream=on, gpu=on, host=on), event, rank),
+        st.builds(lambda k, on: tb.WaitEvent(k, stream=on, gpu=on, host=on), event, rank),
+    )
+    events = draw(st.lists(drawn, min_size=2, max_size=8))
+    pauses = st.lists(
+        st.sampled_from([0.0, 1e-5, 1e-3]), min_size=len(events), max_size=len(events)
+    )
+    return tb.Sequence(events), draw(st.lists(pauses, min_size=6, max_size=6))
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(crossed_programs())
+def test_safe_never_hangs_however_hosts_wait_for_each_other(
+    drawn: tuple[tb.Sequence, list[list[float]]],
+) -> None:
+    sequence, pauses = drawn
+    try:
+        found = tb.coresident(sequence, ["h200"] * 2)
+    except ValueError:  # nobody meets, or an event that nobody records
+        return
+    if found.safe:
+        for host in pauses:
+            assert tb.predict(sequence, ["h200"] * 2, host=host).hang is None
+
+
 @st.composite
 def small_programs(draw: st.DrawFn) -> tb.Sequence:
     gpus = draw(st.integers(1, 3))

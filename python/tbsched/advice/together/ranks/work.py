@@ -100,8 +100,9 @@ class _Reading:
     Attributes:
         streams: of each (GPU, stream) the launches that must end before later work in it.
         busy: the streams that have work other than launches, which takes time.
-        hosts_of: of each GPU the hosts that issue work for it.
-        recorded: of each CUDA event its host, and what must end before it happens.
+        hosts_of: of each GPU the hosts that issue work for it, or wait for it.
+        recorded: of each CUDA event what must end before it happens.
+        hosts_of_event: of each CUDA event the hosts that record it, or wait for it.
         waited: of each host what must end before it issues more.
     """
 
@@ -113,7 +114,8 @@ class _Reading:
     streams: dict[tuple[int, object], Mask] = field(default_factory=dict)
     busy: set[tuple[int, object]] = field(default_factory=set)
     hosts_of: dict[int, set[int]] = field(default_factory=dict)
-    recorded: dict[int, tuple[int, Mask]] = field(default_factory=dict)
+    recorded: dict[int, Mask] = field(default_factory=dict)
+    hosts_of_event: dict[int, set[int]] = field(default_factory=dict)
     waited: dict[int, Mask] = field(default_factory=dict)
     unseen: set[str] = field(default_factory=set)
 
@@ -123,20 +125,18 @@ class _Reading:
             case Launch():
                 self._launch(event)
             case RecordEvent():
-                waits = self._into(event.gpu, event.stream, event.host)
-                self.recorded[event.event] = (event.host, waits)
+                self.recorded[event.event] = self._into(event.gpu, event.stream, event.host)
+                self.hosts_of_event.setdefault(event.event, set()).add(event.host)
             case WaitEvent():
                 self._into(event.gpu, event.stream, event.host)
                 self._take_time(event.gpu, event.stream)
                 self.streams[event.gpu, event.stream] |= self._record(event.event, event.host)
             case Synchronize(event=int(number)):
                 self._host_waits(event.host, self._record(number, event.host))
-            case Synchronize():
-                self._host_waits(event.host, self._all_of(event.gpu, event.stream))
-            case HostCall(waits="stream"):
-                self._host_waits(event.host, self._all_of(event.gpu, event.stream))
+            case Synchronize() | HostCall(waits="stream"):
+                self._host_waits(event.host, self._all_of(event.gpu, event.stream, event.host))
             case HostCall(waits="device"):
-                self._host_waits(event.host, self._all_of(event.gpu, None))
+                self._host_waits(event.host, self._all_of(event.gpu, None, event.host))
             case HostCall():
                 pass
             case HostFunction():
@@ -161,6 +161,8 @@ class _Reading:
                 found.add("streams that share a hardware queue")
         if any(len(hosts) > 1 for hosts in self.hosts_of.values()):
             found.add("a GPU that several hosts use")
+        if any(len(hosts) > 1 for hosts in self.hosts_of_event.values()):
+            found.add("CUDA events that another host records")
         return found
 
     def _launch(self, launch: Launch) -> None:
@@ -195,12 +197,11 @@ class _Reading:
         self.busy.add((gpu, stream))
 
     def _record(self, event: int, host: int) -> Mask:
-        by, found = self.recorded.get(event, (host, 0))
-        if by != host:
-            self.unseen.add("CUDA events that another host records")
-        return found
+        self.hosts_of_event.setdefault(event, set()).add(host)
+        return self.recorded.get(event, 0)
 
-    def _all_of(self, gpu: int, stream: Stream | None) -> Mask:
+    def _all_of(self, gpu: int, stream: Stream | None, host: int) -> Mask:
+        self.hosts_of.setdefault(gpu, set()).add(host)
         found = 0
         for (on, number), waits in self.streams.items():
             if on == gpu and stream in (None, number):
