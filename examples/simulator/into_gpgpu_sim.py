@@ -43,6 +43,8 @@ VERSIONS = {
         "03e24f11c800d1e3914929eb7283f47fc0181babbf2773cd8a7864cd4314fd90"
     ),
 }
+# What only the version of that name has in SIM_H. It was not tried.
+NOT_TRIED = {"inter_chiplet_queue_size": "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d)"}
 
 Change = Callable[[str], str]
 
@@ -129,6 +131,24 @@ def stream_of_warp(text: str) -> str:
     return text[:begin] + changed + text[end:]
 
 
+def only_used_warps(text: str) -> str:
+    """A core has more thread IDs than the device: it looks at those alone that a block has."""
+    begin, end = body(text, "shader_core_ctx::fetch")
+    changed, times = re.subn(
+        r"\(m_last_warp_fetched \+ 1 \+ i\)[^;]*;",
+        lambda found: (
+            f"{found[0]}\n"
+            "        if (m_gpu->has_adapter() &&\n"
+            "            !m_occupied_hwtid.test(warp_id * m_config->warp_size))\n"
+            "          continue;"
+        ),
+        text[begin:end],
+    )
+    if times != 1:
+        raise Refused(f"shader_core_ctx::fetch goes {times} times over the warps")
+    return text[:begin] + changed + text[end:]
+
+
 def linked_by_make(adapter: Path) -> Change:
     def change(text: str) -> str:
         changed, times = re.subn(
@@ -185,6 +205,7 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
         (SIM, at_end("shader_core_ctx::issue_block2core", started)),
         (SHADER, at_end("shader_core_ctx::register_cta_thread_exit", ended)),
         (SHADER, stream_of_warp),
+        (SHADER, only_used_warps),
         (SHADER_H, in_class("simt_core_cluster", core)),
         (SHADER_H, constant("WARP_PER_CTA_MAX", "128")),
         (CACHE_H, constant("MAX_WARP_PER_SHADER", "128")),
@@ -218,8 +239,10 @@ def put_into(checkout: Path, adapter: Path) -> str:
     found = digest(checkout)
     version = next((name for name, known in VERSIONS.items() if known == found), None)
     if version is None:
-        known = "; ".join(VERSIONS)
-        raise Refused(f"{checkout}: unknown version {found}, or changed already. Known: {known}")
+        header = (checkout / SIM_H).read_text("utf-8")
+        other = next((name for mark, name in NOT_TRIED.items() if mark in header), None)
+        what = f"{other}, not tried" if other else f"unknown version {found}, or changed already"
+        raise Refused(f"{checkout}: {what}. Known: {'; '.join(VERSIONS)}")
     texts = {name: (checkout / name).read_text("utf-8") for name in CHANGED}
     for name, change in changes(adapter.resolve()):
         texts[name] = change(texts[name])

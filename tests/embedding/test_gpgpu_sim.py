@@ -80,7 +80,9 @@ def test_calls_are_in_the_functions_that_the_script_names(
     assert inside(sim, "gpgpu_sim::issue_block2core").startswith("if (distribute_blocks()) return;")
     assert "block_started(" in inside(sim, "shader_core_ctx::issue_block2core")
     assert "block_ended(" in inside(shader, "shader_core_ctx::register_cta_thread_exit")
-    assert "get_kernel_info" not in inside(shader, "shader_core_ctx::fetch")
+    fetch = inside(shader, "shader_core_ctx::fetch")
+    assert "get_kernel_info" not in fetch
+    assert "!m_occupied_hwtid.test(warp_id" in fetch.partition("m_last_warp_fetched")[2]
     assert str(adapter.resolve()) in changed["Makefile"]
     assert str(adapter.resolve()) in changed["CMakeLists.txt"]
 
@@ -92,6 +94,17 @@ def test_unknown_version_is_refused_and_stays_as_it_is(
     assert script.main([str(checkout), str(adapter)]) == 2
     with pytest.raises(script.Refused, match="unknown version"):
         script.put_into(checkout, adapter)
+    assert texts(checkout) == before
+
+
+def test_version_that_was_not_tried_is_refused_by_its_name(
+    script: ModuleType, checkout: Path, adapter: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = checkout / script.SIM_H
+    header.write_text(header.read_text("utf-8") + "unsigned inter_chiplet_queue_size;\n", "utf-8")
+    before = texts(checkout)
+    assert script.main([str(checkout), str(adapter)]) == 2
+    assert "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d), not tried" in capsys.readouterr().err
     assert texts(checkout) == before
 
 
@@ -110,6 +123,7 @@ def test_changed_checkout_is_refused(
         ("SIM", "gpgpu_sim::launch", "gpgpu_sim::launch is defined 0 times"),
         ("HARDWARE_H", "MAX_THREAD_PER_SM", "no constant MAX_THREAD_PER_SM"),
         ("SHADER", "get_streamID", "asks 0 times for a stream"),
+        ("SHADER", "m_last_warp_fetched + 1", "goes 0 times over the warps"),
         ("MAKE", "libcudart", "nothing makes libcudart.so"),
     ],
 )

@@ -30,7 +30,7 @@ class shader_core_ctx {
 
  private:
   gpgpu_sim *m_gpu;
-  unsigned m_sid;
+  unsigned m_sid, m_last_warp_fetched;
   const shader_core_config *m_config;
   shd_warp_t *m_warp[WARP_PER_CTA_MAX];
   std::map<unsigned, unsigned> m_cta_status;
