@@ -4,49 +4,125 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace tbsched::capture {
 namespace {
 
-int32_t system_thread() {
-  thread_local const auto number = static_cast<int32_t>(syscall(SYS_gettid));
-  return number;
-}
+constexpr size_t kNotesBefore = 4096;  // a log has room for so many from the beginning
+constexpr size_t kMostWords = 64;      // of a launch's arguments
+
+std::atomic<uint64_t> logs_made = 0;
+
+// The log of this thread, and whose it is.
+struct Own {
+  uint64_t identity = 0;
+  ThreadLog* log = nullptr;
+
+  ~Own() {
+    if (log != nullptr) log->has_ended = true;
+  }
+};
+thread_local Own own;
 
 }  // namespace
 
-void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
-  const auto thread = static_cast<uint32_t>(pthread_self());
-  const int32_t system = system_thread();
+ThreadLog::ThreadLog() {
+  for (auto* const each : {&notes, &taken_notes}) each->reserve(kNotesBefore);
+  for (auto* const each : {&words, &taken_words}) each->reserve(kNotesBefore);
+}
+
+CallLog::CallLog(const Modules& modules) : identity_(++logs_made), launched_(modules) {}
+
+ThreadLog& CallLog::own_log() {
+  if (own.identity == identity_) return *own.log;
   const std::lock_guard lock(mutex_);
-  const OpenCall open{operation.function, operation.call, thread, system, now_ns, count_};
-  open_[system] = open;
-  if (captures_ > 0 || !issues(operation.what)) return;
-  ++count_;
-  Note note{Note::Kind::kIssued, open, operation};
-  if (const char* const symbol = operation.shape.symbol; symbol != nullptr) {
-    const std::string*& name = known_names_[symbol];
-    // A module that was unloaded may leave its addresses to another one.
-    if (name == nullptr || *name != symbol) name = &*names_.emplace(symbol).first;
-    note.name = name;
-    if (const auto found = carveouts_.find(operation.shape.function); found != carveouts_.end()) {
-      note.operation.shape.carveout = found->second;
+  auto free = std::ranges::find_if(logs_, [](const auto& each) { return each->has_ended.load(); });
+  if (free == logs_.end()) free = logs_.insert(free, std::make_unique<ThreadLog>());
+  ThreadLog& log = **free;
+  const std::lock_guard log_lock(log.mutex);
+  log.has_ended = false;
+  log.is_open = false;
+  log.open.system = static_cast<int32_t>(syscall(SYS_gettid));
+  log.open.thread = static_cast<uint32_t>(pthread_self());
+  if (own.log != nullptr) own.log->has_ended = true;
+  own.log = &log;
+  own.identity = identity_;
+  return log;
+}
+
+const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const bool is_loaded) {
+  ThreadLog::Known& known = log.known[(shape.function >> 4) % log.known.size()];
+  const uint64_t generation = launched_.generation();
+  const bool is_it = known.handle == shape.function && known.generation == generation;
+  if (is_it && (known.function->kernel != nullptr || !is_loaded)) return *known.function;
+  known = {shape.function, generation,
+           &launched_.find(shape.function, shape.symbol, is_loaded)};
+  return *known.function;
+}
+
+void CallLog::add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape) {
+  note.function = &function;
+  note.first_word = log.words.size();
+  if (function.kernel == nullptr || shape.arguments == nullptr) return;
+  size_t number = 0;
+  for (const cuda::Parameter& each : function.kernel->usage.parameters) {
+    const auto* const bytes = static_cast<const std::byte*>(shape.arguments[number++]);
+    if (bytes == nullptr) continue;
+    for (uint32_t at = (8 - each.offset % 8) % 8; at + 8 <= each.size; at += 8) {
+      if (note.words == kMostWords) return;
+      Note::Word word{each.offset + at, 0};
+      std::memcpy(&word.value, bytes + at, sizeof word.value);
+      log.words.push_back(word);
+      ++note.words;
     }
   }
-  notes_.push_back(note);
+}
+
+void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
+  ThreadLog& log = own_log();
+  const bool is_noted =
+      issues(operation.what) && captures_.load(std::memory_order_relaxed) == 0;
+  const bool is_launch = operation.what == What::kLaunch && operation.shape.symbol != nullptr;
+  const Function* const function =
+      is_noted && is_launch ? &function_of(log, operation.shape, false) : nullptr;
+  const int32_t carveout = function != nullptr ? carveout_of(operation.shape) : -1;
+  const std::lock_guard lock(log.mutex);
+  log.open.function = operation.function;
+  log.open.call = operation.call;
+  log.open.begin_ns = now_ns;
+  log.open.number = count_++;
+  log.is_open = true;
+  log.launched = nullptr;
+  if (!is_noted) return;
+  Note& note = log.notes.emplace_back(
+      Note{.kind = Note::Kind::kIssued, .order = log.open.number, .by = log.open,
+           .operation = operation});
+  if (function == nullptr) return;
+  add_words(log, note, *function, operation.shape);
+  note.operation.shape.carveout = carveout;
+  if (function->kernel == nullptr) log.launched = function;
 }
 
 void CallLog::exit(const Operation& operation, const bool succeeded) {
-  const int32_t system = system_thread();
-  const std::lock_guard lock(mutex_);
-  const auto found = open_.find(system);
-  if (found == open_.end()) return;
-  const OpenCall open = found->second;
-  open_.erase(found);
-  const auto add = [&](const Note::Kind kind) { notes_.push_back({kind, open, operation}); };
+  ThreadLog& log = own_log();
+  const bool was_loaded_by_it =
+      succeeded && log.launched != nullptr && operation.shape.symbol != nullptr;
+  const Function* const function =
+      was_loaded_by_it ? &function_of(log, operation.shape, true) : nullptr;
+  const std::lock_guard lock(log.mutex);
+  if (!std::exchange(log.is_open, false)) return;
+  const auto add = [&](const Note::Kind kind) -> Note& {
+    return log.notes.emplace_back(
+        Note{.kind = kind, .order = count_++, .by = log.open, .operation = operation});
+  };
   if (issues(operation.what) && !succeeded) add(Note::Kind::kFailed);
   if (!succeeded) return;
+  if (function != nullptr) {
+    add_words(log, add(Note::Kind::kLoaded), *function, operation.shape);
+  }
   if (operation.what == What::kBeginCapture) ++captures_;
   if (operation.what == What::kEndCapture && captures_ > 0) --captures_;
   if (operation.what == What::kQuery) add(Note::Kind::kHappened);
@@ -59,13 +135,41 @@ void CallLog::set_carveout(const SetCarveout& given) {
   if (given.function == 0) return;
   const std::lock_guard lock(mutex_);
   carveouts_[given.function] = given.carveout;
+  has_carveouts_ = true;
+}
+
+int32_t CallLog::carveout_of(const Shape& shape) {
+  if (!has_carveouts_.load(std::memory_order_relaxed)) return -1;
+  const std::lock_guard lock(mutex_);
+  const auto found = carveouts_.find(shape.function);
+  return found != carveouts_.end() ? found->second : -1;
 }
 
 CallLog::Taken CallLog::take() {
   Taken taken;
   const std::lock_guard lock(mutex_);
-  taken.notes = std::exchange(notes_, {});
-  for (const auto& [system, open] : open_) taken.open.push_back(open);
+  for (const auto& each : logs_) {
+    each->taken_notes.clear();
+    each->taken_words.clear();
+  }
+  // All at once: a note that is taken has none before it that is not.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (const auto& each : logs_) locks.emplace_back(each->mutex);
+  for (const auto& each : logs_) {
+    std::swap(each->notes, each->taken_notes);
+    std::swap(each->words, each->taken_words);
+    if (each->is_open) taken.open.push_back(each->open);
+  }
+  locks.clear();
+  for (const auto& each : logs_) {
+    const std::span<const Note::Word> words = each->taken_words;
+    for (const Note& note : each->taken_notes) {
+      taken.notes.push_back({&note, words.subspan(note.first_word, note.words)});
+    }
+  }
+  if (logs_.size() > 1) {
+    std::ranges::sort(taken.notes, {}, [](const Taken::Row& row) { return row.note->order; });
+  }
   return taken;
 }
 

@@ -1,13 +1,16 @@
 // What threads of the program call, between two looks of the writer.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
-#include <string>
+#include <span>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
+#include "launcher/capture/launched.h"
 #include "launcher/capture/operations.h"
 
 namespace tbsched::capture {
@@ -19,26 +22,67 @@ struct OpenCall {
   uint32_t thread = 0;  // as CUPTI's records have it
   int32_t system = 0;   // the number that the operating system gives the thread
   uint64_t begin_ns = 0;
-  uint64_t number = 0;  // notes before it
+  uint64_t number = 0;  // of calls and notes, in their order
 };
 
-// A note: an operation that a call is about to issue, or what the return of a call says.
+// A note: an operation that a call is about to issue, the kernel of one that was issued, or what
+// the return of a call says.
 struct Note {
-  enum class Kind : uint8_t { kIssued, kFailed, kWaited, kHappened };
+  enum class Kind : uint8_t { kIssued, kLoaded, kFailed, kWaited, kHappened };
   Kind kind;
+  uint64_t order = 0;  // of all notes
   OpenCall by;
   Operation operation;
-  const std::string* name = nullptr;  // of a launched kernel; lives as long as the log
+  const Function* function = nullptr;  // of a launch
+  // Words of 8 bytes of a launch's arguments, each with its place among them.
+  struct Word {
+    uint64_t offset;
+    uint64_t value;
+  };
+  size_t first_word = 0;
+  size_t words = 0;
 };
 
-// Notes are in the order of the calls. While a stream is captured into a graph, operations are not
-// noted: most are then parts of the graph, and nothing runs. Thread-safe.
+// Notes of one thread. Its own thread and the writer share it, so that no other one waits.
+class ThreadLog {
+ public:
+  ThreadLog();
+
+  std::mutex mutex;
+  std::vector<Note> notes;
+  std::vector<Note::Word> words;
+  OpenCall open;
+  bool is_open = false;
+  std::atomic<bool> has_ended = false;  // its thread has; another one may take it
+
+  // Used by the thread alone: functions that it launched lately.
+  struct Known {
+    uint64_t handle = 0;
+    uint64_t generation = 0;
+    const Function* function = nullptr;
+  };
+  std::array<Known, 64> known;
+  const Function* launched = nullptr;  // by the open call, before it was loaded
+
+  // Used by the writer alone: what it took last.
+  std::vector<Note> taken_notes;
+  std::vector<Note::Word> taken_words;
+};
+
+// While a stream is captured into a graph, operations are not noted: most are then parts of the
+// graph, and nothing runs. Thread-safe.
 class CallLog {
  public:
   struct Taken {
-    std::vector<Note> notes;
+    struct Row {
+      const Note* note;
+      std::span<const Note::Word> words;
+    };
+    std::vector<Row> notes;      // in their order; they live until the next ones are taken
     std::vector<OpenCall> open;  // calls that threads are in now
   };
+
+  explicit CallLog(const Modules& modules);
 
   // A call begins: it is open, and what it issues is noted.
   void enter(const Operation& operation, uint64_t now_ns);
@@ -48,19 +92,26 @@ class CallLog {
   void exit(const Operation& operation, bool succeeded);
 
   void set_carveout(const SetCarveout& given);
+  void add_kernel(const uint64_t handle) { launched_.add_kernel(handle); }
+  void forget_functions() { launched_.forget(); }
 
-  // Returns the notes since the last call, and the calls that are open.
+  // Returns the notes since the last call, and the calls that are open. For one thread.
   Taken take();
 
  private:
-  std::mutex mutex_;
-  std::vector<Note> notes_;
-  std::unordered_map<int32_t, OpenCall> open_;  // by thread
+  ThreadLog& own_log();
+  const Function& function_of(ThreadLog& log, const Shape& shape, bool is_loaded);
+  int32_t carveout_of(const Shape& shape);
+  static void add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape);
+
+  const uint64_t identity_;
+  Launched launched_;
+  std::atomic<uint64_t> count_ = 0;
+  std::atomic<int> captures_ = 0;  // of streams into graphs that have begun and not ended
+  std::mutex mutex_;               // of what follows
+  std::vector<std::unique_ptr<ThreadLog>> logs_;
   std::unordered_map<uint64_t, int32_t> carveouts_;
-  std::unordered_set<std::string> names_;  // their addresses stay
-  std::unordered_map<const char*, const std::string*> known_names_;
-  uint64_t count_ = 0;
-  int captures_ = 0;  // of streams into graphs that have begun and not ended
+  std::atomic<bool> has_carveouts_ = false;
 };
 
 }  // namespace tbsched::capture

@@ -8,6 +8,9 @@ namespace tbsched::capture {
 namespace {
 
 constexpr std::array kResourceEvents = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
+                                        CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING,
+                                        CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING,
+                                        CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
 
@@ -52,7 +55,11 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
   const Operation operation = operation_of(cupti, id, data);
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
-    calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
+    const bool succeeded = result == nullptr || *result == CUDA_SUCCESS;
+    if (const uint64_t kernel = succeeded ? kernel_returned(id, data) : 0; kernel != 0) {
+      calls.add_kernel(kernel);
+    }
+    calls.exit(operation, succeeded);
     return;
   }
   calls.enter(operation, now_ns);
@@ -102,11 +109,19 @@ void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const 
     return take_driver_call(cupti, id, call, calls, now_ns, with_recorder);
   }
   const void* const descriptor = static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor;
-  if (id == CUPTI_CBID_RESOURCE_MODULE_LOADED) {
-    const auto* const module = static_cast<const CUpti_ModuleResourceData*>(descriptor);
-    modules.add(std::as_bytes(std::span(module->pCubin, module->cubinSize)));
-  } else {
-    take_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor), with_recorder);
+  switch (id) {
+    case CUPTI_CBID_RESOURCE_MODULE_LOADED: {
+      const auto* const module = static_cast<const CUpti_ModuleResourceData*>(descriptor);
+      modules.add(std::as_bytes(std::span(module->pCubin, module->cubinSize)));
+      return calls.forget_functions();
+    }
+    case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
+      return calls.forget_functions();
+    case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
+    case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
+      return forget_streams();
+    default:
+      take_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor), with_recorder);
   }
 }
 

@@ -2,38 +2,53 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 namespace tbsched::capture {
 
-void Issued::take(const std::vector<Note>& notes) {
-  for (const Note& note : notes) {
-    switch (note.kind) {
+void Issued::take(const std::vector<CallLog::Taken::Row>& notes) {
+  for (const auto& [note, words] : notes) {
+    switch (note->kind) {
       case Note::Kind::kIssued:
-        issue(note);
+        issue(*note, words);
         break;
-      case Note::Kind::kFailed: {
-        const auto found = stream_of_.find(note.operation.call);
-        if (found == stream_of_.end()) break;
-        for (Entry& each : streams_[found->second]) {
-          if (each.note.operation.call == note.operation.call) each.is_done = true;
-        }
+      case Note::Kind::kLoaded:
+        loaded(*note, words);
         break;
-      }
+      case Note::Kind::kFailed:
+        if (Entry* const failed = find(note->operation.call)) failed->is_done = true;
+        break;
       case Note::Kind::kWaited:
-        waited(note);
+        waited(*note);
         break;
       case Note::Kind::kHappened:
-        happened(note);
+        happened(*note);
         break;
     }
   }
 }
 
-void Issued::issue(const Note& note) {
+Issued::Entry* Issued::find(const uint32_t call) {
+  const auto found = stream_of_.find(call);
+  if (found == stream_of_.end()) return nullptr;
+  for (Entry& each : streams_[found->second]) {
+    if (each.note.operation.call == call) return &each;
+  }
+  return nullptr;
+}
+
+void Issued::loaded(const Note& note, const std::span<const Note::Word> words) {
+  Entry* const entry = find(note.operation.call);
+  if (entry == nullptr) return;
+  entry->note.function = note.function;
+  entry->words.assign(words.begin(), words.end());
+}
+
+void Issued::issue(const Note& note, const std::span<const Note::Word> words) {
   const Operation& operation = note.operation;
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};
-  Entry entry{note};
+  Entry entry{.note = note, .words = {words.begin(), words.end()}};
   // Numbers count from 1, so that 0 is none.
   const uint64_t number = note.by.number + 1;
   if (operation.what == What::kRecord) {
@@ -45,7 +60,7 @@ void Issued::issue(const Note& note) {
     if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
     entry.waits_for = latest->second;
   }
-  streams_[stream].push_back(entry);
+  streams_[stream].push_back(std::move(entry));
   stream_of_[operation.call] = stream;
 }
 

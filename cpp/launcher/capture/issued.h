@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -21,13 +22,14 @@ class Issued {
   // An operation that is kept.
   struct Entry {
     Note note;
+    std::vector<Note::Word> words = {};  // of a launch's arguments
     uint64_t waits_for = 0;  // number of the record of an event; 0: of none
     bool is_written = false;
     bool is_done = false;
   };
 
   // Takes notes of calls, in their order.
-  void take(const std::vector<Note>& notes);
+  void take(const std::vector<CallLog::Taken::Row>& notes);
 
   // Ends an operation whose record has its end.
   void ended(uint32_t call);
@@ -48,7 +50,9 @@ class Issued {
   using Stream = std::pair<uint32_t, uint32_t>;  // context and stream
   using Entries = std::deque<Entry>;
 
-  void issue(const Note& note);
+  void issue(const Note& note, std::span<const Note::Word> words);
+  void loaded(const Note& note, std::span<const Note::Word> words);
+  Entry* find(uint32_t call);
   void waited(const Note& note);
   void happened(const Note& note);
   void drop(const Entry& entry, bool has_record);

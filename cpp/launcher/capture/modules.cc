@@ -9,6 +9,9 @@ namespace {
 
 // CUPTI reports this many registers for a kernel that needs fewer.
 constexpr int32_t kFewestRegisters = 16;
+// Code is kept of kernels up to a size, and up to a sum: it says what a kernel may wait for.
+constexpr size_t kMostCode = 64 << 10;
+constexpr size_t kMostCodeOfAll = 64 << 20;
 
 }  // namespace
 
@@ -16,35 +19,38 @@ void Modules::add(const std::span<const std::byte> cubin) {
   try {
     std::vector<cuda::KernelUsage> kernels = cuda::usage(cubin);
     const std::lock_guard lock(mutex_);
-    for (const cuda::KernelUsage& kernel : kernels) {
-      if (kernel.local_memory != 0) kernels_[kernel.name].push_back(kernel);
+    for (cuda::KernelUsage& usage : kernels) {
+      const auto code = cubin.subspan(usage.code_at, usage.code_size);
+      const bool keeps = code.size() <= kMostCode && code_bytes_ + code.size() <= kMostCodeOfAll;
+      if (keeps) code_bytes_ += code.size();
+      auto& named = kernels_[usage.name];
+      named.push_back(std::make_unique<const Kernel>(
+          std::move(usage), keeps ? std::vector(code.begin(), code.end())
+                                  : std::vector<std::byte>()));
     }
-    modules_.push_back(std::move(kernels));
   } catch (const std::invalid_argument&) {
     return;  // it has no kernels, or its format is another
   }
 }
 
-std::optional<cuda::KernelUsage> Modules::usage(const std::string& name) const {
+std::vector<const Kernel*> Modules::find(const std::string& name) const {
   const std::lock_guard lock(mutex_);
-  for (auto module = modules_.rbegin(); module != modules_.rend(); ++module) {
-    const auto found = std::ranges::find(*module, name, &cuda::KernelUsage::name);
-    if (found != module->end()) return *found;
-  }
-  return std::nullopt;
+  std::vector<const Kernel*> all;
+  const auto found = kernels_.find(name);
+  if (found == kernels_.end()) return all;
+  for (const auto& each : found->second) all.push_back(each.get());
+  return all;
 }
 
 std::optional<int32_t> Modules::local_memory(const std::string& name, const int32_t registers,
                                              const int32_t static_shared_memory) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = kernels_.find(name);
-  if (found == kernels_.end()) return knows_all_ ? std::optional(0) : std::nullopt;
-  const auto is_it = [&](const cuda::KernelUsage& each) {
-    return std::max(each.registers, kFewestRegisters) == registers &&
-           each.static_shared_memory == static_shared_memory;
-  };
-  const auto it = std::ranges::find_if(found->second, is_it);
-  if (it != found->second.end()) return it->local_memory;
+  for (const Kernel* const each : find(name)) {
+    const cuda::KernelUsage& usage = each->usage;
+    if (std::max(usage.registers, kFewestRegisters) == registers &&
+        usage.static_shared_memory == static_shared_memory) {
+      return usage.local_memory;
+    }
+  }
   return knows_all_ ? std::optional(0) : std::nullopt;
 }
 

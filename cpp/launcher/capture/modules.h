@@ -1,8 +1,9 @@
-// Resources of the kernels of loaded modules, as far as CUPTI's records lack them.
+// Kernels of loaded modules: their resources, as far as CUPTI's records lack them, and their code.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -14,7 +15,13 @@
 
 namespace tbsched::capture {
 
-// Thread-safe.
+// A kernel of a module.
+struct Kernel {
+  cuda::KernelUsage usage;
+  std::vector<std::byte> code;  // empty: it is not kept
+};
+
+// Keeps kernels for ever: a launch may be noted long after its module was unloaded. Thread-safe.
 class Modules {
  public:
   // `all`: every module of the process is going to be added.
@@ -22,8 +29,8 @@ class Modules {
 
   void add(std::span<const std::byte> cubin);
 
-  // Returns the resources of the kernel of a name that was loaded last.
-  std::optional<cuda::KernelUsage> usage(const std::string& name) const;
+  // Returns the kernels of a name, that which was loaded last at the end.
+  std::vector<const Kernel*> find(const std::string& name) const;
 
   // Returns bytes per thread. Several kernels may have the name: CUPTI's numbers distinguish them.
   // None: unknown.
@@ -32,9 +39,8 @@ class Modules {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<std::vector<cuda::KernelUsage>> modules_;
-  // Only kernels with local memory: programs have many thousands without.
-  std::unordered_map<std::string, std::vector<cuda::KernelUsage>> kernels_;
+  std::unordered_map<std::string, std::vector<std::unique_ptr<const Kernel>>> kernels_;
+  size_t code_bytes_ = 0;
   const bool knows_all_;
 };
 

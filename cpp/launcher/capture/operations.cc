@@ -1,6 +1,9 @@
 #include "launcher/capture/operations.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -36,6 +39,7 @@ void take(Operation& operation, const void* const parameters, CUstream& stream) 
     shape.block = {given.blockDimX, given.blockDimY, given.blockDimZ};
     shape.dynamic_shared_memory = given.sharedMemBytes;
     shape.function = number(given.f);
+    shape.arguments = given.kernelParams;
   }
 }
 
@@ -84,6 +88,7 @@ void take_launch(Operation& operation, const void* const parameters, CUstream& s
   shape.block = {config.blockDimX, config.blockDimY, config.blockDimZ};
   shape.dynamic_shared_memory = config.sharedMemBytes;
   shape.function = number(given.f);
+  shape.arguments = given.kernelParams;
   for (const CUlaunchAttribute& each : std::span(config.attrs, config.numAttrs)) {
     take_attribute(shape, each);
   }
@@ -222,6 +227,46 @@ const Rows& rows(const Cupti& cupti) {
   return kept;
 }
 
+// By number: every call of the program asks.
+const Row* row_of(const Cupti& cupti, const CUpti_CallbackId id) {
+  static const auto& kept = *new std::vector<std::optional<Row>>([&] {
+    std::vector<std::optional<Row>> found;
+    for (const auto& [each, row] : rows(cupti)) {
+      if (found.size() <= each) found.resize(each + 1);
+      found[each] = row;
+    }
+    return found;
+  }());
+  return id < kept.size() && kept[id] ? &*kept[id] : nullptr;
+}
+
+std::atomic<uint64_t> destroyed_streams = 0;
+
+// Asking CUPTI for a stream's number takes longer than a launch may be delayed.
+bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, const CUstream stream,
+                        const bool per_thread, uint32_t& found) {
+  struct Known {
+    uint32_t context = 0;
+    bool per_thread = false;
+    CUstream stream = nullptr;
+    uint64_t destroyed = ~uint64_t{0};
+    uint32_t found = 0;
+  };
+  thread_local std::array<Known, 32> kept;
+  const uint64_t destroyed = destroyed_streams.load(std::memory_order_relaxed);
+  const uint64_t handle = number(stream);
+  Known& known = kept[(handle >> 4 ^ handle >> 12) % kept.size()];
+  if (known.destroyed != destroyed || known.stream != stream || known.per_thread != per_thread ||
+      known.context != data.contextUid) {
+    if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &found) != CUPTI_SUCCESS) {
+      return false;
+    }
+    known = {data.contextUid, per_thread, stream, destroyed, found};
+  }
+  found = known.found;
+  return true;
+}
+
 }  // namespace
 
 std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti) {
@@ -253,19 +298,28 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
   operation.function = id;
   operation.call = data.correlationId;
   operation.context = data.contextUid;
-  const auto found = rows(cupti).find(id);
-  if (found == rows(cupti).end()) return operation;
-  const Row& row = found->second;
-  operation.what = row.what;
-  if (data.callbackSite == CUPTI_API_EXIT && issues(row.what)) return operation;
+  const Row* const row = row_of(cupti, id);
+  if (row == nullptr) return operation;
+  operation.what = row->what;
+  const bool has_returned = data.callbackSite == CUPTI_API_EXIT;
+  if (has_returned && issues(row->what) && row->what != What::kLaunch) return operation;
   CUstream stream = nullptr;
-  row.take(operation, data.functionParams, stream);
+  row->take(operation, data.functionParams, stream);
   if (operation.has_stream) {
-    operation.has_stream = cupti.stream_id(data.context, stream, row.per_thread ? 1 : 0,
-                                           &operation.stream) == CUPTI_SUCCESS;
+    operation.has_stream = !(has_returned && issues(row->what)) &&
+                           take_stream_number(cupti, data, stream, row->per_thread,
+                                              operation.stream);
   }
-  if (row.what == What::kLaunch) operation.shape.symbol = data.symbolName;
+  if (row->what == What::kLaunch) operation.shape.symbol = data.symbolName;
   return operation;
+}
+
+void forget_streams() { ++destroyed_streams; }
+
+uint64_t kernel_returned(const CUpti_CallbackId id, const CUpti_CallbackData& data) {
+  if (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel) return 0;
+  const auto& given = *static_cast<const cuLibraryGetKernel_params*>(data.functionParams);
+  return given.pKernel != nullptr ? number(*given.pKernel) : 0;
 }
 
 SetCarveout carveout_of(const CUpti_CallbackId id, const CUpti_CallbackData& data) {

@@ -41,7 +41,8 @@ struct Shape {
   bool has_priority = false;
   bool cooperative = false;
   bool programmatic = false;
-  uint64_t function = 0;  // the driver's handle
+  uint64_t function = 0;             // the driver's handle
+  void* const* arguments = nullptr;  // as long as the call lasts; null: given in another way
 };
 
 struct Operation {
@@ -63,8 +64,14 @@ std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti);
 bool issues(What what);
 
 // Returns what a call is about to do, or, if it has returned, what it has done. Of a call that has
-// returned and issued something, only which one it was.
+// returned and issued something, only which one it was, and a launch's shape.
 Operation operation_of(const Cupti& cupti, CUpti_CallbackId id, const CUpti_CallbackData& data);
+
+// A stream or a context was destroyed: others may get their handles.
+void forget_streams();
+
+// Returns the handle of a kernel that such a call has returned; 0: it is another call.
+uint64_t kernel_returned(CUpti_CallbackId id, const CUpti_CallbackData& data);
 
 // A carveout that a call sets for a function; of other attributes `function` is 0.
 struct SetCarveout {

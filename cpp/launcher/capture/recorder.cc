@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "launcher/capture/functions.h"
 
@@ -72,7 +73,8 @@ void Recorder::header() {
       .add("process", getpid())
       .add("cupti", version)
       .add("connections", connections())
-      .add("notes_issued", true);
+      .add("notes_issued", true)
+      .add("notes_flushes", true);
 }
 
 void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }
@@ -329,38 +331,71 @@ void Recorder::add_call(Line& line, const OpenCall& call) {
 
 void Recorder::issued(const Issued::Entry& entry) {
   const Operation& operation = entry.note.operation;
+  const Function* const function = entry.note.function;
+  const Kernel* const kernel = function != nullptr ? function->kernel : nullptr;
+  const bool has_code = kernel != nullptr && !kernel->code.empty();
+  const uint32_t code = has_code ? code_of(*kernel) : 0;
   Line line(text_);
   line.add("issued", operation.call)
       .add("what", name_of(kWhats, static_cast<uint32_t>(operation.what)));
   add_call(line, entry.note.by);
   line.add("context", operation.context).add("stream", operation.stream);
-  if (operation.what == What::kLaunch) add_shape(line, entry.note);
+  if (operation.what == What::kLaunch) add_shape(line, entry);
+  if (has_code) line.add("code", code);
   if (operation.bytes != 0) line.add("bytes", operation.bytes);
   if (operation.event != 0) line.add("event", operation.event);
 }
 
-void Recorder::add_shape(Line& line, const Note& note) const {
+uint32_t Recorder::code_of(const Kernel& kernel) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  const auto [found, is_new] = codes_.try_emplace(&kernel, codes_.size());
+  if (!is_new) return found->second;
+  std::string digits;
+  digits.reserve(2 * kernel.code.size());
+  for (const std::byte each : kernel.code) {
+    (digits += kDigits[std::to_integer<size_t>(each >> 4)]) +=
+        kDigits[std::to_integer<size_t>(each & std::byte{15})];
+  }
+  Line(text_)
+      .add("code", found->second)
+      .add("name", readable(kernel.usage.name))
+      .add("parameters_at", kernel.usage.parameters_at)
+      .add("hex", std::string_view(digits));
+  return found->second;
+}
+
+void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
+  const Note& note = entry.note;
   const Shape& shape = note.operation.shape;
   const auto add_extent = [&](const std::string_view key, const std::array<uint32_t, 3>& extent) {
     line.add(key, std::array<int64_t, 3>{extent[0], extent[1], extent[2]});
   };
-  if (note.name != nullptr) line.add("name", readable(*note.name));
+  if (note.function != nullptr) line.add("name", readable(note.function->name));
   add_extent("grid", shape.grid);
   add_extent("block", shape.block);
   line.add("dynamic_shared_memory", shape.dynamic_shared_memory);
   std::array<uint32_t, 3> cluster = shape.cluster;
-  if (const auto usage = note.name != nullptr ? modules_.usage(*note.name) : std::nullopt) {
-    line.add("registers", usage->registers)
-        .add("static_shared_memory", usage->static_shared_memory)
-        .add("local_memory", usage->local_memory);
-    if (cluster[0] == 0 && usage->cluster > 0) {
-      cluster = {static_cast<uint32_t>(usage->cluster), 1, 1};
+  if (note.function != nullptr && note.function->kernel != nullptr) {
+    const cuda::KernelUsage& usage = note.function->kernel->usage;
+    line.add("registers", usage.registers)
+        .add("static_shared_memory", usage.static_shared_memory)
+        .add("local_memory", usage.local_memory);
+    if (cluster[0] == 0 && usage.cluster > 0) {
+      cluster = {static_cast<uint32_t>(usage.cluster), 1, 1};
     }
   }
   if (cluster[0] > 0) add_extent("cluster", cluster);
   if (shape.carveout >= 0 && shape.carveout <= 100) line.add("carveout", shape.carveout);
   line.add("cooperative", shape.cooperative).add("programmatic", shape.programmatic);
   if (shape.has_priority) line.add("priority", shape.priority);
+  if (entry.words.empty()) return;
+  std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
+  for (const Note::Word& each : entry.words) {
+    places[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
+        static_cast<int64_t>(each.offset));
+  }
+  line.add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
+      .add("managed_arguments", places[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
 }
 
 void Recorder::ended(const uint32_t call) { Line(text_).add("ended", call); }
@@ -375,8 +410,11 @@ void Recorder::returned(const uint32_t call, const uint64_t at_ns) {
   Line(text_).add("returned", call).add("at", static_cast<int64_t>(at_ns - started_ns_));
 }
 
-void Recorder::alive(const uint64_t at_ns) {
-  Line(text_).add("alive", static_cast<int64_t>(at_ns - started_ns_));
+void Recorder::alive(const uint64_t at_ns, const uint64_t flushing_ns) {
+  addresses_.forget();
+  Line line(text_);
+  line.add("alive", static_cast<int64_t>(at_ns - started_ns_));
+  if (flushing_ns != 0) line.add("flushing", static_cast<int64_t>(flushing_ns - started_ns_));
 }
 
 }  // namespace tbsched::capture

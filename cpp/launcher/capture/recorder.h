@@ -10,6 +10,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "launcher/capture/address_space.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/issued.h"
 #include "launcher/capture/line.h"
@@ -42,7 +43,8 @@ class Recorder {
   void ended(uint32_t call);
   void open(const OpenCall& open);
   void returned(uint32_t call, uint64_t at_ns);
-  void alive(uint64_t at_ns);
+  // `flushing_ns`: since when CUPTI has been asked for its records and has not answered; 0: it has.
+  void alive(uint64_t at_ns, uint64_t flushing_ns);
 
   // Returns the lines since the last call.
   std::string take();
@@ -67,7 +69,9 @@ class Recorder {
   std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
   // Adds the function of a call, its thread, and when it began.
   void add_call(Line& line, const OpenCall& call);
-  void add_shape(Line& line, const Note& note) const;
+  void add_shape(Line& line, const Issued::Entry& entry);
+  // Writes the code of a kernel, once; returns its number.
+  uint32_t code_of(const Kernel& kernel);
   void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
   template <typename Record>
   void add_place(Line& line, const Record& record) const;
@@ -81,6 +85,8 @@ class Recorder {
   std::unordered_map<uint64_t, std::optional<uint32_t>> functions_;
   uint32_t function_count_ = 0;
   std::unordered_map<uint32_t, uint32_t> threads_;
+  std::unordered_map<const Kernel*, uint32_t> codes_;
+  AddressSpace addresses_;
   uint64_t launches_ = 0;
   uint64_t unfinished_ = 0;
 };

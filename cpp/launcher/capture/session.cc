@@ -171,6 +171,7 @@ class Session {
   std::unordered_map<int32_t, uint32_t>
       told_;  // of each thread, the call that a line says it is in
   uint64_t told_alive_ns_ = 0;
+  std::atomic<uint64_t> flushing_ns_ = 0;  // since when CUPTI has been asked; 0: it has answered
   std::mutex mutex_;  // of what follows
   std::condition_variable wakes_;
   Recorder notes_;  // of callbacks
@@ -215,8 +216,12 @@ void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, co
 
 void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain,
                           const CUpti_CallbackId id, const void* const data) {
+  thread_local bool is_inside = false;  // a callback may call the driver itself
   auto* const taker = static_cast<Session*>(session);
-  if (taker->is_of_this_process()) taker->take(domain, id, data);
+  if (is_inside || !taker->is_of_this_process()) return;
+  is_inside = true;
+  taker->take(domain, id, data);
+  is_inside = false;
 }
 
 // Subscribes first, so that no file is created if another profiler is running.
@@ -227,6 +232,7 @@ Session::Session(const std::string& path, const bool from_the_beginning)
       started_ns_(timestamp()),
       from_the_beginning_(from_the_beginning),
       modules_(from_the_beginning),
+      calls_(modules_),
       records_(cupti_, modules_, started_ns_),
       notes_(cupti_, modules_, started_ns_) {
   records_.header();
@@ -314,10 +320,14 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
     const std::lock_guard lock(mutex_);
     use(notes_);
   };
+  // A returning call takes no time here.
+  const bool returns = domain == CUPTI_CB_DOMAIN_DRIVER_API &&
+                       static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
   uint64_t begin_ns = 0;
-  uint64_t end_ns = 0;
-  cupti_.timestamp(&begin_ns);
+  if (!returns) cupti_.timestamp(&begin_ns);
   take_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_notes);
+  if (returns) return;
+  uint64_t end_ns = 0;
   cupti_.timestamp(&end_ns);
   if (end_ns - begin_ns <= kLongCallbackNs) return;
   with_notes([&](Recorder& recorder) { recorder.own_callback(begin_ns, end_ns); });
@@ -348,7 +358,9 @@ void Session::flush_until_stopped() {
     wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; });
     if (is_stopped_) return;
     lock.unlock();
+    flushing_ns_ = timestamp();
     cupti_.flush_all(0);
+    flushing_ns_ = 0;
     lock.lock();
   }
 }
@@ -395,7 +407,8 @@ void Session::note_unfinished() {
   const bool waits = !issued_.is_empty() || !told_.empty();
   if (!waits || now_ns - told_alive_ns_ < kAliveNs) return;
   told_alive_ns_ = now_ns;
-  records_.alive(now_ns);
+  const uint64_t flushing_ns = flushing_ns_;
+  records_.alive(now_ns, flushing_ns != 0 && flushing_ns < before_ns ? flushing_ns : 0);
 }
 
 void Session::write() {

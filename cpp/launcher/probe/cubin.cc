@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace tbsched::cuda {
@@ -29,7 +30,10 @@ constexpr uint8_t kSized = 0x04;
 constexpr uint8_t kFrameSize = 0x11;
 constexpr uint8_t kMinimumStackSize = 0x12;
 constexpr uint8_t kRegisterCount = 0x2f;
-constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers, of a kernel's own section
+// Of a kernel's own section.
+constexpr uint8_t kParameterBank = 0x0a;
+constexpr uint8_t kParameter = 0x17;
+constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers
 
 constexpr int32_t kMostClusterBlocks = 1024;  // along one dimension; no GPU has as many
 
@@ -46,6 +50,21 @@ struct Property {
 [[noreturn]] void refuse(const std::string& why) {
   throw std::invalid_argument("image: not a cubin: " + why);
 }
+
+// The payloads of a kernel's parameters: where they begin, and each.
+struct ParameterBank {
+  uint32_t symbol;
+  uint16_t offset;
+  uint16_t size;
+};
+struct ParameterInfo {
+  uint32_t index;
+  uint16_t ordinal;
+  uint16_t offset;
+  uint32_t rest;  // its size is in the highest bits
+};
+constexpr int kParameterSizeShift = 18;
+constexpr uint16_t kMostParameters = 4096;
 
 // A view, not a copy: modules of programs have megabytes, and copying takes longer than reading.
 class Image {
@@ -187,6 +206,9 @@ class Reader {
       if (symbol == symbols_.end()) refuse("a kernel has no symbol");
       kernel.registers = registers_[symbol->second];
       kernel.local_memory = local_memory_[symbol->second];
+      if (const auto code = code_.find(name); code != code_.end()) {
+        std::tie(kernel.code_at, kernel.code_size) = code->second;
+      }
       if (has_reserve_ && kernel.static_shared_memory > 0) {
         kernel.static_shared_memory = std::max(0, kernel.static_shared_memory - kReserve);
       }
@@ -200,6 +222,7 @@ class Reader {
   void take_section(const std::string_view name, const Elf64_Shdr& section) {
     constexpr std::string_view info = ".nv.info.";
     constexpr std::string_view shared = ".nv.shared.";
+    constexpr std::string_view text = ".text.";
     if (name == ".nv.info") {
       for_each_attribute(image_, section,
                          [this](const uint8_t kind, const uint64_t place, const size_t size) {
@@ -207,6 +230,9 @@ class Reader {
                          });
     } else if (name.starts_with(info)) {
       take_kernel(kernels_[std::string(name.substr(info.size()))], section);
+    } else if (name.starts_with(text)) {
+      image_.check(section.sh_offset, section.sh_size);
+      code_[std::string(name.substr(text.size()))] = {section.sh_offset, section.sh_size};
     } else if (name.starts_with(kReserved)) {
       has_reserve_ = true;
     } else if (name.starts_with(shared)) {
@@ -228,6 +254,12 @@ class Reader {
     using Extent = std::array<int32_t, 3>;
     for_each_attribute(image_, section,
                        [&](const uint8_t kind, const uint64_t place, const size_t size) {
+                         if (kind == kParameter && size == sizeof(ParameterInfo)) {
+                           take_parameter(kernel, image_.load<ParameterInfo>(place));
+                         }
+                         if (kind == kParameterBank && size == sizeof(ParameterBank)) {
+                           kernel.parameters_at = image_.load<ParameterBank>(place).offset;
+                         }
                          if (kind != kBlocksPerCluster || size != sizeof(Extent)) return;
                          const auto extent = image_.load<Extent>(place);
                          kernel.cluster = 1;
@@ -237,6 +269,13 @@ class Reader {
                            kernel.cluster *= each;
                          }
                        });
+  }
+
+  static void take_parameter(KernelUsage& kernel, const ParameterInfo& info) {
+    if (info.ordinal >= kMostParameters) refuse("a kernel has too many parameters");
+    if (kernel.parameters.size() <= info.ordinal) kernel.parameters.resize(info.ordinal + 1u);
+    kernel.parameters[info.ordinal] = {info.offset,
+                                       static_cast<uint16_t>(info.rest >> kParameterSizeShift)};
   }
 
   void take_symbols(const Elf64_Shdr& section) {
@@ -257,6 +296,7 @@ class Reader {
   const Image image_;
   std::map<std::string, KernelUsage> kernels_;
   std::map<std::string, uint32_t> symbols_;
+  std::map<std::string, std::pair<uint64_t, uint64_t>> code_;  // place and size
   std::map<uint32_t, int32_t> registers_;
   std::map<uint32_t, int32_t> local_memory_;
   bool has_reserve_ = false;

@@ -15,6 +15,12 @@ namespace tbsched::cuda {
 std::vector<std::byte> patch(std::span<const std::byte> image, int32_t registers,
                              int32_t local_memory);
 
+// A parameter of a kernel: its place among them, and its size.
+struct Parameter {
+  uint16_t offset;
+  uint16_t size;
+};
+
 // Sizes in bytes, of static shared memory without what the driver reserves.
 struct KernelUsage {
   std::string name;
@@ -22,6 +28,10 @@ struct KernelUsage {
   int32_t static_shared_memory = 0;
   int32_t local_memory = 0;  // per thread
   int32_t cluster = 0;       // blocks, as compiled in; 0: none
+  std::vector<Parameter> parameters;
+  int32_t parameters_at = 0;  // where they begin in constant bank 0; 0: unknown
+  uint64_t code_at = 0;       // its instructions, in the cubin
+  uint64_t code_size = 0;
 };
 
 // Returns the resources of the kernels of a cubin. Throws std::invalid_argument: the image is no

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, WAITS, HostCall, kind_of
+from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.disassembler import disassembler, instructions_of
 from tbsched.hangs.fixes import called, fixes_of, loading_fix
 from tbsched.hangs.hang import (
     HOST,
@@ -37,13 +39,15 @@ from tbsched.hangs.threads import (
     polled,
     states_of,
 )
-from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, Unfinished
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.traces.placement import DeviceInfo
 
 _QUIET = 1.0  # seconds
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
+_MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
+WRITES = "write_value"
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
 
@@ -84,6 +88,7 @@ class _Judge:
         self.proof: list[str] = []
         self.unseen: list[str] = list(seen.unseen)
         self.operations = self._operations()
+        self.codes = self._codes()
         self.gone: frozenset[int] = frozenset()
         self.states = self._states()
         self.calls = tuple(self._calls())
@@ -103,6 +108,31 @@ class _Judge:
                 "not looked into."
             )
         return tuple([each for each in every if each.gpu == main])
+
+    def _codes(self) -> dict[int, KernelCode]:
+        """What the kernels of launches may wait for, by the number of their code."""
+        capture = self.capture
+        if capture is None or not capture.codes:
+            return {}
+        if disassembler() is None:
+            self.unseen.append(
+                "Whether the kernels wait for others, or are only slow: nvdisasm, which reads "
+                "their code, is not found. It comes with CUDA and with Triton; TBSCHED_NVDISASM "
+                "may name it."
+            )
+            return {}
+        capability = next((each[2] for each in capture.gpus.values()), "")
+        found = {}
+        for number in {each.code for each in self.operations if each.code in capture.codes}:
+            assert number is not None
+            code = capture.codes[number]
+            instructions = instructions_of(code.code, capability)
+            if instructions:
+                found[number] = kernel_code(instructions, code.parameters_at)
+        return found
+
+    def _code_of(self, operation: Operation) -> KernelCode | None:
+        return None if operation.code is None else self.codes.get(operation.code)
 
     def _states(self) -> dict[int, tuple[ThreadState, ...]]:
         """What sampled threads do, by the grid."""
@@ -164,24 +194,29 @@ class _Judge:
         return found
 
     def _gone(self, issued: tuple[Operation, ...], spec: DeviceSpec) -> frozenset[int]:
-        """Calls of launches that have ended, if kernels that ended before end again.
+        """Calls of launches that have ended, or end: nothing in their code waits for others.
 
-        None have, if nothing is left then that stays on the GPU.
+        Of kernels without code: if such kernels ended before, and others are left that stay.
         """
         assert self.capture is not None
         kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
-        usual = [place for place in kernels if issued[place].is_usual]
-        if not usual or len(usual) == len(kernels):
+        known = {place: self._code_of(issued[place]) for place in kernels}
+        ends = [p for p, code in known.items() if code is not None and not code.may_wait]
+        usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
+        if len(ends) + len(usual) == len(kernels):
+            usual = []
+        if not ends and not usual:
             return frozenset()
-        stay = frozenset(kernels) - frozenset(usual)
+        stay = frozenset(kernels) - {*ends, *usual}
         found = replayed(issued, self.capture.streams, spec, stay)
         late = {each.operation for each in found.stranded}
         whole = all(_blocks(issued[each.operation]) == each.blocks for each in found.stranded)
-        if whole and stay <= late and not found.waits_for_host:
+        if not ends and whole and stay <= late and not found.waits_for_host:
             return frozenset()
-        gone = [place for place in usual if place not in late]
-        if gone:
-            names = _listed(dict.fromkeys(called(issued[place]) for place in gone[:3]))
+        gone = [place for place in (*ends, *usual) if place not in late]
+        assumed = [called(issued[place]) for place in gone if place in usual]
+        if assumed:
+            names = _listed(dict.fromkeys(assumed[:3]))
             self.unseen.append(
                 f"Whether the last launches of {names} have ended: such kernels have ended before, "
                 "so it is assumed that they have."
@@ -195,8 +230,8 @@ class _Judge:
         return tuple([each for each in left if each.is_called or each.call in on_gpu])
 
     def answer(self) -> HangReport:
-        for step in (self._progress, self._host_memory, self._loading, self._stranded,
-                     self._partial, self._unexplained, self._host):  # fmt: skip
+        for step in (self._progress, self._host_memory, self._loading, self._slow,
+                     self._host_arguments, self._stranded, self._partial, self._unexplained, self._host_arguments_too, self._host):  # fmt: skip
             found = step()
             if found is not None:
                 return found
@@ -282,7 +317,36 @@ class _Judge:
                 stranded,
                 fixes,
             )
-        return None
+        return self._loads_late(waiting)
+
+    def _loads_late(self, waiting: list[str]) -> HangReport | None:
+        """The driver loads a kernel after its launch has returned: it gives no other answer."""
+        capture = self.capture
+        if capture is None or self.look is not None or capture.waits_for_driver < _QUIET:
+            return None
+        if any(call.kind == ALLOCATES for call in self.calls):
+            return None
+        launches = [each for each in self.operations if each.what == LAUNCH]
+        waits = next((k for k, each in enumerate(launches) if called(each) in waiting), None)
+        later = [] if waits is None else launches[waits + 1 :]
+        own = next((each for each in later if each.is_first), None)
+        if own is None:
+            return None
+        self.proof.append(
+            f"The driver has given CUPTI no records for {capture.waits_for_driver:.1f} s: it does "
+            "not while it loads code behind a kernel."
+        )
+        fixes: tuple[HangFix, ...] = ()
+        if self.seen.spec is not None:
+            fixes = loading_fix(own, self.operations, capture.streams, self.seen.spec)
+        blocks = _blocks(own)
+        return self._made(
+            LOADING,
+            f"{called(own)} was launched for the first time behind {_listed(waiting)}, and the "
+            "driver loads it: loading waits for all work on the GPU",
+            (NeverStarts(called(own), blocks, blocks, "loading", waiting[0]),),
+            fixes,
+        )
 
     def _is_first_use(self, call: HostCall, own: Operation | None) -> bool:
         """Returns whether a launch call that has not returned loads its kernel."""
@@ -295,6 +359,80 @@ class _Judge:
             "without a capture nobody knows; assumed that it loads one."
         )
         return True
+
+    def _slow(self) -> HangReport | None:
+        """No kernel that has not ended has code that could wait for others."""
+        capture, replay = self.capture, self.replay
+        if capture is None or self.look is not None or not self.codes or not self.gone:
+            return None
+        left = [each for each in self._issued() if each.what in _MAY_STAY]
+        if left or (replay is not None and replay.waits_for_host):
+            return None
+        if any(call.kind in (LOADS, ALLOCATES) for call in self.calls):
+            return None
+        names = dict.fromkeys(called(each) for each in self.operations if each.call in self.gone)
+        self.proof.append(
+            f"The code of {_listed(list(names)[:3])}: no loop of it waits for memory that others "
+            "write, and no barrier holds it without a loop."
+        )
+        self.unseen.append(
+            "Whether a loop of such a kernel ends: each turn changes something, so it is taken to "
+            "be slow."
+        )
+        return self._made(
+            NOT_HANGING,
+            f"{_listed(list(names)[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
+            "the code waits for anything else",
+        )
+
+    def _host_arguments(self) -> HangReport | None:
+        """Kernels on the GPU wait for memory of the host alone, which no other kernel writes."""
+        return self._polls_host(all)
+
+    def _host_arguments_too(self) -> HangReport | None:
+        """They wait for other memory, too, and for that nothing was found."""
+        return self._polls_host(any)
+
+    def _polls_host(self, which: Callable[[Iterable[bool]], bool]) -> HangReport | None:
+        if self.look is not None or self.replay is None:
+            return None
+        late = {each.operation for each in self.replay.stranded}
+        issued = self._issued()
+        for place, own in enumerate(issued):
+            code = self._code_of(own)
+            if own.what != LAUNCH or place in late or code is None:
+                continue
+            if own.host_arguments is None or own.managed_arguments is None:
+                continue
+            only_read = (own.host_arguments | own.managed_arguments) - code.written
+            polls = [each for each in code.polls if not each.is_local]
+            if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
+                continue
+            if any(other is not own and self._may_write_host(other) for other in issued):
+                continue
+            call = next((each for each in self.calls if each.kind is not None), None)
+            name = called(own)
+            self.proof.append(
+                f"The code of {name} polls an address of its arguments that is memory of the host, "
+                "and no kernel that has not ended writes to such memory."
+            )
+            reason = f"{name} waits for memory of the host to change"
+            if call is not None:
+                reason += f", and the host is in {call.function}, which {call.words}"
+            return self._made(HOST, reason, self._rows(None))
+        return None
+
+    def _may_write_host(self, operation: Operation) -> bool:
+        """Returns whether a launch may write to memory of the host."""
+        if operation.what == WRITES:
+            return True
+        if operation.what != LAUNCH:
+            return False
+        code = self._code_of(operation)
+        if code is None or operation.host_arguments is None or operation.managed_arguments is None:
+            return True
+        of_host = operation.host_arguments | operation.managed_arguments
+        return code.writes_anywhere or bool(of_host & code.written)
 
     def _stranded(self) -> HangReport | None:
         """A launch can never start, for something that the program did not ask for."""
@@ -420,11 +558,13 @@ class _Judge:
                 "`tbsched capture`."
             )
         if self.look is None:
-            self.unseen.append(
-                "Whether the kernels spin, and on whose memory: without a debugger nobody knows. "
-                "`tbsched hang --pid PID` looks at a process that still runs."
-            )
-            self.unseen += self._first_uses()
+            if any(row.does == UNKNOWN for row in self._resident()):
+                self.unseen.append(
+                    "Whether the kernels spin, and on whose memory: without a debugger nobody "
+                    "knows. `tbsched hang --pid PID` looks at a process that still runs."
+                )
+            if self.capture is not None and not self.capture.notes_flushes:
+                self.unseen += self._first_uses()
         reason = f"all blocks of {_listed(names)} are on the GPU, and they do not end"
         if not names:
             reason = "nothing that can never start was found"
@@ -500,6 +640,7 @@ class _Judge:
         if self.replay is None or self.replay.trace is None:
             return ()
         rows = []
+        issued = self._issued()
         late = {each.operation: each.blocks for each in self.replay.stranded}
         launches = [place for place, each in enumerate(self.replay.launches) if each is not None]
         for number, place in enumerate(launches):
@@ -515,11 +656,20 @@ class _Judge:
             rows.append(
                 OnGpu(
                     launch.name or "", running, running, launch.blocks,
-                    tuple(zip(*(each.tolist() for each in sms), strict=True)), UNKNOWN, 0, "",
+                    tuple(zip(*(each.tolist() for each in sms), strict=True)),
+                    self._does_by_code(issued[place]), 0, "",
                     "model",
                 )
             )  # fmt: skip
         return tuple(rows)
+
+    def _does_by_code(self, operation: Operation) -> str:
+        code = self._code_of(operation)
+        if code is None or not code.is_whole:
+            return UNKNOWN
+        if code.polls or code.has_endless_loop:
+            return SPINS
+        return WAITS if code.must_wait else COMPUTES
 
     def _row_of(self, kernel: Resident) -> OnGpu:
         counts: dict[int, int] = {}

@@ -44,6 +44,9 @@ class Operation:
         is_called: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
         is_usual: whether a kernel of that name has ended before.
+        code: the number of its code in the file.
+        host_arguments, managed_arguments: places of a launch's arguments, in bytes, that are
+            addresses of the host's memory, and of managed memory.
         name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
             programmatic, priority: of a launch; None where the file does not say it.
     """
@@ -62,6 +65,9 @@ class Operation:
     is_called: bool = True
     is_first: bool = False
     is_usual: bool = False
+    code: int | None = None
+    host_arguments: frozenset[int] | None = None
+    managed_arguments: frozenset[int] | None = None
     name: str | None = None
     grid: Extent = (1, 1, 1)
     block: Extent = (1, 1, 1)
@@ -84,6 +90,14 @@ class OpenCall:
     thread: int
     system_thread: int | None
     began: float
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The code of a kernel, and where its arguments begin in constant bank 0."""
+
+    code: bytes
+    parameters_at: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +125,10 @@ class Unfinished:
         last_end: when something last ended, or was issued; seconds since the capture began.
         last_seen: when the process last ran, as far as the file says.
         ended: how often each kernel has ended, by its name.
+        codes: of kernels that were issued and have not ended, by their number.
+        notes_flushes: whether the file says that CUPTI gave no answer; older captures do not.
+        waits_for_driver: for how many seconds, at the end of the file, CUPTI gave no answer: the
+            driver is busy loading code or freeing memory, and that waits for the GPU.
     """
 
     path: Path
@@ -125,6 +143,9 @@ class Unfinished:
     last_end: float
     last_seen: float
     ended: Mapping[str, int]
+    codes: Mapping[int, Code]
+    notes_flushes: bool
+    waits_for_driver: float
 
     @property
     def quiet(self) -> float:
@@ -162,6 +183,7 @@ class _Reader:
     process: int | None = None
     connections: int | None = None
     notes_issued: bool = False
+    notes_flushes: bool = False
     is_whole: bool = False
     gpus: dict[int, tuple[str, int, str]] = field(default_factory=dict)
     gpu_of: dict[int, int] = field(default_factory=dict)
@@ -174,6 +196,8 @@ class _Reader:
     ended: set[int] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
     open_calls: dict[int, OpenCall] = field(default_factory=dict)
+    codes: dict[int, Code] = field(default_factory=dict)
+    flushing_ns: int | None = None
     last_end_ns: int = 0
     last_seen_ns: int = 0
 
@@ -188,6 +212,7 @@ class _Reader:
                     optional(line, "connections", 1),
                 )
                 self.notes_issued = bool(flag(line, "notes_issued"))
+                self.notes_flushes = bool(flag(line, "notes_flushes"))
             case "device":
                 capability = text(line, "compute_capability")
                 self.gpus[integer(line, "device")] = (
@@ -228,6 +253,11 @@ class _Reader:
                 self.happened(integer(line, "at"))
             case "alive":
                 self.last_seen_ns = max(self.last_seen_ns, integer(line, "alive"))
+                self.flushing_ns = optional(line, "flushing")
+            case "code":
+                self.codes[integer(line, "code")] = Code(
+                    bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
+                )
             case "end":
                 self.is_whole = True
 
@@ -276,7 +306,15 @@ class _Reader:
             last_end=self.last_end_ns / 1e9,
             last_seen=self.last_seen_ns / 1e9,
             ended=self.counts,
+            codes=self.codes,
+            notes_flushes=self.notes_flushes,
+            waits_for_driver=self.waits_for_driver(),
         )
+
+    def waits_for_driver(self) -> float:
+        if self.flushing_ns is None:
+            return 0.0
+        return max(self.last_seen_ns - self.flushing_ns, 0) / 1e9
 
     def operation(self, call: int, line: Line) -> Operation:
         context = integer(line, "context")
@@ -297,6 +335,9 @@ class _Reader:
             is_called=call not in self.open_calls,
             is_first=call in self.first_uses,
             is_usual=line.get("name") in self.counts,
+            code=optional(line, "code"),
+            host_arguments=_places(line, "host_arguments"),
+            managed_arguments=_places(line, "managed_arguments"),
             name=text(line, "name") if "name" in line else None,
             grid=three(line, "grid") if is_launch else (1, 1, 1),
             block=three(line, "block") if is_launch else (1, 1, 1),
@@ -309,3 +350,12 @@ class _Reader:
             programmatic=bool(flag(line, "programmatic")),
             priority=optional(line, "priority", -LARGEST),
         )
+
+
+def _places(line: Line, key: str) -> frozenset[int] | None:
+    if key not in line:
+        return None
+    places = line[key]
+    if not isinstance(places, list) or not all(type(each) is int for each in places):
+        raise ValueError(f"{key}: a list of integers is needed, got {shown(places)}")
+    return frozenset(places)

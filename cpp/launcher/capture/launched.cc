@@ -1,0 +1,117 @@
+#include "launcher/capture/launched.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace tbsched::capture {
+namespace {
+
+struct Numbers {
+  int registers = 0;
+  int shared_memory = 0;
+};
+
+template <typename Ask>
+std::optional<Numbers> numbers_by(const Ask& ask) {
+  Numbers found;
+  if (ask(&found.registers, CU_FUNC_ATTRIBUTE_NUM_REGS) != CUDA_SUCCESS) return std::nullopt;
+  if (ask(&found.shared_memory, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) != CUDA_SUCCESS) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+template <typename Called>
+Called driver_function(const char* const name) {
+  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  return driver != nullptr ? reinterpret_cast<Called>(dlsym(driver, name)) : nullptr;
+}
+
+// Asks the driver for the numbers of a function that is loaded.
+std::optional<Numbers> numbers_of(const uint64_t handle, const bool is_kernel) {
+  static const auto of_kernel =
+      driver_function<decltype(&cuKernelGetAttribute)>("cuKernelGetAttribute");
+  static const auto of_function =
+      driver_function<decltype(&cuFuncGetAttribute)>("cuFuncGetAttribute");
+  static const auto device_of = driver_function<decltype(&cuCtxGetDevice)>("cuCtxGetDevice");
+  if (is_kernel) {
+    CUdevice device = 0;
+    if (of_kernel == nullptr || device_of == nullptr || device_of(&device) != CUDA_SUCCESS) {
+      return std::nullopt;
+    }
+    return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+      return of_kernel(value, attribute, reinterpret_cast<CUkernel>(handle), device);
+    });
+  }
+  if (of_function == nullptr) return std::nullopt;
+  return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+    return of_function(value, attribute, reinterpret_cast<CUfunction>(handle));
+  });
+}
+
+bool are_alike(const Kernel* const one, const Kernel* const other) {
+  return one->usage.registers == other->usage.registers &&
+         one->usage.static_shared_memory == other->usage.static_shared_memory &&
+         one->usage.local_memory == other->usage.local_memory;
+}
+
+}  // namespace
+
+const Function& Launched::find(const uint64_t handle, const char* const symbol,
+                               const bool is_loaded) {
+  const std::string name = symbol != nullptr ? symbol : "";
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = found_.find(handle);
+    if (found != found_.end() && found->second.function->name == name &&
+        (found->second.function->kernel != nullptr || found->second.was_loaded || !is_loaded)) {
+      return *found->second.function;
+    }
+  }
+  const Kernel* const kernel = kernel_of(handle, name, is_loaded);
+  const std::lock_guard lock(mutex_);
+  all_.push_back(std::make_unique<const Function>(name, kernel));
+  found_[handle] = {all_.back().get(), is_loaded};
+  return *all_.back();
+}
+
+const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name,
+                                  const bool is_loaded) {
+  const std::vector<const Kernel*> named = modules_.find(name);
+  if (named.empty()) return nullptr;
+  const Kernel* const last = named.back();
+  if (std::ranges::all_of(named, [&](const auto* each) { return are_alike(each, last); })) {
+    return last;
+  }
+  if (!is_loaded) return nullptr;
+  bool is_kernel = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_kernel = kernels_.contains(handle);
+  }
+  const auto numbers = numbers_of(handle, is_kernel);
+  if (!numbers) return nullptr;
+  const Kernel* found = nullptr;
+  for (const Kernel* const each : named) {
+    if (each->usage.registers != numbers->registers) continue;
+    const bool is_it = each->usage.static_shared_memory == numbers->shared_memory;
+    if (is_it || found == nullptr) found = each;
+  }
+  return found;
+}
+
+void Launched::add_kernel(const uint64_t handle) {
+  const std::lock_guard lock(mutex_);
+  kernels_.insert(handle);
+}
+
+void Launched::forget() {
+  const std::lock_guard lock(mutex_);
+  found_.clear();
+  ++generation_;
+}
+
+}  // namespace tbsched::capture

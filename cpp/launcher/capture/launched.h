@@ -1,0 +1,54 @@
+// Which kernel a function is that a program launches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "launcher/capture/modules.h"
+
+namespace tbsched::capture {
+
+// A function that is launched.
+struct Function {
+  std::string name;                // as the linker has it
+  const Kernel* kernel = nullptr;  // null: it is not loaded yet, or unknown
+};
+
+// Functions by the driver's handles. They live for ever. Thread-safe.
+class Launched {
+ public:
+  explicit Launched(const Modules& modules) : modules_(modules) {}
+
+  // Returns what a handle is. `is_loaded`: the driver may be asked which of several kernels of the
+  // same name it is.
+  const Function& find(uint64_t handle, const char* symbol, bool is_loaded);
+
+  // Notes a handle of a kernel without a context, of which the driver is asked in another way.
+  void add_kernel(uint64_t handle);
+
+  // Modules were loaded or unloaded: what was found is to be found again.
+  void forget();
+  uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
+
+ private:
+  const Kernel* kernel_of(uint64_t handle, const std::string& name, bool is_loaded);
+
+  const Modules& modules_;
+  std::atomic<uint64_t> generation_ = 1;
+  std::mutex mutex_;
+  struct Found {
+    const Function* function;
+    bool was_loaded;
+  };
+  std::unordered_map<uint64_t, Found> found_;
+  std::unordered_set<uint64_t> kernels_;  // handles of kernels without a context
+  std::vector<std::unique_ptr<const Function>> all_;
+};
+
+}  // namespace tbsched::capture

@@ -1,0 +1,366 @@
+"""What a kernel may wait for, by its code: memory that others write, its own block, nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tbsched.hangs.disassembler import Instructions
+
+_GUARD = re.compile(r"^@(!?)(U?P\d|U?PT)\s+")
+_BRANCH = re.compile(r"^BRA(?:\.\S+)?\s+(?:(!?)(U?P\d)\s*,\s*)?(?:\S+\s*,\s*)?0x([0-9a-f]+)")
+_REGISTER = re.compile(r"(?<![\w.])(U?R\d+|U?P\d)(\.64)?(?![\w])")
+_CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
+_DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
+_ADDRESS = re.compile(r"\[([^]]*)\]")
+_LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
+_NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMP|CALL|RET)\b")
+# Loads that see what others write, and atomics.
+_SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
+_ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
+_STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
+_LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.)")
+_WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
+_ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
+_WRITES_NOTHING = re.compile(
+    r"^(?:ST|RED|BRA|EXIT|BAR|NOP|MEMBAR|ERRBAR|CCTL|NANOSLEEP|YIELD|WARPSYNC|BSYNC|BSSY|DEPBAR"
+    r"|CGAERRBAR|RET|BREAK|KILL|FENCE)"
+)
+_VARIES = re.compile(
+    r"^(?:LD|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
+    r"|LDSM|REDUX|NANOTRAP|UTMALDG|R2B|B2R|CALL)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """A loop that a kernel leaves only when memory has another value.
+
+    Attributes:
+        at: the address of the load in the code.
+        is_local: whether that is memory of the block.
+        arguments: places of the kernel's arguments that its address comes from, in bytes.
+        is_indirect: whether the address was itself loaded from memory.
+    """
+
+    at: int
+    is_local: bool
+    arguments: tuple[int, ...]
+    is_indirect: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KernelCode:
+    """What a kernel may wait for.
+
+    Attributes:
+        polls: loops that wait for memory.
+        loops: how many loops it has.
+        has_endless_loop: whether one has no way out, or none that changes while it runs.
+        has_barrier: whether threads of a block, or of a grid, wait for each other.
+        written: places of the arguments that addresses of its stores and atomics come from.
+        writes_anywhere: whether it writes to addresses that it loads from memory.
+        is_whole: whether all of it was understood: no jump or call to an unknown place.
+    """
+
+    polls: tuple[Poll, ...]
+    loops: int
+    has_endless_loop: bool
+    has_barrier: bool
+    written: frozenset[int]
+    writes_anywhere: bool
+    is_whole: bool
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether it may wait for ever: for others, for itself, or at a barrier without a loop."""
+        return bool(self.polls) or self.has_endless_loop or not self.is_whole or self.must_wait
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a block can only take long by waiting: no loop, and a barrier."""
+        return self.has_barrier and not self.loops
+
+
+def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
+    """Returns what a kernel may wait for.
+
+    Args:
+        instructions: all of its code.
+        parameters_at: where its arguments begin in constant bank 0.
+    """
+    return _Reading(instructions, parameters_at).answer()
+
+
+class _Instruction:
+    """An instruction: what it reads and writes."""
+
+    __slots__ = ("at", "body", "guard", "is_conditional", "reads", "target", "text", "writes")
+
+    def __init__(self, at: int, text: str) -> None:
+        self.at, self.text = at, text
+        guard = _GUARD.match(text)
+        self.guard = guard[2] if guard is not None and not guard[2].endswith("T") else None
+        self.body = text[guard.end() :] if guard is not None else text
+        never = guard is not None and guard[1] == "!" and guard[2].endswith("T")
+        branch = _BRANCH.match(self.body)
+        self.target = int(branch[3], 16) if branch is not None and not never else None
+        if branch is not None and branch[2] is not None:
+            self.guard = branch[2]
+        self.is_conditional = self.guard is not None or bool(
+            branch is not None and branch[0].startswith(("BRA.DIV", "BRA.CONV"))
+        )
+        self.writes, self.reads = self._registers()
+
+    def _registers(self) -> tuple[frozenset[str], frozenset[str]]:
+        body = _DESCRIPTOR.sub("", self.body)
+        operation, _, rest = body.partition(" ")
+        pieces = _split(rest)
+        if _WRITES_NOTHING.match(operation):
+            return frozenset(), frozenset(_names(pieces, True)) | self._guards()
+        count = 1
+        while count < len(pieces) and re.fullmatch(r"!?U?P[\dT]", pieces[count - 1].strip()):
+            count += 1  # a result may come after one or two predicates
+        # Two predicates, or a value and its carry, come first.
+        first = pieces[:count]
+        if count < len(pieces) and re.fullmatch(r"U?P\d", pieces[count].strip()):
+            first = pieces[: count + 1]
+        if operation.startswith(("ISETP", "FSETP", "DSETP", "UISETP", "PLOP3", "HSETP")):
+            first = pieces[:2]
+        written = set(_names(first, False))
+        if _WIDE.search(f"{operation} "):
+            written |= {_after(each) for each in written if "P" not in each}
+        if operation.startswith(("LDG", "LD.", "LDC", "ULDC")) and ".128" in operation:
+            for each in list(written):
+                for _ in range(3):
+                    each = _after(each)
+                    written.add(each)
+        read = frozenset(_names(pieces[len(first) :], True)) | self._guards()
+        # An instruction that is not always carried out leaves the old value.
+        return frozenset(written), read
+
+    def _guards(self) -> frozenset[str]:
+        return frozenset() if self.guard is None else frozenset([self.guard])
+
+
+class _Reading:
+    def __init__(self, instructions: Instructions, parameters_at: int) -> None:
+        self.parameters_at = parameters_at
+        self.every = [_Instruction(at, text) for at, text in instructions]
+        self.place = {each.at: number for number, each in enumerate(self.every)}
+        self.reached = self._reached()
+
+    def _reached(self) -> set[int]:
+        """Numbers of instructions that can be reached from the first."""
+        found: set[int] = set()
+        left = [0] if self.every else []
+        while left:
+            number = left.pop()
+            while number < len(self.every) and number not in found:
+                found.add(number)
+                own = self.every[number]
+                if own.target is not None and own.target in self.place:
+                    left.append(self.place[own.target])
+                ends = own.target is not None or _LEAVES.match(own.body)
+                if ends and not own.is_conditional:
+                    break
+                number += 1
+        return found
+
+    def answer(self) -> KernelCode:
+        loops = list(self._loops())
+        looks: dict[range, list[int]] = {}
+        for number in sorted(self.reached):
+            inside = self._innermost(number, loops)
+            if inside is not None and self._looks(number, inside):
+                looks.setdefault(inside, []).append(number)
+        polls = [poll for loop, numbers in looks.items() for poll in self._polls(numbers, loop)]
+        bodies = [self.every[number].body for number in self.reached]
+        sources = [self._source(number) for number in self._stores()]
+        return KernelCode(
+            polls=tuple(polls),
+            loops=len(loops),
+            has_endless_loop=any(self._is_endless(each) for each in loops),
+            has_barrier=any(body.startswith(("BAR.", "UCGABAR", "SYNCS")) for body in bodies),
+            written=frozenset(place for arguments, _ in sources for place in arguments),
+            writes_anywhere=any(is_indirect for _, is_indirect in sources),
+            is_whole=not any(_NOT_KNOWN.match(body) for body in bodies),
+        )
+
+    def _loops(self) -> Iterator[range]:
+        """Numbers of the instructions of each loop, which a branch back closes."""
+        ends: dict[int, int] = {}
+        for number in self.reached:
+            target = self.every[number].target
+            if target is not None and target in self.place and self.place[target] <= number:
+                begin = self.place[target]
+                ends[begin] = max(ends.get(begin, 0), number)
+        yield from (range(begin, end + 1) for begin, end in sorted(ends.items()))
+
+    @staticmethod
+    def _innermost(number: int, loops: list[range]) -> range | None:
+        around = [each for each in loops if number in each]
+        return min(around, key=len, default=None)
+
+    def _looks(self, number: int, loop: range) -> bool:
+        """Returns whether an instruction of a loop loads what others may write, and only that."""
+        body = self.every[number].body
+        if _SEES.match(body):  # an atomic that adds gets on each time: a counter of work
+            return not _ADDS.match(body) or self._adds_nothing(self.every[number])
+        inside = (self.every[each].body for each in loop)
+        return bool(_LOCAL.match(body)) and not any(
+            each.startswith(("BAR.", "STS")) for each in inside
+        )
+
+    def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
+        """The loads of a loop that is left by what they load alone."""
+        exits = list(self._exits(loop))
+        by_load = {number: self._follows(self.every[number], loop) for number in numbers}
+        known = frozenset().union(*by_load.values())
+        if not exits or not all(each.guard in known for each in exits):
+            return
+        for number, follows in by_load.items():
+            if any(each.guard in follows for each in exits):
+                is_local = not _SEES.match(self.every[number].body)
+                yield Poll(self.every[number].at, is_local, *self._source(number))
+
+    def _adds_nothing(self, own: _Instruction) -> bool:
+        """Returns whether an atomic leaves the value as it is."""
+        value = _split(own.body.partition(" ")[2])[-1].strip()
+        if value == "RZ" or value == "URZ":
+            return True
+        written = [each.body for each in self.every if value in each.writes]
+        return bool(written) and all(_ZERO.match(body) for body in written)
+
+    def _follows(self, own: _Instruction, loop: range) -> frozenset[str]:
+        """Returns the registers of a loop that follow from what an instruction loads."""
+        known = set(own.writes)
+        inside = [self.every[each] for each in loop]
+        for _ in inside:
+            before = len(known)
+            for each in inside:
+                if each.reads & known:
+                    known |= each.writes
+            if len(known) == before:
+                break
+        return frozenset(known)
+
+    def _exits(self, loop: range) -> Iterator[_Instruction]:
+        """The branches that may leave a loop."""
+        for number in loop:
+            own = self.every[number]
+            if number not in self.reached:
+                continue
+            if own.target is not None:
+                goes = self.place.get(own.target)
+                leaves = goes is None or goes not in loop
+                falls = own.is_conditional and number + 1 not in loop
+                if (leaves or falls) and not own.body.startswith(("BRA.DIV", "BRA.CONV")):
+                    yield own
+            elif _LEAVES.match(own.body):
+                yield own
+
+    def _is_endless(self, loop: range) -> bool:
+        exits = list(self._exits(loop))
+        if not exits:
+            return True
+        if any(each.guard is None for each in exits):
+            return False
+        inside = [self.every[each] for each in loop]
+        changing: set[str] = set()
+        for _ in inside:
+            before = len(changing)
+            for each in inside:
+                # What a loop computes from its own result of the turn before changes.
+                grows = bool(each.writes & each.reads)
+                if grows or _VARIES.match(each.body) or each.reads & changing:
+                    changing |= each.writes
+            if len(changing) == before:
+                break
+        written_later = self._carried(inside)
+        return all(each.guard not in changing | written_later for each in exits)
+
+    @staticmethod
+    def _carried(inside: list[_Instruction]) -> set[str]:
+        """Registers that a turn of a loop reads before it writes them, and all that follows."""
+        written: set[str] = set()
+        carried: set[str] = set()
+        all_written = {name for each in inside for name in each.writes}
+        for each in inside:
+            carried |= (each.reads & all_written) - written
+            written |= each.writes
+        for _ in inside:
+            before = len(carried)
+            for each in inside:
+                if each.reads & carried:
+                    carried |= each.writes
+            if len(carried) == before:
+                break
+        return carried
+
+    def _source(self, number: int) -> tuple[tuple[int, ...], bool]:
+        """Returns the arguments that an instruction's address comes from, and whether it is
+        loaded."""
+        body = _DESCRIPTOR.sub("", self.every[number].body)
+        address = _ADDRESS.search(body)
+        names = set(_names([address[1]], True)) if address is not None else set()
+        arguments: set[int] = set()
+        is_indirect = False
+        left = [(name, number) for name in names]
+        seen: set[tuple[str, int]] = set()
+        while left:
+            name, before = left.pop()
+            if (name, before) in seen:
+                continue
+            seen.add((name, before))
+            at = next(
+                (each for each in range(before - 1, -1, -1) if name in self.every[each].writes),
+                None,
+            )
+            if at is None:
+                continue
+            own = self.every[at]
+            offsets = [int(row, 16) for row in _CONSTANT.findall(own.body)]
+            arguments |= {each - self.parameters_at for each in offsets}
+            if re.match(r"^(?:LD|LDG|ATOM|ATOMG|LDL|LDS)\b", own.body):
+                is_indirect = True
+                continue
+            if own.guard is not None:
+                left.append((name, at))
+            left += [(each, at) for each in own.reads if "P" not in each]
+        return tuple(sorted(each for each in arguments if each >= 0)), is_indirect
+
+    def _stores(self) -> Iterator[int]:
+        """Numbers of the instructions that change memory which others may see."""
+        for number in sorted(self.reached):
+            body = self.every[number].body
+            if not _STORES.match(body):
+                continue
+            if not (_ADDS.match(body) and self._adds_nothing(self.every[number])):
+                yield number
+
+
+def _split(text: str) -> list[str]:
+    """Splits operands at commas that are in no brackets."""
+    pieces, depth, begin = [], 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "[{(") - (letter in "]})")
+        if letter == "," and depth == 0:
+            pieces.append(text[begin:at])
+            begin = at + 1
+    return [*pieces, text[begin:]]
+
+
+def _names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
+    """The registers of operands, the second of a pair, too."""
+    for piece in pieces:
+        for row in _REGISTER.finditer(piece):
+            yield row[1]
+            if with_pairs and (row[2] or "[" in piece) and "P" not in row[1]:
+                yield _after(row[1])
+
+
+def _after(name: str) -> str:
+    head = "UR" if name.startswith("U") else "R"
+    return f"{head}{int(name.removeprefix(head)) + 1}"
