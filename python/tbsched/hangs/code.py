@@ -15,7 +15,8 @@ _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
 _DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
 _ADDRESS = re.compile(r"\[([^]]*)\]")
 _LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
-_NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMP|CALL|RET)\b")
+_CALL = re.compile(r"^CALL\.REL\S*\s+(?:\S+\s*,\s*)?0x([0-9a-f]+)")
+_NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
@@ -96,7 +97,9 @@ def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
 class _Instruction:
     """An instruction: what it reads and writes."""
 
-    __slots__ = ("at", "body", "guard", "is_conditional", "reads", "target", "text", "writes")
+    __slots__ = (
+        "at", "body", "called", "guard", "is_conditional", "reads", "target", "text", "writes",
+    )  # fmt: skip
 
     def __init__(self, at: int, text: str) -> None:
         self.at, self.text = at, text
@@ -106,6 +109,8 @@ class _Instruction:
         never = guard is not None and guard[1] == "!" and guard[2].endswith("T")
         branch = _BRANCH.match(self.body)
         self.target = int(branch[3], 16) if branch is not None and not never else None
+        called = _CALL.match(self.body)
+        self.called = int(called[1], 16) if called is not None else None
         if branch is not None and branch[2] is not None:
             self.guard = branch[2]
         self.is_conditional = self.guard is not None or bool(
@@ -160,8 +165,7 @@ class _Reading:
             while number < len(self.every) and number not in found:
                 found.add(number)
                 own = self.every[number]
-                if own.target is not None and own.target in self.place:
-                    left.append(self.place[own.target])
+                left += [self.place[to] for to in (own.target, own.called) if to in self.place]
                 ends = own.target is not None or _LEAVES.match(own.body)
                 if ends and not own.is_conditional:
                     break
@@ -185,8 +189,14 @@ class _Reading:
             has_barrier=any(body.startswith(("BAR.", "UCGABAR", "SYNCS")) for body in bodies),
             written=frozenset(place for arguments, _ in sources for place in arguments),
             writes_anywhere=any(is_indirect for _, is_indirect in sources),
-            is_whole=not any(_NOT_KNOWN.match(body) for body in bodies),
+            is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
         )
+
+    def _goes_elsewhere(self, own: _Instruction) -> bool:
+        """Returns whether an instruction goes to a place that is not known."""
+        if own.target is not None or own.called is not None:
+            return own.target not in self.place and own.called not in self.place
+        return bool(_NOT_KNOWN.match(own.body))
 
     def _loops(self) -> Iterator[range]:
         """Numbers of the instructions of each loop, which a branch back closes."""

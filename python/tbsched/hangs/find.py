@@ -147,16 +147,21 @@ def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
     return captures, cores
 
 
-def _capture_of(process: int) -> Unfinished | None:
-    """Returns the capture that a process writes, which its environment names; None: none."""
+def _capture_place(process: int) -> Path | None:
+    """Returns the file that a process records itself into, by its environment; None: none."""
     try:
         pairs = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
     except OSError:
         return None
     name = next((each[16:] for each in pairs if each.startswith(b"TBSCHED_CAPTURE=")), b"")
-    if not name:
+    return Path(os.fsdecode(name)) if name else None
+
+
+def _capture_of(process: int) -> Unfinished | None:
+    """Returns the capture that a process writes; None: none."""
+    place = _capture_place(process)
+    if place is None:
         return None
-    place = Path(os.fsdecode(name))
     others = place.parent.glob(f"*.{process}*") if place.parent.is_dir() else ()
     for path in (place, *sorted(others)):
         if path.name.startswith(place.stem) and is_capture(path):
@@ -174,7 +179,12 @@ def _of_process(
     looks: list[Look] = []
     target = Target(process=process)
     memory = None
-    if debugger() is None:
+    if capture is not None and _capture_place(process) is not None:
+        unseen.append(
+            "The GPU itself: the process is being captured, and CUDA takes one tool at a time: "
+            "cuda-gdb, which then attached, would see no GPU, and could end the process."
+        )
+    elif debugger() is None:
         if capture is None:
             raise FileNotFoundError(
                 "cuda-gdb is not found, and the process is not captured: install the CUDA toolkit, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
@@ -48,6 +49,7 @@ _QUIET = 1.0  # seconds
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 WRITES = "write_value"
+_COPIES = re.compile(r"cuMem(cpy|set)(?!\w*Async)")
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
 
@@ -230,8 +232,11 @@ class _Judge:
         return tuple([each for each in left if each.is_called or each.call in on_gpu])
 
     def answer(self) -> HangReport:
-        for step in (self._progress, self._host_memory, self._loading, self._slow,
-                     self._host_arguments, self._stranded, self._partial, self._unexplained, self._host_arguments_too, self._host):  # fmt: skip
+        steps = (
+            self._progress, self._host_memory, self._loading, self._slow, self._host_arguments,
+            self._stranded, self._partial, self._unexplained, self._host_arguments_too, self._host,
+        )  # fmt: skip
+        for step in steps:
             found = step()
             if found is not None:
                 return found
@@ -533,6 +538,15 @@ class _Judge:
                     "for may be issued only afterwards",
                     self._rows(None),
                 )
+        copies = [each for each in self.calls if _COPIES.match(each.function)]
+        if copies and self.look is None and self._only_reads():
+            names = _listed(self._waiting_kernels())
+            return self._made(
+                HOST,
+                f"the host is in {copies[0].function}, which waits for {names}; the code of "
+                f"{names} waits for memory that it never writes, as may this copy",
+                self._rows(None),
+            )
         if self.look is not None and not self.look.kernels:
             waits = [each for each in self.calls if each.kind in (WAITS, ALLOCATES)]
             if not waits:
@@ -546,6 +560,21 @@ class _Judge:
                 self._rows(None),
             )
         return None
+
+    def _only_reads(self) -> bool:
+        """Returns whether every kernel on the GPU waits for memory that none of them writes."""
+        if self.replay is None:
+            return False
+        late = {each.operation for each in self.replay.stranded}
+        on_gpu = [
+            self._code_of(own)
+            for place, own in enumerate(self._issued())
+            if own.what == LAUNCH and place not in late
+        ]
+        return bool(on_gpu) and all(
+            code is not None and code.polls and not code.written and not code.writes_anywhere
+            for code in on_gpu
+        )
 
     def _inside(self) -> HangReport:
         """All that can start is on the GPU."""

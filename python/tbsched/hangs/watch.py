@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import BinaryIO
 from tbsched.errors import shown
 from tbsched.hangs.find import hang
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.unfinished import is_capture, unfinished_in
+from tbsched.hangs.unfinished import is_capture
 
 MOST_SECONDS = 1e6
 _PERIOD = 0.5  # seconds between two looks at the files
@@ -59,6 +58,10 @@ class Watch:
         self._is_told = True
         return True
 
+    def look_again(self) -> None:
+        """Makes it quiet once more after as long, though nothing is new: it may have been slow."""
+        self._since, self._is_told = time.monotonic(), False
+
     def close(self) -> None:
         """Closes the files."""
         for file in self._open.values():
@@ -83,17 +86,10 @@ class Watch:
 def looked_into(files: list[Path], device: str | None = None) -> HangReport | None:
     """Returns why the processes of captures hang; None: there is no capture.
 
-    The debugger looks at those that run, if it may.
+    No debugger looks at them: CUDA takes one tool at a time, and that is the capture.
     """
-    captures = [unfinished_in(path) for path in files if is_capture(path)]
-    if not captures:
-        return None
-    running = [each.process for each in captures if each.process and _runs(each.process)]
-    paths = [each.path for each in captures]
-    try:
-        return hang(*paths, pid=running, device=device)
-    except (OSError, ValueError):  # it may not; the captures say what they can
-        return hang(*paths, device=device)
+    captures = [path for path in files if is_capture(path)]
+    return hang(*captures, device=device) if captures else None
 
 
 def report_place(capture: Path) -> Path:
@@ -125,13 +121,5 @@ class Watching:
                 if found is not None and found.hangs:
                     self.found = found
                     report_place(self._path).write_text(f"{found}\n", "utf-8")
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+                else:
+                    self._watch.look_again()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import os
 import re
@@ -27,6 +28,7 @@ from tbsched.launcher.injection import injected
 
 _PERIOD = 0.5  # seconds between two looks at the files
 _GRACE = 10.0  # seconds that a program gets to end
+_PR_SET_PDEATHSIG = 1  # of Linux
 
 
 def capture(
@@ -96,12 +98,21 @@ def capture(
 
 
 def _run(
-    program: list[str], environment: dict[str, str], watch: Watch | None, kill: bool, report: Path
+    program: list[str],
+    environment: dict[str, str],
+    watch: Watch | None,
+    kill: bool,
+    report: Path,
 ) -> int:
     """Runs a program to its end, which signals for this process reach too."""
-    with subprocess.Popen(program, env=environment) as process, _passing_on(process):
+    # A program that is to be ended if it hangs does not outlive this process, whatever ends that.
+    before = _end_with_this_process if kill else None
+    with (
+        subprocess.Popen(program, env=environment, preexec_fn=before) as process,
+        _passing_on(process),
+    ):
         if watch is not None and _hangs(process, watch, report) and kill:
-            _end(process)
+            _end(process, Path(environment["TBSCHED_CAPTURE"]))
             return DISAGREEMENT
         status = process.wait()
     return 128 - status if status < 0 else status
@@ -117,20 +128,40 @@ def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool
                     report.write_text(f"{found}\n", "utf-8")
                     note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")
                     return True
+                watch.look_again()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(min(_PERIOD, watch.seconds / 2))
     return False
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the program that was started here."""
+def _end_with_this_process() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _end(process: subprocess.Popen[bytes], capture: Path) -> None:
+    """Ends the program that was started here, and the processes of it that are captured."""
     process.terminate()
-    try:
+    with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    left = _captured_into(capture)  # they may spin on a GPU though their parent has ended
+    process.kill()
+    for number in left:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+    process.wait()
     note("tbsched capture: it hangs, so it was ended")
+
+
+def _captured_into(capture: Path) -> list[int]:
+    """Numbers of the processes that run and whose environment names a capture: descendants."""
+    wanted = b"TBSCHED_CAPTURE=" + os.fsencode(capture.absolute())
+    found = []
+    for place in Path("/proc").iterdir():
+        if place.name.isdigit() and int(place.name) != os.getpid():
+            with contextlib.suppress(OSError):
+                if wanted in (place / "environ").read_bytes().split(b"\0"):
+                    found.append(int(place.name))
+    return found
 
 
 def _new_files(place: Path, before: set[Path]) -> list[Path]:
