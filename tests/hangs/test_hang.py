@@ -355,10 +355,10 @@ def test_without_a_debugger(process: int, monkeypatch: pytest.MonkeyPatch) -> No
         tb.hang(pid=process)
 
 
-def test_capture_of_a_process_is_found_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_capture_of_a_process_is_found_by_itself_and_no_debugger_comes(
+    answering: Answering, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("TBSCHED_CUDA_GDB", "/nowhere/cuda-gdb")
+    answering("room_readme")
     place = tmp_path / "run.jsonl"
     with subprocess.Popen(
         [sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE,
@@ -368,7 +368,8 @@ def test_capture_of_a_process_is_found_by_itself(
         found = tb.hang(pid=waits.pid)
         waits.kill()
     assert (found.kind, found.process) == ("room", waits.pid)
-    assert "The GPU itself: cuda-gdb is not found." in found.unseen
+    assert any("CUDA takes one tool at a time" in each for each in found.unseen)
+    assert not (tmp_path / "looks").exists()
     assert waits.returncode == -signal.SIGKILL
 
 
