@@ -20,6 +20,8 @@ _NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
+_CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
+_COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.)")
 _WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
@@ -123,7 +125,7 @@ class _Instruction:
         operation, _, rest = body.partition(" ")
         pieces = _split(rest)
         if _WRITES_NOTHING.match(operation):
-            return frozenset(), frozenset(_names(pieces, True)) | self._guards()
+            return frozenset(), frozenset(_names(pieces, True)) | self.guards
         count = 1
         while count < len(pieces) and re.fullmatch(r"!?U?P[\dT]", pieces[count - 1].strip()):
             count += 1  # a result may come after one or two predicates
@@ -141,11 +143,11 @@ class _Instruction:
                 for _ in range(3):
                     each = _after(each)
                     written.add(each)
-        read = frozenset(_names(pieces[len(first) :], True)) | self._guards()
-        # An instruction that is not always carried out leaves the old value.
+        read = frozenset(_names(pieces[len(first) :], True)) | self.guards
         return frozenset(written), read
 
-    def _guards(self) -> frozenset[str]:
+    @property
+    def guards(self) -> frozenset[str]:
         return frozenset() if self.guard is None else frozenset([self.guard])
 
 
@@ -225,15 +227,39 @@ class _Reading:
 
     def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
         """The loads of a loop that is left by what they load alone."""
-        exits = list(self._exits(loop))
-        by_load = {number: self._follows(self.every[number], loop) for number in numbers}
-        known = frozenset().union(*by_load.values())
-        if not exits or not all(each.guard in known for each in exits):
-            return
-        for number, follows in by_load.items():
-            if any(each.guard in follows for each in exits):
-                is_local = not _SEES.match(self.every[number].body)
-                yield Poll(self.every[number].at, is_local, *self._source(number))
+        deciding: set[int] = set()
+        for leaving in self._exits(loop):
+            found = self._deciders(leaving, loop)
+            own = found & {*numbers}
+            if not own or any(self._goes_on(each) for each in found):
+                return
+            deciding |= own
+        for number in sorted(deciding):
+            is_local = not _SEES.match(self.every[number].body)
+            yield Poll(self.every[number].at, is_local, *self._source(number))
+
+    def _goes_on(self, number: int) -> bool:
+        """Returns whether an instruction has another result by itself: a clock, or a count."""
+        own = self.every[number]
+        counts = bool(own.writes & own.reads) and bool(_COUNTS.match(own.body))
+        return counts or bool(_CLOCK.match(own.body))
+
+    def _deciders(self, leaving: _Instruction, loop: range) -> set[int]:
+        """Returns the numbers of the instructions of a loop that decide whether a branch leaves."""
+        found: set[int] = set()
+        left = [(name, self.place[leaving.at]) for name in sorted(leaving.guards)]
+        while left:
+            name, before = left.pop()
+            # The last one that wrote it: earlier in this turn, or later in the turn before.
+            for at in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
+                own = self.every[at]
+                if name in own.writes:
+                    if at not in found:
+                        found.add(at)
+                        left += [(each, at) for each in own.reads]
+                    if own.guard is None:
+                        break
+        return found
 
     def _adds_nothing(self, own: _Instruction) -> bool:
         """Returns whether an atomic leaves the value as it is."""
@@ -242,19 +268,6 @@ class _Reading:
             return True
         written = [each.body for each in self.every if value in each.writes]
         return bool(written) and all(_ZERO.match(body) for body in written)
-
-    def _follows(self, own: _Instruction, loop: range) -> frozenset[str]:
-        """Returns the registers of a loop that follow from what an instruction loads."""
-        known = set(own.writes)
-        inside = [self.every[each] for each in loop]
-        for _ in inside:
-            before = len(known)
-            for each in inside:
-                if each.reads & known:
-                    known |= each.writes
-            if len(known) == before:
-                break
-        return frozenset(known)
 
     def _exits(self, loop: range) -> Iterator[_Instruction]:
         """The branches that may leave a loop."""
