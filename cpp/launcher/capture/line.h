@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tbsched::capture {
 
@@ -40,11 +41,11 @@ class Line {
 
   Line& add(const std::string_view key, const std::span<const int64_t> values) {
     begin(key);
-    char before = '[';
+    out_ += '[';
+    bool is_next = false;
     for (const int64_t value : values) {
-      out_ += before;
+      if (std::exchange(is_next, true)) out_ += ',';
       number(value);
-      before = ',';
     }
     out_ += ']';
     return *this;

@@ -1,0 +1,201 @@
+"""What code says of waiting: kernels that nvcc compiled for compute capability 9.0."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tbsched as tb
+from hangs.conftest import RECORDED
+from hangs.test_hang import ALIVE, inside, issued, of
+from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.disassembler import disassembler, instructions_of
+
+BEGIN = 0x210
+FAKE = Path(__file__).with_name("fake_nvdisasm.py")
+
+
+@pytest.fixture(autouse=True)
+def disassembles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lists code as nvdisasm did."""
+    monkeypatch.setenv("TBSCHED_NVDISASM", str(FAKE))
+
+
+def code(name: str) -> KernelCode:
+    instructions = instructions_of(name.encode(), "9.0")
+    assert instructions is not None
+    return kernel_code(instructions, BEGIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "places"),
+    [
+        ("polls_host", [(8,)]),
+        ("grid_barrier", [(0,)]),
+        ("acquires", [(0,)]),
+        ("locks", [(0,)]),
+        ("polls_two", [(0,), (8,)]),
+        ("shared_flag", [()]),
+        ("through_memory", [()]),
+    ],
+)
+def test_loops_that_wait_for_memory(name: str, places: list[tuple[int, ...]]) -> None:
+    found = code(name)
+    assert [poll.arguments for poll in found.polls] == places
+    assert found.may_wait
+    assert found.is_whole
+
+
+def test_what_a_poll_looks_at() -> None:
+    assert code("shared_flag").polls[0].is_local
+    assert code("through_memory").polls[0].is_indirect
+    assert code("polls_host").written == {0}
+
+
+@pytest.mark.parametrize(
+    "name", ["takes_work", "waits_for_time", "polls_until", "sums", "divides"]
+)
+def test_kernels_that_end(name: str) -> None:
+    found = code(name)
+    assert found.loops > 0
+    assert not found.may_wait
+
+
+def test_loop_without_a_way_out() -> None:
+    assert code("endless").has_endless_loop
+    assert code("endless").may_wait
+
+
+def test_kernel_without_a_loop_can_only_wait_at_its_barrier() -> None:
+    assert code("named_barrier").must_wait
+
+
+INSTRUCTIONS = [line.split("*/", 1)[1].strip(" ;\n") for line in
+                (RECORDED / "code.txt").read_text("utf-8").splitlines() if "*/" in line]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(INSTRUCTIONS) | st.text(max_size=30), max_size=25))
+def test_any_code_has_an_answer(texts: list[str]) -> None:
+    found = kernel_code(tuple([(16 * k, text) for k, text in enumerate(texts)]), BEGIN)
+    assert len(found.polls) <= len(texts)
+
+
+@given(st.lists(st.sampled_from(INSTRUCTIONS), max_size=25))
+def test_code_that_cannot_be_reached_changes_nothing(dead: list[str]) -> None:
+    texts = ["LDC.64 R2, c[0x0][0x210]", "LD.E.STRONG.GPU R0, desc[UR4][R2.64]",
+             "ISETP.NE.AND P0, PT, R0, RZ, PT", "@!P0 BRA 0x10", "EXIT"]  # fmt: skip
+    dead = [each for each in dead if "BRA" not in each]
+    whole = kernel_code(tuple([(16 * k, text) for k, text in enumerate([*texts, *dead])]), BEGIN)
+    alone = kernel_code(tuple([(16 * k, text) for k, text in enumerate(texts)]), BEGIN)
+    assert whole == alone
+    assert [poll.arguments for poll in alone.polls] == [(0,)]
+
+
+def test_without_nvdisasm_the_answer_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TBSCHED_NVDISASM", "/nowhere/nvdisasm")
+    assert disassembler() is None
+    assert instructions_of(b"another", "9.0") is None
+    found = of(tmp_path, *with_code("waits_for_time", 1, 13))
+    assert found.kind == "inside_kernel"
+    assert any("nvdisasm" in each for each in found.unseen)
+
+
+def with_code(
+    name: str, call: int, stream: int, *, blocks: int = 4, threads: int = 64,
+    host: tuple[int, ...] = (), **more: object,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """A launch that has not ended, and its code."""
+    line = {"code": call, "name": name, "parameters_at": BEGIN, "hex": name.encode().hex()}
+    launch = issued(
+        call, stream, name, blocks, threads, code=call, host_arguments=list(host),
+        managed_arguments=[], **more,
+    )  # fmt: skip
+    return line, launch
+
+
+@pytest.mark.parametrize(
+    ("blocks", "kernels"),
+    [
+        (4, ["waits_for_time"]),
+        (9000, ["waits_for_time"]),
+        (4, ["sums", "divides", "polls_until"]),
+    ],
+)
+def test_slow_programs_do_not_hang(tmp_path: Path, blocks: int, kernels: list[str]) -> None:
+    lines = [
+        line
+        for call, name in enumerate(kernels)
+        for line in with_code(name, call, 13 + call % 2, blocks=blocks, threads=1024)
+    ]
+    found = of(tmp_path, *lines, inside(9, "cuCtxSynchronize"))
+    assert (found.kind, found.hangs) == ("not_hanging", False)
+    assert f"{kernels[0]}" in found.reason
+    assert any("taken to be slow" in each for each in found.unseen)
+
+
+def test_queue_behind_a_slow_kernel_is_no_hang(tmp_path: Path) -> None:
+    def lines(first: str) -> list[dict[str, Any]]:
+        return [*with_code(first, 1, 13), *with_code("divides", 2, 13), *with_code("sums", 3, 14)]
+
+    assert of(tmp_path, *lines("waits_for_time"), connections=1).kind == "not_hanging"
+    assert of(tmp_path, *lines("acquires"), connections=1).kind == "queue"
+
+
+def test_kernels_that_end_make_room(tmp_path: Path) -> None:
+    """They may have ended already: their records come late."""
+    lines = [*with_code("waits_for_time", 1, 13, blocks=264, threads=1024),
+             *with_code("grid_barrier", 2, 13, blocks=300, threads=1024)]  # fmt: skip
+    found = of(tmp_path, *lines)
+    assert (found.kind, found.stranded[0].name, found.stranded[0].missing) == (
+        "room", "grid_barrier", 36,
+    )  # fmt: skip
+
+
+def test_kernel_that_polls_memory_of_the_host(tmp_path: Path) -> None:
+    wait = inside(9, "cuStreamSynchronize")
+    found = of(tmp_path, *with_code("polls_host", 1, 13, host=(8,)), wait)
+    assert found.kind == "host"
+    assert "polls_host waits for memory of the host to change" in found.reason
+    assert "cuStreamSynchronize" in found.reason
+    assert found.resident[0].does == "spins"
+    assert of(tmp_path, *with_code("polls_host", 1, 13), wait).kind == "inside_kernel"
+
+
+def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -> None:
+    lines = [*with_code("polls_host", 1, 13, host=(8,)), *with_code("divides", 2, 13),
+             *with_code("sums", 3, 14, host=(0,))]  # fmt: skip
+    assert of(tmp_path, *lines, connections=1).kind == "queue"
+    lines[-1] = {**lines[-1], "host_arguments": []}
+    assert of(tmp_path, *lines, connections=1).kind == "host"
+
+
+def test_blocking_copy_behind_a_kernel_that_waits(tmp_path: Path) -> None:
+    copy = inside(2, "cuMemcpyHtoD_v2")
+    assert of(tmp_path, *with_code("acquires", 1, 15), copy).kind == "host"
+    assert of(tmp_path, *with_code("grid_barrier", 1, 15), copy).kind == "inside_kernel"
+
+
+def test_driver_that_gives_no_records_loads_code(tmp_path: Path) -> None:
+    lines = [*with_code("acquires", 1, 13), *with_code("sums", 2, 14),
+             inside(9, "cuCtxSynchronize_v2")]  # fmt: skip
+    assert of(tmp_path, *lines, notes_flushes=True).kind == "inside_kernel"
+    stuck = {**ALIVE, "flushing": 1_000_000_000}
+    found = of(tmp_path, *lines, stuck, notes_flushes=True, tbsched_capture=1)
+    assert found.kind == "inside_kernel"  # CUPTI has answered since
+    place = tmp_path / "stuck.jsonl"
+    place.write_text((tmp_path / "run.jsonl").read_text("utf-8") + f"{_json(stuck)}\n", "utf-8")
+    found = tb.hang(place)
+    assert (found.kind, found.stranded[0].name) == ("loading", "sums")
+    assert "CUDA_MODULE_LOADING=EAGER" in found.fixes[0].text
+
+
+def _json(line: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(line)
