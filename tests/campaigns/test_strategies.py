@@ -324,6 +324,7 @@ WANTED: dict[str, Callable[[Event], bool]] = {
     "function node": lambda e: (
         isinstance(e, GraphLaunch) and any(isinstance(n, HostFunction) for n in e.graph.nodes)
     ),
+    "child graph": lambda e: isinstance(e, GraphLaunch) and e.graph.is_nested,
     "wait for more than 0": lambda e: isinstance(e, WaitValue) and e.value > 0,
     "copy first": lambda e: isinstance(e, GraphLaunch) and isinstance(e.graph.nodes[0], Copy),
     "edges": lambda e: isinstance(e, GraphLaunch) and e.graph.edges,
@@ -340,7 +341,7 @@ WANTED: dict[str, Callable[[Event], bool]] = {
 def test_programs_have_every_kind_of_event_and_of_launch() -> None:
     seen: collections.Counter[str] = collections.Counter()
 
-    @settings(REPEATABLE, max_examples=150)
+    @settings(REPEATABLE, max_examples=300)
     @given(programs("h200"))
     def look(program: Sequence) -> None:
         for event in program:

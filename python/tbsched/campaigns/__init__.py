@@ -6,6 +6,7 @@ Hypothesis is imported when a campaign begins, not before.
 from tbsched.campaigns.campaign import fuzz, record
 from tbsched.campaigns.keeping import merge_corpora
 from tbsched.campaigns.oracles import ModelGpu, RecordedOracle
+from tbsched.campaigns.order import order_differs
 from tbsched.campaigns.results import Counterexample, Lost, Report, Unstable
 from tbsched.campaigns.scale.workers import Workers
 from tbsched.campaigns.space.options import SequenceOptions
@@ -23,5 +24,6 @@ __all__ = [
     "Workers",
     "fuzz",
     "merge_corpora",
+    "order_differs",
     "record",
 ]

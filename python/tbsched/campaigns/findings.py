@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from tbsched.campaigns.judge import Comparison, Judge
 from tbsched.campaigns.oracles import Device, OracleLike
 from tbsched.campaigns.results import Counterexample
-from tbsched.campaigns.shrinking.pasted import code_of, observing, predicting
+from tbsched.campaigns.shrinking.pasted import code_of, observing, order_code_of, predicting
 from tbsched.campaigns.tally import Tally
 from tbsched.campaigns.terminal.progress import Progress
 from tbsched.comparison.compare import Diff
@@ -59,7 +59,10 @@ class Findings:
         usual, *others = judge.spec.initial_states(judge.policy)
         named = others and (judge.level == "exact" or comparison.state != usual)
         model = predicting(self.predictor, judge.policy, comparison.state if named else None)
-        code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
+        if comparison.pairs:
+            code = order_code_of(sequence, self.predictor, judge.policy, judge.spec.name)
+        else:
+            code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
         found = Counterexample(
             sequence=sequence,
             prediction=comparison.prediction,
@@ -68,6 +71,7 @@ class Findings:
             code=code,
             shrunk=shrunk,
             replayed=replayed,
+            pairs=comparison.pairs,
         )
         add_counterexample(found, self.tally, self.progress)
 
@@ -86,7 +90,8 @@ def add_counterexample(found: Counterexample, tally: Tally, progress: Progress) 
 def _kind(diff: Diff) -> tuple[object, ...]:
     """Returns a key that counterexamples of one cause share: how they differ, and what varies."""
     first = diff.first_divergence
-    assert first is not None
+    if diff.b.sequence.timed or first is None:
+        return ("order", *sorted({type(event).__name__ for event in diff.b.sequence}))
     bound_by: str | None = None
     if diff.a.capacities is not None and len(first.sms):
         limiters = diff.a.capacities()[first.launch].limiter

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tbsched.campaigns.oracles import Company, ManyOracle, prefix, takes_tables
+from tbsched.campaigns.order import Pair, order_differs
 from tbsched.comparison.compare import Diff, check_level, compare
 from tbsched.comparison.verify import as_it_raced, races
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import SETTLE
 from tbsched.prediction.model import known_state
-from tbsched.prediction.predict import matching_state, predict
+from tbsched.prediction.predict import matching_state, predict, predict_as_recorded
 from tbsched.program.sequence import Release, Sequence
 from tbsched.traces.oracle import Oracle
 from tbsched.traces.placement import Room
@@ -26,6 +27,9 @@ from tbsched.traces.trace import Trace
 HASTY_SETTLE = 0.0001
 # One sequence in this many goes on behind a launch that does not fit; options can ask for all.
 WHOLE_EVERY = 64
+# Further runs of a program whose order differs: two wakings of a thread are often late, four are
+# not.
+RUNS_IN_ORDER = 3
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -34,13 +38,15 @@ class Comparison:
 
     Attributes:
         diff: of prediction and observation, from the latent state that explains it best.
-        agrees: at the level of the judge.
+        agrees: at the level of the judge; a program that a GPU has run, in the order of launches.
         state: the latent state of the prediction.
+        pairs: launches of such a program whose order the model does not explain.
     """
 
     diff: Diff
     agrees: bool
     state: InitialState
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def sequence(self) -> Sequence:
@@ -157,6 +163,8 @@ class Judge:
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
         state = self.states[0]
+        if prediction.sequence.timed and observation.issue_times is not None:
+            return self._compared_in_order(observation)
         if races(prediction):
             # The order of leaving changes the latent state, which block numbers depend on.
             played = as_it_raced(prediction, observation, self.spec, self.policy, state)
@@ -184,13 +192,35 @@ class Judge:
                 diff, state = other, other_state
         return Comparison(diff, diff.agrees(self.level), state)
 
+    def _compared_in_order(self, observation: Trace) -> Comparison:
+        """Compares a program that a GPU has run: where its blocks are is often a race."""
+        state = None if self.any_state else self.states[0]
+        pairs = order_differs(observation, self.spec, self.policy, state)
+        played = predict_as_recorded(observation, self.spec, self.policy, state)
+        return Comparison(compare(played, observation), not pairs, self.states[0], pairs)
+
+    def _again_in_order(self, comparison: Comparison) -> Comparison | None:
+        """Returns the last of some further runs, if a pair differs in all of them."""
+        again, pairs = comparison, set(comparison.pairs)
+        for _ in range(RUNS_IN_ORDER):
+            again = self.judge(comparison.prediction)
+            pairs &= set(again.pairs)
+            if not pairs:
+                return None
+        self.company.refuse()
+        return replace(again, pairs=tuple(sorted(pairs)))
+
     def confirm(self, comparison: Comparison) -> Comparison | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.
+
+        That of a program is observed three times more.
 
         Raises:
             UnstableMeasurement, DeadlineExceeded: as the oracle.
             SharedGpu: another process uses the GPU, so that it may be that one's doing.
         """
+        if comparison.pairs:
+            return self._again_in_order(comparison)
         again = self.judge(comparison.prediction)
         if again.agrees or not compare(comparison.observation, again.observation).occupancy:
             return None

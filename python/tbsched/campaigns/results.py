@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from tbsched.campaigns.order import Pair
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.comparison.compare import Diff
 from tbsched.program.sequence import Sequence
@@ -26,6 +27,8 @@ class Counterexample(Shown):
         replayed: it was in the corpus when the campaign began.
         like: the ``id`` of an earlier counterexample that differs in the same way, and most
             likely has the same cause; None: it is the first of its kind.
+        pairs: of a program that a GPU has run, the launches whose order the prediction does not
+            explain (:func:`order_differs`).
 
     Example:
         >>> report = tb.fuzz(("xavier", "first_fit"), "xavier", seed=1, progress=False)
@@ -42,6 +45,7 @@ class Counterexample(Shown):
     shrunk: bool
     replayed: bool
     like: str | None = None
+    pairs: tuple[Pair, ...] = ()
 
     @property
     def id(self) -> str:

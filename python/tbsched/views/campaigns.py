@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
     card,
     code_html,
@@ -37,7 +38,30 @@ def counterexample_short(found: Counterexample) -> str:
 
 def counterexample_text(found: Counterexample) -> Lines:
     """Where prediction and observation differ, and the test to paste."""
-    return [*diff_text(found.diff), "", found.code]
+    return [*order_lines(found), *diff_text(found.diff), "", found.code]
+
+
+def order_lines(found: Counterexample) -> list[str]:
+    """Launches of a program that a GPU ran in another order; none of other sequences."""
+    lines = []
+    for first, second in found.pairs:
+        prediction, observation = (
+            _order(trace, first, second) for trace in (found.prediction, found.observation)
+        )
+        lines.append(
+            f"launches {first} and {second}: predicted {prediction}, observed {observation}"
+        )
+    return lines
+
+
+def _order(trace: Trace, first: int, second: int) -> str:
+    end_ns, start_ns = trace[first].end_ns, trace[second].start_ns
+    assert end_ns is not None
+    assert start_ns is not None
+    after = (int(start_ns.min()) - int(end_ns.max())) / 1e3
+    if after >= 0:
+        return f"{second} starts {after:.1f} us after the end of {first}"
+    return f"{second} starts {-after:.1f} us before the end of {first}"
 
 
 def report_short(report: Report) -> str:
@@ -127,7 +151,12 @@ def _percent(part: int, whole: int) -> str:
 
 def counterexample_html(found: Counterexample) -> str:
     """Where prediction and observation differ, and the test to paste."""
-    return card(counterexample_short(found), diff_part(found.diff), _code(found, is_open=True))
+    return card(
+        counterexample_short(found),
+        text_html(order_lines(found)),
+        diff_part(found.diff),
+        _code(found, is_open=True),
+    )
 
 
 def report_html(report: Report) -> str:
@@ -144,7 +173,8 @@ def report_html(report: Report) -> str:
         ),
         text_html(line.strip() for line in report_lines(report)),
         *(
-            folded_html(f"{heading}: {counterexample_short(found)}", diff_part(found.diff),
+            folded_html(f"{heading}: {counterexample_short(found)}",
+                        text_html(order_lines(found)), diff_part(found.diff),
                         _code(found, is_open=False), is_open=number == 0)
             for number, (heading, found) in enumerate(
                 zip(counterexample_headings(report), shown, strict=False)
@@ -166,16 +196,23 @@ def report_columns(report: Report) -> dict[str, Any]:
     found = report.counterexamples
     launches = [example.sequence.launches for example in found]
     first = [example.diff.first_divergence for example in found]
-    differs = [one for one in first if one is not None]  # all do
+    # Of launches in another order, blocks may all be where they are predicted.
+    differing = [
+        (one.level, one.launch, len(one.blocks), len(one.sms))
+        if one is not None
+        else ("order", example.pairs[0][1], 0, 0)
+        for example, one in zip(found, first, strict=True)
+    ]
     return {
         **columns_of(found, "id like shrunk replayed"),
         "events": [len(example.sequence) for example in found],
         "launches": list(map(len, launches)),
         "blocks": [sum(launch.blocks for launch in own) for own in launches],
-        **columns_of(differs, "level launch"),
-        "name": [own[one.launch].name for own, one in zip(launches, differs, strict=True)],
-        "different_blocks": [len(one.blocks) for one in differs],
-        "different_sms": [len(one.sms) for one in differs],
+        "level": [level for level, _, _, _ in differing],
+        "launch": [launch for _, launch, _, _ in differing],
+        "name": [own[one].name for own, (_, one, _, _) in zip(launches, differing, strict=True)],
+        "different_blocks": [blocks for _, _, blocks, _ in differing],
+        "different_sms": [sms for _, _, _, sms in differing],
     }
 
 
@@ -193,4 +230,5 @@ def report_data(report: Report) -> dict[str, Any]:
 def counterexample_data(found: Counterexample) -> dict[str, Any]:
     """The sequence, where the traces differ, and the test to paste."""
     own = fields(found, "id like shrunk replayed events=sequence")
-    return {**own, "diff": diff_data(found.diff), "code": found.code}
+    pairs = [[*pair] for pair in found.pairs]
+    return {**own, "diff": diff_data(found.diff), "pairs": pairs, "code": found.code}

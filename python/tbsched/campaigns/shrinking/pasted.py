@@ -25,6 +25,7 @@ from tbsched.program.sequence import (
     GraphLaunch,
     Launch,
     Release,
+    Sequence,
 )
 
 
@@ -59,7 +60,30 @@ def code_of(
         if level == "occupancy":
             rows, blocks = [sorted(row) for row in rows], f"sorted({blocks})"
         check = [f"seen = {rows}", f"assert [{blocks} for p in {predicting.text}] == seen"]
-    imports = [f"from tbsched import {', '.join(sorted(names - {'replace'}))}\n"]
+    return _function(sequence, predictor, names, [], check)
+
+
+def order_code_of(sequence: Sequence, device: Device, policy: str | None, predictor: str) -> str:
+    """Returns a pytest function that fails as long as a GPU's order of launches is not explained.
+
+    Args:
+        sequence: a timed one.
+        device, policy: the predictor.
+        predictor: in the name of the function.
+    """
+    arguments, device_names = _device_code(device)
+    if policy is not None:
+        arguments += f", policy={json.dumps(policy)}"
+    names = {"Sequence", "observe", *device_names, *(n for e in sequence for n in _names_in(e))}
+    imports = ["from tbsched.campaigns import order_differs\n"]
+    check = [f"assert not order_differs(observe(seq), {arguments})"]
+    return _function(sequence, predictor, names, imports, check)
+
+
+def _function(
+    sequence: Sequence, predictor: str, names: set[str], more: list[str], check: list[str]
+) -> str:
+    imports = [f"from tbsched import {', '.join(sorted(names - {'replace'}))}\n", *more]
     if "replace" in names:
         imports.insert(0, "from dataclasses import replace\n")
     name = "".join(c if c.isalnum() else "_" for c in predictor)

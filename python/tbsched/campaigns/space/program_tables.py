@@ -107,6 +107,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "function": (*(None,) * 4 * len(_FUNCTIONS), *_FUNCTIONS),
     "call": (*(None,) * 4 * len(_CALLS), *_CALLS),
     "value": (*(None,) * 2 * len(_VALUES), *_VALUES),
+    "child": (*(False,) * 7, True),  # whether the launch of a graph is in a child graph
 }
 
 
@@ -138,6 +139,7 @@ class _Run:
     function: HostFunction | None
     call: HostCall | None
     value: WriteValue | WaitValue | None
+    child: bool
 
     @classmethod
     def of(cls, drawn: bytes) -> _Run:
@@ -286,7 +288,7 @@ def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
 
 
 def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
-    nodes: list[Node] = []
+    nodes: list[Node | Graph] = []
     edges: list[tuple[int, int]] = []
     last_of: list[int] = []  # by launch: the node that others wait for
     for number, (launch, run) in enumerate(zip(launches, runs, strict=True)):
@@ -296,8 +298,12 @@ def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
             for bit in range(number)
             if run.predecessors >> bit & 1
         ]
-        nodes += _with_transfer(replace(launch, duration=run.duration_of(launch.blocks)), run)
-        edges += itertools.pairwise(range(first, len(nodes)))
+        own = _with_transfer(replace(launch, duration=run.duration_of(launch.blocks)), run)
+        if run.child:
+            nodes.append(Graph(own, itertools.pairwise(range(len(own)))))
+        else:
+            nodes += own
+            edges += itertools.pairwise(range(first, len(nodes)))
         last_of.append(len(nodes) - 1)
     return Graph(nodes, edges)
 

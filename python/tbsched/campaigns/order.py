@@ -1,0 +1,115 @@
+"""The order of a recorded program's launches: which of them the model cannot explain."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.hardware.initial_state import InitialState
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict_as_recorded
+from tbsched.program.checks import instance
+from tbsched.program.sequence import GraphLaunch, HostFunction, Sequence
+from tbsched.traces.hang import refuse_hang
+from tbsched.traces.placement import Placement
+from tbsched.traces.trace import Trace
+
+Pair: TypeAlias = tuple[int, int]
+
+# Times of calls and of the work between kernels vary by less, but for host functions.
+TOLERANCE_NS = 20_000
+# From the end of the work before a host function until it begins: an H200 and an H100 take some 50
+# us, and now and then 500 us (traces hosts/events-h200, events-h100).
+_WAKING_NS = (20_000, 150_000, 300_000, 600_000)
+# How long the thread stays awake decides whether it has to wake up again.
+_AWAKE_NS = (0, 15_000)
+
+
+def order_differs(
+    observation: Trace,
+    device: str | os.PathLike[str] | DeviceSpec = "h200",
+    policy: str | None = None,
+    initial_state: InitialState | None = None,
+) -> tuple[Pair, ...]:
+    """Returns the pairs of launches that ran in an order which the model cannot explain.
+
+    The program is predicted as it was recorded. A pair is one of these if a launch started before
+    the end of another one, and is predicted to start behind it, or the other way round, and if the
+    time between them differs by more than 20 us. How long the driver's thread takes to begin a host
+    function is chance: the pair must differ whatever that time is.
+
+    Args:
+        observation: a trace of a timed sequence, recorded on a GPU.
+        device, policy, initial_state: as for :func:`tbsched.predict_as_recorded`.
+
+    Returns:
+        Pairs of numbers of launches: first the one that is over when the other starts, in the
+        prediction or in the recording.
+
+    Raises:
+        TypeError, ValueError: as :func:`tbsched.predict_as_recorded`; no timed sequence.
+
+    Example:
+        >>> from tbsched.campaigns import order_differs
+        >>> program = tb.Sequence(2 * [tb.Launch(8, 64, 32, stream=0, duration=1e-4)])
+        >>> order_differs(tb.predict(program, "h200"), "h200")
+        ()
+    """
+    instance("order_differs", "observation", observation, Trace)
+    if not observation.sequence.timed:
+        raise ValueError("order_differs: observation: launches with durations are needed")
+    refuse_hang("order_differs", observation)
+    spec = find_device(device)
+    seen = gaps_between(observation)
+    differ = np.ones(seen.shape, np.bool_)
+    for each in _plausible(observation.sequence, spec):
+        played = predict_as_recorded(observation, each, policy, initial_state)
+        if played.hang is not None:
+            continue  # it explains no order at all
+        expected = gaps_between(played)
+        differ &= (expected >= 0) != (seen >= 0)
+        differ &= np.abs(expected - seen) > TOLERANCE_NS
+        if not differ.any():
+            break
+    np.fill_diagonal(differ, val=False)
+    return tuple((int(first), int(second)) for first, second in zip(*differ.nonzero(), strict=True))
+
+
+def _plausible(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:
+    """Yields the device, and ones whose host functions begin sooner or later."""
+    yield spec
+    if not any(map(_has_functions, sequence)):
+        return
+    for waking_ns in _WAKING_NS:
+        late_ns = waking_ns - spec.host_function_latency_ns
+        yield replace(
+            spec,
+            host_function_latency_ns=waking_ns,
+            host_function_direct_ns=max(0, spec.host_function_direct_ns + late_ns),
+        )
+    for awake_ns in _AWAKE_NS:
+        yield replace(spec, host_function_return_ns=awake_ns)
+
+
+def _has_functions(event: object) -> bool:
+    if isinstance(event, GraphLaunch):
+        return any(isinstance(node, HostFunction) for node in event.graph.nodes)
+    return isinstance(event, HostFunction)
+
+
+def gaps_between(trace: Trace) -> npt.NDArray[np.int64]:
+    """Returns the time from the end of a launch to the start of another, int64 (first, second)."""
+    starts, ends = (np.array(times, np.int64) for times in zip(*map(_span, trace), strict=True))
+    return np.asarray(starts[None, :] - ends[:, None])
+
+
+def _span(placement: Placement) -> tuple[int, int]:
+    if placement.start_ns is None or placement.end_ns is None:
+        raise ValueError("order_differs: observation: it does not say when blocks ran")
+    return int(placement.start_ns.min()), int(placement.end_ns.max())
