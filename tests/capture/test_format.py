@@ -105,6 +105,31 @@ def test_waits_that_become_edges_of_graphs_are_none_of_the_program(tmp_path: Pat
     assert len([event for event in program.sequence if isinstance(event, tb.WaitEvent)]) == 1
 
 
+def test_bodies_of_conditional_nodes_belong_to_the_last_launch_of_their_graph(
+    tmp_path: Path,
+) -> None:
+    """CUPTI has no call for them: as in a recording of an H200, but for other numbers."""
+
+    def body(at: int) -> dict[str, object]:
+        return {"ran": 0, "call": 0, "at": [at, at + 500], "context": 1, "stream": 14, "node": 15,
+                "graph": 3}  # fmt: skip
+
+    again = [
+        {"call": 30, "of": 1, "thread": 0, "at": [5500, 6500]},
+        {"graph_launch": 30, "executable": 3, "context": 1, "stream": 13},
+        {"ran": 0, "call": 30, "at": [24_000, 25_000], "context": 1, "stream": 13, "node": 11,
+         "graph": 3},
+    ]  # fmt: skip
+    more = [body(12_000), body(16_000), body(20_000), *again, body(29_000)]
+    program = load(tmp_path / "run.jsonl", TEXT + b"\n".join(json.dumps(x).encode() for x in more))
+    graphs = [event.graph for event in program.sequence if isinstance(event, tb.GraphLaunch)]
+    assert [len(graph.nodes) for graph in graphs] == [5, 2]
+    assert {*graphs[0].edges} == {(0, 1), (1, 2), (2, 3), (3, 4)}
+    assert graphs[1].edges == ((0, 1),)
+    (sentence,) = [each for each in program.assumed if "conditional" in each]
+    assert "of 2 launches: assumed the last one of that graph" in sentence
+
+
 def test_lines_of_kinds_that_come_later_are_passed_over(tmp_path: Path) -> None:
     assert load(tmp_path / "run.jsonl", TEXT + b'{"new":1}\n').sequence.launches
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -105,6 +106,7 @@ class _Captured:
     own_work: list[tuple[int, int]] = field(default_factory=list)  # by the capture itself
     attributes: dict[int, tuple[bool, int | None]] = field(default_factory=dict)
     graphs: dict[int, tuple[int, _Stream]] = field(default_factory=dict)
+    with_bodies: set[int] = field(default_factory=set)  # launches of graphs that ran bodies
     graph_captures: list[tuple[int, int]] = field(default_factory=list)  # captures of streams
     edges: list[tuple[int, int]] = field(default_factory=list)
     originals: dict[int, int] = field(default_factory=dict)
@@ -262,6 +264,7 @@ class _Captured:
         """All of it, but for what is not selected."""
         unended = self.unended()
         first_ns = min((each.start_ns for each in self.work), default=0)
+        self._launch_bodies()
         for work in self.work:
             stream = self.numbered(work.stream)
             name = None if work.kernel is None else self.kernels[work.kernel][0]
@@ -297,6 +300,32 @@ class _Captured:
             unended=tuple(unended),
             activity=activity,
         )
+
+    def _launch_bodies(self) -> None:
+        """Gives the work of bodies of conditional nodes to launches of graphs.
+
+        CUPTI says of which executable graph it is, and not by which launch. A graph does not run
+        beside itself, so it is the last one that had begun.
+        """
+        first_ns: dict[int, int] = {}  # by launch: the start of its first node, or its call
+        for work in self.work:
+            if work.call in self.graphs:
+                first_ns[work.call] = min(work.start_ns, first_ns.get(work.call, work.start_ns))
+        begun: dict[int, list[tuple[int, int]]] = {}  # by executable
+        for number, (executable, _) in self.graphs.items():
+            call = self.joined.calls.get(number)
+            at = first_ns.get(number, call.call_ns if call is not None else None)
+            if at is not None:
+                begun.setdefault(executable, []).append((at, number))
+        for own in begun.values():
+            own.sort()
+        for index, work in enumerate(self.work):
+            before = begun.get(work.graph or 0, [])
+            place = bisect.bisect_right(before, (work.start_ns, LARGEST))
+            if work.call == 0 and place > 0:
+                number = before[place - 1][1]
+                self.work[index] = work._replace(call=number)
+                self.with_bodies.add(number)
 
     def _join(self, work: _Work, stream: int) -> None:
         context = work.stream.context
@@ -357,7 +386,9 @@ class _Captured:
                 each,
                 stream=self.numbered(stream),
                 executable=executable,
-                edges=found[executable],
+                # A node of a body runs several times: the times tell what waited for what.
+                edges=None if each.number in self.with_bodies else found[executable],
+                has_bodies=each.number in self.with_bodies,
             )
         return records
 
@@ -375,6 +406,11 @@ class _Captured:
             yield (
                 f"{self.unfinished} kernels that still ran when the program ended: assumed that "
                 "they were not launched."
+            )
+        if self.with_bodies:
+            yield (
+                f"Which launch of a graph ran the bodies of conditional nodes, of "
+                f"{len(self.with_bodies)} launches: assumed the last one of that graph."
             )
         disturbance = sentence_about(self.joined.calls.values(), self.own_work)
         if disturbance is not None:

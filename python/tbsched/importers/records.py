@@ -123,12 +123,14 @@ class GraphCall(Called):
         number: of this launch, unique in the recording.
         executable: the graph; the same for each launch of it; None if unknown.
         edges: pairs of ``Ran.node``; None if the file does not say.
+        has_bodies: whether bodies of conditional nodes are among its nodes.
     """
 
     number: int
     stream: int
     executable: int | None = None
     edges: tuple[tuple[int, int], ...] | None = None
+    has_bodies: bool = False
 
 
 Record = Kernel | Transfer | EventCall | SynchronizeCall | GraphCall

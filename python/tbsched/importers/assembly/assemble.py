@@ -100,7 +100,12 @@ class _Assembly:
         self._guesses = Guesses(recording)
         nodes: dict[int, list[Kernel | Transfer]] = {}
         calls = self._ordered_calls(nodes)
-        self._graphs = in_order(nodes)
+        with_bodies = {
+            each.number
+            for each in recording.records
+            if isinstance(each, GraphCall) and each.has_bodies
+        }
+        self._graphs = in_order(nodes, with_bodies)
         self._calls = with_waits(calls, self._work, recording.legacy_streams, self._guesses)
         self._streams = Streams(recording, self._guesses)
         self._cuda_events: dict[int, int] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from tbsched.importers.records import Kernel, Transfer
@@ -15,6 +15,8 @@ Edge: TypeAlias = tuple[int, int]
 # of the same stream starts at most 0.1 us before it (H100 and H200, graphs of PyTorch under
 # torch.profiler).
 _SOON_NS = 2000
+# The same where a conditional node decides in between (H100 and H200).
+_SOON_BEHIND_DECISION_NS = 6000
 _EARLY_NS = 500
 
 
@@ -35,8 +37,14 @@ class Launched(NamedTuple):
 NOTHING = Launched([], [], [])
 
 
-def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
+def in_order(
+    launches: Mapping[int, Iterable[Node]], with_bodies: Container[int] = ()
+) -> dict[int, Launched]:
     """Returns what each launch of a graph ran.
+
+    Args:
+        launches: the nodes of each launch.
+        with_bodies: launches that ran bodies of conditional nodes.
 
     The nodes of all launches of one graph are in one order. In a stream a node waits for the one
     before it. It waits for a node of another stream if it started soon after that one's end, in
@@ -54,7 +62,9 @@ def in_order(launches: Mapping[int, Iterable[Node]]) -> dict[int, Launched]:
         first = next(iter(group.values()))
         places = sorted(range(len(first)), key=lambda place: first[place].start_ns)
         sorted_nodes = {number: [own[place] for place in places] for number, own in group.items()}
-        edges = _edges([*sorted_nodes.values()])
+        decides = any(number in with_bodies for number in group)
+        soon_ns = _SOON_BEHIND_DECISION_NS if decides else _SOON_NS
+        edges = _edges([*sorted_nodes.values()], soon_ns)
         times = [[node.end_ns - node.start_ns for node in own] for own in sorted_nodes.values()]
         seconds = [statistics.median(of_node) / 1e9 for of_node in zip(*times, strict=True)]
         found |= {number: Launched(own, edges, seconds) for number, own in sorted_nodes.items()}
@@ -83,11 +93,11 @@ def _shape(node: Node) -> object:
     return node.node, node.stream, node.kind, node.bytes
 
 
-def _edges(launches: Sequence[Sequence[Node]]) -> list[Edge]:
+def _edges(launches: Sequence[Sequence[Node]], soon_ns: int) -> list[Edge]:
     """Returns the edges that all launches of a graph have in common."""
     chains = _chains(launches[0])
     before = {after: first for first, after in chains}
-    across = set.intersection(*(_across(nodes, before) for nodes in launches))
+    across = set.intersection(*(_across(nodes, before, soon_ns) for nodes in launches))
     across |= _joins(launches)
     # As the graph is sorted by one launch's starts, no edge of it leads back.
     return chains + sorted(edge for edge in across if edge[0] < edge[1])
@@ -121,7 +131,7 @@ def _chains(nodes: Sequence[Node]) -> list[Edge]:
     ]
 
 
-def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
+def _across(nodes: Sequence[Node], before: Mapping[int, int], soon_ns: int) -> set[Edge]:
     """Returns the edges between streams that the times of one launch show."""
     found = set()
     by_end = sorted(range(len(nodes)), key=lambda number: nodes[number].end_ns)
@@ -133,7 +143,7 @@ def _across(nodes: Sequence[Node], before: Mapping[int, int]) -> set[Edge]:
         while ended < len(by_end) and nodes[by_end[ended]].end_ns <= start_ns + _EARLY_NS:
             recent.append(by_end[ended])
             ended += 1
-        recent = [other for other in recent if start_ns - nodes[other].end_ns <= _SOON_NS]
+        recent = [other for other in recent if start_ns - nodes[other].end_ns <= soon_ns]
         if before.get(number) not in recent:
             of_others = [x for x in recent if nodes[x].stream != nodes[number].stream]
             found |= {(other, number) for other in of_others}
