@@ -32,6 +32,7 @@ from tbsched.traces.trace import Trace
 US = 1e-6
 RUNS = 3  # further ones of what differs
 TWICE_EVERY = 10
+MOST_KEPT = 400  # traces
 AHEAD = 200  # programs whose predictions have not come back
 BLOCKS = (1, 4, 8, 16, 33, 66, 132)
 KERNELS = (20, 30, 50, 80, 120)  # us
@@ -213,16 +214,19 @@ def campaign(gpu: Any, spec: Any, asked: Any, found: Found) -> list[Trace]:
             take(AHEAD)
         take(0)
         until = time.monotonic() + asked.confirm_seconds
-        for number, program, pairs, first in doubtful:
+        again: list[tuple[int, list[Trace], list[Future[Any]]]] = []
+        for number, program, _, first in doubtful:
             if time.monotonic() > until:
                 found.not_run_again += 1
                 continue
             runs = [first, *filter(None, (observed(gpu, program, found) for _ in range(RUNS)))]
-            judged = [pool.submit(order_differs, trace, spec) for trace in runs[1:]]
+            again.append((number, runs, [pool.submit(order_differs, t, spec) for t in runs[1:]]))
+        for (number, runs, judged), (_, _, pairs, _) in zip(again, doubtful, strict=False):
             pairs.intersection_update(*(each.result() for each in judged))
             if pairs and len(runs) == RUNS + 1:
                 found.differing.append(number)
-                kept += runs
+                if len(kept) < MOST_KEPT:
+                    kept += runs
     found.seconds = round(time.monotonic() - begin, 1)
     return kept
 
