@@ -17,6 +17,7 @@
 #include "bindings/signals.h"
 #include "tbsched/coresidency/capacity.h"
 #include "tbsched/coresidency/coresident.h"
+#include "tbsched/coresidency/ended_work.h"
 #include "tbsched/coresidency/outcomes/outcome_program.h"
 
 namespace py = pybind11;
@@ -142,6 +143,26 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                         name(answer.cause), answer.behind, answer.plays);
 }
 
+bool finds_room_after_in_python(const Model& model, const Sequence& sequence, const size_t staying,
+                                std::vector<std::vector<int32_t>> configured_by,
+                                std::vector<std::vector<int32_t>> beside) {
+  const py::gil_scoped_release unlocked;
+  EndedWork work{launches_of(sequence), staying, std::move(configured_by), std::move(beside)};
+  const auto count = static_cast<int32_t>(work.launches.size());
+  if (staying == 0 || staying > work.launches.size() || work.configured_by.size() != staying ||
+      work.beside.size() != staying) {
+    throw std::invalid_argument("staying: each of that many launches needs a row");
+  }
+  for (const auto* const rows : {&work.configured_by, &work.beside}) {
+    for (const std::vector<int32_t>& row : *rows) {
+      if (std::ranges::any_of(row, [&](const int32_t k) { return k < 0 || k >= count; })) {
+        throw std::invalid_argument("rows: there is no such launch");
+      }
+    }
+  }
+  return finds_room_after(model, work);
+}
+
 }  // namespace
 
 void bind_together(py::module_& module) {
@@ -161,6 +182,13 @@ void bind_together(py::module_& module) {
       "launch stranded, the cause, the launch that holds it up or -1; and the sequences "
       "played. `solve` takes the outcomes, groups, stages and waiting launches of an integer "
       "program, and returns False, None or for each group pairs (outcome, units); or it is None.");
+  module.def(
+      "finds_room_after", &finds_room_after_in_python, py::arg("model"), py::arg("launches"),
+      py::arg("staying"), py::arg("configured_by"), py::arg("beside"),
+      "Whether the last of the launches that stay, the first ones, is proved to find room when the "
+      "others have ended. `configured_by`: of each staying launch the numbers of those that may "
+      "have configured an SM on which its block is the first that stays; `beside`: of those that "
+      "may be on an SM when its blocks come.");
 }
 
 }  // namespace tbsched

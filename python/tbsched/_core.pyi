@@ -71,6 +71,13 @@ def coresident(
     int,
     int,
 ]: ...
+def finds_room_after(
+    model: Model,
+    launches: Sequence,
+    staying: int,
+    configured_by: _Sequence[_Sequence[int]],
+    beside: _Sequence[_Sequence[int]],
+) -> bool: ...
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def matching_state(
     model: Model, sequence: Sequence, states: _Sequence[InitialState], smid: npt.NDArray[np.int32]

@@ -9,6 +9,7 @@
 
 #include "tbsched/coresidency/any_sm.h"
 #include "tbsched/coresidency/demands.h"
+#include "tbsched/coresidency/needed_sms.h"
 #include "tbsched/coresidency/packing.h"
 #include "tbsched/coresidency/sm_kinds.h"
 #include "tbsched/hardware/gpu/clusters.h"
@@ -76,53 +77,6 @@ class FullSets {
   size_t tried_ = 0;
   std::vector<Multiset> found_;
 };
-
-// Returns how many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
-// If clusters take whole TPCs, these SMs are in different TPCs.
-int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
-  if (!takes_clusters(domain, demand, spec)) return 0;
-  int32_t all = 0;    // usable SMs
-  int32_t whole = 0;  // TPCs whose SMs are all usable
-  for (const std::vector<int32_t>& tpc : domain.tpcs) {
-    const auto sms = static_cast<int32_t>(
-        std::ranges::count_if(tpc, [&](const int32_t sm) { return demand.may_use(sm); }));
-    all += sms;
-    whole += std::cmp_equal(sms, tpc.size()) ? 1 : 0;
-  }
-  if (is_balanced(demand, spec) || !spec.mechanisms.clusters_take_whole_tpcs) {
-    return std::max(0, all - demand.cluster + 1);
-  }
-  const auto per_tpc = static_cast<int32_t>(domain.tpcs.front().size());
-  // Nothing is proved for a TPC with fewer SMs, the last one of some GPUs.
-  if (!std::cmp_equal(domain.tpcs.back().size(), per_tpc)) return 0;
-  const int32_t tpcs = demand.cluster / per_tpc;
-  const int32_t singles = demand.cluster % per_tpc;
-  if (whole < tpcs) return 0;
-  if (singles == 0) return whole - tpcs + 1;
-  const int32_t others = std::max(0, all - tpcs * per_tpc - singles + 1);
-  return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
-}
-
-// Returns how many SMs must be full before a block or a cluster finds no room.
-int32_t needed(const Demand& demand, const Device& device) {
-  if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);
-  int32_t sum = 0;
-  for (const ClusterDomain& domain : device.cluster_domains) {
-    sum += needed_in(domain, demand, device.spec);
-  }
-  return sum;
-}
-
-// Returns how many sets of blocks there are for one SM of each TPC, where one full SM of each is
-// enough.
-Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
-                             const DeviceSpec& spec) {
-  Multiset halves = coming;
-  for (size_t launch = 0; launch < coming.size(); ++launch) {
-    if (takes_whole_tpcs(demands[launch], spec)) halves[launch] /= spec.sms_per_tpc;
-  }
-  return halves;
-}
 
 // Returns whether clusters take all room that can be divided among them, in any order of SMs.
 bool takes_all_room(const Demand& demand, const Device& device) {

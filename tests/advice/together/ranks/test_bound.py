@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import examples
-from tbsched.advice.together.ranks.bound import always_fit
+from tbsched.advice.together.ranks.bound import always_fit, finds_room
 
 GPUS = ["h200", "h100", "rtx3090", "h200-contiguous-registers", "h200-contiguous-shared-memory"]
 
@@ -34,7 +34,7 @@ def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:
     most = data.draw(st.sampled_from([40, 130, 600, 1500]))
     staying = data.draw(st.lists(launches(spec, most, sizes), min_size=1, max_size=3))
     ending = data.draw(st.lists(launches(spec, 600, sizes), max_size=3))
-    assume(always_fit(staying, ending, spec))
+    assume(always_fit(staying, ending, spec, spec.policy))
     order = data.draw(
         st.permutations([(one, k < len(staying)) for k, one in enumerate([*staying, *ending])])
     )
@@ -52,4 +52,40 @@ def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:
         placed = trace[number]
         smid = placed.smid if placed.final_smid is None else placed.final_smid
         # Behind another launch that waits: whether that one finds room is asked of it.
+        assert (smid >= 0).all() or placed.limiter == "queue"
+
+
+@settings(max_examples=examples(600), deadline=None)
+@given(st.data())
+def test_launches_in_order_find_room_when_others_have_ended(data: st.DataObject) -> None:
+    spec = tb.device(data.draw(st.sampled_from(GPUS)))
+    all_sizes = [0, 1000, 5000, 16384, 40000, 100_000, 200_000]
+    sizes = [size for size in all_sizes if size <= spec.shared_memory_per_block]
+    most = data.draw(st.sampled_from([40, 130, 600, 1500]))
+    staying = data.draw(st.lists(launches(spec, most, sizes), min_size=1, max_size=3))
+    # Others arrive before each of them: they may be there until it is resident.
+    ahead = [data.draw(st.lists(launches(spec, 600, sizes), max_size=2)) for _ in staying]
+    ending = [one for row in ahead for one in row]
+    firsts = [sum(map(len, ahead[:k])) for k in range(len(ahead) + 1)]
+    before = [range(firsts[k + 1]) for k in range(len(staying))]
+    proved = [
+        finds_room(staying[: k + 1], ending[: firsts[k + 1]], spec, spec.policy, before[: k + 1])
+        for k in range(len(staying))
+    ]
+    assume(all(proved))
+    events: list[tb.Launch | tb.Release] = []
+    stay, leave, number = [], [], 0
+    for k, one in enumerate(staying):
+        for each in [*ahead[k], one]:
+            events.append(each)
+            (stay if each is one else leave).append(number)
+            number += 1
+            while leave and data.draw(st.booleans()):
+                events.append(tb.Release(leave.pop(data.draw(st.integers(0, len(leave) - 1)))))
+    events += map(tb.Release, leave)
+    state = data.draw(st.sampled_from(spec.initial_states()))
+    trace = tb.predict(tb.Sequence(events), spec, None, state)
+    for number in stay:
+        placed = trace[number]
+        smid = placed.smid if placed.final_smid is None else placed.final_smid
         assert (smid >= 0).all() or placed.limiter == "queue"

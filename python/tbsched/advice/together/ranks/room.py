@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tbsched.advice.together.given import with_blocks
+from tbsched.advice.together.given import Pairs, with_blocks
 from tbsched.advice.together.problem import Problem, decided
-from tbsched.advice.together.ranks.bound import always_fit
+from tbsched.advice.together.ranks.bound import always_fit, finds_room
 from tbsched.advice.together.ranks.work import Mask, Work, mask, members
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch
@@ -21,13 +21,11 @@ class Stuck:
     """One way in which a GPU may come to a standstill.
 
     Attributes:
-        waiting: launches that have arrived and may never be resident whole.
-        short: whether kernels that wait for nobody may find no room, either.
+        waiting: launches that may never be resident whole.
         order: in which the launches arrive.
     """
 
     waiting: Mask
-    short: bool
     order: tuple[int, ...] = ()
 
 
@@ -60,24 +58,42 @@ class Room:
         if not chosen:
             return []
         beside = self._beside(arrived)
-        alone = beside & ~self.work.meeting
-        short = not all(self._fits(tuple(chosen), beside, one) for one in members(alone))
-        if self._fits(tuple(chosen), beside):
-            return [Stuck(0, True)] if short else []
-        if len({self.work.launches[k].priority for k in chosen}) > 1:
-            return [Stuck(arrived, True, tuple(chosen))]
+        alone = members(beside & ~self.work.meeting)
+        if self._all_fit(tuple(chosen), beside) and all(
+            self._block_fits(tuple(chosen), beside, one) for one in alone
+        ):
+            return []
         orders = list(itertools.islice(self._orders(chosen), _MOST_ORDERS + 1))
-        if len(orders) > _MOST_ORDERS:
-            return [Stuck(arrived, True, tuple(chosen))]
+        if self._some_pass(arrived | beside) or len(orders) > _MOST_ORDERS:
+            return [Stuck(arrived, tuple(chosen))]
         found = {}
         for order in orders:
-            whole = 0
-            while whole < len(order) and self._fits(order[: whole + 1], beside, in_order=True):
-                whole += 1
-            waiting = mask(order[whole:])
-            if waiting:
-                found[waiting] = Stuck(waiting, True, order)
-        return list(found.values()) or [Stuck(0, True)]
+            for whole in range(len(order)):
+                if not self._goes_on(order, whole, arrived):
+                    waiting = mask(order[whole:])
+                    found[waiting] = Stuck(waiting, order)
+                    break
+        return list(found.values())
+
+    def _goes_on(self, order: tuple[int, ...], whole: int, arrived: Mask) -> bool:
+        """Returns whether the next launch is sure to be resident when the first ones are."""
+        rest, before = 0, 0
+        for number in order[whole:]:
+            rest |= self._ahead(number, arrived)
+        for number in order[:whole]:
+            before |= self.work.before[number] | self.work.earlier[number]
+        # Kernels for which a launch waits in its stream or in line.
+        between = members(rest & ~before & ~self.work.meeting)
+        beside = self._beside(arrived)
+        others_go_on = whole == 0 or all(
+            self._block_fits(order[:whole], beside | 1 << one, one) for one in between
+        )
+        return others_go_on and self._next_fits(order[: whole + 1], arrived)
+
+    def _some_pass(self, there: Mask) -> bool:
+        """Returns whether some launches may pass others that arrived before them."""
+        launches = [self.work.launches[k] for k in members(there)]
+        return len({(one.priority, one.cooperative) for one in launches}) > 1
 
     def _orders(self, chosen: list[int]) -> Iterable[tuple[int, ...]]:
         """Returns the orders in which the launches can arrive."""
@@ -103,51 +119,89 @@ class Room:
                 found |= 1 << number
         return found
 
-    def _fits(
-        self, chosen: tuple[int, ...], beside: Mask, short: int | None = None,
-        in_order: bool = False,
-    ) -> bool:  # fmt: skip
-        """Returns whether the launches are proved to be resident together.
+    def _ahead(self, launch: int, arrived: Mask) -> Mask:
+        """Returns the launches that end, and that may be on the GPU before a launch is resident."""
+        found = 0
+        for number, other in enumerate(self.work.launches):
+            waits = self.work.before[number] & arrived
+            later = self.work.earlier[number] >> launch & 1
+            if other.gpu == self.gpu and not (arrived >> number & 1 or waits or later):
+                found |= 1 << number
+        return found
+
+    def _next_fits(self, order: tuple[int, ...], arrived: Mask) -> bool:
+        """Returns whether the last launch is proved to be resident behind the others.
 
         Args:
-            chosen: the launches, in the order in which they arrive if `in_order`.
-            beside: others that may be there, and end.
-            short: the number of a kernel of which a cluster must find room, too.
-            in_order: whether a launch arrives only when those before it are resident.
+            order: launches that stay; each becomes resident when those before it are.
+            arrived: all launches that stay.
         """
-        key = (chosen, beside, short, in_order)
+        key = ("next", order, arrived)
         if key not in self._known:
-            self._known[key] = self._proved(*key)
+            self._known[key] = self._next_proved(order, arrived)
         return self._known[key]
 
-    def _proved(
-        self, chosen: tuple[int, ...], beside: Mask, short: int | None, in_order: bool
-    ) -> bool:
-        group = [_apart(self.work.launches[k], at) for at, k in enumerate(chosen)]
-        if short is not None:
-            one = self.work.launches[short]
-            blocks = one.blocks if one.cooperative else one.cluster
-            group.append(_apart(with_blocks(one, blocks), len(group)))
-        ending = [self.work.launches[k] for k in members(beside)]
-        if always_fit(group, ending, self.spec):
+    def _next_proved(self, order: tuple[int, ...], arrived: Mask) -> bool:
+        ahead = [self._ahead(number, arrived) for number in order]
+        beside, gone = 0, -1
+        for number, others in zip(order, ahead, strict=True):
+            beside |= others
+            gone &= self.work.before[number]
+        ending = list(members(beside))
+        before = [[ending.index(k) for k in members(others)] for others in ahead]
+        there, over = [], 0
+        for number, others in zip(order, ahead, strict=True):
+            over |= self.work.before[number]
+            there.append([ending.index(k) for k in members(others & ~over)])
+        if finds_room(
+            self._apart(order), self._apart(ending), self.spec, self.policy, before, there
+        ):
             return True
-        if ending:
+        if beside & ~gone:
             return False
-        if in_order:
-            pairs = list(itertools.pairwise(range(len(chosen))))
-        else:
-            pairs = [
-                (first, second)
-                for first, second in itertools.permutations(range(len(chosen)), 2)
-                if self.work.earlier[chosen[second]] >> chosen[first] & 1
-            ]
+        return self._proved(order, tuple(itertools.pairwise(range(len(order)))))
+
+    def _proved(self, chosen: tuple[int, ...], pairs: Pairs) -> bool:
+        """Returns whether launches are proved to be resident together, alone on the GPU."""
+        group = self._apart(chosen)
         problem = Problem(
-            self.spec, self.policy, tuple(group), (tuple(range(len(group))),), tuple(pairs),
-            self.plays, self.deadline,
+            self.spec, self.policy, group, (tuple(range(len(group))),), pairs, self.plays,
+            self.deadline,
         )  # fmt: skip
         found = decided(problem, only_to_prove=True)
         self.asked += found.plays
         return found.safe is True
+
+    def _all_fit(self, chosen: tuple[int, ...], beside: Mask) -> bool:
+        """Returns whether launches are proved to be resident, in whichever order they arrive."""
+        key = ("all", chosen, beside)
+        if key not in self._known:
+            ending = self._apart(members(beside))
+            self._known[key] = always_fit(self._apart(chosen), ending, self.spec, self.policy) or (
+                not ending and self._proved(chosen, self._known_order(chosen))
+            )
+        return self._known[key]
+
+    def _known_order(self, chosen: tuple[int, ...]) -> Pairs:
+        return tuple(
+            (first, second)
+            for first, second in itertools.permutations(range(len(chosen)), 2)
+            if self.work.earlier[chosen[second]] >> chosen[first] & 1
+        )
+
+    def _block_fits(self, chosen: tuple[int, ...], beside: Mask, number: int) -> bool:
+        """Returns whether a block of a launch that ends is proved to find room beside others."""
+        key = ("block", frozenset(chosen), beside, number)
+        if key not in self._known:
+            one = self.work.launches[number]
+            block = _apart(with_blocks(one, one.cluster), len(chosen))
+            self._known[key] = not one.cooperative and finds_room(
+                [*self._apart(chosen), block], self._apart(members(beside)), self.spec, self.policy
+            )
+        return self._known[key]
+
+    def _apart(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
+        return tuple([_apart(self.work.launches[k], at) for at, k in enumerate(numbers)])
 
 
 def _apart(launch: Launch, stream: int) -> Launch:

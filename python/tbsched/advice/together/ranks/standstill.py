@@ -118,18 +118,9 @@ def _without_room(
         room.stuck(mask(k for k in members(arrived) if work.launches[k].gpu == room.gpu))
         for room in rooms
     ]
-    stuck_rooms = [(room, stuck) for room, stuck in zip(rooms, by_gpu, strict=True) if stuck]
-    for chosen in itertools.product(*(stuck for _, stuck in stuck_rooms)):
+    for chosen in itertools.product(*filter(None, by_gpu)):
         waiting = 0
-        for (room, _), stuck in zip(stuck_rooms, chosen, strict=True):
+        for stuck in chosen:
             waiting |= stuck.waiting
-            if stuck.short:
-                waiting |= _behind_short_ones(work, room.gpu)
         if chosen and all(work.groups[name] & waiting for name in others):
             yield Standstill(groups, arrived, chosen, False)
-
-
-def _behind_short_ones(work: Work, gpu: int) -> Mask:
-    """Returns the launches that wait for a kernel of the GPU that meets nobody."""
-    short = mask(k for k, one in enumerate(work.launches) if one.gpu == gpu) & ~work.meeting
-    return mask(k for k, before in enumerate(work.before) if before & short)

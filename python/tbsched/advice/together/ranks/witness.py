@@ -16,8 +16,9 @@ from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.hang import Hang
 from tbsched.traces.trace import Trace
 
-PLAYS = 60  # predictions with random delays; without them, one for each standstill
+PLAYS = 300  # predictions with random delays; without them, one for each standstill
 _MOST_STANDSTILLS = 40
+_LATER = 5e-6  # seconds: about what a launch call takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,12 @@ class Search:
                 seen.add(host)
             yield gaps
         drawn = random.Random(1)
+        # A launch that comes just after another has ended finds what it has left.
+        durations = sorted({_longest(launch) for launch in self.sequence.launches})
+        gaps = [long, long / 10, 1e-4, 1e-5, *(each + _LATER for each in durations)]
         for _ in range(PLAYS):
             often = drawn.choice((0.1, 0.3, 0.6))
-            yield [
-                drawn.choice((long, long / 10, 1e-4, 1e-5)) if drawn.random() < often else 0.0
-                for _ in self.sequence
-            ]
+            yield [drawn.choice(gaps) if drawn.random() < often else 0.0 for _ in self.sequence]
 
     def _ordered(self, standstill: Standstill, long: float) -> list[float]:
         """Returns delays after which the launches of a standstill arrive in its order."""

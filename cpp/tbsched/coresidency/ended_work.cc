@@ -1,0 +1,276 @@
+#include "tbsched/coresidency/ended_work.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "tbsched/coresidency/demands.h"
+#include "tbsched/coresidency/needed_sms.h"
+#include "tbsched/coresidency/packing.h"
+#include "tbsched/coresidency/pending_launches.h"
+#include "tbsched/hardware/sm/demand.h"
+#include "tbsched/hardware/sm/shared_memory.h"
+#include "tbsched/hardware/sm/units.h"
+#include "tbsched/policy/launch_order.h"
+
+namespace tbsched {
+namespace {
+
+// Returns whether the rules of a device are among those that the proof covers.
+bool covers(const Demands& demands, const DeviceSpec& spec) {
+  const Mechanisms& mechanisms = spec.mechanisms;
+  if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
+  if (mechanisms.shared_memory == Layout::contiguous) return false;
+  std::set<int32_t> targets;
+  for (const Demand& demand : demands.all()) {
+    if (demand.partition != nullptr || demand.at_once || grows_local_memory(demand, spec)) {
+      return false;
+    }
+    targets.insert(demand.configuration.target);
+  }
+  const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
+  // A neighbour may configure an idle SM.
+  return !shares || spec.sms_per_tpc == 1 || targets.size() == 1;
+}
+
+// The sets of staying blocks with which an SM may lack room for one more block of a launch, each
+// with the blocks that must have been there and ended: as the last element, all launches together.
+class FilledSms {
+ public:
+  FilledSms(const Model& model, const EndedWork& work, const Demands& demands)
+      : spec_(model.device().spec),
+        work_(work),
+        demands_(demands),
+        asking_(demands[work.staying - 1]),
+        unit_(memory_unit(demands.all())),
+        blocks_(work.staying) {
+    const auto rank = [&](const Launch& launch) { return rank_of(launch, spec_); };
+    const std::vector<Launch>& all = work.launches;
+    in_line_ = model.order().head_of_line && std::ranges::all_of(all, [&](const Launch& other) {
+                 return rank(other) == rank(all.front());
+               });
+    in_order_ = in_line_ && std::ranges::none_of(work.configured_by, [&](const auto& others) {
+                  return std::ranges::any_of(others, [&](const int32_t other) {
+                    return std::cmp_less(other, work.staying);
+                  });
+                });
+    for (const Launch& launch : all) most_.push_back(launch.blocks);
+    most_[work.staying - 1] -= asking_.cluster;
+    for (size_t k = 0; k < work.staying; ++k) first_.push_back(configurations_for(k));
+    extend(0, std::numeric_limits<int32_t>::max());
+  }
+
+  bool too_many() const { return tried_ > kMostSets; }
+  const std::vector<Multiset>& found() const { return found_; }
+
+ private:
+  static constexpr size_t kMostSets = 20'000;
+
+  // Returns the configurations of an SM on which a block of a launch is the first that stays.
+  std::set<int32_t> configurations_for(const size_t launch) const {
+    if (!spec_.mechanisms.shared_memory_configuration) {
+      return {spec_.shared_memory_configurations.back()};
+    }
+    std::set<int32_t> found = {demands_[launch].configuration.target};
+    if (!in_line_) {
+      for (const Demand& demand : demands_.all()) found.insert(demand.configuration.target);
+    }
+    for (const int32_t other : work_.configured_by[launch]) {
+      found.insert(demands_[other].configuration.target);
+    }
+    return found;
+  }
+
+  // `ended`: with fewer blocks that stay, so many must have ended.
+  void extend(const size_t first, int32_t ended) {
+    if (++tried_ > kMostSets) return;
+    if (const auto least = least_ended(); least && *least < ended) {
+      ended = *least;
+      found_.push_back(blocks_);
+      found_.back().push_back(ended);
+    }
+    if (ended == 0) return;
+    for (size_t k = first; k < blocks_.size(); ++k) {
+      if (blocks_[k] == most_[k]) continue;
+      ++blocks_[k];
+      if (can_be()) extend(k, ended);
+      --blocks_[k];
+    }
+  }
+
+  template <typename Value>
+  int64_t total(const Value& value) const {
+    int64_t sum = 0;
+    for (size_t k = 0; k < blocks_.size(); ++k) sum += int64_t{blocks_[k]} * value(demands_[k]);
+    return sum;
+  }
+  int64_t slots() const { return std::accumulate(blocks_.begin(), blocks_.end(), int64_t{0}); }
+  int64_t cluster_slots() const {
+    return total([](const Demand& demand) { return demand.cluster > 1 ? 1 : 0; });
+  }
+  int64_t memory() const {
+    return total([](const Demand& demand) { return demand.shared_memory; });
+  }
+
+  // Returns whether the blocks can be on one SM, alone or with others of these launches.
+  bool can_be() const {
+    const auto warps = [](const Demand& demand) { return demand.warps; };
+    const auto registers = [](const Demand& demand) {
+      return demand.warps * demand.registers_per_warp;
+    };
+    return slots() <= spec_.blocks_per_sm && cluster_slots() <= spec_.cluster_blocks_per_sm &&
+           total(warps) <= spec_.warps_per_sm && total(registers) <= spec_.registers_per_sm &&
+           std::ranges::any_of(first_, [&](const std::set<int32_t>& configurations) {
+             return std::ranges::any_of(configurations,
+                                        [&](const int32_t size) { return can_enter(size); });
+           });
+  }
+
+  bool can_enter(const int32_t configured) const {
+    if (memory() > configured) return false;
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      if (blocks_[k] > 0 && !suits(demands_[k], configured)) return false;
+    }
+    return true;
+  }
+
+  bool suits(const Demand& demand, const int32_t configured) const {
+    return !spec_.mechanisms.shared_memory_configuration || demand.configuration.suits(configured);
+  }
+
+  // Returns the fewest blocks that must have ended on the SM so that it may lack room; nothing: it
+  // has room. An idle SM has room: the next block configures it.
+  std::optional<int32_t> least_ended() const {
+    const auto there = std::ranges::find_if(blocks_, [](const int32_t count) { return count > 0; });
+    if (there == blocks_.end()) return std::nullopt;
+    if (slots() >= spec_.blocks_per_sm || warps_may_be_full()) return 0;
+    if (asking_.cluster > 1 && cluster_slots() >= spec_.cluster_blocks_per_sm) return 0;
+    const auto first = static_cast<size_t>(there - blocks_.begin());
+    std::optional<int32_t> least;
+    for (const int32_t configured : first_[first]) {
+      if (!can_enter(configured)) continue;
+      const std::optional<int32_t> gaps = least_gaps(configured);
+      if (!gaps) continue;
+      // A block sets its own configuration, and leaves one gap. Each other gap needs a block that
+      // has ended before it, and so does another configuration.
+      const bool is_own =
+          !spec_.mechanisms.shared_memory_configuration || is_set_by_one(configured);
+      const int32_t ended = in_line_ ? std::max(is_own ? 0 : 1, *gaps - 1) : 0;
+      least = std::min(least.value_or(ended), ended);
+    }
+    return least;
+  }
+
+  // Returns whether a block that stays may have configured the SM.
+  bool is_set_by_one(const int32_t configured) const {
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      if (blocks_[k] > 0 && demands_[k].configuration.target == configured) return true;
+    }
+    return false;
+  }
+
+  // Returns how many gaps there may be in shared memory. A block is placed at the beginning of a
+  // gap, so blocks that come without others around leave one gap behind them all. Each block that
+  // comes while others are there may leave one of its own.
+  int64_t gaps(const int32_t configured) const {
+    if (!in_order_) return slots();
+    int64_t found = 0;
+    int64_t taken = 0;
+    bool is_first = true;
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      if (blocks_[k] == 0) continue;
+      const int64_t one = demands_[k].shared_memory;
+      const bool among_others = (!is_first || may_be_set_by_others(k, configured)) &&
+                                std::ranges::any_of(work_.beside[k], [&](const int32_t other) {
+                                  return suits(demands_[other], configured) &&
+                                         taken + one + demands_[other].shared_memory <= configured;
+                                });
+      found += among_others ? blocks_[k] : is_first ? 1 : 0;
+      taken += blocks_[k] * one;
+      is_first = false;
+    }
+    return found;
+  }
+
+  bool may_be_set_by_others(const size_t launch, const int32_t configured) const {
+    return !spec_.mechanisms.shared_memory_configuration ||
+           std::ranges::any_of(work_.configured_by[launch], [&](const int32_t other) {
+             return demands_[other].configuration.target == configured;
+           });
+  }
+
+  // The blocks of one launch come to an SM one after the other, in turns of the processing blocks.
+  // Where launches pass each other, blocks that have ended may have been between them.
+  bool warps_may_be_full() const {
+    const int32_t parts = spec_.processing_blocks;
+    int32_t warps = 0;
+    int32_t registers = 0;
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      const int32_t blocks = blocks_[k] + (k + 1 == work_.staying ? 1 : 0);
+      const int32_t own = in_line_ ? ceil_div(blocks * demands_[k].warps, parts)
+                                   : blocks * ceil_div(demands_[k].warps, parts);
+      warps += own;
+      registers += own * demands_[k].registers_per_warp;
+    }
+    return warps > spec_.warps_per_sm / parts || registers > spec_.registers_per_sm / parts;
+  }
+
+  // Returns the fewest gaps in shared memory with which the SM may lack room; nothing: it has room.
+  // Each gap may be too small by one unit.
+  std::optional<int32_t> least_gaps(const int32_t configured) const {
+    if (!suits(asking_, configured)) return 1;
+    const int32_t size = asking_.shared_memory;
+    const int64_t free = configured - memory();
+    if (size == 0) return std::nullopt;
+    const bool pooled = spec_.mechanisms.shared_memory == Layout::pooled;
+    const int64_t most = pooled ? 1 : std::max(int64_t{1}, gaps(configured));
+    for (int32_t gaps = 1; gaps <= most; ++gaps) {
+      if (sure_pieces(size, free, gaps, std::gcd(unit_, configured)) == 0) return gaps;
+    }
+    return std::nullopt;
+  }
+
+  const DeviceSpec& spec_;
+  const EndedWork& work_;
+  const Demands& demands_;
+  const Demand& asking_;
+  int32_t unit_;           // common divisor of sizes of shared memory
+  bool in_line_ = false;   // no launch passes another
+  bool in_order_ = false;  // and those that stay arrive in their order
+  Multiset most_;
+  Multiset blocks_;
+  std::vector<std::set<int32_t>> first_;
+  size_t tried_ = 0;
+  std::vector<Multiset> found_;
+};
+
+}  // namespace
+
+bool finds_room_after(const Model& model, const EndedWork& work) {
+  const Device& device = model.device();
+  const Demands demands(device, work.launches);
+  if (!covers(demands, device.spec)) return false;
+  const Demand& asking = demands[work.staying - 1];
+  const FilledSms filled(model, work, demands);
+  if (filled.too_many()) return false;
+  if (filled.found().empty()) return true;
+  Multiset stock;
+  for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
+  constexpr int64_t most_ended = 1 << 30;
+  const int64_t ended = std::accumulate(stock.begin() + static_cast<std::ptrdiff_t>(work.staying),
+                                        stock.end(), int64_t{0});
+  stock[work.staying - 1] -= asking.cluster;
+  if (takes_whole_tpcs(asking, device.spec)) {
+    stock = for_one_of_each_tpc(demands, stock, device.spec);
+  }
+  stock.resize(work.staying);
+  stock.push_back(static_cast<int32_t>(std::min(ended, most_ended)));
+  const double rounding = 1e-6;  // limit of errors
+  return std::floor(most_packed(filled.found(), stock) + rounding) < needed(asking, device);
+}
+
+}  // namespace tbsched

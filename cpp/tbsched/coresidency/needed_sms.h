@@ -1,0 +1,19 @@
+// How many SMs must be full before a block or a cluster finds no room.
+#pragma once
+
+#include <cstdint>
+
+#include "tbsched/coresidency/demands.h"
+#include "tbsched/coresidency/packing.h"
+#include "tbsched/hardware/gpu/device.h"
+#include "tbsched/hardware/sm/demand.h"
+
+namespace tbsched {
+
+int32_t needed(const Demand& demand, const Device& device);
+// Returns how many sets of blocks there are for one SM of each TPC, where one full SM of each is
+// enough.
+Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,
+                             const DeviceSpec& spec);
+
+}  // namespace tbsched
