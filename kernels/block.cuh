@@ -70,7 +70,8 @@ struct Sm {
   __device__ static uint32_t duration(const ProbeArguments& arguments) {
     return arguments.ticks == nullptr ? arguments.same_ticks : fresh(arguments.ticks[block()]);
   }
-  __device__ static uint32_t add_one(uint32_t& place) { return atomicAdd(&place, 1); }
+  // Blocks of several GPUs may count at the same place.
+  __device__ static uint32_t add_one(uint32_t& place) { return atomicAdd_system(&place, 1); }
 };
 
 __device__ void note_warp_slot(const ProbeArguments& arguments) {

@@ -22,6 +22,7 @@
 #include "launcher/probe/probe_images.h"
 #include "launcher/run/batch.h"
 #include "launcher/run/gpu.h"
+#include "launcher/run/together.h"
 
 namespace py = pybind11;
 
@@ -254,6 +255,30 @@ class LauncherGpu {
     return in_python(found);
   }
 
+  // Runs a part of a sequence on each GPU, all at once; returns what `run` would have returned.
+  static py::list run_together(const std::vector<const LauncherGpu*>& gpus,
+                               const std::vector<py::iterable>& events,
+                               std::vector<cuda::Groups> groups, const double deadline,
+                               const double settle) {
+    if (gpus.empty() || events.size() != gpus.size() || groups.size() != gpus.size()) {
+      throw py::value_error("parts: each GPU has events and groups");
+    }
+    std::vector<cuda::Part> parts;
+    for (size_t k = 0; k < gpus.size(); ++k) {
+      gpus[k]->get();
+      parts.push_back({gpus[k]->gpu_, to_sequence(events[k]), std::move(groups[k])});
+    }
+    const cuda::RunOptions options = to_options(false, deadline, settle, python_signals);
+    std::vector<cuda::Observation> found;
+    {
+      const py::gil_scoped_release no_gil;
+      found = cuda::observe_together(std::move(parts), options);
+    }
+    py::list in_order;
+    for (const cuda::Observation& each : found) in_order.append(in_python(each));
+    return in_order;
+  }
+
   std::unique_ptr<LauncherBatch> batch(const bool warp_slots, const double settle) const {
     get();
     return std::make_unique<LauncherBatch>(gpu_, warp_slots, settle);
@@ -407,6 +432,8 @@ PYBIND11_MODULE(_launcher, module) {
       .def("resident", &LauncherGpu::resident, py::arg("launch"))
       .def("kernel_size", &LauncherGpu::kernel_size, py::arg("launch"))
       .def("close", &LauncherGpu::close);
+  module.def("run_together", &LauncherGpu::run_together, py::arg("gpus"), py::arg("events"),
+             py::arg("groups"), py::kw_only(), py::arg("deadline"), py::arg("settle"));
   module.def("gpus", &tbsched::cuda::gpus);
   module.def("query", &tbsched::query, py::arg("index"));
   module.def("patch", &tbsched::patch, py::arg("image"), py::arg("registers"),

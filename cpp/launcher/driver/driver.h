@@ -74,6 +74,8 @@ struct Driver {
       library, "cuDevicePrimaryCtxRelease_v2"};
   Entry<decltype(&::cuDevicePrimaryCtxGetState)> primary_context_get_state{
       library, "cuDevicePrimaryCtxGetState"};
+  Entry<decltype(&::cuDeviceCanAccessPeer)> can_access_peer{library, "cuDeviceCanAccessPeer"};
+  Entry<decltype(&::cuCtxEnablePeerAccess)> enable_peer_access{library, "cuCtxEnablePeerAccess"};
   Entry<decltype(&::cuCtxPushCurrent)> context_push{library, "cuCtxPushCurrent_v2"};
   Entry<decltype(&::cuCtxPopCurrent)> context_pop{library, "cuCtxPopCurrent_v2"};
   Entry<CUresult (*)()> context_synchronize{library, "cuCtxSynchronize"};

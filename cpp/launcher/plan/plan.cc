@@ -411,6 +411,7 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
 void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
   if (plan.meetings.empty()) return;
   MeetingPoint* point = points_.fresh(plan.meetings.size());
+  plan.points.clear();
   for (const PlannedMeeting& planned : plan.meetings) {
     Meeting meeting{.point = point++,
                     .met = memory_->on_device(planned.met),
@@ -422,6 +423,7 @@ void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
     for (const size_t number : planned.launches) {
       plan.launches[number].arguments.meeting = meeting;
     }
+    plan.points.push_back(meeting);
   }
 }
 

@@ -62,6 +62,7 @@ struct Plan {
   std::vector<PlannedValue> values;
   std::vector<PlannedCall> calls;        // by event
   std::vector<PlannedMeeting> meetings;  // by group
+  std::vector<Meeting> points;           // by group, laid out
   // Streams of a timed sequence by first use: that order may determine their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
   std::map<int32_t, std::unique_ptr<StreamEvent>> events;

@@ -104,6 +104,7 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
     before.by_worker = times_matter;
     before.groups.clear();
     before.issue_times.clear();
+    before.together.reset();
     observe_surely({everywhere}, before);
   }
   return observe_surely(sequence, options);
@@ -124,6 +125,12 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   size_t shared = 0;
   for (;;) {
     Verdict verdict = run_once(sequence, options);
+    if (options.together && (verdict.still.count() != 0 || !verdict.doubt.empty())) {
+      throw Unstable(verdict.doubt.empty()
+                         ? "blocks were off their SMs: another process uses GPU " +
+                               std::to_string(context().device())
+                         : verdict.doubt);
+    }
     if (verdict.still.count() != 0) {
       ++interruptions_;
       if (shared == kPausesWhileShared.size()) {
@@ -169,6 +176,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     if (waits_for_local_memory(plan, context().local_memory())) context().shrink_local_memory();
     make_ready(context(), plan, resources.memory.transfers());
     if (!plan.graphs.empty()) context().driver().context_synchronize();
+    if (options.together) options.together->join(options.part, plan, context());
   }
   drained_in_order_ = false;
   Run run(context(), resources.workers, plan, options, holdings_->idle, spent_);
@@ -186,7 +194,11 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
     return verdict;
   }
   Verdict verdict = judge_timed(evidence, stranded(plan, run.met()), sms, took);
-  judge_meetings(plan.meetings, run.met(), verdict);
+  if (options.together) {
+    verdict.met = run.met();
+  } else {
+    judge_meetings(plan.meetings, run.met(), verdict);
+  }
   verdict.calls_ns = calls_of(plan.calls);
   return verdict;
 }

@@ -33,7 +33,7 @@ constexpr size_t kLaunchesThatNeverBlock = 256;
 
 // Returns how many blocks have made the mark. They do so roughly in order: `prefix` is the number
 // of first blocks that are known to have made it.
-size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::* const mark,
+size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::*const mark,
                     size_t& prefix) {
   const auto there = [mark](BlockRecord& record) {
     return std::atomic_ref(record.*mark).load(std::memory_order_relaxed) != 0;
@@ -278,6 +278,7 @@ void Run::release(const size_t number) {
 void Run::await_meetings() {
   if (plan_.meetings.empty()) return;
   wait([this](const Count& count) {
+    if (options_.together) return all_have_ended(count);
     return timed_ ? count.met == plan_.meetings.size() && !workers_.busy()
                   : count.met >= complete();
   });
@@ -285,6 +286,15 @@ void Run::await_meetings() {
   if (!timed_) return;
   pace_->given_up.store(true);
   release_launch(0);  // launches of a timed run are released together
+}
+
+// Returns whether all blocks have left by themselves, on all GPUs, or no GPU waits any longer.
+bool Run::all_have_ended(const Count& count) {
+  Together& together = *options_.together;
+  if (count.waiting == 0 && count.leaving == 0 && !workers_.busy()) {
+    together.note_done(options_.part);
+  }
+  return together.all_done() || together.given_up();
 }
 
 // Returns the number of groups all of whose blocks have started.
@@ -322,11 +332,16 @@ bool Run::wait(const Done& done) {
     const auto now = Clock::now();
     if (now >= deadline_) throw DeadlineExceeded(where_it_stands());
     ask();
+    if (options_.together) options_.together->note_calling(options_.part, workers_.busy());
     if (const Count count = look(); count != last) {
       last = count;
       moved = now;
+      if (options_.together) options_.together->note_move(now);
+    } else if (options_.together && options_.together->last_move() > moved) {
+      moved = options_.together->last_move();
     } else if (patience_over(count, now - moved)) {
       spent_.settle += now - moved;
+      if (options_.together) options_.together->give_up();
       return false;
     }
     if (now - moved < kSpin) {
@@ -341,6 +356,7 @@ bool Run::wait(const Done& done) {
 
 void Run::ask() {
   const auto now = Clock::now();
+  if (options_.together) options_.together->check();
   if (now - asked_ < kBetweenInterrupts) return;
   asked_ = now;
   options_.interrupted();
@@ -355,7 +371,8 @@ bool Run::patience_over(const Count& count, const Clock::duration still) const {
 }
 
 Run::Clock::duration Run::patience() const {
-  if (!workers_.busy()) return options_.settle;
+  const bool calling = options_.together ? options_.together->any_is_calling() : workers_.busy();
+  if (!calling) return options_.settle;
   const auto call = std::min<Clock::duration>(kCallPatience, kLongerIfCalling * options_.settle);
   return std::max<Clock::duration>(call, options_.settle);
 }

@@ -14,6 +14,7 @@
 #include "launcher/driver/context.h"
 #include "launcher/plan/plan.h"
 #include "launcher/run/time_spent.h"
+#include "launcher/run/together.h"
 #include "launcher/run/workers.h"
 
 namespace tbsched::cuda {
@@ -38,6 +39,9 @@ struct RunOptions {
   // When each launch of a timed sequence with groups is called, from the first call on. Empty: as
   // fast as possible.
   std::vector<std::chrono::nanoseconds> issue_times;
+  // What it shares with runs on other GPUs, and its number among them; nullptr: it runs alone.
+  std::shared_ptr<Together> together;
+  size_t part = 0;
   // Called every few milliseconds; throws to end the run.
   std::function<void()> interrupted = [] {};
 };
@@ -111,6 +115,7 @@ class Run {
   void launch(const PlannedGraph& graph);
   void release(size_t number);
   void await_meetings();
+  bool all_have_ended(const Count& count);
   size_t complete() const;
   void clean_up();
   // Returns false if it gave up, since blocks are held and nothing has changed for long enough.

@@ -7,7 +7,8 @@ import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
-from contextlib import closing
+from collections.abc import Sequence as ListOf
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,6 +17,7 @@ import numpy as np
 
 from tbsched.errors import DeadlineExceeded, UnstableMeasurement, shown
 from tbsched.launcher.query import check_index, import_launcher
+from tbsched.launcher.several import check_several, observe_several
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 from tbsched.program.one_gpu import one_gpu
@@ -222,6 +224,11 @@ class Gpu:
         except (UnstableMeasurement, DeadlineExceeded) as error:
             return error, ()
 
+    @property
+    def handle(self) -> _launcher.Gpu:
+        """The core's object, for runs on several GPUs."""
+        return self._gpu
+
     def time_spent(self) -> dict[str, float]:
         """Seconds that went into what, since the GPU was opened, and the number of ``runs``.
 
@@ -320,14 +327,14 @@ class Gpu:
 
 def observe(
     seq: Sequence,
-    gpu: int = 0,
+    gpu: int | ListOf[int] = 0,
     *,
     repeats: int = 1,
     warp_slots: bool = False,
     deadline: float | None = None,
     settle: float = SETTLE,
 ) -> Trace:
-    """Runs a sequence on a GPU and records where and when its blocks were.
+    """Runs a sequence on a GPU, or on several, and records where and when its blocks were.
 
     In a timed sequence the host issues launches, events and waits as fast as it can. Each numbered
     stream is a CUDA stream that synchronizes with the legacy stream. Streams are made in the order
@@ -349,9 +356,17 @@ def observe(
     event. It was if it started before the first exit that a later release, or the end of the
     sequence, brought about. Nobody had made room until then, so the block did not wait for room.
 
+    On several GPUs a timed sequence of launches and of host calls that wait for nothing runs, each
+    host on a GPU of its own. Launches that meet count their blocks in the memory of the first GPU
+    of the sequence, which the others reach as peers. If nothing has moved on any GPU for twice the
+    longest duration, all host calls and ``settle``, at least 20 ms, the program hangs: all blocks
+    are told to leave, and those that had not begun by then have the SM -1. ``extra["groups"]`` and
+    ``extra["met"]`` say which launches met. Times are by each GPU's clock, from its first start.
+
     Args:
         seq: what to run.
-        gpu: number of the GPU as CUDA counts them; it stays open for the next call.
+        gpu: number of the GPU as CUDA counts them, or for several a list: the number of each GPU
+            of the sequence. They stay open for the next call.
         repeats: runs the sequence so many times and compares the numbers of blocks per SM. The SM
             of a single block is not compared, because it may depend on what ran before. Must be 1
             for a timed sequence, whose blocks race.
@@ -388,9 +403,28 @@ def observe(
         True
     """
     _check(seq, repeats)
+    if not isinstance(gpu, int):
+        if warp_slots:
+            raise ValueError("observe.warp_slots: True cannot be observed on several GPUs")
+        return _on_several(seq, list(gpu), deadline, settle)
     return opened(gpu).observe(
         seq, repeats=repeats, warp_slots=warp_slots, deadline=deadline, settle=settle
     )
+
+
+def _on_several(seq: Sequence, numbers: list[int], deadline: float | None, settle: float) -> Trace:
+    for number in numbers:
+        check_index(number)
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise ValueError(f"observe.gpu: a list of different GPUs is needed, got {shown(numbers)}")
+    check_several(seq, len(numbers))
+    if deadline is None:
+        deadline = min(SHORTEST_DEADLINE + _longest(seq, 1), LONGEST_DEADLINE)
+    with ExitStack() as turns:
+        for number in sorted(numbers):  # in one order, whoever else wants several
+            turns.enter_context(_locks[number])
+        gpus = [opened(number) for number in numbers]
+        return observe_several(seq, gpus, deadline=deadline, settle=settle)
 
 
 def observe_many(

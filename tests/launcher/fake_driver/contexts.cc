@@ -1,6 +1,8 @@
 #include "contexts.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <memory>
 
 #include "accounts.h"
@@ -13,12 +15,27 @@ Contexts& Contexts::get() {
   return contexts;
 }
 
+FakeGpu& FakeGpu::of(const CUdevice device) {
+  static std::array<FakeGpu, kMostGpus> gpus;
+  return gpus.at(static_cast<size_t>(device));
+}
+
+FakeGpu& FakeGpu::get() {
+  CUcontext const context = Contexts::get().current();
+  const bool is_second = context == Contexts::primary(1);
+  return of(is_second ? 1 : 0);
+}
+
+bool Contexts::is_primary(const CUcontext context) {
+  return context == primary(0) || context == primary(1);
+}
+
 uint64_t Contexts::number_of(const CUcontext context) const {
-  return context == primary() ? 0 : reinterpret_cast<const GreenContext*>(context)->number;
+  return is_primary(context) ? 0 : reinterpret_cast<const GreenContext*>(context)->number;
 }
 
 SmSet Contexts::sms_of(const CUcontext context) const {
-  return context == primary() ? kAllSms : reinterpret_cast<const GreenContext*>(context)->sms;
+  return is_primary(context) ? kAllSms : reinterpret_cast<const GreenContext*>(context)->sms;
 }
 
 CUgreenCtx Contexts::make(const SmSet sms) {
@@ -47,7 +64,7 @@ CUresult Contexts::push(const CUcontext context) {
     return entry.first != std::this_thread::get_id() && !entry.second.empty() &&
            entry.second.back() == context;
   });
-  if (elsewhere && context != primary()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (elsewhere && !is_primary(context)) return CUDA_ERROR_INVALID_CONTEXT;
   stack().push_back(context);
   return CUDA_SUCCESS;
 }
@@ -83,16 +100,27 @@ CUresult cuDevicePrimaryCtxGetState(CUdevice, unsigned* flags, int* active) {
   *active = 0;
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *context = Contexts::get().primary();
+  *context = Contexts::primary(device);
   Accounts::get().give("contexts", *context);
   return CUDA_SUCCESS;
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice) {
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   const bool last = Accounts::get().live("contexts") == 1;
-  return take_back("contexts", &FakeGpu::get(), last);
+  return take_back("contexts", &FakeGpu::of(device), last);
+}
+CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  *can = std::getenv("FAKE_NO_PEERS") == nullptr ? 1 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeGpu& gpu = FakeGpu::get();
+  gpu.count("peers");
+  return gpu.setting("peers") == 1 ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 CUresult cuCtxPushCurrent_v2(CUcontext context) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;

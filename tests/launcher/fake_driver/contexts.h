@@ -23,7 +23,10 @@ class Contexts {
  public:
   static Contexts& get();
 
-  CUcontext primary() const { return reinterpret_cast<CUcontext>(&FakeGpu::get()); }
+  static CUcontext primary(const CUdevice device) {
+    return reinterpret_cast<CUcontext>(&FakeGpu::of(device));
+  }
+  static bool is_primary(CUcontext context);
   uint64_t number_of(CUcontext context) const;
   SmSet sms_of(CUcontext context) const;
 

@@ -75,7 +75,8 @@ CUresult cuDriverGetVersion(int* version) {
 }
 CUresult cuDeviceGetCount(int* count) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
-  *count = 1;
+  const char* const gpus = std::getenv("FAKE_GPUS");
+  *count = gpus != nullptr ? std::atoi(gpus) : 1;
   return CUDA_SUCCESS;
 }
 CUresult cuDeviceGet(CUdevice* device, int index) {
@@ -303,7 +304,7 @@ int nvmlSystemGetDriverVersion(char* text, unsigned size) {
   return 0;
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char*, void** device) {
-  *device = &FakeGpu::get();
+  *device = &FakeGpu::of(0);
   return 0;
 }
 int nvmlDeviceGetMigMode(void*, unsigned* current, unsigned* pending) {

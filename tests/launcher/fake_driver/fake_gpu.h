@@ -62,6 +62,7 @@ struct Size {
 // One bit each.
 using SmSet = uint64_t;
 constexpr int kSms = 4;
+constexpr int kMostGpus = 2;
 constexpr SmSet kAllSms = (SmSet{1} << kSms) - 1;
 
 // A kernel as one context has it. All contexts share the attributes.
@@ -198,10 +199,12 @@ struct Block {
 
 class FakeGpu {
  public:
-  static FakeGpu& get() {
-    static FakeGpu gpu;
-    return gpu;
+  FakeGpu() : sms_(kSms) {
+    engine_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
+  static FakeGpu& of(CUdevice device);
+  // That of the calling thread's current context; the first one if there is none.
+  static FakeGpu& get();
 
   void set(const std::string& key, const int64_t value);
   int64_t setting(const std::string& key);
@@ -235,10 +238,6 @@ class FakeGpu {
   bool ready(const Grid& grid) const;
   // It need not wait for the ends of what comes before in its stream.
   void make_programmatic(Grid& grid) const;
-
-  FakeGpu() : sms_(kSms) {
-    engine_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-  }
 
   // Sleeps while nothing is launched: whatever else the process does needs the core.
   void run(const std::stop_token& stop);

@@ -1,0 +1,183 @@
+#include "launcher/run/together.h"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "launcher/driver/context.h"
+#include "launcher/driver/error.h"
+#include "launcher/run/gpu.h"
+#include "launcher/run/run.h"
+#include "launcher/run/verdict.h"
+
+namespace tbsched::cuda {
+namespace {
+
+// Lets kernels of one GPU reach the memory of another.
+void enable_access(const Context& from, const Context& to) {
+  if (from.device() == to.device()) return;
+  const Driver& driver = from.driver();
+  int can = 0;
+  driver.can_access_peer(&can, from.device(), to.device());
+  if (can == 0) {
+    throw std::invalid_argument("observe: GPU " + std::to_string(from.device()) +
+                                " cannot reach the memory of GPU " + std::to_string(to.device()) +
+                                ", where blocks meet");
+  }
+  const CurrentContext current(from);
+  const CUresult result = driver.enable_peer_access.code(to.handle(), 0);
+  if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) driver.enable_peer_access.check(result);
+}
+
+// Checks that the groups that have met are those of which all blocks were placed, on all GPUs.
+void check_meetings(const std::vector<Part>& parts, const std::vector<Observation>& found) {
+  const std::vector<bool>& met = found.front().met;
+  for (size_t group = 0; group < met.size(); ++group) {
+    bool placed = true;
+    for (size_t part = 0; part < parts.size(); ++part) {
+      for (const size_t launch : parts[part].groups[group]) {
+        const std::vector<int32_t>& smid = found[part].launches[launch].placement.final_smid;
+        placed = placed && std::ranges::find(smid, kNotPlaced) == smid.end();
+      }
+    }
+    if (placed == met[group]) continue;
+    throw Unstable("group " + std::to_string(group) +
+                   (placed ? " has not met, though all its blocks were placed"
+                           : " has met, though not all its blocks were placed"));
+  }
+}
+
+}  // namespace
+
+void Together::join(const size_t run, Plan& plan, const Context& context) {
+  if (run == 0) {
+    const std::scoped_lock lock(mutex_);
+    first_context_ = &context;
+    meetings_ = plan.points;
+    for (Meeting& meeting : meetings_) meeting.blocks = 0;
+    for (const PlannedMeeting& planned : plan.meetings) met_.push_back(planned.met);
+  }
+  arrive_and_wait();
+  enable_access(context, *first_context_);
+  {
+    const std::scoped_lock lock(mutex_);
+    for (size_t group = 0; group < plan.meetings.size(); ++group) {
+      for (const size_t number : plan.meetings[group].launches) {
+        meetings_[group].blocks += static_cast<uint32_t>(plan.launches[number].launch.blocks);
+      }
+    }
+  }
+  arrive_and_wait();
+  for (size_t group = 0; group < plan.meetings.size(); ++group) {
+    plan.meetings[group].met = met_[group];
+    for (const size_t number : plan.meetings[group].launches) {
+      plan.launches[number].arguments.meeting = meetings_[group];
+    }
+  }
+  note_move(Clock::now());
+  arrive_and_wait();
+}
+
+void Together::arrive_and_wait() {
+  std::unique_lock lock(mutex_);
+  const uint64_t round = round_;
+  if (++arrived_ == runs_) {
+    arrived_ = 0;
+    ++round_;
+    changed_.notify_all();
+  }
+  changed_.wait(lock, [&] { return round_ != round || failed_; });
+  if (round_ == round) throw OtherRunFailed();
+}
+
+void Together::note_move(const Clock::time_point now) {
+  const Clock::rep time = now.time_since_epoch().count();
+  Clock::rep last = moved_;
+  while (last < time && !moved_.compare_exchange_weak(last, time)) {
+    // Another run noted a move.
+  }
+}
+
+Together::Clock::time_point Together::last_move() const {
+  return Clock::time_point(Clock::duration(moved_));
+}
+
+void Together::note_calling(const size_t run, const bool calling) {
+  const std::scoped_lock lock(mutex_);
+  if (is_calling_[run] == calling) return;
+  is_calling_[run] = calling;
+  calling_ += calling ? 1 : -1;
+}
+
+void Together::note_done(const size_t run) {
+  const std::scoped_lock lock(mutex_);
+  if (is_done_[run]) return;
+  is_done_[run] = true;
+  ++done_;
+}
+
+void Together::fail() {
+  {
+    const std::scoped_lock lock(mutex_);
+    failed_ = true;
+  }
+  changed_.notify_all();
+}
+
+void Together::check() const {
+  if (failed_) throw OtherRunFailed();
+}
+
+std::vector<Observation> observe_together(std::vector<Part> parts, const RunOptions& options) {
+  const auto together = std::make_shared<Together>(parts.size());
+  std::vector<Observation> found(parts.size());
+  std::vector<std::exception_ptr> errors(parts.size());
+  std::atomic<size_t> running = parts.size();
+  const auto run = [&](const size_t number) {
+    const Part& part = parts[number];
+    RunOptions own = options;
+    own.groups = part.groups;
+    own.together = together;
+    own.part = number;
+    own.interrupted = [&together] { together->check(); };
+    try {
+      found[number] = part.gpu->observe(part.sequence, own);
+    } catch (...) {
+      errors[number] = std::current_exception();
+      together->fail();
+    }
+    --running;
+  };
+  std::exception_ptr interrupted;
+  {
+    std::vector<std::jthread> threads;
+    for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
+    while (running != 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      if (interrupted) continue;
+      try {
+        options.interrupted();
+      } catch (...) {
+        interrupted = std::current_exception();
+        together->fail();
+      }
+    }
+  }
+  if (interrupted) std::rethrow_exception(interrupted);
+  for (const std::exception_ptr& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const OtherRunFailed&) {
+      // That one says why.
+    }
+  }
+  check_meetings(parts, found);
+  return found;
+}
+
+}  // namespace tbsched::cuda

@@ -1,0 +1,104 @@
+"""Sequences on two GPUs, which the fake driver emulates: four SMs each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import tbsched as tb
+from helpers import run_on_fake
+from tbsched.launcher.several import check_several
+
+START = """
+import tbsched as tb
+
+SETTLE = 0.5  # seconds: the fake GPU is as slow as a busy machine
+
+def kernel(blocks, gpu, meets=None, stream=0, duration=1e-3, threads=1024):
+    return tb.Launch(
+        blocks, threads, 32, stream=stream, gpu=gpu, host=gpu, meets=meets, duration=duration
+    )
+
+def show(found):
+    begun = [int((launch.smid >= 0).sum()) for launch in found]
+    print(found.extra.get("met"), begun, len(found.devices))
+"""
+ENDS = """
+three = tb.Sequence([kernel(3, 0, "a"), kernel(4, 1, "a"), kernel(20, 1)])
+show(tb.observe(three, [0, 1], settle=SETTLE))
+show(tb.observe(tb.Sequence([kernel(3, 1, "a", threads=32)]), [0, 1], settle=SETTLE))
+"""
+# Blocks of 1,024 threads: two fit an SM. Each GPU is full of the group that the other one misses.
+HANGS = """
+turned = [kernel(8, 0, "a"), kernel(8, 0, "b", 1), kernel(8, 1, "b", 1), kernel(8, 1, "a")]
+show(tb.observe(tb.Sequence(turned), [0, 1], settle=SETTLE))
+show(tb.observe(tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")]), [0, 1], settle=SETTLE))
+"""
+LATE = """
+late = [tb.HostCall("sleep", duration=0.02, host=1, gpu=1), kernel(2, 1, "a")]
+show(tb.observe(tb.Sequence([kernel(8, 0, "a"), kernel(8, 0), *late]), [0, 1], settle=SETTLE))
+"""
+NOT_IN_TIME = """
+import os
+from pathlib import Path
+
+from helpers import Fake
+
+sequence = tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")])
+show(tb.observe(sequence, [0, 1], settle=SETTLE))
+fake = Fake(Path(os.environ["TBSCHED_LIBCUDA"]))
+fake["mute"] = 1
+try:
+    tb.observe(sequence, [0, 1], deadline=0.2, settle=5)
+except tb.DeadlineExceeded as error:
+    print("every block has been told to leave" in str(error))
+fake["mute"] = 0
+show(tb.observe(sequence, [0, 1], settle=SETTLE))
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        (ENDS, "[True] [3, 4, 20] 2\n[True] [3] 2\n"),
+        (HANGS, "[False, False] [8, 0, 8, 0] 2\n[True] [1, 1] 2\n"),
+        (LATE, "[True] [8, 8, 2] 2\n"),
+        (NOT_IN_TIME, "[True] [1, 1] 2\nTrue\n[True] [1, 1] 2\n"),
+    ],
+    ids=["ends", "hangs", "late", "not in time"],
+)
+def test_two_gpus(fake: Path, code: str, expected: str) -> None:
+    pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    done = run_on_fake(START + code, fake, FAKE_GPUS="2")
+    assert done.stdout == expected, done.stderr
+
+
+def test_a_gpu_that_cannot_reach_the_other_one_is_refused(fake: Path) -> None:
+    pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    code = 'tb.observe(tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")]), [0, 1])'
+    done = run_on_fake(START + code, fake, FAKE_GPUS="2", FAKE_NO_PEERS="1")
+    assert "ValueError: observe: GPU 1 cannot reach the memory of GPU 0" in done.stderr
+
+
+def kernel(**changes: object) -> tb.Launch:
+    given = {"stream": 0, "duration": 1e-5, "meets": "a", "gpu": 0, "host": 0, **changes}
+    return tb.Launch(2, 32, 16, **given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("events", "words"),
+    [
+        ([kernel(), kernel(gpu=2, host=2)], "2 GPUs, but the sequence needs 3"),
+        ([kernel(), kernel(gpu=1)], "host 0 launches on GPUs 0 and 1"),
+        ([kernel(), tb.Memset(8, stream=1)], "event 1 is a Memset"),
+        ([kernel(), tb.HostCall("x", duration=1e-6, waits="device")], "event 1 is a HostCall"),
+        ([kernel(), tb.HostCall("x", duration=1e-6, host=5)], "host 5 launches nothing"),
+        ([kernel(in_block_order=True)], r"event 0: Launch\.in_block_order cannot"),
+        ([tb.Launch(2, 32, 16)], "need launches with durations"),
+    ],
+    ids=["gpus", "host", "memset", "waits", "nothing", "order", "held"],
+)
+def test_what_cannot_be_observed_is_refused(events: list[tb.Launch], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check_several(tb.Sequence(events), 2)
