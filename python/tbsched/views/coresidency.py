@@ -8,6 +8,7 @@ from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.given import called
 from tbsched.advice.together.ranks.coresident import RankCoresidency
 from tbsched.hardware.initial_state import InitialState
+from tbsched.program.events.kinds import event_to_data
 from tbsched.views.assumed import assumed_lines
 from tbsched.views.capacity import board_lines, limits_map, limits_table
 from tbsched.views.cards import card, legend_html, note_html, table_html
@@ -62,9 +63,9 @@ def witness_words(found: Coresidency) -> str:
 
 
 def stranded_words(found: Coresidency) -> str:
-    """The launch that is not resident whole."""
+    """The launch that is not resident whole, or what else never happens."""
     assert found.stranded is not None
-    return called(found.launches, found.stranded)
+    return called(found.launches, found.stranded, found.others)
 
 
 def limits_words(found: Coresidency) -> str:
@@ -118,6 +119,8 @@ def coresidency_columns(found: Coresidency) -> dict[str, Any]:
 def coresidency_data(found: Coresidency) -> dict[str, Any]:
     """The answer with its reason; if it is no, what strands a block, and what to change."""
     answer = "device launches groups after safe argument proof full_sms witness issue_times order"
-    reason = "state stranded waiting cause behind limits assumed_rules"
-    fixes = [fields(fix, "kind text launches after") for fix in found.fixes]
-    return {**fields(found, f"{answer} {reason}"), "fixes": fixes, "plays": found.plays}
+    reason = "host state stranded waiting cause behind limits assumed_rules"
+    fixes = [fields(fix, "kind text launches after sequence") for fix in found.fixes]
+    others = [event_to_data(one) for one in found.others]
+    whole = {**fields(found, f"{answer} {reason}"), "others": others, "fixes": fixes}
+    return {**whole, "plays": found.plays}

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.capacity import capacity
-from tbsched.advice.together.given import only_launches_of, with_blocks
+from tbsched.advice.together.given import has_other_work, launches_of, with_blocks
 from tbsched.advice.together.problem import Problem, deadline_in, decided, proved
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
@@ -58,8 +59,13 @@ def budget(
         108
     """
     spec = find_device(device)
-    others = only_launches_of("budget", "beside", beside)
+    others = launches_of("budget", "beside", beside)
     instance("budget", "launch", launch, Launch)
+    around = None
+    if isinstance(beside, Sequence) and has_other_work(beside):
+        check_events("budget.beside", beside)
+        launch = replace(launch, duration=launch.duration or 0.0)
+        around = Sequence([*beside, launch])
     named = [(f"budget.beside[{k}]", other) for k, other in enumerate(others)]
     check_streams([*named, ("budget.launch", launch)])
     integer("budget", "plays", plays, 0, MAX_PLAYS)
@@ -67,7 +73,7 @@ def budget(
     launches = (*others, with_blocks(launch, launch.cluster))
     problem = Problem(
         spec, policy_of(spec, policy), launches, ((len(others),),), plays=plays,
-        deadline=deadline_in("budget", seconds),
+        deadline=deadline_in("budget", seconds), around=around,
     )  # fmt: skip
     with pulse("looking for the largest grid"):
         found = largest(problem, len(others), most, _all_start)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
+from tbsched.advice.together.beside.deciding import default_group
+from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.fixes.table import fixes_of
 from tbsched.advice.together.given import (
@@ -14,7 +16,8 @@ from tbsched.advice.together.given import (
     Pairs,
     checked_after,
     checked_groups,
-    only_launches_of,
+    has_other_work,
+    launches_of,
 )
 from tbsched.advice.together.limits import Limit
 from tbsched.advice.together.problem import Problem, deadline_in, decided
@@ -33,7 +36,8 @@ from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
 from tbsched.prediction.together.search import MAX_PLAYS, PLAYS, FullSms
 from tbsched.program.checks import flag, integer
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.events.graph import Node
+from tbsched.program.sequence import Event, Launch, Sequence, check_streams
 from tbsched.progress import pulse
 from tbsched.shown import Shown
 from tbsched.traces.placement import DeviceInfo
@@ -46,7 +50,7 @@ class Coresidency(Shown):
     Attributes:
         device: the device.
         launches: what was asked about, as given.
-        groups: of each group the numbers of its launches.
+        groups: of each group the numbers of its launches, and of its other operations.
         after: pairs of which the second launch waits until the first is resident whole.
         safe: True, False, or None if the search ended without a proof or a witness.
         argument: why, in words and numbers.
@@ -60,14 +64,20 @@ class Coresidency(Shown):
         issue_times: when the launches of a witness with durations are called, else None.
         order: of each launch of the witness, its number in ``launches``.
         state: the latent state of the GPU before the witness.
-        stranded: the number of the launch that is not resident whole.
+        stranded: the number of the launch that is not resident whole, or of the other operation
+            that never happens.
         waiting: how many of its blocks never start.
-        cause: what they wait for, a word as in ``Placement.limiter``.
+        cause: what they wait for, a word as in ``Placement.limiter``; in a program that does more
+            than launch also ``host``, a call that never returns, and ``copy_engine``.
         behind: the launch that holds them up, where it is one.
         limits: of each class of SMs, what refuses one block more of that launch.
         fixes: of each kind of change the least that is proved to make the launches safe, a
             :class:`Fix` each; also where it is not known whether they are.
         plays: how many predictions the search took.
+        others: if the program does more than launch, its other operations: copies, memsets, host
+            functions, values, calls, events. Their numbers follow those of the launches.
+        host: of a witness that has them, for each event the seconds since its host's last call
+            returned: ``tb.predict(witness, device, host=host)`` shows it. A second stands for ever.
 
     Example:
         >>> kernels = [tb.Launch(132, 1024, 32, name="a"), tb.Launch(140, 1024, 32, name="b")]
@@ -97,6 +107,8 @@ class Coresidency(Shown):
     limits: tuple[Limit, ...] = ()
     fixes: tuple[Fix, ...] = ()
     plays: int = 0
+    others: tuple[Event | Node, ...] = ()
+    host: tuple[float, ...] | None = None
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
@@ -164,20 +176,27 @@ def coresident(
     Hangs above the thread block scheduler count, too: kernels that are loaded at their first use,
     the legacy stream, streams that share a hardware queue, more grids than the GPU takes.
 
+    A :class:`Sequence` may do more than launch. Copies, memsets, host functions, values and calls
+    have the numbers behind those of the launches, in the order of the sequence, and can be in a
+    group: its kernels stay until the copy is over. Launches still arrive in any order. All else
+    keeps its place in its stream, a call that waits in its host thread, and a CUDA event's records
+    and waits among each other. Launches that must come after some of it are ordered by that.
+
     With a list of devices, the question is about a program of several GPUs: can it hang, however
     late each host thread (a rank) is? Its groups are the names of ``Launch.meets``, and what comes
     before what is as in the sequence: on each GPU by streams, CUDA events and synchronisations. See
     :doc:`/how-to/several-gpus`.
 
     Args:
-        launches: the kernels, at least one. A :class:`Sequence` may have releases and recorded
-            events, host calls that wait for nothing, and host functions behind which nothing is in
-            their stream: these do not count. Other events are refused: launches may wait for them.
-            A duration does not matter; a first use needs one. With a list of devices, the program,
-            a timed sequence.
+        launches: the kernels, at least one; or a :class:`Sequence` of at most 500 events if it has
+            others that count. A duration does not matter; a first use needs one. With a list of
+            devices, the program, a timed sequence.
         device, policy: as for :func:`tbsched.predict`; a list has one device for each GPU.
-        groups: of each group the numbers of its launches, from 0; None is one group of all.
-        after: pairs (a, b): the program launches b only when all blocks of a have started.
+        groups: of each group the numbers of its launches, from 0, and of other operations, behind
+            them. None is one group of all launches, and of all copies, memsets, host functions and
+            values that do not wait for one of these in any case.
+        after: pairs (a, b): the program launches b only when all blocks of a have started, or if a
+            is no launch, when it is over.
         fixes: whether to look for changes that make the launches safe, unless they are.
         connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS``; None is the
             device's own number of hardware queues.
@@ -190,8 +209,8 @@ def coresident(
 
     Raises:
         TypeError, ValueError: no launches, a launch that the device refuses, groups or pairs of
-            launches that are not there; ``groups`` with a list of devices; names the field, the
-            value and the limit.
+            launches that are not there; ``groups`` with a list of devices; beside other work, a
+            wait for a ``completion_event``; names the field, the value and the limit.
 
     Example:
         >>> workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers")
@@ -202,44 +221,72 @@ def coresident(
         >>> found.fixes[1].text
         'a carveout of 44 % for schedulers'
     """
+    most = integer("coresident", "plays", plays, 0, MAX_PLAYS)
+    wants_fixes = flag("coresident", "fixes", fixes)
     if isinstance(device, list | tuple):
         if groups is not None:
             raise ValueError(
                 "coresident.groups: with a list of devices, Launch.meets says which launches meet"
             )
         return coresident_ranks(
-            launches, device, after=after, fixes=fixes, policy=policy, connections=connections,
-            plays=plays, seconds=seconds,
+            launches, device, after=after, fixes=wants_fixes, policy=policy,
+            connections=connections, plays=most, seconds=seconds,
         )  # fmt: skip
-    spec = find_device(device)
-    given = only_launches_of("coresident", "launches", launches)
-    if not given:
-        raise ValueError("coresident.launches: a launch is needed, got none")
-    spec = with_connections("coresident", spec, connections)
+    spec = with_connections("coresident", find_device(device), connections)
     policy = policy_of(spec, policy)
+    problem = _problem(
+        launches, spec, policy, groups, after, most, deadline_in("coresident", seconds)
+    )
+    given = problem.launches
     info = prepared(spec, policy)[1]
-    problem = Problem(
-        spec, policy, given, checked_groups(groups, len(given)), checked_after(after, len(given)),
-        integer("coresident", "plays", plays, 0, MAX_PLAYS),
-        deadline_in("coresident", seconds),
-    )  # fmt: skip
-    wants_fixes = flag("coresident", "fixes", fixes)
     with pulse("looking for a proof or a witness"):
         found = decided(problem)
     asked = (info, given, problem.groups, problem.after, found.safe)
+    others = problem.others
     stranding = found.stranding
     changes = fixes_of(Unproved(problem, stranding)) if wants_fixes and not found.safe else ()
     if stranding is None:
         return Coresidency(
             *asked, argument(problem, found, 0), found.proof, found.full_sms, fixes=changes,
-            plays=found.plays,
+            plays=found.plays, others=others,
         )  # fmt: skip
     waiting, limits = left_waiting(spec, policy, stranding)
     return Coresidency(
         *asked, argument(problem, found, waiting), found.proof, (), stranding.sequence,
         stranding.issue_times, stranding.order, stranding.state, stranding.stranded, waiting,
-        stranding.cause, stranding.behind, limits, changes, found.plays,
+        stranding.cause, stranding.behind, limits, changes, found.plays, others, stranding.host,
     )  # fmt: skip
+
+
+def _problem(
+    launches: Iterable[Launch] | Sequence,
+    spec: DeviceSpec,
+    policy: str,
+    groups: Iterable[Iterable[int]] | None,
+    after: Iterable[tuple[int, int]],
+    plays: int,
+    deadline: float,
+) -> Problem:
+    """Returns the question, once its arguments are checked."""
+    given = launches_of("coresident", "launches", launches)
+    if not given:
+        raise ValueError("coresident.launches: a launch is needed, got none")
+    around = launches if isinstance(launches, Sequence) else None
+    bare = Problem(spec, policy, given, (), (), plays, deadline, around)
+    count = bare.count
+    pairs = checked_after(after, count)
+    if groups is None:
+        is_bare = around is None or not has_other_work(around)
+        groups = [range(len(given)) if is_bare or around is None else default_group(around, spec)]
+    chosen = checked_groups(groups, count)
+    named = max(k for part in (*chosen, *pairs) for k in part)
+    if around is None or (named < len(given) and not has_other_work(around)):
+        check_streams((f"coresident.launches[{k}]", one) for k, one in enumerate(given))
+        return replace(bare, groups=chosen, after=pairs, around=None)
+    check_events("coresident.launches", around)
+    found = replace(bare, groups=chosen, after=pairs)
+    found.operations()  # refuses pairs that contradict the order of the program
+    return found
 
 
 def assert_coresident(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Sequence as ListOf
 from dataclasses import replace
 
 from tbsched.errors import shown
-from tbsched.prediction import recorded
+from tbsched.prediction.recorded import held as alone
 from tbsched.program.checks import instance, integer, items
+from tbsched.program.events.graph import Node
 from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     LEGACY_STREAM,
@@ -19,7 +21,6 @@ from tbsched.program.sequence import (
     Release,
     Sequence,
     Stream,
-    check_streams,
 )
 
 Groups = tuple[tuple[int, ...], ...]
@@ -48,37 +49,24 @@ def launches_of(owner: str, field: str, given: Iterable[Launch] | Sequence) -> t
     return found
 
 
-def only_launches_of(
-    owner: str, field: str, given: Iterable[Launch] | Sequence
-) -> tuple[Launch, ...]:
-    """Returns the launches like :func:`launches_of`, if no other event can make them wait.
-
-    Raises:
-        TypeError: something else is among them.
-        ValueError: a sequence has an event that launches may wait for; two launches do not
-            agree on the kind of their stream, so that no program has them.
-    """
-    events = given.events if isinstance(given, Sequence) else ()
-    for number, event in enumerate(events):
-        if isinstance(event, Launch | Release | RecordEvent):
-            continue
-        if not _holds_up_none(event, events[number + 1 :], launches_of(owner, field, given)):
-            raise ValueError(
-                f"{owner}.{field}: launches may wait for event {number}, a "
-                f"{type(event).__name__}, which is not looked at; leave it out if none does"
-            )
-    found = launches_of(owner, field, given)
-    check_streams((f"{owner}.{field}[{k}]", launch) for k, launch in enumerate(found))
-    return found
+def has_other_work(given: Sequence) -> bool:
+    """Returns whether launches may wait for an event that is no launch."""
+    return not all(
+        isinstance(event, Launch | Release)
+        or _holds_up_none(event, given.events[number + 1 :], given.launches)
+        for number, event in enumerate(given)
+    )
 
 
 def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
     """Returns whether no launch can wait for an event that is no launch.
 
-    A call that waits for nothing only takes time, and launches may arrive at any time. A host
-    function takes no place in a hardware queue: nothing waits for it but what is behind it in its
-    stream, or ordered by the legacy stream.
+    A call that waits for nothing only takes time, and launches may arrive at any time. A record
+    orders nothing, but in the legacy stream. A host function takes no place in a hardware queue:
+    nothing waits for it but what is behind it in its stream, or ordered by the legacy stream.
     """
+    if isinstance(event, RecordEvent):
+        return event.stream != LEGACY_STREAM
     if isinstance(event, HostCall):
         return event.waits is None
     if not isinstance(event, HostFunction):
@@ -119,7 +107,7 @@ def held(launches: Iterable[Launch]) -> tuple[tuple[Launch, ...], Pairs]:
 
 
 def _held(launch: Launch, stream: Stream | None) -> Launch:
-    return launch if launch.duration is None else replace(recorded.held(launch), stream=stream)
+    return launch if launch.duration is None else replace(alone(launch), stream=stream)
 
 
 def with_blocks(launch: Launch, blocks: int) -> Launch:
@@ -193,8 +181,16 @@ def is_order(pairs: Iterable[tuple[int, int]], launches: int) -> bool:
     return not ahead
 
 
-def called(launches: tuple[Launch, ...], number: int) -> str:
-    """Returns the name of a launch, with its number if others have the same name."""
+def called(launches: tuple[Launch, ...], number: int, others: ListOf[Event | Node] = ()) -> str:
+    """Returns the name of a launch, with its number if others have the same name.
+
+    Args:
+        launches: the launches.
+        number: of a launch, or behind them of another operation.
+        others: the other operations.
+    """
+    if number >= len(launches):
+        return f"{type(others[number - len(launches)]).__name__} {number}"
     name = " ".join((launches[number].name or "").split())
     if not name:
         return f"launch {number}"

@@ -11,21 +11,38 @@ import time
 from dataclasses import dataclass, replace
 
 from tbsched.advice.together.above import Above, hang_above, issue_times
+from tbsched.advice.together.beside.deciding import (
+    Arrival,
+    arrival,
+    called_pairs,
+    keeps_calls,
+    launch_pairs,
+    room_of_driver_kernels,
+)
+from tbsched.advice.together.beside.operations import Operations, operations_of, other_work
 from tbsched.advice.together.given import Groups, Pairs, held
 from tbsched.errors import shown
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
+from tbsched.prediction.recorded import held as alone
 from tbsched.prediction.together.search import PLAYS, FullSms, Question, played, search
 from tbsched.program.checks import MAX_SECONDS
-from tbsched.program.sequence import Launch, Release, Sequence
+from tbsched.program.events.graph import Node
+from tbsched.program.sequence import Event, Launch, Release, Sequence, with_launches
 
 NO_PROOF = "none"
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Launches that must become resident together: the checked arguments of `coresident`."""
+    """Launches that must become resident together: the checked arguments of `coresident`.
+
+    Attributes:
+        deadline: by time.monotonic().
+        around: the program, if it has other work that counts. Its launches are those of this
+            problem; other operations have the numbers behind them.
+    """
 
     spec: DeviceSpec
     policy: str
@@ -33,12 +50,42 @@ class Problem:
     groups: Groups
     after: Pairs = ()
     plays: int = PLAYS
-    deadline: float = math.inf  # by time.monotonic()
+    deadline: float = math.inf
+    around: Sequence | None = None
 
     @property
     def members(self) -> tuple[int, ...]:
         """The launches of all groups."""
-        return tuple(sorted(member for group in self.groups for member in group))
+        members = sorted(member for group in self.groups for member in group)
+        return tuple(member for member in members if member < len(self.launches))
+
+    @property
+    def program(self) -> Sequence | None:
+        """The program with the launches of this problem; None: there is nothing but launches.
+
+        Raises:
+            ValueError: it cannot have them.
+        """
+        return None if self.around is None else with_launches(self.around, self.launches)
+
+    def operations(self) -> Operations | None:
+        """Returns the operations of the program.
+
+        Raises:
+            ValueError: the launches cannot be in it, or `after` contradicts its order.
+        """
+        program = self.program
+        return None if program is None else operations_of(program, self.after)
+
+    @property
+    def others(self) -> tuple[Event | Node, ...]:
+        """The operations that are no launches; their numbers follow those of the launches."""
+        return () if self.around is None else other_work(self.around)
+
+    @property
+    def count(self) -> int:
+        """How many launches and other operations there are."""
+        return len(self.launches) + len(self.others)
 
     def with_launch(self, number: int, launch: Launch) -> Problem:
         """Returns the problem with one launch replaced."""
@@ -57,6 +104,9 @@ class Stranding:
         state: the latent state from which it strands the block.
         stranded: the number of the launch of that block.
         cause, behind: what refuses its blocks, and which launch holds them up, or None.
+        host: if the program does more than launch, for each event the seconds since its host's
+            last call returned.
+        waiting: how many blocks never start then.
     """
 
     sequence: Sequence
@@ -66,6 +116,8 @@ class Stranding:
     stranded: int
     cause: str
     behind: int | None
+    host: tuple[float, ...] | None = None
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +131,7 @@ class Decision:
         stranding: the witness, if unsafe.
         plays: how many predictions it took.
         wanted: if not known, what may decide it; as in `Found`.
+        why: if not known because of other work than launches, what may hang, in words.
     """
 
     safe: bool | None
@@ -87,6 +140,7 @@ class Decision:
     stranding: Stranding | None
     plays: int
     wanted: str = ""
+    why: str = ""
 
 
 def deadline_in(owner: str, seconds: float | None) -> float:
@@ -108,6 +162,9 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     Raises:
         ValueError: a launch that the device refuses.
     """
+    work = problem.operations()
+    if work is not None:
+        return _decided_around(problem, work, only_to_prove)
     # A hang above the scheduler is found fast, and there is no proof then.
     first = _above(problem, shrinks=False) if only_to_prove else None
     if first is not None and first.hang is not None:
@@ -147,6 +204,63 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     return Decision(safe, proof, found.full_sms, None, found.plays + above.plays, wanted)
 
 
+def _decided_around(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
+    """Decides for a program that does more than launch.
+
+    All operations of the groups happen if the launches find room. And these find room whenever they
+    arrive: the order in which they do does not matter.
+    """
+    first = arrival(
+        work, problem.spec, problem.policy, problem.groups, problem.deadline,
+        only_to_prove=only_to_prove,
+    )  # fmt: skip
+    if first.hung is not None:
+        return Decision(False, NO_PROOF, (), _stranding(problem, first), first.plays)
+    if first.sure is None and only_to_prove:
+        return Decision(None, NO_PROOF, (), None, first.plays, why=first.why)
+    found = _room(problem, work, only_to_prove)
+    plays = first.plays + found.plays
+    if found.safe is False:
+        return replace(found, plays=plays)
+    kernels = [alone(one) for one in problem.launches]
+    why = first.why or found.why or room_of_driver_kernels(work, problem.spec, kernels)
+    if first.sure and found.safe and not why:
+        return replace(found, plays=plays)
+    return Decision(None, NO_PROOF, (), None, plays, found.wanted, why)
+
+
+def _room(problem: Problem, work: Operations, only_to_prove: bool) -> Decision:
+    """Decides whether the launches of the groups find room, whenever they arrive."""
+    launches = tuple(alone(one) for one in problem.launches)
+    groups = tuple(
+        tuple(member for member in group if member < len(launches)) for group in problem.groups
+    )
+    groups = tuple(group for group in groups if group)
+    if not groups:
+        return Decision(True, "played", (), None, 0)
+    pairs = launch_pairs(work, problem.spec, problem.after)
+    asked = replace(problem, launches=launches, groups=groups, after=pairs, around=None)
+    found = decided(asked, only_to_prove=only_to_prove)
+    if found.stranding is None or keeps_calls(work, found.stranding.order):
+        return found
+    # The host calls the launches in another order. Each that is called first arrives first.
+    again = decided(replace(asked, after=called_pairs(work, pairs)))
+    if again.stranding is not None and keeps_calls(work, again.stranding.order):
+        return replace(again, plays=found.plays + again.plays)
+    why = "no order of the calls is known in which launches find no room, and no proof"
+    return Decision(None, NO_PROOF, (), None, found.plays + again.plays, why=why)
+
+
+def _stranding(problem: Problem, first: Arrival) -> Stranding:
+    assert first.hung is not None
+    hung = first.hung
+    state = problem.spec.initial_states(problem.policy)[0]
+    return Stranding(
+        hung.sequence, None, hung.order, state, hung.stranded, hung.cause, hung.behind, hung.host,
+        hung.waiting,
+    )  # fmt: skip
+
+
 def proved(problem: Problem, known: Stranding | None = None) -> bool:
     """Returns whether all groups are proved to become resident.
 
@@ -155,7 +269,7 @@ def proved(problem: Problem, known: Stranding | None = None) -> bool:
     Raises:
         ValueError: a launch that the device refuses.
     """
-    if known is not None and _is_witness_for(problem, known):
+    if known is not None and problem.around is None and _is_witness_for(problem, known):
         return False
     return decided(problem, only_to_prove=True).safe is True
 

@@ -22,6 +22,8 @@ def left_waiting(
 
     The classes are empty if the cause is not the room of an SM.
     """
+    if stranding.host is not None:
+        return stranding.waiting, ()
     sequence, place = stranding.sequence, stranding.order.index(stranding.stranded)
     if sequence.timed:
         trace = predict(sequence, spec, policy, stranding.state, issue_times=stranding.issue_times)

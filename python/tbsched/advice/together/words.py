@@ -18,6 +18,8 @@ def argument(problem: Problem, found: Decision, waiting: int) -> str:
     """Returns the reason, with its numbers."""
     if found.stranding is not None:
         return _stranded(problem, found.stranding, waiting)
+    if found.safe is None and found.why:
+        return found.why
     if found.safe is None:
         words = f"neither a proof nor a witness in {found.plays:,} predictions"
         return f"{words}; {_HELP[found.wanted]}"
@@ -41,10 +43,17 @@ def _full_sms(problem: Problem, found: Decision) -> str:
     )
 
 
+def called_of(problem: Problem, number: int) -> str:
+    """Returns what a launch, or another operation, is called."""
+    return called(problem.launches, number, problem.others)
+
+
 def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
-    launch = problem.launches[stranding.stranded]
-    name = called(problem.launches, stranding.stranded)
-    words = f"{waiting:,} of {launch.blocks:,} blocks of {name} never start"
+    words = f"{called_of(problem, stranding.stranded)} never happens"
+    if stranding.stranded < len(problem.launches):
+        launch = problem.launches[stranding.stranded]
+        name = called(problem.launches, stranding.stranded)
+        words = f"{waiting:,} of {launch.blocks:,} blocks of {name} never start"
     words += f" ({stranding.cause})"
     if stranding.behind is not None:
         words += f", behind {called(problem.launches, stranding.behind)}"

@@ -36,14 +36,14 @@ def coresident(
         str | None,
         typer.Option(
             help="Which launches must be resident together, such as 0,1;2 for two groups; all by "
-            "default."
+            "default. Copies, values and calls have the numbers behind those of the launches."
         ),
     ] = None,
     after: Annotated[
         str | None,
         typer.Option(
             help="Pairs of launches, such as 0,1;0,2: the program issues the second of each when "
-            "all blocks of the first have started."
+            "all blocks of the first have started, or, if it is no launch, when it is over."
         ),
     ] = None,
     fixes: Annotated[

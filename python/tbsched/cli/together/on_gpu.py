@@ -25,6 +25,7 @@ from tbsched.views.tables import render, table_of
 _ALL_ORDERS = 4  # launches; of more, one order is run
 _LATE = STEP / 4  # a block of a witness leaves half a step before the next launch comes, or earlier
 _TRIES = 5
+_MORE = "it does more than launch, and barriers are run of launches alone"
 _SEEN = {None: "not run", True: "as predicted", False: "NOT as predicted"}
 
 
@@ -65,7 +66,9 @@ def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
 def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     if found.witness is None or found.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
-    what = f"strands {called(found.launches, found.stranded)}"
+    what = f"strands {called(found.launches, found.stranded, found.others)}"
+    if found.host is not None:
+        return Ran(what, True, why=_MORE)
     queues = gpu.info.details.get("max_connections", spec.hardware_queues)
     if found.cause == "hardware_queue" and queues != spec.hardware_queues:
         return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
@@ -126,6 +129,8 @@ def _start(launch: Placement) -> float | None:
 
 def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
     what = f"{fix.kind}: {fix.text}"
+    if fix.sequence is not None:
+        return Ran(what, False, why=_MORE)
     if fix.device is not None:
         return Ran(what, False, why="a process sets it up before its first launch")
     launches, pairs = held(fix.launches)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tbsched.advice.together.given import Groups, Pairs
 from tbsched.advice.together.problem import Problem, Stranding, proved
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.program.sequence import Launch
+from tbsched.program.sequence import Launch, Sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class Fix:
         after: pairs of which the second launch must wait until the first is resident whole.
         groups: which of them must be resident together, as before.
         device: the device with what the fix sets up; None where it is the same as before.
+        sequence: the changed program, if it does more than launch.
 
     Example:
         >>> full = [tb.Launch(132, 1024, 32, name="a"), tb.Launch(140, 1024, 32, name="b")]
@@ -36,6 +37,7 @@ class Fix:
     after: Pairs
     groups: Groups
     device: DeviceSpec | None = None
+    sequence: Sequence | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +62,5 @@ def fixed(problem: Problem, fix: Fix) -> Problem:
     """Returns the problem after a fix."""
     return replace(
         problem, launches=fix.launches, after=fix.after, groups=fix.groups,
-        spec=fix.device or problem.spec,
+        spec=fix.device or problem.spec, around=fix.sequence or problem.around,
     )  # fmt: skip

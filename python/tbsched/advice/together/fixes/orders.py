@@ -9,6 +9,7 @@ from dataclasses import replace
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import Pairs, called, is_order, to_launch
 from tbsched.advice.together.problem import Problem, Stranding, decided
+from tbsched.advice.together.words import called_of
 from tbsched.program.sequence import Launch
 
 _PLAYS = 10_000  # budget for the next witness, which is found soon if there is one
@@ -22,7 +23,8 @@ _SIZES: tuple[Callable[[Launch], int], ...] = (
 def order(unproved: Unproved) -> Iterator[Fix]:
     """Yields orders: one pair of launches, then all pairs that witnesses need, then a full order.
 
-    The first launch of a pair is of a group, as others may never arrive.
+    The first launch of a pair is of a group, as others may never arrive. If the program does more
+    than launch, a launch may also wait for one of its other operations.
     """
     problem = unproved.problem
     kinds = [_kind(problem, number) for number in range(len(problem.launches))]
@@ -32,6 +34,11 @@ def order(unproved: Unproved) -> Iterator[Fix]:
         if pair[0] != pair[1] and alike not in tried:
             tried.add(alike)
             yield from _fix(problem, [pair])
+    for first in range(len(problem.launches), problem.count):
+        for second in range(len(problem.launches)):
+            yield from _fix(problem, [(first, second)])
+    if problem.around is not None:
+        return
     found: list[tuple[int, int]] = []
     stranding: Stranding | None = unproved.stranding
     while stranding is not None and (new := _missing_pairs(stranding, (*problem.after, *found))):
@@ -74,7 +81,7 @@ def _in_order(problem: Problem, size: Callable[[Launch], int]) -> list[tuple[int
 def _holds(unproved: Unproved, pairs: Iterable[tuple[int, int]]) -> bool:
     problem = unproved.problem
     after = (*problem.after, *pairs)
-    if not is_order(after, len(problem.launches)):
+    if not is_order(after, problem.count):
         return False
     return unproved.solved_by(replace(problem, after=after))
 
@@ -90,10 +97,15 @@ def _needed(unproved: Unproved, pairs: list[tuple[int, int]]) -> list[tuple[int,
 
 def _fix(problem: Problem, pairs: list[tuple[int, int]]) -> Iterator[Fix]:
     after: Pairs = (*problem.after, *pairs)
-    if len(set(after)) < len(after) or not is_order(after, len(problem.launches)):
+    if len(set(after)) < len(after) or not is_order(after, problem.count):
         return
     words = []
     for first, rows in itertools.groupby(sorted(pairs), key=lambda pair: pair[0]):
         later = to_launch(problem.launches, (second for _, second in rows))
-        words.append(f"{later} when all blocks of {called(problem.launches, first)} have started")
+        if first < len(problem.launches):
+            words.append(
+                f"{later} when all blocks of {called(problem.launches, first)} have started"
+            )
+        else:
+            words.append(f"{later} when {called_of(problem, first)} is over")
     yield Fix("order", "; ".join(words), problem.launches, after, problem.groups)

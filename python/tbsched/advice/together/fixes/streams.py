@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import to_launch
-from tbsched.program.sequence import LEGACY_STREAM, Launch
+from tbsched.program.events.transfers import Transfer
+from tbsched.program.sequence import LEGACY_STREAM, GraphLaunch, Launch, Sequence
 
 
 def streams(unproved: Unproved) -> Iterator[Fix]:
@@ -28,6 +29,30 @@ def streams(unproved: Unproved) -> Iterator[Fix]:
             kind = f"{each} (cudaStreamNonBlocking)" if legacy else each
             changes = {number: _alone(launches[number]) for number in numbers}
             yield unproved.changed("streams", f"{what} in {kind}", changes)
+
+    yield from _non_blocking(unproved)
+
+
+def _non_blocking(unproved: Unproved) -> Iterator[Fix]:
+    """Yields a non-blocking stream for each one with copies, memsets or host functions."""
+    program = unproved.problem.program
+    if program is None:
+        return
+    for number, event in enumerate(program):
+        if not isinstance(event, Transfer) or event.non_blocking or event.stream == LEGACY_STREAM:
+            continue
+        own = event.stream
+        changed = Sequence(
+            replace(other, non_blocking=True)
+            if isinstance(other, Launch | GraphLaunch | Transfer)
+            and (k == number or (own is not None and other.stream == own))
+            else other
+            for k, other in enumerate(program)
+        )
+        what = "its own stream" if own is None else f"stream {own}"
+        text = f"make {what}, of the {type(event).__name__} (event {number}), non-blocking"
+        fix = unproved.changed("streams", f"{text} (cudaStreamNonBlocking)", {})
+        yield replace(fix, launches=changed.launches, sequence=changed)
 
 
 def _alone(launch: Launch) -> Launch:

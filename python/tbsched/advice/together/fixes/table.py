@@ -24,6 +24,9 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
     order, streams, loading, set_up, carveout, partition, grid, registers, cooperative,
 )  # fmt: skip
 
+# Those that help a launch which never reaches the scheduler.
+OF_ARRIVAL = (order, streams, loading, set_up)
+
 # Divisor of the plays for each change, if there are too many launches to play all orders, or no
 # witness that refutes most changes: most are proved soon or never.
 _SHARE = 30
@@ -38,14 +41,17 @@ def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
         fewer = replace(problem, plays=problem.plays // _SHARE)
         unproved = replace(unproved, problem=fewer)
     found: list[Fix] = []
-    with bar("looking for changes", len(KINDS)) as advance:
-        for number, kind in enumerate(KINDS):
+    stranding = unproved.stranding
+    kinds = KINDS if stranding is None or stranding.host is None else OF_ARRIVAL
+    with bar("looking for changes", len(kinds)) as advance:
+        for number, kind in enumerate(kinds):
             for fix in kind(unproved):
                 if unproved.problem.deadline <= time.monotonic():
                     return tuple(found)
                 advance(number)
                 if _holds(unproved, fix):
-                    found.append(fix)
+                    changed = fixed(unproved.problem, fix).program
+                    found.append(replace(fix, sequence=changed))
                     break
     return tuple(found)
 

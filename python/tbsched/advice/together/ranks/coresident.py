@@ -24,7 +24,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
-from tbsched.program.checks import flag, instance
+from tbsched.program.checks import instance
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
@@ -171,7 +171,7 @@ def coresident_ranks(
         search = Search(sequence, specs, pairs, policy, asking.deadline)
         witness = search.witness(work, found) if found or why else None
         changes: tuple[RankFix, ...] = ()
-        if flag("coresident", "fixes", fixes) and (found or why):
+        if fixes and (found or why):
             stuck = frozenset(name for each in found for name in each.groups) or frozenset(
                 work.groups
             )

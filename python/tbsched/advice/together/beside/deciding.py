@@ -1,0 +1,147 @@
+"""Decides whether launches are resident together in a program that does more than launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tbsched.advice.together.beside.operations import Operations, operations_of
+from tbsched.advice.together.beside.plays import Hung, Plays
+from tbsched.advice.together.beside.waits import Happening, Waits, happening, sure_waits
+from tbsched.advice.together.given import Groups, Pairs, called, is_order
+from tbsched.advice.together.ranks.bound import always_fit
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import (
+    Copy,
+    HostFunction,
+    Launch,
+    Memset,
+    Sequence,
+    WaitValue,
+    WriteValue,
+)
+
+# A launch that leaves one slot of 1,024 threads free leaves room for the driver's kernels
+# (docs/explanation/copies.md). Their own threads and registers are not measured.
+_DRIVER_KERNEL = Launch(1, 1024, 32)
+_OF_STREAMS = (Copy, Memset, HostFunction, WriteValue, WaitValue)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """Whether all operations of the groups are sure to happen, if launches find room.
+
+    Attributes:
+        sure: None if it is not known.
+        hung: an order of calls in which one never happens.
+        why: what may keep one from happening, if it is not known.
+        plays: how many predictions it took.
+    """
+
+    sure: bool | None
+    hung: Hung | None
+    why: str
+    plays: int
+
+
+def default_group(sequence: Sequence, spec: DeviceSpec) -> tuple[int, ...]:
+    """Returns all launches, and all other work of streams that need not wait for one of them."""
+    work = operations_of(sequence)
+    waits = sure_waits(work, spec)
+    return tuple(
+        number
+        for number, row in enumerate(work.rows)
+        if row.is_launch or (isinstance(row.work, _OF_STREAMS) and not waits[number])
+    )
+
+
+def arrival(
+    work: Operations, spec: DeviceSpec, policy: str, groups: Groups, deadline: float,
+    *, only_to_prove: bool,
+) -> Arrival:  # fmt: skip
+    """Returns whether the operations of groups are sure to happen, whatever the order of calls."""
+
+    def before(first: int, second: int) -> bool:
+        return first != second and not work.earlier[first] >> second & 1
+
+    found = happening(Waits(work, spec, before), groups)
+    if not found.missing():
+        return Arrival(True, None, "", 0)
+    why = _doubt(work, found)
+    if only_to_prove and _orders_are_many(work):
+        return Arrival(None, None, why, 0)
+    plays = Plays(work, spec, policy, groups, deadline)
+    hung = plays.hung(found)
+    if hung is not None:
+        return Arrival(False, hung, "", plays.taken)
+    if not plays.doubtful:
+        return Arrival(True, None, "", plays.taken)
+    return Arrival(None, None, why, plays.taken)
+
+
+def _orders_are_many(work: Operations) -> bool:
+    return len(work.earlier) > 6
+
+
+def _doubt(work: Operations, found: Happening) -> str:
+    number = found.missing()[0]
+    cause, behind = found.why(number)
+    launches = work.sequence.launches
+    others = [row.work for row in work.rows[work.launches :]]
+    words = f"{called(launches, number, others)} may wait for ever ({cause})"
+    return words if behind is None else f"{words}, behind {called(launches, behind, others)}"
+
+
+def room_of_driver_kernels(work: Operations, spec: DeviceSpec, launches: list[Launch]) -> str:
+    """Returns why copies and memsets that run on SMs may find no room, or take it from others.
+
+    Returns:
+        Words; empty: each finds room, and takes none that is needed.
+    """
+    kernels = [_driver_kernel(row.work, spec) for row in work.rows if row.is_kernel]
+    ending = [one for one in kernels if one is not None]
+    if not ending or always_fit([*launches, _DRIVER_KERNEL], ending, spec):
+        return ""
+    return (
+        "copies within the GPU's memory and memsets run on SMs, too: neither a proof nor a witness "
+        "that they find room there, and leave enough"
+    )
+
+
+def _driver_kernel(work: object, spec: DeviceSpec) -> Launch | None:
+    if isinstance(work, Memset) and work.bytes <= spec.small_memset_bytes:
+        return None
+    if not isinstance(work, Copy | Memset):
+        return None
+    bytes_ = max(spec.copy_block_bytes, 1)
+    return replace(_DRIVER_KERNEL, blocks=max(1, -(-work.bytes // bytes_)))
+
+
+def launch_pairs(work: Operations, spec: DeviceSpec, after: Pairs) -> Pairs:
+    """Returns pairs of launches of which the second arrives when the first is resident whole."""
+    waits = sure_waits(work, spec)[: work.launches]
+    pairs = [(first, second) for second, found in enumerate(waits) for first in sorted(found)]
+    pairs += [pair for pair in after if max(pair) < work.launches]
+    return tuple(dict.fromkeys(pairs))
+
+
+def called_pairs(work: Operations, pairs: Pairs) -> Pairs:
+    """Returns the pairs, and those of launches that are called in one order in any case."""
+    rows = work.rows[: work.launches]
+    more = [
+        (first, second)
+        for second, row in enumerate(rows)
+        for first, other in enumerate(rows)
+        if work.earlier[row.event] >> other.event & 1
+    ]
+    found = tuple(dict.fromkeys((*pairs, *more)))
+    return found if is_order(found, len(rows)) else pairs
+
+
+def keeps_calls(work: Operations, order: tuple[int, ...]) -> bool:
+    """Returns whether launches may be called in this order."""
+    rows = work.rows
+    return not any(
+        work.earlier[rows[first].event] >> rows[second].event & 1
+        for place, first in enumerate(order)
+        for second in order[place + 1 :]
+    )

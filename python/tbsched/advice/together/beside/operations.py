@@ -1,0 +1,322 @@
+"""The operations of a program: what streams do, and the calls for which host threads wait.
+
+An example: stream 1 has a copy, and the legacy stream a kernel. If the kernel is called first, the
+copy waits for its end. So the kernel must not wait for the copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from tbsched.advice.together.ranks.work import Mask, mask, members
+from tbsched.errors import shown
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.events.graph import Node
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    HostCall,
+    HostFunction,
+    Launch,
+    Memset,
+    Release,
+    Sequence,
+    Synchronize,
+    WaitEvent,
+    WaitValue,
+)
+
+MOST_EVENTS = 500
+Work: TypeAlias = Event | Node
+_OWN_QUEUE_BYTES = 64 << 10  # larger copies take no hardware queue, whatever the device
+# Calls that let other threads call while they wait (docs/explanation/hosts.md).
+LET_OTHERS_CALL = frozenset({
+    "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
+    "cudaMemcpy",
+})  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Work of a stream, or a call of a host thread.
+
+    Attributes:
+        event: the number of its event. The nodes of a graph have the same.
+        work: the event or node.
+        stream: the stream; a launch without a number has one of its own; None of a call.
+        blocking: whether the stream and the legacy stream wait for each other.
+        host: the host thread that calls.
+        nodes: of a node of a graph, the numbers of the operations that it waits for.
+    """
+
+    event: int
+    work: Work
+    stream: object
+    blocking: bool
+    host: int
+    nodes: tuple[int, ...] = ()
+
+    @property
+    def is_launch(self) -> bool:
+        """Whether a kernel of the user runs."""
+        return isinstance(self.work, Launch)
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it may take room on SMs: also copies and memsets that the driver's kernels do."""
+        work = self.work
+        return isinstance(work, Launch | Memset) or (isinstance(work, Copy) and work.kind == "d2d")
+
+    @property
+    def holds_queue(self) -> bool:
+        """Whether it may take a hardware queue."""
+        work = self.work
+        if isinstance(work, Copy):
+            return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
+        return isinstance(work, Launch | Memset | WaitValue)
+
+    @property
+    def is_held_call(self) -> bool:
+        """Whether the host thread waits in the call."""
+        work = self.work
+        if isinstance(work, HostCall):
+            return work.waits is not None
+        if isinstance(work, Copy) and self.stream is not None and not self.is_node:
+            return work.blocking or not work.pinned
+        return isinstance(work, Synchronize)
+
+    @property
+    def is_node(self) -> bool:
+        """Whether it is a node of a graph."""
+        return isinstance(self.stream, _InGraph)
+
+
+@dataclass(frozen=True, slots=True)
+class _InGraph:
+    """The stream in which a graph is launched."""
+
+    stream: object
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """All operations of a program, and the order of calls that it forces.
+
+    Launches may be called in any order, also those of one stream, and so may the calls of several
+    host threads. All other work of a thread keeps its place in its stream; a call in which the
+    thread waits, among all its calls; and records of a CUDA event and waits for it, among each
+    other.
+
+    Attributes:
+        sequence: the program.
+        rows: the operations; the launches first, as `Sequence.launches`, then all others in order.
+        earlier: of each event those that are called before it in any case.
+    """
+
+    sequence: Sequence
+    rows: tuple[Operation, ...]
+    earlier: tuple[Mask, ...]
+    started: dict[int, tuple[int, ...]] = field(default_factory=dict)
+
+    @property
+    def launches(self) -> int:
+        """How many of the operations are launches."""
+        return len(self.sequence.launches)
+
+
+def check_events(owner: str, sequence: Sequence) -> None:
+    """Refuses what is not looked at beside launches.
+
+    Raises:
+        ValueError: naming the event.
+    """
+    if len(sequence) > MOST_EVENTS:
+        raise ValueError(
+            f"{owner}: {len(sequence)} events with other work than launches, at most {MOST_EVENTS}"
+        )
+    happen = {one.completion_event for one in sequence.launches if one.completion_event is not None}
+    for number, event in enumerate(sequence):
+        waited = event.event if isinstance(event, WaitEvent | Synchronize) else None
+        if waited is not None and waited in happen:
+            raise ValueError(
+                f"{owner}: event {number}, {shown(event)}, waits for a launch's completion_event, "
+                "which is not looked at"
+            )
+
+
+def other_work(sequence: Sequence) -> tuple[Work, ...]:
+    """Returns all work that is no launch, in order, with that of graphs."""
+    found: list[Work] = []
+    for event in sequence:
+        if isinstance(event, GraphLaunch):
+            found += event.graph.transfers
+        elif not isinstance(event, Launch | Release):
+            found.append(event)
+    return tuple(found)
+
+
+def operations_of(sequence: Sequence, after: Iterable[tuple[int, int]] = ()) -> Operations:
+    """Returns the operations of a program.
+
+    Args:
+        sequence: the program, for one GPU.
+        after: pairs of operations; the second is called only when the first has started whole, or,
+            if it is no launch, has ended.
+
+    Raises:
+        ValueError: the pairs and the program force operations before themselves.
+    """
+    launches: list[Operation] = []
+    others: list[Operation] = []
+    blocking = _blocking_streams(sequence)
+    nodes_of: dict[int, list[tuple[list[Operation], int]]] = {}
+    for number, event in enumerate(sequence):
+        if isinstance(event, Release):
+            continue
+        if not isinstance(event, GraphLaunch):
+            row = _operation(number, event, blocking)
+            (launches if row.is_launch else others).append(row)
+            continue
+        stream = _InGraph(event.stream)
+        nodes_of[number] = []
+        for node in event.graph.nodes:
+            is_blocking = blocking.get(event.stream, True)
+            row = Operation(number, node, stream, is_blocking, event.host)
+            into = launches if row.is_launch else others
+            nodes_of[number].append((into, len(into)))
+            into.append(row)
+    rows = [*launches, *others]
+    for number, places in nodes_of.items():
+        event = sequence[number]
+        assert isinstance(event, GraphLaunch)
+        found = [at + (0 if into is launches else len(launches)) for into, at in places]
+        for first, second in event.graph.edges:
+            row = rows[found[second]]
+            rows[found[second]] = Operation(
+                row.event, row.work, row.stream, row.blocking, row.host,
+                (*row.nodes, found[first]),
+            )  # fmt: skip
+    started: dict[int, tuple[int, ...]] = {}
+    pairs = []
+    for first, second in after:
+        started[second] = (*started.get(second, ()), first)
+        pairs.append((rows[first].event, rows[second].event))
+    return Operations(sequence, tuple(rows), _earlier(sequence, rows, pairs), started)
+
+
+def stream_of(operation: Operation) -> object:
+    """Returns the stream, also of a node of a graph; None of a call."""
+    stream = operation.stream
+    return stream.stream if isinstance(stream, _InGraph) else stream
+
+
+def _operation(number: int, event: Event, blocking: dict[object, bool]) -> Operation:
+    host = getattr(event, "host", 0)
+    if isinstance(event, HostCall | Synchronize):
+        return Operation(number, event, None, False, host)
+    stream = getattr(event, "stream", None)
+    if stream is None:
+        return Operation(
+            number, event, ("of event", number), not getattr(event, "non_blocking", False), host
+        )
+    return Operation(number, event, stream, blocking.get(stream, True), host)
+
+
+def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
+    """Returns of each stream with work that says so whether the legacy stream waits for it."""
+    return {
+        event.stream: not event.non_blocking
+        for event in sequence
+        if isinstance(event, Launch | GraphLaunch | Copy | Memset | HostFunction)
+        and event.stream is not None
+    }
+
+
+def _earlier(
+    sequence: Sequence, rows: list[Operation], pairs: list[tuple[int, int]]
+) -> tuple[Mask, ...]:
+    """Returns of each event those that are called before it in any case."""
+    calls = {row.event for row in rows if row.is_held_call}
+    before: list[Mask] = []
+    for number, event in enumerate(sequence):
+        earlier = enumerate(sequence.events[:number])
+        before.append(
+            mask(k for k, other in earlier if _keep_order(other, event, calls, k, number))
+        )
+    for first, second in pairs:
+        before[second] |= 1 << first
+    return _closed(before)
+
+
+def _keep_order(
+    first: Event, second: Event, calls: set[int], place: int, later: int
+) -> bool:  # fmt: skip
+    """Returns whether two events are called in the order of the sequence."""
+    if _host(first) != _host(second):
+        return False
+    is_same_stream = _stream(first) == _stream(second) is not None
+    return (
+        (is_same_stream and not _are_launches(first, second))
+        or place in calls
+        or later in calls
+        or _cuda_event(first) == _cuda_event(second) is not None
+    )
+
+
+def _are_launches(*events: Event) -> bool:
+    return all(isinstance(event, Launch) for event in events)
+
+
+def _stream(event: Event) -> object:
+    is_call = isinstance(event, HostCall | Synchronize)
+    return None if is_call else getattr(event, "stream", None)
+
+
+def _host(event: Event) -> int:
+    return getattr(event, "host", 0)
+
+
+def _cuda_event(event: Event) -> object:
+    return getattr(event, "event", None)
+
+
+def _closed(before: list[Mask]) -> tuple[Mask, ...]:
+    """Returns the transitive closure.
+
+    Raises:
+        ValueError: there is a circle.
+    """
+    found = list(before)
+    left = set(range(len(found)))
+    done: Mask = 0
+    while left:
+        free = [k for k in left if not before[k] & ~done]
+        if not free:
+            raise ValueError(
+                "coresident.after: a circle with the order of the sequence: events "
+                f"{sorted(left)[:5]} would wait for themselves"
+            )
+        for k in free:
+            for other in members(before[k]):
+                found[k] |= found[other]
+            left.remove(k)
+        for k in free:
+            done |= 1 << k
+    return tuple(found)
+
+
+def queue_users(rows: Iterable[Operation]) -> int:
+    """Returns how many streams, and first nodes of graphs, take hardware queues."""
+    streams: set[object] = set()
+    for number, row in enumerate(rows):
+        if row.holds_queue:
+            streams.add(("node", number) if row.is_node and not row.nodes else stream_of(row))
+    return len(streams)
+
+
+def shares_queues(rows: Iterable[Operation], spec: DeviceSpec) -> bool:
+    """Returns whether two streams may share a hardware queue."""
+    return queue_users(rows) > spec.hardware_queues

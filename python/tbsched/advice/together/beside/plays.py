@@ -1,0 +1,276 @@
+"""Orders of calls in which an operation of a group never happens, played by the predictor.
+
+Kernels stay for ever, that is, longer than all else takes. An operation that begins only after one
+of them has ended would never begin.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tbsched.advice.together.above import endless, late_blocks
+from tbsched.advice.together.beside.operations import Operations
+from tbsched.advice.together.beside.waits import Happening, Waits, happening
+from tbsched.advice.together.given import Groups
+from tbsched.advice.together.ranks.work import mask, members
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
+from tbsched.prediction.together.search import FOREVER, STEP
+from tbsched.program.sequence import (
+    Copy,
+    Event,
+    GraphLaunch,
+    HostCall,
+    HostFunction,
+    Launch,
+    Memset,
+    Sequence,
+    with_launches,
+)
+
+MOST_ORDERS = 1000
+_LONGEST = STEP / 10  # seconds of other work in a play
+_LARGEST = 1 << 20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """An order of calls in which an operation never happens.
+
+    Attributes:
+        sequence: the events in that order.
+        host: for each event the seconds since its host's last call returned.
+        order: the numbers of its launches among those of the program.
+        stranded: the number of the operation.
+        waiting: how many of its blocks never start; 0 of one that is no launch.
+        cause, behind: what it waits for, and the launch that holds it up.
+    """
+
+    sequence: Sequence
+    host: tuple[float, ...]
+    order: tuple[int, ...]
+    stranded: int
+    waiting: int
+    cause: str
+    behind: int | None
+
+
+@dataclass(slots=True)
+class Plays:
+    """Plays the orders of a program's calls.
+
+    Attributes:
+        doubtful: whether an order was found for which it is not known whether all happens.
+        taken: how many predictions it took.
+    """
+
+    work: Operations
+    spec: DeviceSpec
+    policy: str
+    groups: Groups
+    deadline: float
+    doubtful: bool = False
+    taken: int = 0
+
+    def hung(self, found: Happening) -> Hung | None:
+        """Returns an order in which an operation never happens; None: none is found.
+
+        Args:
+            found: what is sure to happen in all orders.
+        """
+        count = 0
+        orders = itertools.chain(self._aimed(found), self._orders())
+        for count, order in enumerate(orders, 1):
+            if count > MOST_ORDERS or time.monotonic() > self.deadline:
+                self.doubtful = True
+                return None
+            hung = self._hangs(order)
+            if hung is not None:
+                return self._without_others(order, hung)
+        return None
+
+    def _aimed(self, found: Happening) -> Iterator[tuple[int, ...]]:
+        """Yields orders in which the calls come so that an operation waits in vain."""
+        rows, earlier = self.work.rows, self.work.earlier
+        for number in found.missing():
+            pairs, seen, at = [], {number}, number
+            while (wait := found.unmet(at)) is not None:
+                if rows[wait.of].event != rows[at].event and wait.cause != "value":
+                    pairs.append((rows[wait.of].event, rows[at].event))
+                if wait.of in seen:
+                    break
+                seen.add(wait.of)
+                at = wait.of
+            before = list(earlier)
+            for first, second in pairs:
+                before[second] |= 1 << first
+            order = _sorted(before)
+            if order is not None:
+                yield order
+
+    def _orders(self) -> Iterator[tuple[int, ...]]:
+        """Yields all orders of calls, that of the sequence first."""
+        earlier = self.work.earlier
+        every = mask(range(len(earlier)))
+
+        def longer(order: tuple[int, ...], called: int) -> Iterator[tuple[int, ...]]:
+            if called == every:
+                yield order
+            for k in members(every & ~called):
+                if not earlier[k] & ~called:
+                    yield from longer((*order, k), called | 1 << k)
+
+        return longer((), 0)
+
+    def _hangs(self, order: tuple[int, ...]) -> Hung | None:
+        """Returns the hang of an order, if the predictor and the rules agree on it."""
+        found = self._happening(order)
+        missing = found.missing()
+        if not missing:
+            return None
+        self.taken += 1
+        late = self._late(order, missing)
+        if not late:
+            self.doubtful = True
+            return None
+        stranded, waiting = next(iter(late.items()))
+        cause, behind = found.why(stranded)
+        if behind == stranded or behind is None or not self.work.rows[behind].is_launch:
+            behind = None
+        events = [self._shortened(event) for event in order]
+        place = {event: k for k, event in enumerate(order)}
+        rows = sorted(
+            (place[row.event], k)
+            for k, row in enumerate(self.work.rows)
+            if row.is_launch and row.event in place
+        )
+        numbers = tuple(k for _, k in rows)
+        return Hung(Sequence(events), _gaps(events), numbers, stranded, waiting, cause, behind)
+
+    def _happening(self, order: tuple[int, ...]) -> Happening:
+        """Returns what happens in an order; nothing waits for what its host never calls."""
+        place = {event: k for k, event in enumerate(order)}
+        calls: set[int] = set(order)
+
+        def before(first: int, second: int) -> bool:
+            return first in calls and place[first] < place.get(second, -1)
+
+        while True:
+            found = happening(Waits(self.work, self.spec, before), self.groups)
+            kept = {event for event in calls if not self._never_called(event, found)}
+            if kept == calls:
+                return found
+            calls = kept
+
+    def _never_called(self, event: int, found: Happening) -> bool:
+        rows = self.work.rows
+        return any(
+            wait.of not in (found.ended if wait.end else found.begun)
+            and (rows[wait.of].is_held_call or wait.of in self.work.started.get(k, ()))
+            for k, row in enumerate(rows)
+            if row.event == event
+            for wait in found.rows[k]
+            if wait.cause == "host"
+        )
+
+    def _late(self, order: tuple[int, ...], missing: list[int]) -> dict[int, int]:
+        """Plays an order; returns the missing operations that never happen, and their blocks."""
+        rows = self.work.rows
+        events: list[Event] = []
+        probes: dict[int, int] = {}  # of a probe its number among the transfers
+        numbers: dict[int, tuple[bool, int]] = {}  # of an operation: a launch, and its number
+        launches = transfers = 0
+        own: dict[int, list[int]] = {}
+        for k, row in enumerate(rows):
+            own.setdefault(row.event, []).append(k)
+        for number in order:
+            events.append(self._shortened(number))
+            for k in own.get(number, ()):
+                if rows[k].is_launch:
+                    numbers[k] = (True, launches)
+                    launches += 1
+                elif isinstance(rows[k].work, Copy | Memset | HostFunction):
+                    numbers[k] = (False, transfers)
+                    transfers += 1
+                elif k in missing:  # values and calls have no times
+                    events.append(_probe(rows[k].stream, rows[k].blocking, rows[k].host))
+                    probes[k] = transfers
+                    transfers += 1
+        trace = predict(Sequence(events), self.spec, self.policy, host=_gaps(events))
+        assert trace.transfer_ns is not None
+        found = {}
+        for k in missing:
+            is_launch, number = numbers.get(k, (False, probes.get(k, -1)))
+            if is_launch:
+                if blocks := late_blocks(trace, number):
+                    found[k] = blocks
+            elif number >= 0:
+                begin, end = trace.transfer_ns[number]
+                if begin < 0 or end >= FOREVER * 1e9:
+                    found[k] = 0
+        return found
+
+    def _shortened(self, number: int) -> Event:
+        """Returns an event whose kernels stay for ever, and that else takes little time."""
+        event = self.work.sequence[number]
+        if isinstance(event, Launch | GraphLaunch):
+            short = Sequence([event])
+            (event,) = with_launches(short, [endless(one) for one in short.launches])
+            return event
+        if isinstance(event, Copy | Memset):
+            bytes_ = min(event.bytes, _LARGEST)
+            duration = None if event.duration is None else min(event.duration, _LONGEST)
+            return replace(event, bytes=bytes_, duration=duration)
+        if isinstance(event, HostFunction | HostCall):
+            return replace(event, duration=min(event.duration, _LONGEST))
+        return event
+
+    def _without_others(self, order: tuple[int, ...], hung: Hung) -> Hung:
+        """Returns the same hang without launches of no group that it does not need."""
+        in_groups = {self.work.rows[k].event for group in self.groups for k in group}
+        needed = {self.work.rows[k].event for first in self.work.started.values() for k in first}
+        for number in order:
+            event = self.work.sequence[number]
+            if not isinstance(event, Launch) or number in in_groups | needed:
+                continue
+            left = tuple(k for k in order if k != number)
+            shorter = self._hangs(left)
+            if shorter is not None and shorter.stranded == hung.stranded:
+                order, hung = left, shorter
+        return hung
+
+
+def _probe(stream: object, blocking: bool, host: int) -> HostFunction:
+    """Returns a host function that runs when a value, or a call, has happened."""
+    if isinstance(stream, int | str):
+        return HostFunction(stream=stream, non_blocking=not blocking, host=host)  # type: ignore[arg-type]
+    return HostFunction(non_blocking=True, host=host)
+
+
+def _gaps(events: list[Event]) -> tuple[float, ...]:
+    """Returns delays with which the calls come in order, each when the last one has had effect."""
+    step = min(STEP, FOREVER / (2 * len(events)))
+    latest: dict[int, int] = {}
+    gaps = []
+    for place, event in enumerate(events, 1):
+        host = getattr(event, "host", 0)
+        gaps.append(step * (place - latest.get(host, 0)))
+        latest[host] = place
+    return tuple(gaps)
+
+
+def _sorted(before: list[int]) -> tuple[int, ...] | None:
+    """Returns the events in an order that they allow; None: there is a circle."""
+    order: list[int] = []
+    called = 0
+    while len(order) < len(before):
+        free = (k for k in range(len(before)) if not called >> k & 1 and not before[k] & ~called)
+        first = next(free, None)
+        if first is None:
+            return None
+        order.append(first)
+        called |= 1 << first
+    return tuple(order)

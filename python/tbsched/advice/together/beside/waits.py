@@ -1,0 +1,355 @@
+"""What operations wait for, and which of them are sure to happen.
+
+An operation *begins* when it waits for nothing, and *ends* after that. A launch begins when it
+reaches the thread block scheduler; whether it finds room is another question. A launch of a group
+ends only when the group has happened: all of its launches have begun, and all of its other
+operations have ended. A launch of no group may never end.
+
+With an order of the calls that is known in part, an operation waits for all that may be called
+before it. So what is sure to happen then is sure in every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from tbsched.advice.together.beside.operations import (
+    LET_OTHERS_CALL,
+    Operations,
+    shares_queues,
+    stream_of,
+)
+from tbsched.advice.together.given import Groups
+from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    GraphLaunch,
+    HostCall,
+    Launch,
+    RecordEvent,
+    Synchronize,
+    WaitEvent,
+    WaitValue,
+    WriteValue,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """What an operation waits for.
+
+    Attributes:
+        of: the number of the operation that is waited for.
+        cause: why, a word as in ``Placement.limiter``; ``host``: a call does not return;
+            ``copy_engine``: a copy stands before it in its channel.
+        end: whether it waits for the end, and not for the begin.
+    """
+
+    of: int
+    cause: str
+    end: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """What each operation of a program waits for, in one order of calls or in all.
+
+    Attributes:
+        work: the operations.
+        spec: the GPU.
+        before: whether the first of two events is, or may be, called before the second.
+        all_causes: whether operations also wait where streams only may share a hardware queue or a
+            channel of a copy engine, or where calls only may hold up other threads.
+    """
+
+    work: Operations
+    spec: DeviceSpec
+    before: Callable[[int, int], bool]
+    all_causes: bool = True
+
+    def of(self, number: int) -> Iterator[Wait]:
+        """Yields what an operation waits for."""
+        rows = self.work.rows
+        own = rows[number]
+        for other in own.nodes:
+            yield Wait(other, "node")
+        for other, row in enumerate(rows):
+            if row.event == own.event or not self.before(row.event, own.event):
+                continue
+            if own.stream is not None:
+                yield from self._in_streams(number, other)
+            yield from self._of_hosts(number, other)
+        for other in self.work.started.get(number, ()):
+            yield Wait(other, "host", not rows[other].is_launch)
+        if isinstance(own.work, WaitEvent):
+            for record in self.records(number):
+                yield Wait(record, "event")
+
+    def records(self, number: int) -> list[int]:
+        """Returns the records of a CUDA event that may be the latest before a call."""
+        rows = self.work.rows
+        own = rows[number]
+        assert isinstance(own.work, WaitEvent | Synchronize)
+        found = [
+            other
+            for other, row in enumerate(rows)
+            if isinstance(row.work, RecordEvent)
+            and row.work.event == own.work.event
+            and self.before(row.event, own.event)
+        ]
+
+        def replaced(record: int, other: int) -> bool:
+            """Whether another record comes between a record and the call in any case."""
+            first, second = rows[record].event, rows[other].event
+            return not self.before(second, first) and not self.before(own.event, second)
+
+        return [
+            record
+            for record in found
+            if not any(other != record and replaced(record, other) for other in found)
+        ]
+
+    def _in_streams(self, number: int, other: int) -> Iterator[Wait]:
+        """Yields waits of work in a stream for earlier work."""
+        own, row = self.work.rows[number], self.work.rows[other]
+        if row.stream is None:
+            return
+        stream, before = stream_of(own), stream_of(row)
+        if stream == before:
+            yield Wait(other, "stream")
+        elif LEGACY_STREAM in (stream, before) and own.blocking and row.blocking:
+            yield Wait(other, "legacy_stream")
+        elif _graph_of(self.work, number) == _graph_of(self.work, other) is not None:
+            yield Wait(other, "node")
+        if isinstance(own.work, Launch) and own.work.first_use:
+            yield Wait(other, "first_use")
+        if self._grows(number):
+            yield Wait(other, "local_memory")
+        if isinstance(row.work, Launch) and row.work.first_use:
+            # The kernel is loaded when all before it has ended.
+            for third, one in enumerate(self.work.rows):
+                is_other = third != number and one.event != row.event and one.stream is not None
+                if is_other and all(self.before(one.event, k.event) for k in (row, own)):
+                    yield Wait(third, "first_use")
+        if not self.all_causes or stream == before:
+            return
+        if own.holds_queue and row.holds_queue and shares_queues(self.work.rows, self.spec):
+            yield Wait(other, "hardware_queue", isinstance(row.work, WaitValue))
+        if own.is_kernel and row.is_kernel and self._kernels() > self.spec.resident_grids:
+            yield Wait(other, "grids")
+        if self._share_channel(number, other):
+            yield Wait(other, "copy_engine", False)
+
+    def _of_hosts(self, number: int, other: int) -> Iterator[Wait]:
+        """Yields waits for calls of hosts that return, and of these for work."""
+        own, row = self.work.rows[number], self.work.rows[other]
+        if row.is_held_call and (own.host == row.host or self._holds_others(other)):
+            yield Wait(other, "host")
+        if self.all_causes and self._grows(other):
+            yield Wait(other, "host", False)
+        if not own.is_held_call or row.stream is None:
+            return
+        work = own.work
+        if isinstance(work, Synchronize) and work.event is not None:
+            if other in self.records(number):
+                yield Wait(other, "host")
+        elif isinstance(work, HostCall | Synchronize):
+            legacy = work.stream == LEGACY_STREAM and row.blocking
+            if work.stream is None or legacy or work.stream == stream_of(row):
+                yield Wait(other, "host")
+
+    def _grows(self, number: int) -> bool:
+        """Returns whether a launch sets up local memory, for which the GPU must be idle."""
+        work = self.work.rows[number].work
+        return isinstance(work, Launch) and work.local_memory > self.spec.local_memory_initial
+
+    def _holds_others(self, number: int) -> bool:
+        """Returns whether a call of a host may hold up other threads while it waits."""
+        work = self.work.rows[number].work
+        return self.all_causes and isinstance(work, HostCall) and work.name not in LET_OTHERS_CALL
+
+    def _kernels(self) -> int:
+        return sum(row.is_kernel for row in self.work.rows)
+
+    def _share_channel(self, number: int, other: int) -> bool:
+        """Returns whether two copies may stand in one channel of a copy engine."""
+        rows = self.work.rows
+        one_engine = self.spec.copy_engine_count == 1
+        own, row = rows[number], rows[other]
+        if own.is_node or row.is_node:
+            return False
+
+        def engine(work: object) -> str | None:
+            if not isinstance(work, Copy) or work.kind == "d2d":
+                return None
+            return "both" if one_engine and work.kind != "p2p" else work.kind
+
+        same = engine(own.work)
+        if same is None or engine(row.work) != same:
+            return False
+        streams = {stream_of(each) for each in rows if engine(each.work) == same}
+        return len(streams) > self.spec.copy_channels
+
+
+def _graph_of(work: Operations, number: int) -> object:
+    event = work.sequence[work.rows[number].event]
+    return event.graph if isinstance(event, GraphLaunch) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """Which operations are sure to begin, and to end.
+
+    Attributes:
+        waits: what each waits for.
+        groups: of each group the numbers of its operations.
+    """
+
+    waits: Waits
+    groups: Groups
+    rows: tuple[tuple[Wait, ...], ...]
+    begun: frozenset[int]
+    ended: frozenset[int]
+
+    def happened(self, number: int) -> bool:
+        """Returns whether a launch is sure to begin, or another operation to end."""
+        is_launch = self.waits.work.rows[number].is_launch
+        return number in (self.begun if is_launch else self.ended)
+
+    def missing(self) -> list[int]:
+        """Returns the operations of groups that are not sure to happen."""
+        return [k for group in self.groups for k in group if not self.happened(k)]
+
+    def unmet(self, number: int) -> Wait | None:
+        """Returns the first thing that an operation waits for in vain."""
+        for wait in self.rows[number]:
+            if wait.of not in (self.ended if wait.end else self.begun):
+                return wait
+        writes = writes_for(self.waits, number) if number not in self.ended else []
+        return Wait(writes[0], "value") if writes else None
+
+    def why(self, number: int) -> tuple[str, int | None]:
+        """Returns the cause for which an operation waits, and the launch that holds it up."""
+        cause, seen, at = "", {number}, number
+        while (wait := self.unmet(at)) is not None:
+            if not cause or cause in ("stream", "node"):
+                cause = wait.cause
+            at = wait.of
+            if self.waits.work.rows[at].is_launch and (wait.end or at in seen):
+                return cause, at
+            if at in seen:
+                break
+            seen.add(at)
+        if isinstance(self.waits.work.rows[at].work, WaitValue) and at not in self.ended:
+            cause = "value" if cause in ("", "stream", "node") else cause
+        return cause or "value", None if at == number else at
+
+
+def writes_for(waits: Waits, number: int) -> list[int]:
+    """Returns the writes that end a wait for a value; none, if it is no such wait."""
+    own = waits.work.rows[number].work
+    if not isinstance(own, WaitValue) or own.value == 0:
+        return []
+    return [
+        k
+        for k, row in enumerate(waits.work.rows)
+        if isinstance(row.work, WriteValue)
+        and row.work.name == own.name
+        and row.work.value >= own.value
+    ]
+
+
+def _lowers(waits: Waits, number: int, write: int) -> bool:
+    """Returns whether another write may lower the value after a write, before it is seen."""
+    own = waits.work.rows[number].work
+    assert isinstance(own, WaitValue)
+    rows = waits.work.rows
+    return any(
+        isinstance(row.work, WriteValue)
+        and row.work.name == own.name
+        and row.work.value < own.value
+        and not (
+            stream_of(row) == stream_of(rows[write])
+            and not waits.before(rows[write].event, row.event)
+        )
+        for row in rows
+    )
+
+
+def happening(waits: Waits, groups: Groups) -> Happening:
+    """Returns what is sure to happen: the least fixed point."""
+    work = waits.work
+    count = len(work.rows)
+    rows = tuple(tuple(waits.of(number)) for number in range(count))
+    group_of = {number: group for group in groups for number in group}
+    writes = {
+        number: [k for k in writes_for(waits, number) if not _lowers(waits, number, k)]
+        for number, row in enumerate(work.rows)
+        if isinstance(row.work, WaitValue) and row.work.value
+    }
+    begun: set[int] = set()
+    ended: set[int] = set()
+
+    def may_end(number: int) -> bool:
+        if work.rows[number].is_launch:
+            group = group_of.get(number)
+            return group is not None and all(
+                k in (begun if work.rows[k].is_launch else ended) for k in group
+            )
+        return number not in writes or any(k in ended for k in writes[number])
+
+    changed = True
+    while changed:
+        changed = False
+        for number in range(count):
+            if number not in begun and all(
+                wait.of in (ended if wait.end else begun) for wait in rows[number]
+            ):
+                begun.add(number)
+                changed = True
+            if number in begun and number not in ended and may_end(number):
+                ended.add(number)
+                changed = True
+    return Happening(waits, groups, rows, frozenset(begun), frozenset(ended))
+
+
+def _is_sure(work: Operations, number: int, wait: Wait) -> bool:
+    """Returns whether no other record of a CUDA event can take the place of the awaited one."""
+    own, record = work.rows[number], work.rows[wait.of].work
+    if not isinstance(own.work, WaitEvent | Synchronize) or not isinstance(record, RecordEvent):
+        return True
+    if own.work.event != record.event:
+        return True
+    return all(
+        row.host == own.host
+        for row in work.rows
+        if getattr(row.work, "event", None) == record.event
+    )
+
+
+def sure_waits(work: Operations, spec: DeviceSpec) -> tuple[frozenset[int], ...]:
+    """Returns of each operation the launches whose end it waits for in every order of calls."""
+
+    def before(first: int, second: int) -> bool:
+        return bool(work.earlier[second] >> first & 1)
+
+    waits = Waits(work, spec, before, all_causes=False)
+    rows = [
+        tuple(wait for wait in waits.of(number) if _is_sure(work, number, wait))
+        for number in range(len(work.rows))
+    ]
+    found: list[frozenset[int]] = [frozenset()] * len(rows)
+    changed = True
+    while changed:
+        changed = False
+        for number, own in enumerate(rows):
+            more = found[number].union(*(found[wait.of] for wait in own))
+            more |= {wait.of for wait in own if wait.end and work.rows[wait.of].is_launch}
+            if writes := writes_for(waits, number):
+                more |= frozenset.intersection(*(found[k] for k in writes))
+            if more != found[number]:
+                found[number] = more
+                changed = True
+    return tuple(found)
