@@ -56,9 +56,7 @@ def test_what_a_poll_looks_at() -> None:
     assert code("polls_host").written == {0}
 
 
-@pytest.mark.parametrize(
-    "name", ["takes_work", "waits_for_time", "polls_until", "sums", "divides"]
-)
+@pytest.mark.parametrize("name", ["takes_work", "waits_for_time", "polls_until", "sums", "divides"])
 def test_kernels_that_end(name: str) -> None:
     found = code(name)
     assert found.loops > 0

@@ -58,8 +58,7 @@ const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const b
   const uint64_t generation = launched_.generation();
   const bool is_it = known.handle == shape.function && known.generation == generation;
   if (is_it && (known.function->kernel != nullptr || !is_loaded)) return *known.function;
-  known = {shape.function, generation,
-           &launched_.find(shape.function, shape.symbol, is_loaded)};
+  known = {shape.function, generation, &launched_.find(shape.function, shape.symbol, is_loaded)};
   return *known.function;
 }
 
@@ -83,8 +82,7 @@ void CallLog::add_words(ThreadLog& log, Note& note, const Function& function, co
 
 void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   ThreadLog& log = own_log();
-  const bool is_noted =
-      issues(operation.what) && captures_.load(std::memory_order_relaxed) == 0;
+  const bool is_noted = issues(operation.what) && captures_.load(std::memory_order_relaxed) == 0;
   const bool is_launch = operation.what == What::kLaunch && operation.shape.symbol != nullptr;
   const Function* const function =
       is_noted && is_launch ? &function_of(log, operation.shape, false) : nullptr;
@@ -97,9 +95,10 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   log.is_open = true;
   log.launched = nullptr;
   if (!is_noted) return;
-  Note& note = log.notes.emplace_back(
-      Note{.kind = Note::Kind::kIssued, .order = log.open.number, .by = log.open,
-           .operation = operation});
+  Note& note = log.notes.emplace_back(Note{.kind = Note::Kind::kIssued,
+                                           .order = log.open.number,
+                                           .by = log.open,
+                                           .operation = operation});
   if (function == nullptr) return;
   add_words(log, note, *function, operation.shape);
   note.operation.shape.carveout = carveout;

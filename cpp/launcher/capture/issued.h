@@ -23,7 +23,7 @@ class Issued {
   struct Entry {
     Note note;
     std::vector<Note::Word> words = {};  // of a launch's arguments
-    uint64_t waits_for = 0;  // number of the record of an event; 0: of none
+    uint64_t waits_for = 0;              // number of the record of an event; 0: of none
     bool is_written = false;
     bool is_done = false;
   };

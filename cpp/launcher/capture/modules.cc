@@ -25,8 +25,8 @@ void Modules::add(const std::span<const std::byte> cubin) {
       if (keeps) code_bytes_ += code.size();
       auto& named = kernels_[usage.name];
       named.push_back(std::make_unique<const Kernel>(
-          std::move(usage), keeps ? std::vector(code.begin(), code.end())
-                                  : std::vector<std::byte>()));
+          std::move(usage),
+          keeps ? std::vector(code.begin(), code.end()) : std::vector<std::byte>()));
     }
   } catch (const std::invalid_argument&) {
     return;  // it has no kernels, or its format is another

@@ -306,9 +306,9 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
   CUstream stream = nullptr;
   row->take(operation, data.functionParams, stream);
   if (operation.has_stream) {
-    operation.has_stream = !(has_returned && issues(row->what)) &&
-                           take_stream_number(cupti, data, stream, row->per_thread,
-                                              operation.stream);
+    operation.has_stream =
+        !(has_returned && issues(row->what)) &&
+        take_stream_number(cupti, data, stream, row->per_thread, operation.stream);
   }
   if (row->what == What::kLaunch) operation.shape.symbol = data.symbolName;
   return operation;

@@ -172,7 +172,7 @@ class Session {
       told_;  // of each thread, the call that a line says it is in
   uint64_t told_alive_ns_ = 0;
   std::atomic<uint64_t> flushing_ns_ = 0;  // since when CUPTI has been asked; 0: it has answered
-  std::mutex mutex_;  // of what follows
+  std::mutex mutex_;                       // of what follows
   std::condition_variable wakes_;
   Recorder notes_;  // of callbacks
   std::vector<Filled> filled_;

@@ -33,7 +33,7 @@ constexpr size_t kLaunchesThatNeverBlock = 256;
 
 // Returns how many blocks have made the mark. They do so roughly in order: `prefix` is the number
 // of first blocks that are known to have made it.
-size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::*const mark,
+size_t count_marked(const std::span<BlockRecord> records, uint32_t BlockRecord::* const mark,
                     size_t& prefix) {
   const auto there = [mark](BlockRecord& record) {
     return std::atomic_ref(record.*mark).load(std::memory_order_relaxed) != 0;
