@@ -157,6 +157,8 @@ def keep_order(first: Event, second: Event) -> bool:
 def _waits(event: Event) -> bool:
     if isinstance(event, tb.HostCall):
         return event.waits is not None
+    if isinstance(event, tb.Copy):
+        return event.blocking or not event.pinned
     return isinstance(event, tb.Synchronize)
 
 

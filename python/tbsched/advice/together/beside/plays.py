@@ -32,6 +32,8 @@ from tbsched.program.sequence import (
 )
 
 MOST_ORDERS = 1000
+_MOST_PAIRS = 5_000_000  # of operations, in all orders
+_MOST_AIMED = 40  # operations that may not happen, for each of which an order is made
 _LONGEST = STEP / 10  # seconds of other work in a play
 _LARGEST = 1 << 20  # bytes
 
@@ -81,10 +83,10 @@ class Plays:
         Args:
             found: what is sure to happen in all orders.
         """
-        count = 0
+        most = min(MOST_ORDERS, 10 + _MOST_PAIRS // len(self.work.rows) ** 2)
         orders = itertools.chain(self._aimed(found), self._orders())
         for count, order in enumerate(orders, 1):
-            if count > MOST_ORDERS or time.monotonic() > self.deadline:
+            if count > most or time.monotonic() > self.deadline:
                 self.doubtful = True
                 return None
             hung = self._hangs(order)
@@ -95,15 +97,12 @@ class Plays:
     def _aimed(self, found: Happening) -> Iterator[tuple[int, ...]]:
         """Yields orders in which the calls come so that an operation waits in vain."""
         rows, earlier = self.work.rows, self.work.earlier
-        for number in found.missing():
-            pairs, seen, at = [], {number}, number
-            while (wait := found.unmet(at)) is not None:
-                if rows[wait.of].event != rows[at].event and wait.cause != "value":
-                    pairs.append((rows[wait.of].event, rows[at].event))
-                if wait.of in seen:
-                    break
-                seen.add(wait.of)
-                at = wait.of
+        for number in found.missing()[:_MOST_AIMED]:
+            pairs = [
+                (rows[wait.of].event, rows[at].event)
+                for at, wait in found.chain(number)
+                if rows[wait.of].event != rows[at].event and wait.cause != "value"
+            ]
             before = list(earlier)
             for first, second in pairs:
                 before[second] |= 1 << first
@@ -138,8 +137,6 @@ class Plays:
             return None
         stranded, waiting = next(iter(late.items()))
         cause, behind = found.why(stranded)
-        if behind == stranded or behind is None or not self.work.rows[behind].is_launch:
-            behind = None
         events = [self._shortened(event) for event in order]
         place = {event: k for k, event in enumerate(order)}
         rows = sorted(
@@ -230,16 +227,17 @@ class Plays:
 
     def _without_others(self, order: tuple[int, ...], hung: Hung) -> Hung:
         """Returns the same hang without launches of no group that it does not need."""
-        in_groups = {self.work.rows[k].event for group in self.groups for k in group}
-        needed = {self.work.rows[k].event for first in self.work.started.values() for k in first}
-        for number in order:
-            event = self.work.sequence[number]
-            if not isinstance(event, Launch) or number in in_groups | needed:
-                continue
-            left = tuple(k for k in order if k != number)
-            shorter = self._hangs(left)
+        rows = self.work.rows
+        keep = {rows[k].event for group in self.groups for k in group}
+        keep |= {rows[k].event for first in self.work.started.values() for k in first}
+        keep |= {k for k in order if not isinstance(self.work.sequence[k], Launch)}
+        chain = {rows[wait.of].event for _, wait in self._happening(order).chain(hung.stranded)}
+        shortest = tuple(k for k in order if k in keep | chain)
+        for gone in (None, *sorted(chain - keep)):
+            left = tuple(k for k in shortest if k != gone)
+            shorter = self._hangs(left) if time.monotonic() < self.deadline else None
             if shorter is not None and shorter.stranded == hung.stranded:
-                order, hung = left, shorter
+                shortest, hung = left, shorter
         return hung
 
 

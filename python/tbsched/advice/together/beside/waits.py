@@ -12,16 +12,18 @@ before it. So what is sure to happen then is sure in every order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tbsched.advice.together.beside.operations import (
     LET_OTHERS_CALL,
+    Operation,
     Operations,
     shares_queues,
     stream_of,
 )
 from tbsched.advice.together.given import Groups
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.program.events.graph import Graph
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -68,6 +70,28 @@ class Waits:
     spec: DeviceSpec
     before: Callable[[int, int], bool]
     all_causes: bool = True
+    _shares_queues: bool = field(init=False)
+    _kernels: int = field(init=False)
+    _crowded: frozenset[str] = field(init=False)  # copy engines with more streams than channels
+    _streams: tuple[object, ...] = field(init=False)  # of each operation
+    _held_calls: frozenset[int] = field(init=False)
+    _growing: frozenset[int] = field(init=False)  # launches that set up local memory
+
+    def __post_init__(self) -> None:
+        rows = self.work.rows
+        object.__setattr__(self, "_shares_queues", shares_queues(rows, self.spec))
+        object.__setattr__(self, "_kernels", sum(row.is_kernel for row in rows))
+        streams: dict[str, set[object]] = {}
+        for row in rows:
+            if (engine := self._engine(row)) is not None:
+                streams.setdefault(engine, set()).add(stream_of(row))
+        crowded = {one for one, using in streams.items() if len(using) > self.spec.copy_channels}
+        object.__setattr__(self, "_crowded", frozenset(crowded))
+        object.__setattr__(self, "_streams", tuple(map(stream_of, rows)))
+        calls = frozenset(k for k, row in enumerate(rows) if row.is_held_call)
+        object.__setattr__(self, "_held_calls", calls)
+        growing = frozenset(k for k, row in enumerate(rows) if self._grows(row))
+        object.__setattr__(self, "_growing", growing)
 
     def of(self, number: int) -> Iterator[Wait]:
         """Yields what an operation waits for."""
@@ -78,9 +102,10 @@ class Waits:
         for other, row in enumerate(rows):
             if row.event == own.event or not self.before(row.event, own.event):
                 continue
-            if own.stream is not None:
+            if own.stream is not None and row.stream is not None:
                 yield from self._in_streams(number, other)
-            yield from self._of_hosts(number, other)
+            if other in self._held_calls or number in self._held_calls or self._growing:
+                yield from self._of_hosts(number, other)
         for other in self.work.started.get(number, ()):
             yield Wait(other, "host", not rows[other].is_launch)
         if isinstance(own.work, WaitEvent):
@@ -114,18 +139,16 @@ class Waits:
     def _in_streams(self, number: int, other: int) -> Iterator[Wait]:
         """Yields waits of work in a stream for earlier work."""
         own, row = self.work.rows[number], self.work.rows[other]
-        if row.stream is None:
-            return
-        stream, before = stream_of(own), stream_of(row)
+        stream, before = self._streams[number], self._streams[other]
         if stream == before:
             yield Wait(other, "stream")
         elif LEGACY_STREAM in (stream, before) and own.blocking and row.blocking:
             yield Wait(other, "legacy_stream")
-        elif _graph_of(self.work, number) == _graph_of(self.work, other) is not None:
+        elif own.is_node and row.is_node and _graph_of(self.work, own) == _graph_of(self.work, row):
             yield Wait(other, "node")
         if isinstance(own.work, Launch) and own.work.first_use:
             yield Wait(other, "first_use")
-        if self._grows(number):
+        if number in self._growing:
             yield Wait(other, "local_memory")
         if isinstance(row.work, Launch) and row.work.first_use:
             # The kernel is loaded when all before it has ended.
@@ -135,21 +158,25 @@ class Waits:
                     yield Wait(third, "first_use")
         if not self.all_causes or stream == before:
             return
-        if own.holds_queue and row.holds_queue and shares_queues(self.work.rows, self.spec):
+        if self._shares_queues and own.holds_queue and row.holds_queue:
             yield Wait(other, "hardware_queue", isinstance(row.work, WaitValue))
-        if own.is_kernel and row.is_kernel and self._kernels() > self.spec.resident_grids:
+        if self._kernels > self.spec.resident_grids and own.is_kernel and row.is_kernel:
             yield Wait(other, "grids")
-        if self._share_channel(number, other):
+        if (
+            self._crowded
+            and (engine := self._engine(own)) in self._crowded
+            and (engine == self._engine(row))
+        ):
             yield Wait(other, "copy_engine", False)
 
     def _of_hosts(self, number: int, other: int) -> Iterator[Wait]:
         """Yields waits for calls of hosts that return, and of these for work."""
         own, row = self.work.rows[number], self.work.rows[other]
-        if row.is_held_call and (own.host == row.host or self._holds_others(other)):
+        if other in self._held_calls and (own.host == row.host or self._holds_others(other)):
             yield Wait(other, "host")
-        if self.all_causes and self._grows(other):
+        if self.all_causes and other in self._growing:
             yield Wait(other, "host", False)
-        if not own.is_held_call or row.stream is None:
+        if number not in self._held_calls or row.stream is None:
             return
         work = own.work
         if isinstance(work, Synchronize) and work.event is not None:
@@ -157,45 +184,35 @@ class Waits:
                 yield Wait(other, "host")
         elif isinstance(work, HostCall | Synchronize):
             legacy = work.stream == LEGACY_STREAM and row.blocking
-            if work.stream is None or legacy or work.stream == stream_of(row):
+            if work.stream is None or legacy or work.stream == self._streams[other]:
                 yield Wait(other, "host")
 
-    def _grows(self, number: int) -> bool:
+    def _grows(self, row: Operation) -> bool:
         """Returns whether a launch sets up local memory, for which the GPU must be idle."""
-        work = self.work.rows[number].work
+        work = row.work
         return isinstance(work, Launch) and work.local_memory > self.spec.local_memory_initial
 
     def _holds_others(self, number: int) -> bool:
         """Returns whether a call of a host may hold up other threads while it waits."""
-        work = self.work.rows[number].work
-        return self.all_causes and isinstance(work, HostCall) and work.name not in LET_OTHERS_CALL
-
-    def _kernels(self) -> int:
-        return sum(row.is_kernel for row in self.work.rows)
-
-    def _share_channel(self, number: int, other: int) -> bool:
-        """Returns whether two copies may stand in one channel of a copy engine."""
-        rows = self.work.rows
-        one_engine = self.spec.copy_engine_count == 1
-        own, row = rows[number], rows[other]
-        if own.is_node or row.is_node:
+        row = self.work.rows[number]
+        if not self.all_causes or isinstance(row.work, Synchronize):
             return False
+        if isinstance(row.work, HostCall):
+            return row.work.name not in LET_OTHERS_CALL
+        return row.stream == LEGACY_STREAM
 
-        def engine(work: object) -> str | None:
-            if not isinstance(work, Copy) or work.kind == "d2d":
-                return None
-            return "both" if one_engine and work.kind != "p2p" else work.kind
-
-        same = engine(own.work)
-        if same is None or engine(row.work) != same:
-            return False
-        streams = {stream_of(each) for each in rows if engine(each.work) == same}
-        return len(streams) > self.spec.copy_channels
+    def _engine(self, row: Operation) -> str | None:
+        """Returns the copy engine in a channel of which a copy stands; nodes of graphs do not."""
+        work = row.work
+        if not isinstance(work, Copy) or work.kind == "d2d" or row.is_node:
+            return None
+        return "both" if self.spec.copy_engine_count == 1 and work.kind != "p2p" else work.kind
 
 
-def _graph_of(work: Operations, number: int) -> object:
-    event = work.sequence[work.rows[number].event]
-    return event.graph if isinstance(event, GraphLaunch) else None
+def _graph_of(work: Operations, node: Operation) -> Graph:
+    event = work.sequence[node.event]
+    assert isinstance(event, GraphLaunch)
+    return event.graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,21 +247,35 @@ class Happening:
         writes = writes_for(self.waits, number) if number not in self.ended else []
         return Wait(writes[0], "value") if writes else None
 
-    def why(self, number: int) -> tuple[str, int | None]:
-        """Returns the cause for which an operation waits, and the launch that holds it up."""
-        cause, seen, at = "", {number}, number
+    def chain(self, number: int) -> list[tuple[int, Wait]]:
+        """Returns what an operation waits for in vain, what that waits for, and so on."""
+        found: list[tuple[int, Wait]] = []
+        seen, at = {number}, number
         while (wait := self.unmet(at)) is not None:
-            if not cause or cause in ("stream", "node"):
-                cause = wait.cause
+            found.append((at, wait))
             at = wait.of
-            if self.waits.work.rows[at].is_launch and (wait.end or at in seen):
-                return cause, at
             if at in seen:
                 break
             seen.add(at)
-        if isinstance(self.waits.work.rows[at].work, WaitValue) and at not in self.ended:
-            cause = "value" if cause in ("", "stream", "node") else cause
-        return cause or "value", None if at == number else at
+        return found
+
+    def why(self, number: int) -> tuple[str, int | None]:
+        """Returns the cause for which an operation waits, and the launch that holds it up."""
+        rows = self.waits.work.rows
+        causes: list[str] = []
+        last = number
+        for _, wait in self.chain(number):
+            causes.append(wait.cause)
+            last = wait.of
+            if rows[last].is_launch and wait.end:
+                break
+        else:
+            if isinstance(rows[last].work, WaitValue) and last not in self.ended:
+                causes.append("value")
+        # What the order of a stream or graph only passes on is not the reason.
+        cause = next((one for one in causes if one not in ("stream", "node")), None)
+        behind = last if rows[last].is_launch and last != number else None
+        return cause or (causes[0] if causes else "value"), behind
 
 
 def writes_for(waits: Waits, number: int) -> list[int]:
