@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import tbsched as tb
 from advice.together.interleavings import Program, keep_order
 from helpers import examples, gpu
+from tbsched import views
 from tbsched.advice.together.given import has_other_work
 from tbsched.program.sequence import Event
 
@@ -213,6 +214,33 @@ def test_room_still_counts_beside_other_work() -> None:
     # The host waits for all before it launches the schedulers: they are no group then.
     apart = asked(workers, tb.Synchronize(), schedulers, groups=[[0], [1]])
     assert apart.safe is True
+
+
+def test_group_that_waits_for_the_end_of_another_one() -> None:
+    events = [A, replace(COPY, stream=0), replace(B, stream=0)]
+    assert asked(*events, groups=[[0], [1]]).safe is True
+    assert asked(*events, groups=[[0, 1]]).safe is False
+
+
+def test_result_is_shown_and_saved() -> None:
+    found = asked(CONSUMER, COPY)
+    assert "This strands Copy 1" in found._repr_html_()
+    data = views.data(found)
+    assert data["others"] == [{"copy": {"bytes": 1 << 20, "kind": "h2d", "stream": 1}}]
+    assert data["host"] == [1e-3, 1e-3]
+    assert data["fixes"][0]["after"] == [[1, 0]]
+    assert data["fixes"][0]["sequence"][1] == data["others"][0]
+    with pytest.raises(AssertionError, match="Copy 1 never happens"):
+        tb.assert_coresident(tb.Sequence([CONSUMER, COPY]), "h200")
+
+
+def test_many_events_take_seconds() -> None:
+    events: list[Event] = []
+    for k in range(20):
+        where = {"stream": k % 6}
+        events += [replace(COPY, **where), tb.Launch(1, 32, 16, duration=1e-5, **where)]  # type: ignore[arg-type]
+    found = asked(*events, seconds=60)
+    assert (found.safe, found.cause) == (False, "stream")
 
 
 def test_budget_counts_other_work() -> None:

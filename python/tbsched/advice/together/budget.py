@@ -41,7 +41,9 @@ def budget(
 
     Args:
         launch: the kernel; its own number of blocks does not matter.
-        beside: the other kernels. Their blocks may arrive and leave at any time.
+        beside: the other kernels. Their blocks may arrive and leave at any time. A
+            :class:`Sequence` may do more than launch, as for :func:`coresident`; the kernel is
+            then called by host 0, behind all of it.
         device, policy: as for :func:`tbsched.predict`.
         plays: as for :func:`coresident`, for each grid that is tried.
         seconds: after so many, no further grid is proved; None is never.

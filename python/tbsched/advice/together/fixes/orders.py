@@ -27,6 +27,7 @@ def order(unproved: Unproved) -> Iterator[Fix]:
     than launch, a launch may also wait for one of its other operations.
     """
     problem = unproved.problem
+    yield from _after_other_work(unproved)
     kinds = [_kind(problem, number) for number in range(len(problem.launches))]
     tried = set()
     for pair in itertools.product(problem.members, range(len(problem.launches))):
@@ -34,9 +35,6 @@ def order(unproved: Unproved) -> Iterator[Fix]:
         if pair[0] != pair[1] and alike not in tried:
             tried.add(alike)
             yield from _fix(problem, [pair])
-    for first in range(len(problem.launches), problem.count):
-        for second in range(len(problem.launches)):
-            yield from _fix(problem, [(first, second)])
     if problem.around is not None:
         return
     found: list[tuple[int, int]] = []
@@ -52,6 +50,18 @@ def order(unproved: Unproved) -> Iterator[Fix]:
         pairs = _in_order(problem, size)
         if _holds(unproved, pairs):
             yield from _fix(problem, _needed(unproved, pairs))
+
+
+def _after_other_work(unproved: Unproved) -> Iterator[Fix]:
+    """Yields pairs of an operation that is no launch, and a launch: the stranded one first."""
+    problem, stranding = unproved.problem, unproved.stranding
+    launches = list(range(len(problem.launches)))
+    others = list(range(len(launches), problem.count))
+    if stranding is not None:
+        others.sort(key=lambda number: number != stranding.stranded)
+        launches.sort(key=lambda number: number != stranding.behind)
+    for first, second in itertools.product(others, launches):
+        yield from _fix(problem, [(first, second)])
 
 
 def _kind(problem: Problem, number: int) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,6 +28,9 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
 # Those that help a launch which never reaches the scheduler.
 OF_ARRIVAL = (order, streams, loading, set_up)
 
+# Of a program that does more than launch, so many events are tried in all for each kind of change.
+_MOST_EVENTS_TRIED = 2000
+
 # Divisor of the plays for each change, if there are too many launches to play all orders, or no
 # witness that refutes most changes: most are proved soon or never.
 _SHARE = 30
@@ -43,9 +47,11 @@ def fixes_of(unproved: Unproved) -> tuple[Fix, ...]:
     found: list[Fix] = []
     stranding = unproved.stranding
     kinds = KINDS if stranding is None or stranding.host is None else OF_ARRIVAL
+    program = problem.around
+    most = None if program is None else max(8, _MOST_EVENTS_TRIED // len(program))
     with bar("looking for changes", len(kinds)) as advance:
         for number, kind in enumerate(kinds):
-            for fix in kind(unproved):
+            for fix in itertools.islice(kind(unproved), most):
                 if unproved.problem.deadline <= time.monotonic():
                     return tuple(found)
                 advance(number)
