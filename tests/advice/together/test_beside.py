@@ -204,6 +204,17 @@ def test_memset_that_finds_no_room_is_never_safe() -> None:
     assert "memsets run on SMs" in asked(full, memset).argument
 
 
+@pytest.mark.parametrize("device", tb.devices())
+def test_every_device_answers(device: str) -> None:
+    proxy = tb.coresident(tb.Sequence([CONSUMER, COPY]), device, fixes=False)
+    assert (proxy.safe, proxy.cause) == (False, "legacy_stream")
+    small = replace(A, blocks=1)
+    assert tb.coresident(tb.Sequence([small, tb.Memset(1 << 16, stream=1)]), device).safe in (
+        True,
+        None,
+    )
+
+
 def test_room_still_counts_beside_other_work() -> None:
     workers = tb.Launch(128, 256, 168, 100 * 1024, name="workers", duration=1e-3)
     schedulers = tb.Launch(16, 128, 32, name="schedulers", duration=1e-3)

@@ -35,7 +35,6 @@ _OWN_QUEUE_BYTES = 64 << 10  # larger copies take no hardware queue, whatever th
 # Calls that let other threads call while they wait (docs/explanation/hosts.md).
 LET_OTHERS_CALL = frozenset({
     "cudaFree", "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
-    "cudaMemcpy",
 })  # fmt: skip
 
 
