@@ -223,7 +223,8 @@ def _decided_around(problem: Problem, work: Operations, only_to_prove: bool) -> 
     if found.safe is False:
         return replace(found, plays=plays)
     kernels = [alone(one) for one in problem.launches]
-    why = first.why or found.why or room_of_driver_kernels(work, problem.spec, kernels)
+    room = room_of_driver_kernels(work, problem.spec, problem.policy, kernels)
+    why = first.why or found.why or room
     if first.sure and found.safe and not why:
         return replace(found, plays=plays)
     return Decision(None, NO_PROOF, (), None, plays, found.wanted, why)

@@ -91,7 +91,9 @@ def _doubt(work: Operations, found: Happening) -> str:
     return words if behind is None else f"{words}, behind {called(launches, behind, others)}"
 
 
-def room_of_driver_kernels(work: Operations, spec: DeviceSpec, launches: list[Launch]) -> str:
+def room_of_driver_kernels(
+    work: Operations, spec: DeviceSpec, policy: str, launches: list[Launch]
+) -> str:
     """Returns why copies and memsets that run on SMs may find no room, or take it from others.
 
     Returns:
@@ -99,7 +101,7 @@ def room_of_driver_kernels(work: Operations, spec: DeviceSpec, launches: list[La
     """
     kernels = [_driver_kernel(row.work, spec) for row in work.rows if row.is_kernel]
     ending = [one for one in kernels if one is not None]
-    if not ending or always_fit([*launches, _DRIVER_KERNEL], ending, spec):
+    if not ending or always_fit([*launches, _DRIVER_KERNEL], ending, spec, policy):
         return ""
     return (
         "copies within the GPU's memory and memsets run on SMs, too: neither a proof nor a witness "
