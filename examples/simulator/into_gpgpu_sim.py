@@ -9,12 +9,13 @@ every change can be made: the exit status is then 0, else 2.
 
 from __future__ import annotations
 
-import hashlib
 import re
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
+
+import patching
+from patching import Change, Refused, before, body, closing
 
 HERE = Path(__file__).resolve().parent
 MODEL = "src/gpgpu-sim"
@@ -45,38 +46,6 @@ VERSIONS = {
 }
 # What only the version of that name has in SIM_H. It was not tried.
 NOT_TRIED = {"inter_chiplet_queue_size": "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d)"}
-
-Change = Callable[[str], str]
-
-
-class Refused(Exception):
-    """The checkout is not what this script knows."""
-
-
-def closing(text: str, opening: int) -> int:
-    """Index of the bracket that closes the one at ``opening``; comments and strings are skipped."""
-    pairs = {"(": ")", "{": "}"}
-    token = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[(){}]', re.S)
-    mine, theirs = text[opening], pairs[text[opening]]
-    depth = 0
-    for found in token.finditer(text, opening):
-        depth += (found[0] == mine) - (found[0] == theirs)
-        if depth == 0:
-            return found.start()
-    raise Refused(f"no bracket closes {text[opening : opening + 40]!r}")
-
-
-def body(text: str, name: str) -> tuple[int, int]:
-    """Where the body of the function that is defined here begins and ends, within its braces."""
-    bodies = []
-    for found in re.finditer(rf"(?m)^[^\n/#;]*\b{re.escape(name)}\s*(?=\()", text):
-        rest = closing(text, found.end()) + 1
-        opening = re.compile(r"(?:\s*const)?(?:\s*:[^{};]*)?\s*\{").match(text, rest)
-        if opening:
-            bodies.append((opening.end(), closing(text, opening.end() - 1)))
-    if len(bodies) != 1:
-        raise Refused(f"{name} is defined {len(bodies)} times")
-    return bodies[0]
 
 
 def at_begin(function: str, code: str) -> Change:
@@ -163,17 +132,6 @@ def linked_by_make(adapter: Path) -> Change:
     return change
 
 
-def before(found: str, line: str) -> Change:
-    """Before the first place where this is."""
-
-    def change(text: str) -> str:
-        if found not in text:
-            raise Refused(f"no {found}")
-        return text.replace(found, f"{line}\n{found}", 1)
-
-    return change
-
-
 def changes(adapter: Path) -> list[tuple[str, Change]]:
     """Each change with the file that it is made in."""
     threads = (
@@ -221,11 +179,7 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
 
 
 def digest(checkout: Path) -> str:
-    missing = [name for name in CHANGED if not (checkout / name).is_file()]
-    if missing:
-        raise Refused(f"{checkout}: not a checkout of GPGPU-Sim: no {missing[0]}")
-    files = [(checkout / name).read_bytes() for name in CHANGED]
-    return hashlib.sha256(b"".join(files)).hexdigest()
+    return patching.digest(checkout, CHANGED, "GPGPU-Sim")
 
 
 def put_into(checkout: Path, adapter: Path) -> str:
@@ -237,17 +191,10 @@ def put_into(checkout: Path, adapter: Path) -> str:
     if not adapter.is_file():
         raise Refused(f"{adapter}: build the adapter first")
     found = digest(checkout)
-    version = next((name for name, known in VERSIONS.items() if known == found), None)
-    if version is None:
-        header = (checkout / SIM_H).read_text("utf-8")
-        other = next((name for mark, name in NOT_TRIED.items() if mark in header), None)
-        what = f"{other}, not tried" if other else f"unknown version {found}, or changed already"
-        raise Refused(f"{checkout}: {what}. Known: {'; '.join(VERSIONS)}")
-    texts = {name: (checkout / name).read_text("utf-8") for name in CHANGED}
-    for name, change in changes(adapter.resolve()):
-        texts[name] = change(texts[name])
-    for name, text in texts.items():
-        (checkout / name).write_text(text, "utf-8")
+    header = (checkout / SIM_H).read_text("utf-8")
+    other = next((name for mark, name in NOT_TRIED.items() if mark in header), None)
+    version = patching.version(found, VERSIONS, checkout, other)
+    patching.change(checkout, changes(adapter.resolve()))
     for name in OURS:
         shutil.copy(HERE / name, checkout / MODEL)
     return version

@@ -122,14 +122,32 @@ def test_recorded_simulators_have_blocks_where_they_are_predicted(
     assert counts["off"][0] < 0.1 * counts["off"][1]
 
 
-def test_recorded_h200_has_blocks_where_they_are_predicted(modules: Modules) -> None:
-    traces = recorded("h200")
+@pytest.mark.parametrize("device", ["h200", "h100"])
+def test_recorded_gpu_has_blocks_where_they_are_predicted(modules: Modules, device: str) -> None:
+    traces = recorded(device)
     assert len(traces) == 100
     for trace in traces[:40]:  # the third round and later ones are as the second
         same, blocks = modules.compare.same_sms(
-            trace, modules.compare.from_its_state(trace, "h200")
+            trace, modules.compare.from_its_state(trace, device)
         )
         assert same == blocks, trace.id
+
+
+def test_table_of_gpus_on_the_page_is_that_of_the_recordings(modules: Modules) -> None:
+    page = (ROOT / "docs" / "how-to" / "simulators.md").read_text("utf-8")
+    rows = {}
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 11 and cells[0] in modules.workloads.WORKLOADS:
+            rows[cells[0]] = cells
+    assert len(rows) == 20
+    for column, name in enumerate(("accel-sim-off", "accel-sim-device", "h200", "h100")):
+        device = "h100" if name == "h100" else "h200"
+        for trace in recorded(name)[:20]:
+            cells = rows[trace.id.split()[0]]
+            share = trace.makespan / modules.compare.alone(trace.sequence, device)
+            expected = [str(modules.compare.neighbours(trace)), f"{share:.2f}"]
+            assert [cells[2 + column], cells[7 + column]] == expected, (trace.id, name)
 
 
 def test_tables_of_the_page_are_what_compare_prints(

@@ -55,9 +55,9 @@ def first(a: tuple[int, int], b: tuple[int, int]) -> int:
     return 0 if abs(apart) <= TOGETHER_NS else (1 if apart > 0 else -1)
 
 
-def alone(seq: tb.Sequence) -> float:
+def alone(seq: tb.Sequence, device: str) -> float:
     """Seconds that the launches take one after the other, each alone on the GPU."""
-    return sum(tb.predict(tb.Sequence([launch]), "h200").makespan for launch in seq.launches)
+    return sum(tb.predict(tb.Sequence([launch]), device).makespan for launch in seq.launches)
 
 
 def with_times_of(trace: tb.Trace, device: str) -> tb.Trace:
@@ -109,11 +109,11 @@ class Row(NamedTuple):
     makespan: tuple[float, float]  # of the launches alone, here and in the reference
 
 
-def row(trace: tb.Trace, reference: tb.Trace) -> Row:
+def row(trace: tb.Trace, reference: tb.Trace, device: str = "h200") -> Row:
     same, blocks = same_sms(trace, reference)
     mine, theirs = spans(trace), spans(reference)
     pairs = list(combinations(range(len(mine)), 2))
-    total = alone(trace.sequence)
+    total = alone(trace.sequence, device)
     return Row(
         same,
         blocks,
@@ -143,6 +143,8 @@ def main() -> None:
     for path in arguments.traces:
         for trace in tb.load_traces(path):
             name = trace.id.split()[0]
+            if (name, path) in rows:
+                continue
             if arguments.reference == "times":
                 reference = with_times_of(trace, arguments.device)
             elif arguments.reference == "state":
@@ -151,7 +153,7 @@ def main() -> None:
                 if name not in references:
                     references[name] = tb.predict(workloads.sequence(name), arguments.device)
                 reference = references[name]
-            rows.setdefault((name, path), row(trace, reference))
+            rows[name, path] = row(trace, reference, arguments.device)
     names = [path.name.partition(".")[0] for path in arguments.traces]
     line("workload", "blocks", *names, "neighbours", *names, "makespan", *names)
     line(*["---"] * (4 + 3 * len(names)))
