@@ -193,6 +193,7 @@ struct Python {
   Attribute launch{"launch"};
   Attribute event{"event"};
   Attribute waits{"waits"};
+  Attribute holds{"holds"};
   Attribute value{"value"};
   py::str legacy{"legacy"};
   PyTypeObject* copy;
@@ -400,6 +401,7 @@ HostCall host_call_of(const py::handle call) {
   return {.duration_ns = nanoseconds(known.duration.of(call)),
           .waits = !known.waits.of(call).is_none(),
           .stream = stream_of(call),
+          .holds = known.holds.flag_of(call),
           .host = known.host.number_of(call),
           .gpu = known.gpu.number_of(call)};
 }

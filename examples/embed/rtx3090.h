@@ -54,6 +54,7 @@ inline tbsched::DeviceSpec rtx3090() {
           .copy_engines = true,
           .copy_kernels = true,
           .host_functions_in_turn = true,
+          .host_functions_hold_queues = true,
           .value_waits_hold_queues = true,
           .clusters_take_whole_tpcs = true,
           .clusters_use_singletons = true,

@@ -69,6 +69,7 @@ def test_host_functions_are_called_by_the_driver(gpu: Gpu, knobs: Fake) -> None:
 @pytest.mark.parametrize(
     ("event", "message"),
     [
+        (tb.HostCall("f", holds=True), r"HostCall\.holds: True, .* it can only be predicted"),
         (tb.HostCall("f", 100.0), r"HostCall\.duration: 100000000000 ns is outside 0\.\."),
         (tb.HostFunction(100.0, stream=0), r"HostFunction\.duration: 100000000000 ns is outside"),
     ],

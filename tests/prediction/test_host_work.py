@@ -112,6 +112,18 @@ def test_host_call_holds_up_its_own_thread_alone() -> None:
     assert starts(predict(Sequence(program), GPU)) == [5, 0]
 
 
+@pytest.mark.parametrize("holds", [True, False])
+def test_host_call_may_hold_the_driver(holds: bool) -> None:
+    """After what it waits for: thread 2 launches meanwhile."""
+    others = [Launch(1, 32, 16, stream=each, duration=US, host=each) for each in (1, 2)]
+    call = HostCall("cudaHostAlloc", 20 * US, waits="device", holds=holds)
+    gaps = (0.0, 0.0, 2 * US, 15 * US)
+    found = predict(Sequence([KERNEL, call, others[0], others[1]]), GPU, host=gaps)
+    assert found.call_times is not None
+    returned = [round(times[1] / US) for times in found.call_times]
+    assert returned == [0, 30, 2, 30 if holds else 15]
+
+
 def test_given_times_include_what_host_calls_take() -> None:
     program = Sequence([KERNEL, HostCall("cudaFree", 1.0, waits="device"), OTHER])
     assert starts(predict(program, GPU, issue_times=[0.0, 2 * US])) == [0, 2]
@@ -137,7 +149,26 @@ def test_wait_for_a_value_holds_up_its_hardware_queue() -> None:
     free_gpu = replace(GPU, mechanisms=free)
     program = Sequence([wait, KERNEL, WriteValue("x", stream=0), OTHER])
     assert starts(predict(program, free_gpu, connections=1)) == [0, 10]
-    assert starts(predict(Sequence([wait, OTHER, write]), GPU, connections=1)) == [0]
+    assert starts(predict(Sequence([wait, OTHER, write]), free_gpu, connections=1)) == [0]
+    behind = predict(Sequence([wait, OTHER, write]), GPU, connections=1)  # the write, too
+    assert behind.hang is not None
+
+
+@pytest.mark.parametrize(
+    ("event", "switch", "until"),
+    [
+        (WriteValue("x", stream=0), "value_waits_hold_queues", 10),
+        (HostFunction(50 * US, stream=0), "host_functions_hold_queues", 10),
+    ],
+)
+def test_what_waits_for_work_of_its_stream_holds_its_hardware_queue(
+    event: Event, switch: str, until: int
+) -> None:
+    program = Sequence([KERNEL, event, Launch(1, 32, 16, stream=3, duration=US)])
+    assert starts(predict(program, GPU, connections=1)) == [0, until]
+    assert starts(predict(program, GPU, connections=4)) == [0, 0]
+    free = replace(GPU, mechanisms=replace(GPU.mechanisms, **{switch: False}))
+    assert starts(predict(program, free, connections=1)) == [0, 0]
 
 
 def test_values_take_their_times() -> None:

@@ -156,6 +156,11 @@ class SequenceCheck {
   }
   void operator()(const HostCall& call) {
     check_duration("HostCall", call.duration_ns);
+    if (call.holds) {
+      throw std::invalid_argument(
+          "HostCall.holds: True, but the call that stands for a program's has no driver to hold; "
+          "it can only be predicted");
+    }
     if (call.stream) other_streams_.insert(*call.stream);
   }
   void operator()(const WriteValue& write) { check_value("WriteValue", write); }

@@ -159,8 +159,11 @@ struct Mechanisms {
   bool copy_kernels = true;
   // one thread of the driver calls all host functions of a process, one after the other
   bool host_functions_in_turn = true;
-  // a wait for a value takes a place in the hardware queue of its stream, and holds up what is
-  // behind it there, of whatever stream
+  // a host function takes a place in the hardware queue of its stream, until the work before it in
+  // the stream is over
+  bool host_functions_hold_queues = true;
+  // a wait for a value, or a write of one, takes a place in the hardware queue of its stream, and
+  // holds up what is behind it there, of whatever stream
   bool value_waits_hold_queues = true;
   // a cluster takes whole TPCs as far as its size allows
   bool clusters_take_whole_tpcs = true;
@@ -458,6 +461,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "mechanisms", .name = "copy_engines", .required = false}, spec.mechanisms.copy_engines);
   visit(Field{.section = "mechanisms", .name = "copy_kernels", .required = false}, spec.mechanisms.copy_kernels);
   visit(Field{.section = "mechanisms", .name = "host_functions_in_turn", .required = false}, spec.mechanisms.host_functions_in_turn);
+  visit(Field{.section = "mechanisms", .name = "host_functions_hold_queues", .required = false}, spec.mechanisms.host_functions_hold_queues);
   visit(Field{.section = "mechanisms", .name = "value_waits_hold_queues", .required = false}, spec.mechanisms.value_waits_hold_queues);
   visit(Field{.section = "mechanisms", .name = "clusters_take_whole_tpcs", .required = false}, spec.mechanisms.clusters_take_whole_tpcs);
   visit(Field{.section = "mechanisms", .name = "clusters_use_singletons", .required = false}, spec.mechanisms.clusters_use_singletons);

@@ -173,6 +173,7 @@ struct HostCall {
   int64_t duration_ns = 0;
   bool waits = false;                  // as Synchronize does
   std::optional<int32_t> stream = {};  // the stream that it waits for; none: all work
+  bool holds = false;  // the driver, for its duration: launch calls of other threads wait
   int32_t host = 0;
   int32_t gpu = 0;
 };

@@ -68,8 +68,8 @@ void GpuWork::apply(const TimedEvent& event) {
       }
       break;
     case Change::transferred:
-      if (operations_[index].kind == OperationKind::wait_value) {
-        end_wait(index);
+      if (operations_[index].is_of_value()) {
+        end_of_value(index);
       } else {
         end_transfer(index);
       }
@@ -164,7 +164,9 @@ int32_t GpuWork::record_elsewhere(const OperationOfGpu record) {
 
 void GpuWork::issue(const WriteValue& write) {
   between_.values.add({gpu_, operations_.size()}, write);
-  add({.kind = OperationKind::write_value}, operations_.stream_named(write.stream));
+  const int32_t index =
+      add({.kind = OperationKind::write_value}, operations_.stream_named(write.stream));
+  if (takes_queue(operations_[index])) enqueue(index);
 }
 
 void GpuWork::issue(const WaitValue& wait) {
@@ -197,7 +199,7 @@ void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers)
     engines_.enqueue(transfer, stream);
   }
   if constexpr (std::is_same_v<Transfer, HostFunction>) {
-    operation.kind = OperationKind::host_function;
+    if (!spec_.mechanisms.host_functions_hold_queues) operation.kind = OperationKind::host_function;
   }
   numbering_.set_transfer(transfer, operations_.size());
   const int32_t index = add(operation, stream);
@@ -236,7 +238,7 @@ int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
 
 bool GpuWork::takes_queue(const Operation& operation) const {
   return operation.is_launch() ||
-         (operation.kind == OperationKind::wait_value && spec_.mechanisms.value_waits_hold_queues);
+         (operation.is_of_value() && spec_.mechanisms.value_waits_hold_queues);
 }
 
 // Counts launches, records and copies that matter to the turns of processes.
@@ -401,7 +403,7 @@ std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   if (none_ready_) return std::nullopt;
   do {
     if (!engines_.empty()) begin_transfers_at_heads();
-  } while (!between_.values.empty() && begin_waits_at_heads());
+  } while (!between_.values.empty() && begin_values_at_heads());
   if (!room_for_grid) return std::nullopt;
   int32_t first = -1;  // a queue
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
@@ -483,7 +485,7 @@ void GpuWork::write_value(const int32_t index) {
       between_.notices.push_back({{gpu_, index}, wait});
     }
   }
-  operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::done);
+  operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::transferred);
 }
 
 // Lets a wait for a value that has been set go on.
@@ -496,13 +498,18 @@ void GpuWork::wait_for_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_wait_ns, index, Change::transferred);
 }
 
-// Begins the waits at the heads of queues. Returns whether one of them is over at once, so that
-// other heads follow.
-bool GpuWork::begin_waits_at_heads() {
+// Begins the waits and writes at the heads of queues. Returns whether one of them is over at once,
+// so that other heads follow.
+bool GpuWork::begin_values_at_heads() {
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
     const int32_t head = queues_.head(queue);
-    if (head < 0 || operations_[head].kind != OperationKind::wait_value) continue;
-    if (queues_.is_ready(head) && between_.values.begin({gpu_, head})) wait_for_value(head);
+    if (head < 0 || !operations_[head].is_of_value()) continue;
+    if (!queues_.is_ready(head) || !between_.values.begin({gpu_, head})) continue;
+    if (operations_[head].kind == OperationKind::wait_value) {
+      wait_for_value(head);
+    } else {
+      write_value(head);
+    }
   }
   if (!events_.is_due(Phase::change)) return false;
   catch_up();
@@ -510,7 +517,7 @@ bool GpuWork::begin_waits_at_heads() {
 }
 
 // It holds its queue until then.
-void GpuWork::end_wait(const int32_t index) {
+void GpuWork::end_of_value(const int32_t index) {
   if (takes_queue(operations_[index])) queues_.pass(queues_.queue_of_launch(index), ended_waits_);
   operations_.finish_later(index);
 }

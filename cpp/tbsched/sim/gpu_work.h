@@ -153,8 +153,8 @@ class GpuWork : private Stations {
   void write_value(int32_t operation);
   void wake(int32_t wait);
   void wait_for_value(int32_t operation);
-  bool begin_waits_at_heads();
-  void end_wait(int32_t operation);
+  bool begin_values_at_heads();
+  void end_of_value(int32_t operation);
   void begin_transfers_at_heads();
   void begin_transfer(int32_t operation);
   void end_transfer(int32_t operation);

@@ -206,9 +206,11 @@ bool Hosts::is_blocked(const Call& call, const Event& event) const {
 
 bool Hosts::wants_driver(const Call& call, const Event& event) const {
   // A single thread never waits for the driver.
-  if (next_.empty() || spec_.driver_call_ns == 0 || gaps() == nullptr || call.has_turn) {
-    return false;
-  }
+  if (next_.empty() || gaps() == nullptr || call.has_turn) return false;
+  return driver_ns(event) > 0 || (is_in_turn(event) && driver_free_ns_ > call.due_ns);
+}
+
+bool Hosts::is_in_turn(const Event& event) {
   return std::visit(Overloaded{
                         [](const Launch&) { return true; },
                         [](const Release&) { return false; },
@@ -219,11 +221,17 @@ bool Hosts::wants_driver(const Call& call, const Event& event) const {
                         [](const Memset&) { return true; },
                         [](const Synchronize&) { return false; },
                         [](const HostFunction&) { return false; },
-                        [](const HostCall&) { return false; },
+                        [](const HostCall& made) { return made.holds; },
                         [](const WriteValue&) { return false; },
                         [](const WaitValue&) { return false; },
                     },
                     event);
+}
+
+int64_t Hosts::driver_ns(const Event& event) const {
+  if (!is_in_turn(event)) return 0;
+  const auto* const made = std::get_if<HostCall>(&event);
+  return made != nullptr ? made->duration_ns : spec_.driver_call_ns;
 }
 
 bool Hosts::needs_warmup(const Call& call, const Event& event) const {
@@ -249,10 +257,10 @@ bool Hosts::is_new(const int32_t gpu, const std::optional<int32_t> stream, const
   return std::exchange(kinds, kinds | bit(kind)) != kinds;
 }
 
-void Hosts::queue_for_driver(Call call) {
+void Hosts::queue_for_driver(Call call, const Event& event) {
   call.has_turn = true;
   const int64_t from_ns = std::max(call.due_ns, driver_free_ns_);
-  driver_free_ns_ = from_ns + spec_.driver_call_ns;
+  driver_free_ns_ = from_ns + driver_ns(event);
   push_again(call, from_ns);
 }
 

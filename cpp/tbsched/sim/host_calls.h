@@ -17,7 +17,8 @@
 //   6. A launch call that needs more local memory than any before waits until all work is over,
 //      and sets the memory up. Until then, launch calls of other threads wait.
 //   7. A call that launches, copies or sets has the driver for a while. Such calls of other threads
-//      wait for that, in the order in which they are made.
+//      wait for that, in the order in which they are made. A host call that holds the driver has it
+//      for its duration, after what it waits for.
 // Several GPUs have the threads, and what keeps a thread from calling, in common: the driver, and a
 // kernel that is loaded. Each has local memory of its own. Not measured; the times of calls are
 // those of the first GPU's device.
@@ -122,7 +123,7 @@ class Hosts {
   // Delays a call by the time that early calls take longer.
   void warm_up(Call call, const Event& event);
   // Gives the call its turn in the driver, and makes it due again at that time.
-  void queue_for_driver(Call call);
+  void queue_for_driver(Call call, const Event& event);
   // Lets the call wait for a place in a hardware queue.
   void wait_for_place(Call call, OperationOfGpu item);
   bool any_waits() const { return !waiting_.empty(); }
@@ -143,6 +144,10 @@ class Hosts {
   const CallTimes* times() const { return std::get_if<CallTimes>(&given_); }
   const CallGaps* gaps() const { return std::get_if<CallGaps>(&given_); }
   bool grows(const Event& event) const;
+  // Whether such calls of several threads have the driver in turn.
+  static bool is_in_turn(const Event& event);
+  // Returns how long the call has the driver.
+  int64_t driver_ns(const Event& event) const;
   bool launches(const size_t event) const {
     return first_launch_[event + 1] > first_launch_[event];
   }

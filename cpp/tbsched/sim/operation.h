@@ -74,6 +74,10 @@ struct Operation {
   int64_t done_ns = -1;  // dependents know that it is over
 
   bool is_launch() const { return kind == OperationKind::launch; }
+  // Whether it writes a value in memory, or waits for one.
+  bool is_of_value() const {
+    return kind == OperationKind::write_value || kind == OperationKind::wait_value;
+  }
   bool done() const { return done_ns >= 0; }
   bool has_reached(const Milestone milestone) const {
     return (milestone == Milestone::triggered ? triggered_ns

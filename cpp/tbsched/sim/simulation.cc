@@ -311,7 +311,7 @@ void Simulation::issue(const Sequence& sequence) {
     } else if (hosts_.waits(*call, event)) {
       hosts_.wait(*call, event, wait_for(event), clock_.gpu_now());
     } else if (hosts_.wants_driver(*call, event)) {
-      hosts_.queue_for_driver(*call);
+      hosts_.queue_for_driver(*call, event);
     } else if (const std::optional<OperationOfGpu> place = wait_for_place(event)) {
       hosts_.wait_for_place(*call, *place);
     } else {

@@ -33,7 +33,7 @@ class Values {
     requests_.try_emplace(operation, Request{wait.name, wait.value});
   }
   bool empty() const { return requests_.empty(); }
-  // Notes that a wait begins. Returns false if it has begun before.
+  // Notes that a wait or write begins. Returns false if it has begun before.
   bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }
   // Sets the value of a write, and returns the waits that are over now.
   std::vector<OperationOfGpu> write(OperationOfGpu operation);
@@ -53,7 +53,7 @@ class Values {
   std::map<OperationOfGpu, Request> requests_;
   std::unordered_map<std::string, int64_t> values_;  // those that were written
   std::vector<OperationOfGpu> waiting_;
-  std::set<OperationOfGpu> begun_;  // waits at the heads of queues
+  std::set<OperationOfGpu> begun_;  // at the heads of queues
 };
 
 }  // namespace tbsched

@@ -45,8 +45,10 @@ class Mechanisms:
             take a hardware queue and room on the SMs.
         host_functions_in_turn: one thread of the driver calls all host functions of a process, one
             after the other.
-        value_waits_hold_queues: a wait for a value takes a place in the hardware queue of its
-            stream, and holds up what is behind it there, of whatever stream.
+        host_functions_hold_queues: a host function takes a place in the hardware queue of its
+            stream, until the work before it in the stream is over.
+        value_waits_hold_queues: a wait for a value, or a write of one, takes a place in the
+            hardware queue of its stream, and holds up what is behind it there, of whatever stream.
         clusters_take_whole_tpcs: a cluster takes whole TPCs as far as its size allows.
         clusters_use_singletons: a cluster that fits a TPC of no GPC may go there.
         clusters_balance: a cluster whose SMs need to hold only one block each goes to the SMs with
@@ -75,6 +77,7 @@ class Mechanisms:
     copy_engines: bool = True
     copy_kernels: bool = True
     host_functions_in_turn: bool = True
+    host_functions_hold_queues: bool = True
     value_waits_hold_queues: bool = True
     clusters_take_whole_tpcs: bool = True
     clusters_use_singletons: bool = True
@@ -394,6 +397,7 @@ FIELDS: tuple[Field, ...] = (
     Field("mechanisms", "copy_engines", "bool", "as on the H200", rule="copies and memsets", when="transfer"),
     Field("mechanisms", "copy_kernels", "bool", "as on the H200", rule="copies and memsets", when="transfer"),
     Field("mechanisms", "host_functions_in_turn", "bool", "as on the H200", rule="host functions", when="host_function"),
+    Field("mechanisms", "host_functions_hold_queues", "bool", "as on the H200", rule="host functions", when="host_function"),
     Field("mechanisms", "value_waits_hold_queues", "bool", "as on the H200", rule="values in memory", when="value"),
     Field("mechanisms", "clusters_take_whole_tpcs", "bool", "as on the H200; matters only where max_cluster is above 1", rule="placement of clusters", when="cluster"),
     Field("mechanisms", "clusters_use_singletons", "bool", "as on the H200; matters only where max_cluster is above 1", rule="placement of clusters", when="cluster"),

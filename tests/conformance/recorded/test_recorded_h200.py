@@ -153,7 +153,8 @@ COSTS = {
     "no-copy-wake": set(),
     "practised-hosts": set(),  # and hosts/test_recorded_hosts
     "free-host-functions": set(),  # test_recorded_events
-    "free-value-waits": set(),  # tests/prediction/test_host_work: CUDA_DEVICE_MAX_CONNECTIONS=1
+    "free-value-waits": set(),  # likewise: CUDA_DEVICE_MAX_CONNECTIONS=1
+    "no-queue-for-functions": set(),  # likewise
     "all-queues-watched": set(),  # and test_recorded_times
     "writes-delay-no-round": set(),  # and test_recorded_ways
 }

@@ -42,6 +42,10 @@ class Loaded:
     """The kernel of a launch, which is loaded."""
 
 
+# What takes a place in a hardware queue.
+Queued = Launch | WaitValue | WriteValue | HostFunction
+
+
 @dataclass(eq=False)
 class Work:
     """One event of the sequence, on its way."""
@@ -58,7 +62,7 @@ class Work:
     follows: Work | None = None  # the launch whose triggers it waits for, while it may still run
     late_wait: bool = False  # of a wait: its event had not happened when it was called
     rank: tuple[int, int] = (0, 0)
-    queue: int = -1  # of a launch or a wait for a value that is issued
+    queue: int = -1  # of what takes one, once it is issued
     taken: int = -1  # its place among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
@@ -360,6 +364,8 @@ def met(work: Work, toy: Toy, now: int) -> bool:
         return False
     if isinstance(work.item, WaitValue):
         return work.has_value
+    if isinstance(work.item, WriteValue):
+        return work.taken >= 0
     if isinstance(work.item, HostFunction):
         return 0 <= work.met_at <= now - lasts(work, toy)
     if isinstance(work.item, Loaded):
@@ -392,7 +398,7 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
         if work.issue <= now:
             state.called.remove(work)
             state.issued += link(work, state.issued, toy)
-            if isinstance(work.item, Launch | WaitValue):
+            if isinstance(work.item, Queued):
                 work.queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
             if isinstance(work.item, Launch):
                 relax(work)
@@ -407,13 +413,15 @@ def step(state: State, toy: Toy, call: Callable[[], bool]) -> bool:
         for work in [w for w in state.issued if w.queue == queue and w.taken < 0][:1]
     ]
     there = [work for work in heads if work.issue + toy.launch_latency <= now]
-    for wait in there:
-        if not isinstance(wait.item, WaitValue) or not all(w.done for w in wait.must_be_done):
+    for work in there:
+        if isinstance(work.item, Launch) or not all(w.done for w in work.must_be_done):
             continue
-        if state.values.get(wait.item.name, 0) >= wait.item.value:
-            wait.has_value = True
-            wait.taken = next_taken(state)
-            return True
+        if isinstance(work.item, WaitValue):
+            if state.values.get(work.item.name, 0) < work.item.value:
+                continue
+            work.has_value = True
+        work.taken = next_taken(state)
+        return True
     ready = [work for work in there if isinstance(work.item, Launch) and met(work, toy, now)]
     resident = [work for work in launches if work.taken >= 0 and toy.gone_at(work) > now]
     if ready and len(resident) < toy.grids:
@@ -433,7 +441,7 @@ def call_function(state: State, now: int) -> bool:
     functions = [work for work in state.issued if isinstance(work.item, HostFunction)]
     ends = [work.met_at + nanoseconds_of(work) for work in functions if work.met_at >= 0]
     for work in functions:
-        if work.met_at < 0 and all(other.done for other in work.must_be_done):
+        if work.met_at < 0 and work.taken >= 0:
             if max(ends, default=now) > now:
                 return False
             work.met_at = now

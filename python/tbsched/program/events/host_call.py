@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from tbsched.errors import did_you_mean, shown
-from tbsched.program.checks import known_fields, seconds
+from tbsched.program.checks import flag, known_fields, seconds
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream, checked_gpu, checked_host, checked_stream
 from tbsched.program.written import given_fields, source
@@ -20,8 +20,7 @@ class HostCall:
     """A call that takes time of its host thread: ``cudaMalloc``, ``cudaFree``, and the like.
 
     The call first waits as ``waits`` says, then it takes its duration. The thread's next call is
-    made when it has returned. Other threads go on: whether they would wait for the driver is not
-    measured.
+    made when it has returned. Other threads go on, unless the call ``holds`` the driver.
 
     Args:
         name: the function, such as ``cudaFree``. It says nothing about what the call does: that
@@ -30,6 +29,8 @@ class HostCall:
         waits: ``"device"``: for all work that has been issued, by whatever thread, as ``cudaFree``
             does. ``"stream"``: for the work of a stream. None: for nothing.
         stream: the one that it waits for, a number or :data:`LEGACY_STREAM`.
+        holds: launch, copy and memset calls of other threads wait while it takes its duration, as
+            for ``cudaMalloc``. :func:`tbsched.observe` refuses it.
         host: the host thread that calls, 0 to 1023.
         gpu: the index of the GPU whose work it waits for.
 
@@ -50,6 +51,7 @@ class HostCall:
     _: KW_ONLY
     waits: Waits | None = None
     stream: Stream | None = None
+    holds: bool = False
     host: int = 0
     gpu: int = 0
 
@@ -73,6 +75,7 @@ class HostCall:
             )
         if self.stream is not None:
             object.__setattr__(self, "stream", checked_stream("HostCall", self.stream))
+        flag("HostCall", "holds", self.holds)
         object.__setattr__(self, "host", checked_host("HostCall", self.host))
         object.__setattr__(self, "gpu", checked_gpu("HostCall", self.gpu))
 
@@ -91,5 +94,5 @@ def host_call_to_data(item: HostCall) -> dict[str, Any]:
 
 def host_call_from_data(where: str, given: object) -> HostCall:
     """Returns the inverse of :func:`host_call_to_data`."""
-    known = ("name", "duration", "waits", "stream", "host", "gpu")
+    known = ("name", "duration", "waits", "stream", "holds", "host", "gpu")
     return HostCall(**known_fields(where, given, known, ("name",)))
