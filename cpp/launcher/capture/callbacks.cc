@@ -4,6 +4,8 @@
 #include <span>
 #include <utility>
 
+#include "launcher/capture/surroundings.h"
+
 namespace tbsched::capture {
 namespace {
 
@@ -63,6 +65,11 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
     return;
   }
   calls.enter(operation, now_ns);
+  if (operation.is_new_stream) {
+    if (const auto found = surroundings_of(cupti, operation, data.context)) {
+      with_recorder([&](Recorder& recorder) { recorder.surroundings(*found); });
+    }
+  }
   calls.set_carveout(carveout_of(id, data));
   if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {

@@ -127,6 +127,7 @@ Cupti load_cupti() {
   find(cupti.next_record, "cuptiActivityGetNextRecord");
   find(cupti.dropped_records, "cuptiActivityGetNumDroppedRecords");
   find(cupti.stream_id, "cuptiGetStreamIdEx");
+  find(cupti.device_id, "cuptiGetDeviceId");
   find(cupti.graph_id, "cuptiGetGraphExecId");
   find(cupti.node_id, "cuptiGetGraphNodeId");
   return cupti;

@@ -27,6 +27,7 @@ struct Cupti {
   decltype(&cuptiActivityGetNextRecord) next_record = nullptr;
   decltype(&cuptiActivityGetNumDroppedRecords) dropped_records = nullptr;
   decltype(&cuptiGetStreamIdEx) stream_id = nullptr;
+  decltype(&cuptiGetDeviceId) device_id = nullptr;
   decltype(&cuptiGetGraphExecId) graph_id = nullptr;
   decltype(&cuptiGetGraphNodeId) node_id = nullptr;
 

@@ -1,10 +1,11 @@
 #include "launcher/capture/launched.h"
 
 #include <cuda.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <optional>
+
+#include "launcher/capture/driver.h"
 
 namespace tbsched::capture {
 namespace {
@@ -22,12 +23,6 @@ std::optional<Numbers> numbers_by(const Ask& ask) {
     return std::nullopt;
   }
   return found;
-}
-
-template <typename Called>
-Called driver_function(const char* const name) {
-  void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return driver != nullptr ? reinterpret_cast<Called>(dlsym(driver, name)) : nullptr;
 }
 
 // Asks the driver for the numbers of a function that is loaded.

@@ -244,7 +244,7 @@ std::atomic<uint64_t> destroyed_streams = 0;
 
 // Asking CUPTI for a stream's number takes longer than a launch may be delayed.
 bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, const CUstream stream,
-                        const bool per_thread, uint32_t& found) {
+                        const bool per_thread, Operation& operation) {
   struct Known {
     uint32_t context = 0;
     bool per_thread = false;
@@ -258,12 +258,15 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
   Known& known = kept[(handle >> 4 ^ handle >> 12) % kept.size()];
   if (known.destroyed != destroyed || known.stream != stream || known.per_thread != per_thread ||
       known.context != data.contextUid) {
+    uint32_t found = 0;
     if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &found) != CUPTI_SUCCESS) {
       return false;
     }
     known = {data.contextUid, per_thread, stream, destroyed, found};
+    operation.is_new_stream = true;
   }
-  found = known.found;
+  operation.stream = known.found;
+  operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   return true;
 }
 
@@ -306,9 +309,8 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
   CUstream stream = nullptr;
   row->take(operation, data.functionParams, stream);
   if (operation.has_stream) {
-    operation.has_stream =
-        !(has_returned && issues(row->what)) &&
-        take_stream_number(cupti, data, stream, row->per_thread, operation.stream);
+    operation.has_stream = !(has_returned && issues(row->what)) &&
+                           take_stream_number(cupti, data, stream, row->per_thread, operation);
   }
   if (row->what == What::kLaunch) operation.shape.symbol = data.symbolName;
   return operation;

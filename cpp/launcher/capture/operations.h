@@ -52,6 +52,8 @@ struct Operation {
   uint32_t context = 0;
   uint32_t stream = 0;
   bool has_stream = false;
+  bool is_new_stream = false;  // this thread has not used it lately
+  CUstream handle = nullptr;   // of the stream
   uint64_t bytes = 0;
   uint64_t event = 0;  // the driver's handle
   Shape shape;

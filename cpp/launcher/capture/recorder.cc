@@ -274,6 +274,30 @@ void Recorder::device(const CUpti_ActivityDevice4& record) {
       .add("sms", record.numMultiprocessors);
 }
 
+void Recorder::surroundings(const Surroundings& given) {
+  if (told_contexts_.insert(given.context).second) {
+    Line(text_)
+        .add("device", given.device)
+        .add("name", std::string_view(given.name))
+        .add("compute_capability",
+             std::string_view(std::to_string(given.major) + "." + std::to_string(given.minor)))
+        .add("sms", given.sms);
+    Line(text_)
+        .add("context", given.context)
+        .add("device", given.device)
+        .add("null_stream", given.null_stream);
+  }
+  if (!told_streams_.insert({given.context, given.stream}).second) return;
+  const std::string_view kind = given.stream == given.null_stream ? "null"
+                                : given.is_blocking               ? "default"
+                                                                  : "non_blocking";
+  Line(text_)
+      .add("stream", given.stream)
+      .add("context", given.context)
+      .add("kind", kind)
+      .add("priority", given.priority);
+}
+
 // Records what the program loads, and what CUPTI does in its calls for the capture.
 void Recorder::overhead(const CUpti_ActivityOverhead2& record) {
   const std::string_view name =

@@ -6,15 +6,18 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "launcher/capture/address_space.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/issued.h"
 #include "launcher/capture/line.h"
 #include "launcher/capture/modules.h"
+#include "launcher/capture/surroundings.h"
 
 namespace tbsched::capture {
 
@@ -35,6 +38,8 @@ class Recorder {
   void graph_launch(uint32_t call, uint32_t executable, uint32_t context, uint32_t stream);
   void edge(uint64_t node, uint64_t dependency);
   void clone(uint64_t node, uint64_t original);
+  // Notes a stream, its context and its device, each once.
+  void surroundings(const Surroundings& given);
   // Notes a callback that took long.
   void own_callback(uint64_t start_ns, uint64_t end_ns);
 
@@ -87,6 +92,8 @@ class Recorder {
   std::unordered_map<uint32_t, uint32_t> threads_;
   std::unordered_map<const Kernel*, uint32_t> codes_;
   AddressSpace addresses_;
+  std::set<std::pair<uint32_t, uint32_t>> told_streams_;  // by context
+  std::set<uint32_t> told_contexts_;
   uint64_t launches_ = 0;
   uint64_t unfinished_ = 0;
 };

@@ -23,7 +23,7 @@ _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
 _CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
 _COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
-_LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.)")
+_LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
 _WRITES_NOTHING = re.compile(
@@ -79,6 +79,12 @@ class KernelCode:
     def may_wait(self) -> bool:
         """Whether it may wait for ever: for others, for itself, or at a barrier without a loop."""
         return bool(self.polls) or self.has_endless_loop or not self.is_whole or self.must_wait
+
+    @property
+    def waits_inside(self) -> bool:
+        """Whether it waits for its own block alone: if it has ended before, it ends."""
+        waits = self.has_endless_loop or not self.is_whole or self.must_wait
+        return bool(self.polls) and not waits and all(each.is_local for each in self.polls)
 
     @property
     def must_wait(self) -> bool:
@@ -202,13 +208,12 @@ class _Reading:
 
     def _loops(self) -> Iterator[range]:
         """Numbers of the instructions of each loop, which a branch back closes."""
-        ends: dict[int, int] = {}
+        found = set()
         for number in self.reached:
             target = self.every[number].target
             if target is not None and target in self.place and self.place[target] <= number:
-                begin = self.place[target]
-                ends[begin] = max(ends.get(begin, 0), number)
-        yield from (range(begin, end + 1) for begin, end in sorted(ends.items()))
+                found.add((self.place[target], number + 1))
+        yield from (range(begin, end) for begin, end in sorted(found))
 
     @staticmethod
     def _innermost(number: int, loops: list[range]) -> range | None:
@@ -231,34 +236,46 @@ class _Reading:
         for leaving in self._exits(loop):
             found = self._deciders(leaving, loop)
             own = found & {*numbers}
-            if not own or any(self._goes_on(each) for each in found):
+            if not own or any(self._goes_on(each, loop) for each in found):
                 return
             deciding |= own
         for number in sorted(deciding):
             is_local = not _SEES.match(self.every[number].body)
             yield Poll(self.every[number].at, is_local, *self._source(number))
 
-    def _goes_on(self, number: int) -> bool:
+    def _goes_on(self, number: int, loop: range) -> bool:
         """Returns whether an instruction has another result by itself: a clock, or a count."""
         own = self.every[number]
-        counts = bool(own.writes & own.reads) and bool(_COUNTS.match(own.body))
-        return counts or bool(_CLOCK.match(own.body))
+        if _CLOCK.match(own.body):
+            return True
+        counted = own.writes & own.reads if _COUNTS.match(own.body) else frozenset()
+        return any(number in self._writers(name, number, loop) for name in counted)
+
+    def _writers(self, name: str, before: int, loop: range) -> Iterator[int]:
+        """Numbers of the instructions of a loop that may have written a register last.
+
+        They are earlier in this turn, or later in the turn before.
+        """
+        for at in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
+            own = self.every[at]
+            if name in own.writes:
+                yield at
+                if own.guard is None:
+                    return
 
     def _deciders(self, leaving: _Instruction, loop: range) -> set[int]:
         """Returns the numbers of the instructions of a loop that decide whether a branch leaves."""
         found: set[int] = set()
         left = [(name, self.place[leaving.at]) for name in sorted(leaving.guards)]
         while left:
-            name, before = left.pop()
-            # The last one that wrote it: earlier in this turn, or later in the turn before.
-            for at in (*range(before - 1, loop.start - 1, -1), *reversed(loop)):
+            for at in self._writers(*left.pop(), loop):
+                if at in found:
+                    continue
+                found.add(at)
                 own = self.every[at]
-                if name in own.writes:
-                    if at not in found:
-                        found.add(at)
-                        left += [(each, at) for each in own.reads]
-                    if own.guard is None:
-                        break
+                left += [(each, at) for each in own.reads]
+                if own.body.startswith("LDS"):  # what threads of the block have stored
+                    left += [(each, to) for to in loop for each in self._stored(to)]
         return found
 
     def _adds_nothing(self, own: _Instruction) -> bool:
@@ -268,6 +285,11 @@ class _Reading:
             return True
         written = [each.body for each in self.every if value in each.writes]
         return bool(written) and all(_ZERO.match(body) for body in written)
+
+    def _stored(self, number: int) -> frozenset[str]:
+        """The registers that an instruction stores to memory of the block; none: another one."""
+        own = self.every[number]
+        return own.reads if own.body.startswith("STS") else frozenset()
 
     def _exits(self, loop: range) -> Iterator[_Instruction]:
         """The branches that may leave a loop."""

@@ -203,7 +203,12 @@ class _Judge:
         assert self.capture is not None
         kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
         known = {place: self._code_of(issued[place]) for place in kernels}
-        ends = [p for p, code in known.items() if code is not None and not code.may_wait]
+        ends = [
+            p
+            for p, code in known.items()
+            if code is not None
+            and (not code.may_wait or (code.waits_inside and issued[p].is_usual))
+        ]
         usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
         if len(ends) + len(usual) == len(kernels):
             usual = []

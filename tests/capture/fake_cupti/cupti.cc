@@ -294,6 +294,10 @@ CUptiResult cuptiGetStreamIdEx(CUcontext, const CUstream stream, uint8_t, uint32
   *id = static_cast<uint32_t>(number(stream));
   return CUPTI_SUCCESS;
 }
+CUptiResult cuptiGetDeviceId(CUcontext, uint32_t* const id) {
+  *id = 0;
+  return CUPTI_SUCCESS;
+}
 CUptiResult cuptiGetGraphExecId(const CUgraphExec graph, uint32_t* const id) {
   *id = static_cast<uint32_t>(number(graph));
   return CUPTI_SUCCESS;

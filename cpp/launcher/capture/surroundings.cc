@@ -1,0 +1,54 @@
+#include "launcher/capture/surroundings.h"
+
+#include <cuda.h>
+
+#include <array>
+
+#include "launcher/capture/driver.h"
+
+namespace tbsched::capture {
+namespace {
+
+struct Driver {
+  decltype(&cuStreamGetFlags) flags = driver_function<decltype(flags)>("cuStreamGetFlags");
+  decltype(&cuStreamGetPriority) priority =
+      driver_function<decltype(priority)>("cuStreamGetPriority");
+  decltype(&cuDeviceGetName) name = driver_function<decltype(name)>("cuDeviceGetName");
+  decltype(&cuDeviceGetAttribute) attribute =
+      driver_function<decltype(attribute)>("cuDeviceGetAttribute");
+};
+
+}  // namespace
+
+std::optional<Surroundings> surroundings_of(const Cupti& cupti, const Operation& operation,
+                                            const CUcontext context) {
+  static const Driver driver;
+  if (driver.flags == nullptr || driver.priority == nullptr || driver.name == nullptr ||
+      driver.attribute == nullptr) {
+    return std::nullopt;
+  }
+  Surroundings found{.context = operation.context, .stream = operation.stream};
+  unsigned flags = 0;
+  std::array<char, 256> name{};
+  if (cupti.device_id(context, &found.device) != CUPTI_SUCCESS ||
+      cupti.stream_id(context, nullptr, 0, &found.null_stream) != CUPTI_SUCCESS ||
+      driver.flags(operation.handle, &flags) != CUDA_SUCCESS ||
+      driver.priority(operation.handle, &found.priority) != CUDA_SUCCESS) {
+    return std::nullopt;
+  }
+  const auto device = static_cast<CUdevice>(found.device);
+  const auto takes = [&](int32_t& value, const CUdevice_attribute which) {
+    return driver.attribute(&value, which, device) == CUDA_SUCCESS;
+  };
+  if (driver.name(name.data(), static_cast<int>(name.size() - 1), device) != CUDA_SUCCESS ||
+      !takes(found.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) ||
+      !takes(found.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) ||
+      !takes(found.sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) {
+    return std::nullopt;
+  }
+  found.name = name.data();
+  found.is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+  return found;
+}
+
+}  // namespace tbsched::capture
