@@ -148,7 +148,7 @@ def test_callbacks_that_take_long_are_told_of(
 ) -> None:
     code = TWO + 'for call in (1, 2, 3): gpu.play("attributes", call, 1, -3)'
     run(code, FAKE_CUPTI_STEP=step)
-    own = [line for line in lines(tmp_path / "run.jsonl") if "overhead" in line]  # as calls begin
+    own = [line for line in lines(tmp_path / "run.jsonl") if "overhead" in line]
     assert [line["overhead"] for line in own] == found * ["callback"]
 
 

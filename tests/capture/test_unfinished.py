@@ -10,7 +10,7 @@ import pytest
 
 import tbsched as tb
 from capture.conftest import Played
-from tbsched.hangs.unfinished import unfinished_in
+from tbsched.hangs.unfinished import StreamFacts, unfinished_in
 
 # What has not ended is written when it is half a second old.
 WAIT = "import os, signal, time\ntime.sleep(1.2)\n"
@@ -57,8 +57,28 @@ def test_size_of_an_unfinished_launch_comes_from_its_module(run: Played, tmp_pat
         gpu.play("module", image, wide(len(image)))
         gpu.play("issue_launch", "tbsched_probe", 1, wide(13), 40, 256, 0, 0)
     """
-    (issued,) = of(played(run, tmp_path, code), "issued")
+    lines = played(run, tmp_path, code)
+    (issued,) = of(lines, "issued")
     assert (issued["registers"], issued["local_memory"]) == (32, 64)
+    (code,) = of(lines, "code")
+    assert issued["code"] == code["code"] == 0
+    assert bytes.fromhex(str(code["hex"])) in image
+    assert code["parameters_at"] in (0x210, 0x380)
+    host = issued["host_arguments"]
+    assert isinstance(host, list)
+    assert host[:1] == [0]
+    assert issued["managed_arguments"] == []
+
+
+def test_place_of_a_launch_is_told_although_its_records_never_come(
+    run: Played, tmp_path: Path
+) -> None:
+    done = run(launch(1) + launch(2, 14) + WAIT + KILL, FAKE_CUPTI_CLOCK="1")
+    assert done.stderr == ""
+    found = unfinished_in(tmp_path / "run.jsonl")
+    assert found.gpus == {0: ("Fake H100", 132, "9.0")}
+    assert found.streams[1, 13] == StreamFacts("non_blocking", -1)
+    assert found.streams[1, 14] == StreamFacts("default", 0)
 
 
 def test_what_has_ended_is_not_told(run: Played, tmp_path: Path) -> None:

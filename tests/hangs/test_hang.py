@@ -224,12 +224,11 @@ def test_what_threads_do_is_told(answering: Answering, process: int) -> None:
 def test_capture_adds_what_binds(answering: Answering, process: int, tmp_path: Path) -> None:
     answering("room_readme")
     lines = (
-        (RECORDED / "room.jsonl")
-        .read_text("utf-8")
-        .replace('"process":3101', f'"process":{process}')
+        issued(172, 13, "schedulers", 16, 128),
+        issued(174, 14, "workers", 128, 256, dynamic_shared_memory=102400, registers=168),
+        inside(176, "cuCtxSynchronize_v2"),
     )
-    place = tmp_path / "run.jsonl"
-    place.write_text(lines, "utf-8")
+    place = captured(tmp_path / "run.jsonl", *lines, ALIVE, process=process)
     found = tb.hang(place, pid=process)
     assert (found.kind, found.stranded[0].missing, found.stranded[0].cause) == (
         "room", 12, "registers",
@@ -436,7 +435,8 @@ def test_status_says_whether_it_hangs(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     found, text = status(RECORDED / "room.jsonl", "--html", page)
     assert (found, text.splitlines()[0][:15]) == (1, "HANGS, no room:")
-    assert "a carveout of 44 % for schedulers" in text
+    assert "24 of 128 blocks of dispatch never start" in text
+    assert "a carveout of 72 % for gather_rows" in text
     assert "<svg" in page.read_text("utf-8")
     assert status(RECORDED / "ended.jsonl")[0] == 0
     with pytest.raises(ValueError, match="not a capture"):

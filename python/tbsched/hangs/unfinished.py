@@ -14,9 +14,8 @@ from tbsched.importers.reading.capture_lines import (
     Line,
     flag,
     integer,
-    lines_of,
     optional,
-    refused,
+    take_lines,
     text,
     three,
     times,
@@ -170,11 +169,7 @@ def unfinished_in(path: Path) -> Unfinished:
             f"{path}: not a capture; `tbsched capture -o run.jsonl -- PROGRAM` makes one"
         )
     reader = _Reader()
-    for number, line in lines_of(path):
-        try:
-            reader.add(line)
-        except (TypeError, ValueError) as error:
-            raise refused(path, number, error) from None
+    take_lines(path, reader.add)
     return reader.found(path)
 
 

@@ -17,9 +17,8 @@ from tbsched.importers.reading.capture_lines import (
     Line,
     flag,
     integer,
-    lines_of,
     optional,
-    refused,
+    take_lines,
     text,
     three,
     times,
@@ -81,11 +80,7 @@ def read(place: Path, selection: Selection) -> Recording:
         ValueError: of a later version, or a line that cannot be; names the file and the line.
     """
     captured = _Captured()
-    for number, line in lines_of(place):
-        try:
-            captured.add(line)
-        except (TypeError, ValueError) as error:
-            raise refused(place, number, error) from None
+    take_lines(place, captured.add)
     return captured.recording(selection)
 
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace {
 
@@ -193,6 +194,24 @@ extern "C" {
 
 CUresult cuCtxSynchronize() {
   was_called = true;
+  return CUDA_SUCCESS;
+}
+// Stream 13 is urgent and does not wait for the null stream.
+CUresult cuStreamGetFlags(const CUstream stream, unsigned* const flags) {
+  *flags = number(stream) == 13 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
+  return CUDA_SUCCESS;
+}
+CUresult cuStreamGetPriority(const CUstream stream, int* const priority) {
+  *priority = number(stream) == 13 ? -1 : 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetName(char* const name, const int length, CUdevice) {
+  std::strncpy(name, "Fake H100", static_cast<size_t>(length));
+  return CUDA_SUCCESS;
+}
+CUresult cuDeviceGetAttribute(int* const value, const CUdevice_attribute which, CUdevice) {
+  const bool is_count = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+  *value = is_count ? 132 : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
   return CUDA_SUCCESS;
 }
 
@@ -473,7 +492,11 @@ void fake_attributes(const uint32_t call, const int32_t programmatic, const int3
 void fake_issue_launch(const char* const name, const uint32_t call, const uint64_t stream,
                        const uint32_t grid, const uint32_t block, const int sides,
                        const int result) {
+  // Arguments: addresses of the host, whatever the kernel takes.
+  static const std::vector<const void*> bytes(512, &was_called);
+  static std::vector<const void*> arguments(64, bytes.data());
   cuLaunchKernel_params parameters{};
+  parameters.kernelParams = const_cast<void**>(arguments.data());
   parameters.f = handle<CUfunction>(77);
   parameters.gridDimX = grid;
   parameters.gridDimY = parameters.gridDimZ = parameters.blockDimY = parameters.blockDimZ = 1;

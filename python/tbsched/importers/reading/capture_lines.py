@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,6 +29,20 @@ def lines_of(place: Path) -> Iterator[tuple[int, object]]:
             if is_last:
                 return
             raise refused(place, number, f"not JSON: {error}") from None
+
+
+def take_lines(place: Path, take: Callable[[object], None]) -> None:
+    """Gives the lines to a reader, one by one.
+
+    Raises:
+        FileNotFoundError: no such file.
+        ValueError: as of :func:`lines_of`, or the reader refuses a line; names the file and it.
+    """
+    for number, line in lines_of(place):
+        try:
+            take(line)
+        except (TypeError, ValueError) as error:
+            raise refused(place, number, error) from None
 
 
 def refused(place: Path, number: int, why: object) -> ValueError:
