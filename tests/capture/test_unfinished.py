@@ -67,6 +67,8 @@ def test_size_of_an_unfinished_launch_comes_from_its_module(run: Played, tmp_pat
     host = issued["host_arguments"]
     assert isinstance(host, list)
     assert host[:1] == [0]
+    assert issued["arguments"][:1] == [0]  # type: ignore[index]
+    assert len(issued["arguments"]) == 2 * len(host)  # type: ignore[arg-type]
     assert issued["managed_arguments"] == []
 
 

@@ -145,6 +145,22 @@ def test_queue_behind_a_slow_kernel_is_no_hang(tmp_path: Path) -> None:
     assert of(tmp_path, *lines("acquires"), connections=1).kind == "queue"
 
 
+def test_consumer_of_a_slow_producer_does_not_hang(tmp_path: Path) -> None:
+    flag, other = 0x7F0000001000, 0x7F0000002000
+
+    def of_producer(place: int) -> tb.HangReport:
+        lines = [*with_code("acquires", 1, 13, arguments=[0, flag]),
+                 *with_code("takes_work", 2, 14, arguments=[0, place, 8, other])]  # fmt: skip
+        return of(tmp_path, *lines)
+
+    found = of_producer(flag)
+    assert (found.kind, found.reason) == (
+        "not_hanging", "acquires waits for what takes_work writes, which is slow",
+    )  # fmt: skip
+    assert any("Whether takes_work has ended" in each for each in found.unseen)
+    assert of_producer(other).kind == "inside_kernel"
+
+
 def test_kernels_that_end_make_room(tmp_path: Path) -> None:
     """They may have ended already: their records come late."""
     lines = [*with_code("waits_for_time", 1, 13, blocks=264, threads=1024),

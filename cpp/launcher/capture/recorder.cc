@@ -414,11 +414,15 @@ void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
   if (shape.has_priority) line.add("priority", shape.priority);
   if (entry.words.empty()) return;
   std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
+  std::vector<int64_t> words;
   for (const Note::Word& each : entry.words) {
+    words.push_back(static_cast<int64_t>(each.offset));
+    words.push_back(static_cast<int64_t>(each.value));
     places[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
         static_cast<int64_t>(each.offset));
   }
-  line.add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
+  line.add("arguments", words)
+      .add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
       .add("managed_arguments", places[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
 }
 

@@ -238,8 +238,9 @@ class _Judge:
 
     def answer(self) -> HangReport:
         steps = (
-            self._progress, self._host_memory, self._loading, self._slow, self._host_arguments,
-            self._stranded, self._partial, self._unexplained, self._host_arguments_too, self._host,
+            self._progress, self._host_memory, self._loading, self._slow, self._slow_writers,
+            self._host_arguments, self._stranded, self._partial, self._unexplained,
+            self._host_arguments_too, self._host,
         )  # fmt: skip
         for step in steps:
             found = step()
@@ -394,6 +395,52 @@ class _Judge:
             f"{_listed(list(names)[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
             "the code waits for anything else",
         )
+
+    def _slow_writers(self) -> HangReport | None:
+        """All that is on the GPU and waits, waits for memory that a kernel writes which ends."""
+        if self.look is not None or self.replay is None or not self.gone:
+            return None
+        ends = [each for each in self.operations if each.call in self.gone]
+        late = {each.operation for each in self.replay.stranded}
+        pairs = []
+        for place, own in enumerate(self._issued()):
+            if own.what not in _MAY_STAY or place in late:
+                continue
+            code = self._code_of(own)
+            if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
+                return None
+            polled = {
+                value
+                for poll in code.polls
+                for place in poll.arguments
+                if _is_address(value := (own.arguments or {}).get(place, 0))
+            }
+            writer = next((each for each in ends if self._written_by(each) & polled), None)
+            if writer is None:
+                return None
+            pairs.append((called(own), called(writer)))
+        if not pairs:
+            return None
+        waits, writes = pairs[0]
+        self.proof.append(
+            f"The code of {waits} polls an address of its arguments that {writes} writes to, "
+            f"and {writes} waits for nothing."
+        )
+        self.unseen.append(
+            f"Whether {writes} has ended: its record may come late. If it has, it hangs inside "
+            f"{waits}."
+        )
+        return self._made(
+            NOT_HANGING, f"{waits} waits for what {writes} writes, which is slow", self._rows(None)
+        )
+
+    def _written_by(self, operation: Operation) -> set[int]:
+        """The addresses of a kernel with loops that it may write to."""
+        code = self._code_of(operation)
+        if code is None or not code.loops or operation.arguments is None:
+            return set()
+        values = (operation.arguments.get(place, 0) for place in code.written)
+        return {value for value in values if _is_address(value)}
 
     def _host_arguments(self) -> HangReport | None:
         """Kernels on the GPU wait for memory of the host alone, which no other kernel writes."""
@@ -745,6 +792,10 @@ _WORDS_OF_LOADING = "loads code, and that waits for all work on the GPU"
 
 def _info(spec: DeviceSpec) -> DeviceInfo:
     return prepared(spec, policy_of(spec, None))[1]
+
+
+def _is_address(value: int) -> bool:
+    return value >= 1 << 32
 
 
 def _blocks(operation: Operation) -> int:

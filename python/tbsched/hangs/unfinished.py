@@ -44,6 +44,7 @@ class Operation:
         is_first: whether no kernel of that name was launched before.
         is_usual: whether a kernel of that name has ended before.
         code: the number of its code in the file.
+        arguments: of a launch, words of 8 bytes by their place, in bytes.
         host_arguments, managed_arguments: places of a launch's arguments, in bytes, that are
             addresses of the host's memory, and of managed memory.
         name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
@@ -65,6 +66,7 @@ class Operation:
     is_first: bool = False
     is_usual: bool = False
     code: int | None = None
+    arguments: Mapping[int, int] | None = None
     host_arguments: frozenset[int] | None = None
     managed_arguments: frozenset[int] | None = None
     name: str | None = None
@@ -331,6 +333,7 @@ class _Reader:
             is_first=call in self.first_uses,
             is_usual=line.get("name") in self.counts,
             code=optional(line, "code"),
+            arguments=_words(line, "arguments"),
             host_arguments=_places(line, "host_arguments"),
             managed_arguments=_places(line, "managed_arguments"),
             name=text(line, "name") if "name" in line else None,
@@ -347,10 +350,21 @@ class _Reader:
         )
 
 
-def _places(line: Line, key: str) -> frozenset[int] | None:
+def _numbers(line: Line, key: str) -> list[int] | None:
     if key not in line:
         return None
-    places = line[key]
-    if not isinstance(places, list) or not all(type(each) is int for each in places):
-        raise ValueError(f"{key}: a list of integers is needed, got {shown(places)}")
-    return frozenset(places)
+    numbers = line[key]
+    if not isinstance(numbers, list) or not all(type(each) is int for each in numbers):
+        raise ValueError(f"{key}: a list of integers is needed, got {shown(numbers)}")
+    return numbers
+
+
+def _places(line: Line, key: str) -> frozenset[int] | None:
+    numbers = _numbers(line, key)
+    return None if numbers is None else frozenset(numbers)
+
+
+def _words(line: Line, key: str) -> dict[int, int] | None:
+    """Place and value take turns."""
+    numbers = _numbers(line, key)
+    return None if numbers is None else dict(zip(numbers[::2], numbers[1::2], strict=False))
