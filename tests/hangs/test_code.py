@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -72,8 +73,8 @@ def test_kernel_without_a_loop_can_only_wait_at_its_barrier() -> None:
     assert code("named_barrier").must_wait
 
 
-INSTRUCTIONS = [line.split("*/", 1)[1].strip(" ;\n") for line in
-                (RECORDED / "code.txt").read_text("utf-8").splitlines() if "*/" in line]  # fmt: skip
+LISTING = (RECORDED / "code.txt").read_text("utf-8").splitlines()
+INSTRUCTIONS = [line.split("*/", 1)[1].strip(" ;") for line in LISTING if "*/" in line]
 
 
 @given(st.lists(st.sampled_from(INSTRUCTIONS) | st.text(max_size=30), max_size=25))
@@ -203,13 +204,9 @@ def test_driver_that_gives_no_records_loads_code(tmp_path: Path) -> None:
     found = of(tmp_path, *lines, stuck, notes_flushes=True, tbsched_capture=1)
     assert found.kind == "inside_kernel"  # CUPTI has answered since
     place = tmp_path / "stuck.jsonl"
-    place.write_text((tmp_path / "run.jsonl").read_text("utf-8") + f"{_json(stuck)}\n", "utf-8")
+    place.write_text(
+        (tmp_path / "run.jsonl").read_text("utf-8") + f"{json.dumps(stuck)}\n", "utf-8"
+    )
     found = tb.hang(place)
     assert (found.kind, found.stranded[0].name) == ("loading", "sums")
     assert "CUDA_MODULE_LOADING=EAGER" in found.fixes[0].text
-
-
-def _json(line: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(line)
