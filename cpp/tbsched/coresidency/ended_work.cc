@@ -24,7 +24,6 @@ namespace {
 bool covers(const Demands& demands, const DeviceSpec& spec) {
   const Mechanisms& mechanisms = spec.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
-  if (mechanisms.shared_memory == Layout::contiguous) return false;
   std::set<int32_t> targets;
   for (const Demand& demand : demands.all()) {
     if (demand.partition != nullptr || demand.at_once || grows_local_memory(demand, spec)) {
@@ -177,8 +176,9 @@ class FilledSms {
   // gap, so blocks that come without others around leave one gap behind them all. Each block that
   // comes while others are there may leave one of its own.
   int64_t gaps(const int32_t configured) const {
-    if (!in_order_) return slots();
-    int64_t found = 0;
+    // Memory that is no ring may have one before the first block.
+    int64_t found = spec_.mechanisms.shared_memory == Layout::contiguous ? 1 : 0;
+    if (!in_order_) return found + slots();
     int64_t taken = 0;
     bool is_first = true;
     for (size_t k = 0; k < blocks_.size(); ++k) {

@@ -10,6 +10,8 @@ from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import has_other_work, launches_of, with_blocks
 from tbsched.advice.together.problem import Problem, deadline_in, decided, proved
+from tbsched.advice.together.ranks.budget import budget_ranks
+from tbsched.advice.together.ranks.coresident import Devices
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of
@@ -21,7 +23,7 @@ from tbsched.progress import pulse
 
 def budget(
     launch: Launch,
-    device: str | os.PathLike[str] | DeviceSpec,
+    device: str | os.PathLike[str] | DeviceSpec | Devices,
     *,
     beside: Iterable[Launch] | Sequence = (),
     policy: str | None = None,
@@ -39,18 +41,23 @@ def budget(
     The answer is a number of blocks, in whole clusters. It is proved. A larger one may be safe,
     too: one that is not proved, or one that is safe although a smaller one is not.
 
+    With a list of devices, ``beside`` is a program of several GPUs whose launches meet by name, and
+    the kernel runs on one of them, ``launch.gpu``. Its grid is so small that the program ends,
+    however late each rank is, whenever the kernel arrives, and whether it ends at any time or only
+    after everything else.
+
     Args:
         launch: the kernel; its own number of blocks does not matter.
         beside: the other kernels. Their blocks may arrive and leave at any time. A
             :class:`Sequence` may do more than launch, as for :func:`coresident`; the kernel is
             then called by host 0, behind all of it.
-        device, policy: as for :func:`tbsched.predict`.
+        device, policy: as for :func:`tbsched.predict`; or a list of devices, one for each GPU.
         plays: as for :func:`coresident`, for each grid that is tried.
         seconds: after so many, no further grid is proved; None is never.
 
     Returns:
         Blocks; 0 if one cluster is already too many, and None if no grid is proved and it is not
-        known whether one is safe.
+        known whether one is safe. With a list of devices never 0: it may not be known.
 
     Raises:
         TypeError, ValueError: a launch that the device refuses.
@@ -59,7 +66,16 @@ def budget(
         >>> others = [tb.Launch(24, 512, 96, name="communication")]
         >>> tb.budget(tb.Launch(1, 384, 168, name="gemm"), "h200", beside=others)
         108
+        >>> program = tb.Sequence(
+        ...     tb.Launch(24, 544, 96, gpu=k, host=k, meets="reduce", duration=1e-4) for k in (0, 1)
+        ... )
+        >>> tb.budget(tb.Launch(1, 384, 168), ["h200", "h200"], beside=program)
+        108
     """
+    if isinstance(device, list | tuple):
+        return budget_ranks(
+            launch, device, beside=beside, policy=policy, plays=plays, seconds=seconds
+        )
     spec = find_device(device)
     others = launches_of("budget", "beside", beside)
     instance("budget", "launch", launch, Launch)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -89,3 +91,44 @@ def test_launches_in_order_find_room_when_others_have_ended(data: st.DataObject)
         placed = trace[number]
         smid = placed.smid if placed.final_smid is None else placed.final_smid
         assert (smid >= 0).all() or placed.limiter == "queue"
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(st.data())
+def test_launches_find_room_when_blocks_of_others_have_ended_one_by_one(
+    data: st.DataObject,
+) -> None:
+    spec = tb.device("h200")
+    sizes = [0, 3000, 8192, 16384, 49152, 102_400, 163_840]
+    most = data.draw(st.sampled_from([130, 400, 1000]))
+    staying = data.draw(st.lists(launches(spec, most, sizes), min_size=1, max_size=3))
+    ahead = [data.draw(st.lists(launches(spec, 300, sizes), max_size=2)) for _ in staying]
+    ending = [one for row in ahead for one in row]
+    firsts = [sum(map(len, ahead[:k])) for k in range(len(ahead) + 1)]
+    before = [range(firsts[k + 1]) for k in range(len(staying))]
+    assume(
+        all(
+            finds_room(
+                staying[: k + 1], ending[: firsts[k + 1]], spec, spec.policy, before[: k + 1]
+            )
+            for k in range(len(staying))
+        )
+    )
+    chance = data.draw(st.randoms(use_true_random=False))
+    events, stay = [], []
+    for k, one in enumerate(staying):
+        for other in ahead[k]:
+            short = [1e-6, 1e-5, 5e-5, 2e-4, 5e-4]
+            lasts = tuple(
+                chance.choice(short) * chance.uniform(0.5, 1.5) for _ in range(other.blocks)
+            )
+            events.append(replace(other, duration=lasts))
+        stay.append(len(events))
+        events.append(replace(one, duration=1.0))
+    far = data.draw(st.sampled_from([1e-5, 5e-5, 2e-4]))
+    times = [far * k * chance.uniform(0.8, 1.0) for k in range(len(events))]
+    state = data.draw(st.sampled_from(spec.initial_states()))
+    trace = tb.predict(tb.Sequence(events), spec, None, state, issue_times=sorted(times))
+    late = [k for k, placed in enumerate(trace) if placed.start_ns.max() > 5e8]
+    # One that ends may be in front of those behind it: whether it finds room is asked of it.
+    assert not late or late[0] not in stay

@@ -107,6 +107,10 @@ class Asking:
     def doubts(self, sequence: Sequence) -> tuple[Work, list[Standstill], str]:
         """Returns the order of a program, what may hang it, and why that is not all."""
         work = work_of(sequence, self.specs, self.after)
+        return work, *self.standstills_of(work)
+
+    def standstills_of(self, work: Work) -> tuple[list[Standstill], str]:
+        """Returns what may hang launches in some order, and why that is not all."""
         rooms = [
             Room(work, gpu, spec, policy_of(spec, self.policy), self.plays, self.deadline)
             for gpu, spec in enumerate(self.specs)
@@ -121,7 +125,7 @@ class Asking:
         except TooManySets:
             why = why or "too many groups can be under way at a time"
         self.taken += sum(room.asked for room in rooms)
-        return work, found, why
+        return found, why
 
     def is_safe(self, sequence: Sequence) -> bool:
         """Returns whether a program is proved to end."""

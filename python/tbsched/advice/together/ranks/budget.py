@@ -1,0 +1,104 @@
+"""The largest grid of a persistent kernel beside a program of several GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from tbsched.advice.together.capacity import capacity
+from tbsched.advice.together.given import with_blocks
+from tbsched.advice.together.problem import deadline_in
+from tbsched.advice.together.ranks.coresident import Asking, Devices
+from tbsched.advice.together.ranks.work import Work, work_of
+from tbsched.hardware.catalogue import device as find_device
+from tbsched.prediction.model import policy_of
+from tbsched.prediction.program_device import with_connections
+from tbsched.prediction.together.search import MAX_PLAYS
+from tbsched.program.checks import instance, integer
+from tbsched.program.sequence import Launch, Sequence
+from tbsched.progress import pulse
+
+_KERNEL = "\0 the kernel"  # a group of its own; no group of a program has a name like this
+
+
+def budget_ranks(
+    launch: Launch,
+    devices: Devices,
+    *,
+    beside: Iterable[Launch] | Sequence,
+    policy: str | None,
+    plays: int,
+    seconds: float | None,
+) -> int | None:
+    """Returns the largest grid: :func:`tbsched.budget` with a list of devices.
+
+    Raises:
+        TypeError, ValueError: as that.
+    """
+    instance("budget", "launch", launch, Launch)
+    sequence = instance("budget", "beside", beside, Sequence)
+    specs = tuple(with_connections("budget", find_device(each), None) for each in devices)
+    for name, gpu in (("launch", launch.gpu), ("beside", sequence.gpus - 1)):
+        if gpu >= len(specs):
+            raise ValueError(
+                f"budget.{name}: GPU {gpu} is needed, but there are {len(specs)} devices"
+            )
+    if launch.meets is not None:
+        raise ValueError(
+            f"budget.launch: Launch.meets is {launch.meets!r}; the grid of a kernel that meets "
+            "others is among the fixes of coresident"
+        )
+    if not any(one.meets for one in sequence.launches):
+        raise ValueError("budget.beside: no launch meets another; Launch(meets=name) says which do")
+    for gpu, spec in enumerate(specs):
+        spec.check(sequence, gpu)
+    hosts = [one.host for one in sequence.launches if one.gpu == launch.gpu]
+    host = hosts[0] if hosts else launch.host
+    kernel = replace(launch, host=host, stream=None, duration=0.0)  # its time does not matter
+    spec = specs[launch.gpu]
+    alone = replace(kernel, gpu=0, host=0, duration=None)
+    spec.check(Sequence([with_blocks(alone, alone.cluster)]))
+    most = capacity(alone, spec, policy=policy).blocks // launch.cluster
+    asking = Asking(
+        specs, (), policy_of(spec, policy) if policy else None,
+        integer("budget", "plays", plays, 0, MAX_PLAYS), deadline_in("budget", seconds),
+    )  # fmt: skip
+
+    def safe(clusters: int) -> bool:
+        one = with_blocks(kernel, clusters * launch.cluster)
+        works = (_with_kernel(sequence, one, asking, stays) for stays in (True, False))
+        return all(_ends(asking, work) for work in works)
+
+    low, high = 0, most
+    with pulse("looking for the largest grid"):
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if safe(middle) else (low, middle - 1)
+    return low * launch.cluster or None
+
+
+def _ends(asking: Asking, work: Work) -> bool:
+    """Returns whether all groups of the program are proved to end."""
+    found, why = asking.standstills_of(work)
+    return not why and all(each.groups == {_KERNEL} for each in found)
+
+
+def _with_kernel(sequence: Sequence, kernel: Launch, asking: Asking, stays: bool) -> Work:
+    """Returns the order of the program, and a kernel that arrives at any time.
+
+    Args:
+        sequence, kernel: the program, and the kernel.
+        asking: what the question is for.
+        stays: whether the kernel ends only when the rest has ended; else, at any time.
+    """
+    work = work_of(Sequence([kernel, *sequence]), asking.specs)
+    rest = (1 << len(work.launches)) - 2
+    launches, before, groups = work.launches, work.before, dict(work.groups)
+    earlier = [0, *(mask & rest for mask in work.earlier[1:])]
+    if stays:
+        # It meets one block that comes when all else has ended.
+        last = Launch(1, 32, 16, gpu=kernel.gpu, host=kernel.host, meets=_KERNEL, duration=0.0)
+        groups[_KERNEL] = 1 | 1 << len(launches)
+        launches = (replace(kernel, meets=_KERNEL), *launches[1:], last)
+        before, earlier = (*before, rest), [*earlier, 0]
+    return Work(launches, before, tuple(earlier), groups, work.unseen)
