@@ -18,8 +18,12 @@ from tbsched.launcher.observe import Gpu
 
 
 def pytest_collection_finish() -> None:
-    """All that is there by now stays to the end: no garbage collection goes through it again."""
+    """All that is there by now stays to the end: no garbage collection goes through it again.
+
+    Later ones are rare: traces are many objects without cycles.
+    """
     gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -118,8 +118,11 @@ class Workload(HoldsArrays):
         touches = self.access < NONE
         block = (warps // self.warps_per_block)[touches]
         line = (self.address[touches] // np.uint64(line_bytes)).astype(np.int64)
-        pairs = np.unique(np.stack([block, line]), axis=1)
-        return pairs[0], pairs[1]
+        order = np.lexsort((line, block))
+        block, line = block[order], line[order]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = (block[1:] != block[:-1]) | (line[1:] != line[:-1])
+        return block[first], line[first]
 
 
 _Number = TypeVar("_Number", bound=np.integer[Any])
