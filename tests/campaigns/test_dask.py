@@ -13,13 +13,16 @@ from tbsched.campaigns import Lost, Report, fuzz, record
 from tbsched.traces.files import load_traces
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 WRONG = "rtx3090-pooled-shared-memory"
 
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
-    # As a user's cluster is: a process per GPU, with one thread.
+    # As a user's cluster is: a process per GPU, with one thread. A task counts as deadly once two
+    # workers have died of it; by default four have to.
     with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
         ) as cluster,

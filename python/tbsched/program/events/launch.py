@@ -249,7 +249,7 @@ class Launch:
         if set(map(type, self.duration)) == {float}:
             # Nearly all are; to look at them at once makes predictions of recordings faster.
             given = np.array(self.duration)
-            if np.all((given >= 0) & (given <= MAX_SECONDS)):
+            if given.min() >= 0 and given.max() <= MAX_SECONDS:  # neither is so if one is NaN
                 return tuple(self.duration)
         return tuple(
             seconds("Launch", f"duration[{block}]", value)
@@ -312,7 +312,7 @@ class Launch:
             return None
         if isinstance(self.duration, Drawn):
             return self.duration.draw(self.blocks)
-        return np.broadcast_to(np.array(self.duration, np.float64), self.blocks).copy()
+        return np.full(self.blocks, self.duration, np.float64)
 
     def duration_ns(self) -> Int64Array:
         """Whole nanoseconds that blocks run, int64.
