@@ -100,11 +100,12 @@ def taking_turns(threads: Sequence[int]) -> dict[int, int]:
     order = np.array(threads, np.int64)
     found = {NOBODY: NOBODY}
     calls: dict[int, BoolArray] = {}  # calls of all threads that count as one
-    for thread, _ in Counter(each for each in threads if each != NOBODY).most_common():
+    for thread, count in Counter(each for each in threads if each != NOBODY).most_common():
         own = order == thread
-        for first, others in calls.items():
-            switches = int(np.count_nonzero(np.diff(own[own | others])))
-            if switches <= _MOST_SWITCHES * min(own.sum(), others.sum()):
+        # The others have as many calls at least. Two threads switch once at least.
+        most = int(_MOST_SWITCHES * count)
+        for first, others in calls.items() if most else ():
+            if np.count_nonzero(np.diff(own[own | others])) <= most:
                 found[thread] = first
                 calls[first] = own | others
                 break
