@@ -101,12 +101,13 @@ def test_random_programs_run_as_predicted(gpu: str) -> None:
     assert in_time >= own_in_time
 
 
+@gpus
 @pytest.mark.parametrize("queues", [1, 2])
-def test_what_waits_in_a_stream_holds_its_hardware_queue(queues: int) -> None:
+def test_what_waits_in_a_stream_holds_its_hardware_queue(gpu: str, queues: int) -> None:
     """As many of the other kernels wait for the first one, in each of three runs."""
-    spec = replace(find_device("h200"), hardware_queues=queues)
+    spec = replace(find_device(gpu), hardware_queues=queues)
     waited = Counter[str]()
-    for trace in load_traces(HOSTS / f"queues-{queues}-h200.jsonl.xz"):
+    for trace in load_traces(HOSTS / f"queues-{queues}-{gpu}.jsonl.xz"):
         behind = [*trace.sequence][1]
         others = [k for k, launch in enumerate(trace.sequence.launches) if launch.stream != 0]
         recorded = starts(trace)[others] > 900_000
