@@ -20,7 +20,7 @@ SECONDS = 0.3
 
 def write(place: Path, *lines: dict[str, object]) -> None:
     with place.open("a", encoding="utf-8") as file:
-        file.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        file.write("".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines))
 
 
 @pytest.fixture
@@ -37,6 +37,20 @@ def test_it_is_quiet_once_until_there_are_news(place: Path) -> None:
     assert watch.is_quiet()
     assert not watch.is_quiet()
     write(place, issued(2, 13), ALIVE)
+    assert not watch.is_quiet()
+    time.sleep(SECONDS)
+    assert watch.is_quiet()
+    watch.close()
+
+
+def test_work_of_cupti_is_no_news(place: Path) -> None:
+    watch = Watch(lambda: [place], SECONDS)
+    write(place, ALIVE)
+    watch.is_quiet()
+    time.sleep(SECONDS)
+    write(place, {"overhead": "buffer_flush", "at": [1, 2]})
+    assert watch.is_quiet()
+    watch.look_again()
     assert not watch.is_quiet()
     time.sleep(SECONDS)
     assert watch.is_quiet()

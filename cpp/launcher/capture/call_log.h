@@ -92,7 +92,6 @@ class CallLog {
   void exit(const Operation& operation, bool succeeded);
 
   void set_carveout(const SetCarveout& given);
-  void add_kernel(const uint64_t handle) { launched_.add_kernel(handle); }
   void forget_functions() { launched_.forget(); }
 
   // Returns the notes since the last call, and the calls that are open. For one thread.

@@ -57,11 +57,7 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
   const Operation operation = operation_of(cupti, id, data);
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
-    const bool succeeded = result == nullptr || *result == CUDA_SUCCESS;
-    if (const uint64_t kernel = succeeded ? kernel_returned(id, data) : 0; kernel != 0) {
-      calls.add_kernel(kernel);
-    }
-    calls.exit(operation, succeeded);
+    calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
     return;
   }
   calls.enter(operation, now_ns);

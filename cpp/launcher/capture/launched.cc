@@ -25,25 +25,22 @@ std::optional<Numbers> numbers_by(const Ask& ask) {
   return found;
 }
 
-// Asks the driver for the numbers of a function that is loaded.
-std::optional<Numbers> numbers_of(const uint64_t handle, const bool is_kernel) {
-  static const auto of_kernel =
-      driver_function<decltype(&cuKernelGetAttribute)>("cuKernelGetAttribute");
+// Asks the driver for the numbers of what is loaded: a function, or a kernel without a context,
+// which the first call refuses.
+std::optional<Numbers> numbers_of(const uint64_t handle) {
   static const auto of_function =
       driver_function<decltype(&cuFuncGetAttribute)>("cuFuncGetAttribute");
+  static const auto of_kernel =
+      driver_function<decltype(&cuKernelGetAttribute)>("cuKernelGetAttribute");
   static const auto device_of = driver_function<decltype(&cuCtxGetDevice)>("cuCtxGetDevice");
-  if (is_kernel) {
-    CUdevice device = 0;
-    if (of_kernel == nullptr || device_of == nullptr || device_of(&device) != CUDA_SUCCESS) {
-      return std::nullopt;
-    }
-    return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
-      return of_kernel(value, attribute, reinterpret_cast<CUkernel>(handle), device);
-    });
-  }
-  if (of_function == nullptr) return std::nullopt;
-  return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+  if (of_function == nullptr || of_kernel == nullptr || device_of == nullptr) return std::nullopt;
+  const auto found = numbers_by([&](int* const value, const CUfunction_attribute attribute) {
     return of_function(value, attribute, reinterpret_cast<CUfunction>(handle));
+  });
+  CUdevice device = 0;
+  if (found || device_of(&device) != CUDA_SUCCESS) return found;
+  return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+    return of_kernel(value, attribute, reinterpret_cast<CUkernel>(handle), device);
   });
 }
 
@@ -82,12 +79,7 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
     return last;
   }
   if (!is_loaded) return nullptr;
-  bool is_kernel = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_kernel = kernels_.contains(handle);
-  }
-  const auto numbers = numbers_of(handle, is_kernel);
+  const auto numbers = numbers_of(handle);
   if (!numbers) return nullptr;
   const Kernel* found = nullptr;
   for (const Kernel* const each : named) {
@@ -96,11 +88,6 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
     if (is_it || found == nullptr) found = each;
   }
   return found;
-}
-
-void Launched::add_kernel(const uint64_t handle) {
-  const std::lock_guard lock(mutex_);
-  kernels_.insert(handle);
 }
 
 void Launched::forget() {

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "launcher/capture/modules.h"
@@ -29,9 +28,6 @@ class Launched {
   // same name it is.
   const Function& find(uint64_t handle, const char* symbol, bool is_loaded);
 
-  // Notes a handle of a kernel without a context, of which the driver is asked in another way.
-  void add_kernel(uint64_t handle);
-
   // Modules were loaded or unloaded: what was found is to be found again.
   void forget();
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
@@ -47,7 +43,6 @@ class Launched {
     bool was_loaded;
   };
   std::unordered_map<uint64_t, Found> found_;
-  std::unordered_set<uint64_t> kernels_;  // handles of kernels without a context
   std::vector<std::unique_ptr<const Function>> all_;
 };
 

@@ -318,12 +318,6 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
 
 void forget_streams() { ++destroyed_streams; }
 
-uint64_t kernel_returned(const CUpti_CallbackId id, const CUpti_CallbackData& data) {
-  if (id != CUPTI_DRIVER_TRACE_CBID_cuLibraryGetKernel) return 0;
-  const auto& given = *static_cast<const cuLibraryGetKernel_params*>(data.functionParams);
-  return given.pKernel != nullptr ? number(*given.pKernel) : 0;
-}
-
 SetCarveout carveout_of(const CUpti_CallbackId id, const CUpti_CallbackData& data) {
   const auto taken = [](const CUfunction_attribute attribute, const int value,
                         const uint64_t function) -> SetCarveout {

@@ -72,9 +72,6 @@ Operation operation_of(const Cupti& cupti, CUpti_CallbackId id, const CUpti_Call
 // A stream or a context was destroyed: others may get their handles.
 void forget_streams();
 
-// Returns the handle of a kernel that such a call has returned; 0: it is another call.
-uint64_t kernel_returned(CUpti_CallbackId id, const CUpti_CallbackData& data);
-
 // A carveout that a call sets for a function; of other attributes `function` is 0.
 struct SetCarveout {
   uint64_t function = 0;

@@ -33,7 +33,7 @@ from tbsched.program.sequence import (
 )
 from tbsched.traces.trace import OF_SMS, Trace
 
-FOREVER = 1e6  # seconds
+FOREVER = 1e4  # seconds; some hundred thousand launches, one after the other, still have a time
 _STEP = 1e-4  # between two calls
 _SOON = 1e-6
 _REGISTERS = 32

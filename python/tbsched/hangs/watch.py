@@ -17,6 +17,7 @@ from tbsched.hangs.unfinished import is_capture
 MOST_SECONDS = 1e6
 _PERIOD = 0.5  # seconds between two looks at the files
 _ALIVE = b'{"alive":'
+_NO_NEWS = (_ALIVE, b'{"overhead":')  # CUPTI's own work goes on while a program hangs
 
 
 def checked_seconds(owner: str, seconds: float) -> float:
@@ -75,11 +76,10 @@ class Watch:
         )
         if not lines:
             return
-        # Such a line comes once a second while something has not ended.
-        news = [line for line in lines if not line.startswith(_ALIVE)]
-        if news:
+        if any(not line.startswith(_NO_NEWS) for line in lines):
             self._since, self._is_told, self._pends = time.monotonic(), False, False
-        if len(news) < len(lines):
+        # Such a line comes once a second while something has not ended.
+        if any(line.startswith(_ALIVE) for line in lines):
             self._pends = True
 
 
