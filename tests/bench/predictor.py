@@ -13,16 +13,19 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import numpy as np
 
 from bench.measure import Figure, Work, give_memory_back, ratios, seconds, slopes
 from bench.plain_python import waves
+from real.score import loaded, recording, told
 from tbsched import _core
 from tbsched.advice.orders import best_order
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.export import cpp_header
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.fitting.durations import fit_durations
 from tbsched.prediction.model import prepared as prepared_for
 from tbsched.prediction.predict import predict
 from tbsched.program.duration import Drawn
@@ -30,6 +33,7 @@ from tbsched.program.sequence import Event, Launch, Release, Sequence
 from tbsched.traces.files import load_traces
 
 TRACES = Path(__file__).parent.parent / "traces" / "h200"
+RECORDINGS = Path(__file__).parent.parent / "real" / "recordings" / "h200"
 H200 = device("h200")
 GRID = Launch(100_000, 64, 16, carveout=100)
 LITERAL = "the literal Algorithm 1 in C++, -O3, one thread"
@@ -180,6 +184,43 @@ def mixes() -> Iterator[Figure]:
     yield Figure("blocks of a mix, each ending by itself", values, "<= 1", "a launch for each")
 
 
+def recorded_programs() -> Iterator[Figure]:
+    """Recorded programs with fitted durations, and one of them on eight GPUs at once."""
+    for name in ("cupy_tail", "gemm_streams", "launch_bound", "sync_in_loop"):
+        program, spec = told(name, "a", loaded(recording(RECORDINGS, name, "a")), H200)
+        fitted = fit_durations(program, spec)
+        events, gaps = fitted.sequence.events, [round(gap * 1e9) for gap in fitted.host]
+        ready = _core.Sequence(events)
+
+        def after_gaps(policy: str, ready: Any = ready, gaps: Any = gaps, spec: Any = spec) -> Work:
+            one = prepared(spec, policy)
+            return lambda: _core.predict_timeline(
+                one[0], ready, one[1], None, gaps, 0, None, [], None
+            )
+
+        pair = after_gaps("algorithm1"), after_gaps("hopper")
+        yield Figure(f"recorded program {name}", ratios(*pair, times=3), ">= 1", LITERAL)
+        if name == "gemm_streams":
+            values = on_eight_gpus(spec, events, gaps, after_gaps("hopper"))
+            yield Figure(f"{name} on 8 GPUs", values, "<= 1.2", "8 times one GPU")
+
+
+def on_eight_gpus(
+    spec: DeviceSpec, events: tuple[Event, ...], gaps: list[int], single: Work
+) -> tuple[float, ...]:
+    """The same program on each of eight GPUs at once, against eight predictions of it."""
+    each = [
+        dataclasses.replace(event, gpu=gpu, host=gpu)  # type: ignore[call-arg]
+        for gpu in range(8)
+        for event in events
+    ]
+    whole, gpus = _core.Sequence(Sequence(each).events), [prepared(spec, "hopper")] * 8
+    return ratios(
+        lambda: _core.predict_gpus(gpus, whole, None, gaps * 8, 0, None),
+        lambda: [single() for _ in range(8)],
+    )
+
+
 def linearity() -> Iterator[Figure]:
     """Slopes of log(time) over log(size)."""
     sizes = [10**k for k in range(3, 8)]
@@ -321,6 +362,7 @@ def figures() -> Iterator[Figure]:
     yield from against_python()
     yield from against_memset()
     yield from mixes()
+    yield from recorded_programs()
     yield from linearity()
     yield from loading()
     yield from of_python()

@@ -1,9 +1,28 @@
 #include "tbsched/policy/levels.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 namespace tbsched {
+namespace {
+
+constexpr size_t kBits = 64;  // of a word
+
+// Returns the first rank from `rank` on that has room.
+size_t next_with_room(const std::span<const uint8_t> room, size_t rank) {
+  constexpr size_t kWord = sizeof(uint64_t);
+  for (uint64_t word = 0; rank + kWord <= room.size(); rank += kWord) {
+    std::memcpy(&word, room.data() + rank, kWord);
+    if (word != 0) break;
+  }
+  while (room[rank] == 0) ++rank;
+  return rank;
+}
+
+}  // namespace
 
 int32_t only_sm(const int32_t blocks, const GpuState& gpu, const Rooms& rooms) {
   const int32_t most = rooms.most();
@@ -16,8 +35,15 @@ int32_t only_sm(const int32_t blocks, const GpuState& gpu, const Rooms& rooms) {
 
 Levels::Levels(const std::span<const int32_t> rank_of_position)
     : rank_of_position_(rank_of_position),
-      room_(rank_of_position.size()),
-      row_(rank_of_position.size()) {}
+      position_of_rank_(rank_of_position.size()),
+      taken_((rank_of_position.size() + kBits - 1) / kBits),
+      room_before_(rank_of_position.size()),
+      all_(rank_of_position.size()) {
+  std::iota(all_.begin(), all_.end(), 0);
+  for (size_t position = 0; position < rank_of_position.size(); ++position) {
+    position_of_rank_[rank_of_position[position]] = static_cast<int32_t>(position);
+  }
+}
 
 void Levels::fill(const Demand& demand, const int32_t blocks, const GpuState& gpu, Rooms& rooms,
                   const Commit& commit) {
@@ -48,11 +74,18 @@ void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms&
   int32_t left = stop > 0 ? blocks - blocks_ : 0;
   blocks_ += left;
   last_is_whole_ = left == 0;
+  // Few blocks, or few SMs with room: the levels are about the SMs that get blocks alone.
+  const auto sms_in_all = static_cast<int32_t>(room.size());
+  const bool few = 4 * std::min(blocks_, sms_in_all - rooms.sms_with(0)) <= sms_in_all;
   int32_t not_taken = blocks_;
   for (size_t rank = 0; not_taken > 0; ++rank) {
+    if (room[rank] == 0) rank = next_with_room(room, rank);
     const bool one_more = left > 0 && room[rank] >= stop;
     const int32_t taken = std::max(room[rank] - stop, 0) + (one_more ? 1 : 0);
-    if (taken > 0) commit(preference[rank], taken);
+    if (taken > 0) {
+      commit(preference[rank], taken);
+      if (few) take(static_cast<int32_t>(rank), room[rank]);
+    }
     not_taken -= taken;
     if (!one_more) continue;
     --left;
@@ -60,14 +93,48 @@ void Levels::fill_evenly(const int32_t blocks, const GpuState& gpu, const Rooms&
   }
   if (!last_is_whole_) last_sm_ = preference[last_rank_];
   count_ = most_ - stop + (last_is_whole_ ? 0 : 1);
+  if (few) {
+    list_taken();
+  } else {
+    list_all(room);
+  }
+}
+
+// Notes that an SM with this room gets blocks.
+void Levels::take(const int32_t rank, const uint8_t room) {
+  const auto position = static_cast<size_t>(position_of_rank_[rank]);
+  taken_[position / kBits] |= uint64_t{1} << (position % kBits);
+  room_before_[position] = room;
+}
+
+void Levels::list_taken() {
+  few_.resize(rank_of_position_.size());
+  room_.resize(rank_of_position_.size());
+  size_t count = 0;
+  for (size_t word = 0; word < taken_.size(); ++word) {
+    for (uint64_t left = std::exchange(taken_[word], 0); left != 0; left &= left - 1) {
+      const size_t position = word * kBits + static_cast<size_t>(std::countr_zero(left));
+      few_[count] = static_cast<int32_t>(position);
+      room_[count++] = room_before_[position];
+    }
+  }
+  few_.resize(count);
+  room_.resize(count);
+  positions_ = few_;
+}
+
+void Levels::list_all(const std::span<const uint8_t> room) {
+  room_.resize(room.size());
   std::ranges::transform(rank_of_position_, room_.begin(),
                          [&](const int32_t rank) { return room[rank]; });
+  positions_ = all_;
 }
 
 void Levels::fill_one_by_one(const Demand& demand, const int32_t blocks, const GpuState& gpu,
                              const Rooms& rooms, const Commit& commit) {
   const std::vector<int32_t>& preference = gpu.spec().sm_preference;
   room_.assign(rooms.blocks().begin(), rooms.blocks().end());
+  positions_ = all_;
   counts_.clear();
   count_ = 0;
   const size_t width = room_.size();
@@ -89,9 +156,9 @@ void Levels::fill_one_by_one(const Demand& demand, const int32_t blocks, const G
 }
 
 std::span<const uint8_t> Levels::level(const size_t k) {
-  const size_t width = row_.size();
+  row_.resize(positions_.size());
   if (!evenly_) {
-    const std::span by_rank = std::span(counts_).subspan(k * width, width);
+    const std::span by_rank = std::span(counts_).subspan(k * row_.size(), row_.size());
     std::ranges::transform(rank_of_position_, row_.begin(),
                            [&](const int32_t rank) { return by_rank[rank]; });
     return row_;
@@ -100,9 +167,9 @@ std::span<const uint8_t> Levels::level(const size_t k) {
   std::ranges::transform(room_, row_.begin(),
                          [least](const uint8_t room) -> uint8_t { return room >= least; });
   if (k + 1 == count() && !last_is_whole_) {
-    std::transform(row_.begin(), row_.end(), rank_of_position_.begin(), row_.begin(),
-                   [last = last_rank_](const uint8_t taken, const int32_t rank) -> uint8_t {
-                     return taken & (rank <= last);
+    std::transform(row_.begin(), row_.end(), positions_.begin(), row_.begin(),
+                   [this](const uint8_t taken, const int32_t position) -> uint8_t {
+                     return taken & (rank_of_position_[position] <= last_rank_);
                    });
   }
   return row_;

@@ -23,12 +23,16 @@ class Levels {
   // It outlives this object.
   explicit Levels(std::span<const int32_t> rank_of_position);
 
+  // Returns the positions of the SMs that levels are about, in ascending order: at least those that
+  // get a block.
+  std::span<const int32_t> positions() const { return positions_; }
+
   // Chooses the SMs of up to `blocks` blocks, committing them.
   void fill(const Demand& demand, int32_t blocks, const GpuState& gpu, Rooms& rooms,
             const Commit& commit);
 
   size_t count() const { return static_cast<size_t>(count_); }
-  // Returns the number of blocks that the SM at each position gets: at most one, except in gaps of
+  // Returns the number of blocks that each SM of positions() gets: at most one, except in gaps of
   // contiguous memory. Valid until the next call.
   std::span<const uint8_t> level(size_t k);
   int32_t blocks() const { return blocks_; }
@@ -41,11 +45,20 @@ class Levels {
   void fill_evenly(int32_t blocks, const GpuState& gpu, const Rooms& rooms, const Commit& commit);
   void fill_one_by_one(const Demand& demand, int32_t blocks, const GpuState& gpu,
                        const Rooms& rooms, const Commit& commit);
+  void take(int32_t rank, uint8_t room);
+  void list_taken();
+  void list_all(std::span<const uint8_t> room);
 
   std::span<const int32_t> rank_of_position_;
-  std::vector<uint8_t> room_;  // by position; by rank where SMs are chosen one by one
-  std::vector<uint8_t> row_;   // the result of level(), by position
-  int32_t most_ = 0;           // the room at the first level
+  std::vector<int32_t> position_of_rank_;
+  std::vector<uint64_t> taken_;         // a bit for each position whose SM gets a block
+  std::vector<uint8_t> room_before_;    // of each such SM, by position
+  std::vector<int32_t> all_;            // positions
+  std::vector<int32_t> few_;            // positions of taken_
+  std::span<const int32_t> positions_;  // one of the two
+  std::vector<uint8_t> room_;           // as positions(); by rank where SMs are chosen one by one
+  std::vector<uint8_t> row_;            // the result of level(), as positions()
+  int32_t most_ = 0;                    // the room at the first level
   int32_t count_ = 0;
   int32_t blocks_ = 0;
   bool last_is_whole_ = true;

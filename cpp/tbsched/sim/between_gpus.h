@@ -24,6 +24,8 @@ struct BetweenGpus {
   Values values;
   Meetings meetings;
   std::vector<Notice> notices;
+
+  bool has_news() const { return !notices.empty() || meetings.any_complete(); }
 };
 
 }  // namespace tbsched

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <tuple>
 #include <vector>
 
 #include "tbsched/program/timeline.h"
@@ -31,9 +30,12 @@ struct TimedEvent {
   Change change = Change::none;
   int64_t place = 0;  // order among events of one phase and instant; then by subject
 
-  // Inverted, so that the earliest event is at the top of a heap.
+  // Inverted, so that the earliest event is at the top of a heap. Has no branches: which of two
+  // events is earlier cannot be foreseen.
   bool operator<(const TimedEvent& other) const {
-    return std::tie(time_ns, place, subject) > std::tie(other.time_ns, other.place, other.subject);
+    const bool is_behind =
+        (place > other.place) | ((place == other.place) & (subject > other.subject));
+    return (time_ns > other.time_ns) | ((time_ns == other.time_ns) & is_behind);
   }
 };
 
@@ -107,9 +109,28 @@ class EventQueue {
     const bool gpu_is_due = next_of(gpu_heap) <= clock_.gpu_now();
     const bool own_is_first = own_is_due && gpu_is_due && by_own(gpu_heap) < own.front();
     Heap& first = gpu_is_due && !own_is_first ? gpu_heap : own;
-    const TimedEvent found = first.front();
-    std::pop_heap(first.begin(), first.end());
-    first.pop_back();
+    return pop_first(first);
+  }
+  // As std::pop_heap(), but without a branch that depends on which child is earlier.
+  static TimedEvent pop_first(Heap& heap) {
+    const TimedEvent found = heap.front();
+    const TimedEvent last = heap.back();
+    heap.pop_back();
+    const size_t size = heap.size();
+    if (size == 0) return found;
+    size_t hole = 0;
+    while (2 * hole + 2 < size) {
+      const size_t left = 2 * hole + 1;
+      const size_t earlier = left + static_cast<size_t>(heap[left] < heap[left + 1]);
+      heap[hole] = heap[earlier];
+      hole = earlier;
+    }
+    if (2 * hole + 1 < size) {
+      heap[hole] = heap[2 * hole + 1];
+      hole = 2 * hole + 1;
+    }
+    heap[hole] = last;
+    std::push_heap(heap.begin(), heap.begin() + static_cast<std::ptrdiff_t>(hole) + 1);
     return found;
   }
   static int64_t next_of(const Heap& heap) { return heap.empty() ? kNever : heap.front().time_ns; }

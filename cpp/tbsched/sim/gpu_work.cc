@@ -34,8 +34,7 @@ void GpuWork::expect(const int32_t launches, const int32_t hidden, const int32_t
   engines_.expect(transfers);
 }
 
-void GpuWork::catch_up() {
-  if (is_caught_up_ && !events_.is_due(Phase::change)) return;
+void GpuWork::handle_changes() {
   do {
     while (const std::optional<TimedEvent> event = events_.pop(Phase::change)) apply(*event);
     operations_.finish_all();
@@ -325,11 +324,6 @@ std::optional<int32_t> GpuWork::wait_for_place(const Launch& launch) {
   const int32_t wait = add_host_wait();
   queues_.await_place(stream, wait);
   return wait;
-}
-
-std::vector<int32_t> GpuWork::take_ended_waits() {
-  catch_up();
-  return std::exchange(ended_waits_, {});
 }
 
 // -- progress of operations ----------------------------------------------------------------------

@@ -53,7 +53,9 @@ class GpuWork : private Stations {
   void expect(int32_t launches, int32_t hidden, int32_t transfers);
 
   // Handles every change that is due by now.
-  void catch_up();
+  void catch_up() {
+    if (!is_caught_up_ || events_.is_due(Phase::change)) handle_changes();
+  }
 
   // Issues an event. `numbers`: those of its first launch, copy or memset, and hidden launch.
   // `issue_ns`: when the driver issues each launch of a graph. Returns when the call ends if it
@@ -70,11 +72,20 @@ class GpuWork : private Stations {
   // Returns the same for a launch call, which waits for a place in its hardware queue.
   std::optional<int32_t> wait_for_place(const Launch& launch);
   // Returns the waits of hosts that have ended since the last call.
-  std::vector<int32_t> take_ended_waits();
+  std::vector<int32_t> take_ended_waits() { return std::exchange(ended_waits_, {}); }
+  // Whether there are any.
+  bool has_ended_waits() {
+    catch_up();
+    return !ended_waits_.empty();
+  }
   // States that what an operation waits for has happened on another GPU. `name`: what that is
   // called in Wait::behind.
   void learn(int32_t operation, int32_t name);
 
+  // Whether anything has changed since take() found no ready launch.
+  bool has_news() const {
+    return !is_caught_up_ || !none_ready_ || !ended_waits_.empty() || events_.is_due(Phase::change);
+  }
   // Pops the ready launch that goes first, if there is room for a grid.
   std::optional<int32_t> take(bool room_for_grid);
   // States that all blocks of a launch will have triggered or ended by `at_ns`.
@@ -125,6 +136,7 @@ class GpuWork : private Stations {
     auto operator<=>(const ReadyNode&) const = default;
   };
 
+  void handle_changes();
   void on_dependencies_met(int32_t operation) override;
   void on_legacy_turn(int32_t operation) override;
   void on_done(int32_t operation) override;

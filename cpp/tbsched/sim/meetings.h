@@ -40,6 +40,8 @@ class Meetings {
   }
   // Whether blocks of the group are missing.
   bool waits(const int32_t group) const { return groups_[group].missing > 0; }
+  // Whether take_complete() returns any.
+  bool any_complete() const { return !complete_.empty(); }
   // Returns the launches of the groups that became complete since the last call.
   std::vector<Member> take_complete() {
     std::vector<Member> found;

@@ -43,26 +43,30 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
   const bool together = leave_together(*state.launch);
   const std::span rows = std::span(timeline_).subspan(state.first_row + placed.first_block);
   const int64_t now = clock_.gpu_now();
-  int64_t duration = duration_ns(launch, placed.first_block);
   if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, clock_.now());
-  for (int32_t k = 0; k < blocks; ++k) {
-    const int32_t block = placed.first_block + k;
-    if (!together) duration = duration_ns(launch, block);
-    rows[k] = {.launch = launch,
-               .block = block,
-               .sm = placed.sms[k],
-               .start_ns = now,
-               .end_ns = now + duration};
-  }
-  if (together) {
+  // Neighbouring blocks of equal durations leave together.
+  for (int32_t first = 0, next = 0; first < blocks; first = next) {
+    const int64_t duration = duration_ns(launch, placed.first_block + first);
+    next = together ? blocks : first + 1;
+    if (!together && !paces_) {
+      const std::vector<int64_t>& durations = state.launch->duration_ns;
+      const int64_t* const own = durations.data() + placed.first_block;
+      while (next < blocks && own[next] == duration) ++next;
+    }
+    for (int32_t k = first; k < next; ++k) {
+      rows[k] = {.launch = launch,
+                 .block = placed.first_block + k,
+                 .sm = placed.sms[k],
+                 .start_ns = now,
+                 .end_ns = now + duration};
+    }
     int32_t held = -1;
-    for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
-    start({launch, placed.first_block, blocks, held, clock_.now(), duration});
-    return;
-  }
-  for (int32_t k = 0; k < blocks; ++k) {
-    const int32_t held = hold(placed.footprints[k], -1);
-    start({launch, placed.first_block + k, 1, held, clock_.now(), rows[k].end_ns - now});
+    if (together) {
+      for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
+    } else {
+      for (int32_t k = next; k-- > first;) held = hold(placed.footprints[k], held);
+    }
+    start({launch, placed.first_block + first, next - first, held, clock_.now(), duration});
   }
 }
 

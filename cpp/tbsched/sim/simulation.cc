@@ -117,6 +117,9 @@ Timeline Simulation::in_order(std::vector<Timeline> timelines) const {
     size_t transfer = 0;
   };
   std::vector<Next> next(timelines.size());
+  size_t blocks = 0;
+  for (const Timeline& own : timelines) blocks += own.blocks.size();
+  whole.blocks.reserve(blocks);
   for (size_t launch = 0; launch < launch_gpus_.size(); ++launch) {
     Timeline& own = timelines[launch_gpus_[launch]];
     Next& from = next[launch_gpus_[launch]];
@@ -195,12 +198,17 @@ void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
     }
   };
   for_each_active([](SimulatedGpu& gpu) { gpu.leave(); });
-  wake_hosts(sequence);
-  issue(sequence);
-  for_each_active([](SimulatedGpu& gpu) { gpu.admit(); });
-  wake_hosts(sequence);
+  // Most often blocks have left and nothing else has happened.
+  bool has_news = host_events_.is_due(Phase::call);
+  for_each_active([&](SimulatedGpu& gpu) { has_news |= gpu.work().has_news(); });
+  if (has_news) {
+    wake_hosts(sequence);
+    issue(sequence);
+    for_each_active([](SimulatedGpu& gpu) { gpu.admit(); });
+    wake_hosts(sequence);
+  }
   for_each_active([](SimulatedGpu& gpu) { gpu.place(); });
-  pass_on();
+  if (between_.has_news()) pass_on();
   if (gpus_.size() > 1) find_next();
   check_waits();
 }
@@ -292,7 +300,7 @@ void Simulation::check(const Event& event, const int32_t first_launch) const {
 void Simulation::wake_hosts(const Sequence& sequence) {
   if (!hosts_.any_waits()) return;
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (!active_[gpu] && gpus_.size() > 1) continue;
+    if ((!active_[gpu] && gpus_.size() > 1) || !gpus_[gpu]->work().has_ended_waits()) continue;
     for (const int32_t operation : gpus_[gpu]->work().take_ended_waits()) {
       hosts_.resume({static_cast<int32_t>(gpu), operation}, sequence, clock_.gpu_now());
     }

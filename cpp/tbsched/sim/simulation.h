@@ -127,7 +127,8 @@ class Simulation {
   Hosts hosts_;
   BetweenGpus between_;
   std::vector<std::unique_ptr<SimulatedGpu>> gpus_;
-  std::vector<bool> active_;      // the GPUs to which something happens at this instant
+  std::vector<char>
+      active_;  // whether it is one of the GPUs to which something happens at this instant
   std::vector<int64_t> next_ns_;  // by GPU, when the next event happens
   size_t most_waits_;
   int32_t launches_ = 0;

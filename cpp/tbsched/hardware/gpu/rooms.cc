@@ -71,7 +71,7 @@ int64_t Rooms::sum() const { return std::accumulate(blocks_.begin(), blocks_.end
 Refusal Rooms::commonest_limiter() const {
   static_assert(static_cast<size_t>(Refusal::partition) + 1 == kRefusalNames.size());
   const std::span own = std::span(sms_limited_by_).first<kRefusalNames.size() - 1>();
-  return static_cast<Refusal>(std::ranges::max_element(own) - own.begin());
+  return static_cast<Refusal>(std::ranges::find(own, std::ranges::max(own)) - own.begin());
 }
 
 }  // namespace tbsched

@@ -29,7 +29,7 @@ int32_t ContiguousMemory::largest_gap() const {
 int32_t ContiguousMemory::pieces(const int32_t size) const {
   int32_t count = 0;
   for_each_gap([&](size_t, int32_t, const int32_t gap) {
-    count += gap / size;
+    if (gap >= size) count += gap / size;  // most gaps of a full SM need no division
     return true;
   });
   return count;
@@ -53,8 +53,8 @@ void ContiguousMemory::allocate(const uint32_t owner, const int32_t size, const 
     size_t before = 0;
     Piece piece{0, 0, owner};
     for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
+      if (gap < size) return true;
       const int32_t here = std::min(left, gap / size);
-      if (here == 0) return true;
       before = index;
       piece.begin = begin;
       piece.end = begin + here * size;

@@ -57,12 +57,16 @@ ProcessingBlocks::PerBlock ProcessingBlocks::warps_that_fit(const DeviceSpec& sp
 }
 
 Room ProcessingBlocks::room(const DeviceSpec& spec, const Demand& demand) const {
-  const int32_t count = spec.processing_blocks;
-  const PerBlock fit = warps_that_fit(spec, demand);
-  const auto tightest = std::min_element(fit.begin(), fit.begin() + count);
+  // One loop instead of warps_that_fit() and a search: this is called most of all.
+  PerBlock fit{};
+  int32_t tightest = 0;
+  for (int32_t i = 0; i < spec.processing_blocks; ++i) {
+    fit[i] = registers_.capacity(i, demand.registers_per_warp, free_warps_[i]);
+    if (fit[i] < fit[tightest]) tightest = i;
+  }
   const Refusal limiter =
-      free_warps_[tightest - fit.begin()] <= *tightest ? Refusal::warps : Refusal::registers;
-  return {blocks_of(spec, demand, fit, *tightest), limiter};
+      free_warps_[tightest] <= fit[tightest] ? Refusal::warps : Refusal::registers;
+  return {blocks_of(spec, demand, fit, fit[tightest]), limiter};
 }
 
 int32_t ProcessingBlocks::least_of(const DeviceSpec& spec, const PerBlock& fit) {

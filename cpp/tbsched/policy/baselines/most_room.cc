@@ -1,6 +1,7 @@
 // Takes the SM with room for most blocks of the launch; the preferred one among equals.
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "tbsched/policy/levels.h"
 
@@ -22,16 +23,16 @@ class MostRoom final : public Policy {
   size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms, const Commit& commit,
                const std::span<int32_t> sms) override {
     levels_.fill(demand, static_cast<int32_t>(sms.size()), gpu, rooms, commit);
+    candidates_.clear();
+    for (const int32_t rank : levels_.positions()) candidates_.push_back(preference_[rank]);
     auto next = sms.begin();
     for (size_t k = 0; k < levels_.count(); ++k) {
       const std::span<const uint8_t> level = levels_.level(k);
-      if (all_are_one(level)) {  // of an idle GPU
-        next = std::ranges::copy(preference_, next).out;
+      if (all_are_one(level)) {
+        next = std::ranges::copy(candidates_, next).out;
         continue;
       }
-      for (size_t rank = 0; rank < level.size(); ++rank) {
-        next = std::fill_n(next, level[rank], preference_[rank]);
-      }
+      for (size_t i = 0; i < level.size(); ++i) next = std::fill_n(next, level[i], candidates_[i]);
     }
     return static_cast<size_t>(levels_.blocks());
   }
@@ -39,6 +40,7 @@ class MostRoom final : public Policy {
  private:
   std::span<const int32_t> preference_;
   Levels levels_;
+  std::vector<int32_t> candidates_;  // SMs, as the levels have them
 };
 
 }  // namespace

@@ -57,13 +57,6 @@ struct Groups {
     }
   }
 
-  // Returns the values of one group, out of a value for each position.
-  template <typename Value>
-  std::span<Value> part(const std::span<Value> values, const size_t group) const {
-    const auto begin = static_cast<size_t>(begins[group]);
-    return values.subspan(begin, static_cast<size_t>(begins[group + 1]) - begin);
-  }
-
   int32_t gpcs = 0;
   int32_t singletons = 0;
   std::vector<int32_t> group_of_sm;
@@ -113,7 +106,7 @@ class Hopper final : public Policy {
         singleton_turns_(groups_.singletons, first_polled(state.components[kFirstSingleton])),
         turns_of_clusters_alone_(singleton_turns_),
         shares_turns_(tables.shares_turns),
-        chosen_(groups_.positions.size()),
+        begins_of_few_(groups_.begins.size()),
         chosen_of_group_(groups_.begins.size() - 1),
         turns_of_singleton_(groups_.singletons) {}
 
@@ -129,6 +122,7 @@ class Hopper final : public Policy {
         return 1;
       }
       levels_.fill(demand, blocks, gpu, rooms, commit);
+      list_candidates();
       const std::span<int32_t> placed = sms.first(levels_.blocks());
       if (demand.at_once) {
         hand_out_at_once(placed);
@@ -150,6 +144,38 @@ class Hopper final : public Policy {
 
  private:
   using Cluster = ClusterLevels::Cluster;
+
+  // Lists the SMs that levels are about, by group.
+  void list_candidates() {
+    const std::span<const int32_t> positions = levels_.positions();
+    candidates_ = groups_.positions;
+    begins_ = groups_.begins;
+    if (positions.size() < groups_.positions.size()) list_few(positions);
+    chosen_.assign(candidates_.size(), 0);
+  }
+
+  void list_few(const std::span<const int32_t> positions) {
+    few_.resize(positions.size());
+    size_t group = 0;
+    for (size_t i = 0; i < positions.size(); ++i) {
+      few_[i] = groups_.positions[positions[i]];
+      while (positions[i] >= groups_.begins[group + 1]) {
+        begins_of_few_[++group] = static_cast<int32_t>(i);
+      }
+    }
+    while (++group < begins_of_few_.size()) {
+      begins_of_few_[group] = static_cast<int32_t>(positions.size());
+    }
+    candidates_ = few_;
+    begins_ = begins_of_few_;
+  }
+
+  // Returns the values of one group, out of a value for each candidate.
+  template <typename Value>
+  std::span<Value> part(const std::span<Value> values, const size_t group) const {
+    const auto begin = static_cast<size_t>(begins_[group]);
+    return values.subspan(begin, static_cast<size_t>(begins_[group + 1]) - begin);
+  }
 
   // As hand_out() of one block on an SM of a GPC, where all other turns are lost. Returns false if
   // the block is not such a one.
@@ -180,8 +206,8 @@ class Hopper final : public Policy {
 
   void hand_out_at_once(const std::span<int32_t> sms) {
     if (sms.empty()) return;
-    for (size_t k = 0; k < levels_.count(); ++k) choose_sms(k);
-    const auto singles = std::span<const uint8_t>(chosen_).subspan(groups_.begins[gpcs_]);
+    for (size_t k = 0; k < levels_.count(); ++k) choose_sms(levels_.level(k));
+    const auto singles = std::span<const uint8_t>(chosen_).subspan(begins_[gpcs_]);
     set_turns_of_singletons(singles);
     const auto wants = [&](const int32_t tpc) { return turns_of_singleton_[tpc] > 0; };
     if (any_singleton_left()) {
@@ -194,11 +220,11 @@ class Hopper final : public Policy {
       const int32_t tpc = singleton_turns_.poll_one(wants);
       --turns_of_singleton_[tpc];
       for (size_t i = 0; i < singles.size(); ++i) {
-        if (groups_.singleton_of_position[i] != tpc || singles[i] == 0) continue;
-        const size_t position = groups_.begins[gpcs_] + i;
-        --chosen_[position];
+        if (singleton(i) != tpc || singles[i] == 0) continue;
+        const size_t candidate = begins_[gpcs_] + i;
+        --chosen_[candidate];
         --chosen_of_group_[gpcs_ + tpc / kTpcsPerPair];
-        sms[done++] = groups_.positions[position];
+        sms[done++] = candidates_[candidate];
       }
     }
     while (done < sms.size()) done = take_turn(next_gpc(), sms, done);
@@ -243,12 +269,11 @@ class Hopper final : public Policy {
   }
 
   // Adds the SMs of a level to the chosen ones. Returns the number of its blocks.
-  size_t choose_sms(const size_t k) {
-    const std::span<const uint8_t> level = levels_.level(k);
+  size_t choose_sms(const std::span<const uint8_t> level) {
     std::transform(level.begin(), level.end(), chosen_.begin(), chosen_.begin(), std::plus{});
     size_t blocks = 0;
     for (size_t group = 0; group < chosen_of_group_.size(); ++group) {
-      const auto of_group = groups_.part(level, group);
+      const auto of_group = part(level, group);
       const int32_t sum = std::accumulate(of_group.begin(), of_group.end(), 0);
       chosen_of_group_[group] += sum;
       blocks += static_cast<size_t>(sum);
@@ -260,17 +285,23 @@ class Hopper final : public Policy {
   void set_turns_of_singletons(const std::span<const uint8_t> singles) {
     std::ranges::fill(turns_of_singleton_, 0);
     for (size_t i = 0; i < singles.size(); ++i) {
-      int32_t& turns = turns_of_singleton_[groups_.singleton_of_position[i]];
+      int32_t& turns = turns_of_singleton_[singleton(i)];
       turns = std::max<int32_t>(turns, singles[i]);
     }
+  }
+  // Returns the singleton TPC of the i-th candidate that is in no GPC.
+  int32_t singleton(const size_t i) const {
+    const int32_t position = levels_.positions()[begins_[gpcs_] + i];
+    return groups_.singleton_of_position[position - groups_.begins[gpcs_]];
   }
   bool any_singleton_left() const {
     return std::ranges::any_of(turns_of_singleton_, std::identity{});
   }
 
   size_t choose(const size_t k) {
-    const size_t blocks = choose_sms(k);
-    set_turns_of_singletons(levels_.level(k).subspan(groups_.begins[gpcs_]));
+    const std::span<const uint8_t> level = levels_.level(k);
+    const size_t blocks = choose_sms(level);
+    set_turns_of_singletons(level.subspan(begins_[gpcs_]));
     for (bool opening = k == 0; any_singleton_left(); opening = false) {
       std::ranges::copy(singleton_turns_.poll_all(turns_of_singleton_, opening),
                         std::back_inserter(pair_turns_));
@@ -281,17 +312,17 @@ class Hopper final : public Policy {
 
   // Hands out one block on each chosen SM of the group. Returns how many blocks are done.
   size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
-    const auto chosen = groups_.part(std::span(chosen_), group);
-    const auto positions = groups_.part(std::span(groups_.positions), group);
+    const auto chosen = part(std::span(chosen_), group);
+    const auto candidates = part(candidates_, group);
     auto next = sms.begin() + static_cast<std::ptrdiff_t>(done);
     if (none_is_zero(chosen)) {
       for (uint8_t& blocks : chosen) --blocks;
-      next = std::ranges::copy(positions, next).out;
+      next = std::ranges::copy(candidates, next).out;
     } else {
       for (size_t i = 0; i < chosen.size(); ++i) {
         if (chosen[i] == 0) continue;
         --chosen[i];
-        *next++ = positions[i];
+        *next++ = candidates[i];
       }
     }
     const auto now_done = static_cast<size_t>(next - sms.begin());
@@ -330,7 +361,11 @@ class Hopper final : public Policy {
   bool shares_turns_;
 
   // Blocks of the current launch whose SMs have been chosen and that are not handed out yet.
-  std::vector<uint8_t> chosen_;  // by position
+  std::span<const int32_t> candidates_;  // SMs that levels are about, group by group
+  std::span<const int32_t> begins_;      // of each group in candidates_, and the end
+  std::vector<int32_t> few_;             // for candidates_ and begins_, unless they are all SMs
+  std::vector<int32_t> begins_of_few_;
+  std::vector<uint8_t> chosen_;  // by candidate
   std::vector<int32_t> chosen_of_group_;
   std::vector<int32_t> turns_of_singleton_;
   std::vector<int32_t> pair_turns_;
