@@ -70,8 +70,12 @@ struct Sm {
   __device__ static uint32_t duration(const ProbeArguments& arguments) {
     return arguments.ticks == nullptr ? arguments.same_ticks : fresh(arguments.ticks[block()]);
   }
-  // Blocks of several GPUs may count at the same place.
-  __device__ static uint32_t add_one(uint32_t& place) { return atomicAdd_system(&place, 1); }
+  // Blocks of several GPUs may count at the same place. atomicAdd_system takes two registers more.
+  __device__ static uint32_t add_one(uint32_t& place) {
+    uint32_t before;
+    asm volatile("atom.add.relaxed.sys.u32 %0, [%1], 1;" : "=r"(before) : "l"(&place) : "memory");
+    return before;
+  }
 };
 
 __device__ void note_warp_slot(const ProbeArguments& arguments) {

@@ -77,10 +77,12 @@ TAKES_BACK = {
     "cuLibraryUnload": "libraries",
     "cuStreamDestroy_v2": "streams",
 }
-# Called once in a process, or to say what went wrong, or to compile for other GPUs.
-OTHERS = {"cuInit", "cuGetErrorName", "cuGetErrorString"} | {
-    f"cuLink{what}" for what in ("Create_v2", "AddData_v2", "Complete", "Destroy")
-}
+# Called once in a process, or to say what went wrong, or to compile for other GPUs, or for several
+# GPUs (test_several.py).
+OTHERS = {
+    "cuInit", "cuGetErrorName", "cuGetErrorString", "cuDeviceCanAccessPeer",
+    "cuCtxEnablePeerAccess",
+} | {f"cuLink{what}" for what in ("Create_v2", "AddData_v2", "Complete", "Destroy")}  # fmt: skip
 CALLS = sorted(
     set(re.findall(r'"(cu\w+)"', (ROOT / "cpp/launcher/driver/driver.h").read_text("utf-8")))
     - OTHERS

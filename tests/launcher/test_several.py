@@ -40,21 +40,37 @@ late = [tb.HostCall("sleep", duration=0.02, host=1, gpu=1), kernel(2, 1, "a")]
 show(tb.observe(tb.Sequence([kernel(8, 0, "a"), kernel(8, 0), *late]), [0, 1], settle=SETTLE))
 """
 NOT_IN_TIME = """
+import ctypes
 import os
-from pathlib import Path
 
-from helpers import Fake
+fake = ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"])
+
+def mute(on):
+    fake.fake_set(b"mute", ctypes.c_int64(on))
 
 sequence = tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")])
 show(tb.observe(sequence, [0, 1], settle=SETTLE))
-fake = Fake(Path(os.environ["TBSCHED_LIBCUDA"]))
-fake["mute"] = 1
+mute(1)
 try:
     tb.observe(sequence, [0, 1], deadline=0.2, settle=5)
 except tb.DeadlineExceeded as error:
     print("every block has been told to leave" in str(error))
-fake["mute"] = 0
+mute(0)
 show(tb.observe(sequence, [0, 1], settle=SETTLE))
+"""
+FAILS = """
+import ctypes
+import os
+
+fake = ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"])
+sequence = tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")])
+for call in ("cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess", "cuLaunchKernelEx"):
+    fake.fake_fail(call.encode(), *map(ctypes.c_int64, (1, 1, 0)))
+    try:
+        tb.observe(sequence, [0, 1], settle=SETTLE)
+    except tb.CudaError as error:
+        print(error.call)
+    show(tb.observe(sequence, [0, 1], settle=SETTLE))
 """
 
 
@@ -65,8 +81,13 @@ show(tb.observe(sequence, [0, 1], settle=SETTLE))
         (HANGS, "[False, False] [8, 0, 8, 0] 2\n[True] [1, 1] 2\n"),
         (LATE, "[True] [8, 8, 2] 2\n"),
         (NOT_IN_TIME, "[True] [1, 1] 2\nTrue\n[True] [1, 1] 2\n"),
+        (
+            FAILS,
+            "cuDeviceCanAccessPeer\n[True] [1, 1] 2\ncuCtxEnablePeerAccess\n[True] [1, 1] 2\n"
+            "cuLaunchKernelEx\n[True] [1, 1] 2\n",
+        ),
     ],
-    ids=["ends", "hangs", "late", "not in time"],
+    ids=["ends", "hangs", "late", "not in time", "fails"],
 )
 def test_two_gpus(fake: Path, code: str, expected: str) -> None:
     pytest.importorskip("tbsched._launcher", reason="built without nvcc")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from helpers import examples
-from tbsched.advice.together.ranks.bound import always_fit, finds_room
+from tbsched.prediction.together.ended_work import always_fit, finds_room
 
 GPUS = ["h200", "h100", "rtx3090", "h200-contiguous-registers", "h200-contiguous-shared-memory"]
 

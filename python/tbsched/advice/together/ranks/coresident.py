@@ -56,6 +56,9 @@ class RankCoresidency(Shown):
         hang: what that comes to, as :attr:`tbsched.Trace.hang`.
         fixes: changes that are proved to make the program safe, a :class:`RankFix` each.
         plays: how many predictions the search took.
+        in_order: whether a safe answer rests on the order of arrival: launches of one host that
+            nothing keeps waiting arrive at their GPU in the order of its calls. With kernels that
+            keep reading the memory of the host, they do not always.
 
     Example:
         >>> def kernel(name, gpu):
@@ -79,6 +82,7 @@ class RankCoresidency(Shown):
     hang: Hang | None = None
     fixes: tuple[RankFix, ...] = ()
     plays: int = 0
+    in_order: bool = False
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
@@ -104,9 +108,16 @@ class Asking:
     deadline: float
     taken: int = 0
 
-    def doubts(self, sequence: Sequence) -> tuple[Work, list[Standstill], str]:
-        """Returns the order of a program, what may hang it, and why that is not all."""
-        work = work_of(sequence, self.specs, self.after)
+    def doubts(
+        self, sequence: Sequence, in_order: bool = True
+    ) -> tuple[Work, list[Standstill], str]:
+        """Returns the order of a program, what may hang it, and why that is not all.
+
+        Args:
+            sequence: the program.
+            in_order: as for :func:`work_of`.
+        """
+        work = work_of(sequence, self.specs, self.after, in_order)
         return work, *self.standstills_of(work)
 
     def standstills_of(self, work: Work) -> tuple[list[Standstill], str]:
@@ -127,9 +138,9 @@ class Asking:
         self.taken += sum(room.asked for room in rooms)
         return found, why
 
-    def is_safe(self, sequence: Sequence) -> bool:
+    def is_safe(self, sequence: Sequence, in_order: bool = True) -> bool:
         """Returns whether a program is proved to end."""
-        _, found, why = self.doubts(sequence)
+        _, found, why = self.doubts(sequence, in_order)
         return not found and not why
 
 
@@ -181,24 +192,28 @@ def coresident_ranks(
             )
             changes = fixes_of(sequence, stuck, asking.is_safe)
     safe = False if witness else None if found or why else True
+    in_order = bool(safe) and not asking.is_safe(sequence, in_order=False)
     infos = tuple(prepared(spec, policy_of(spec, policy))[1] for spec in specs)
     groups = {
         name: tuple(k for k, one in enumerate(sequence.launches) if one.meets == name)
         for name in work.groups
     }
     return RankCoresidency(
-        infos, sequence, groups, safe, _argument(safe, witness, found, why),
+        infos, sequence, groups, safe, _argument(safe, in_order, witness, found, why),
         "order" if safe else "none", None if witness is None else witness.host,
         None if witness is None else witness.hang, changes,
-        asking.taken + search.plays,
+        asking.taken + search.plays, in_order,
     )  # fmt: skip
 
 
-def _argument(safe: bool | None, witness: Witness | None, found: list[Standstill], why: str) -> str:
+def _argument(
+    safe: bool | None, in_order: bool, witness: Witness | None, found: list[Standstill], why: str
+) -> str:
     if safe:
         return (
             "all launches that can be on a GPU at a time find room there, and no groups wait for "
             "each other in a circle"
+            + (", if launches arrive at a GPU in the order of its host's calls" if in_order else "")
         )
     if witness is not None:
         first = next((each for each in found if each.certain), None)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from tbsched.advice.together.given import Pairs, with_blocks
 from tbsched.advice.together.problem import Problem, decided
-from tbsched.advice.together.ranks.bound import always_fit, finds_room
 from tbsched.advice.together.ranks.work import Mask, Work, mask, members
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.together.ended_work import always_fit, finds_room
 from tbsched.program.sequence import Launch
 
 _MOST_ORDERS = 120

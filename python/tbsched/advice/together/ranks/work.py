@@ -69,17 +69,23 @@ def members(chosen: Mask) -> Iterator[int]:
         chosen ^= lowest
 
 
-def work_of(sequence: Sequence, specs: tuple[DeviceSpec, ...], after: Pairs = ()) -> Work:
+def work_of(
+    sequence: Sequence, specs: tuple[DeviceSpec, ...], after: Pairs = (), in_order: bool = True
+) -> Work:
     """Returns the order that a program forces on its launches.
 
     Args:
         sequence: the program.
         specs: its GPUs.
         after: pairs of launches; the second arrives only when all blocks of the first are resident.
+        in_order: whether launches of one host that nothing keeps waiting arrive at their GPU in the
+            order of its calls.
     """
     reading = _Reading(specs)
     for event in sequence:
         reading.read(event)
+    if not in_order:
+        reading.earlier = [0] * len(reading.launches)
     for first, second in after:
         reading.before[second] |= reading.before[first]
         reading.earlier[second] |= 1 << first
