@@ -8,8 +8,8 @@ from tbsched.advice.together.beside.operations import Operations, operations_of
 from tbsched.advice.together.beside.plays import Hung, Plays
 from tbsched.advice.together.beside.waits import Happening, Waits, happening, sure_waits
 from tbsched.advice.together.given import Groups, Pairs, called, is_order
-from tbsched.advice.together.ranks.bound import always_fit
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.together.ended_work import always_fit
 from tbsched.program.sequence import (
     Copy,
     HostFunction,
