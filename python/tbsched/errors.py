@@ -106,9 +106,14 @@ def shown(value: object) -> str:
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
+def printable(name: str) -> str:
+    """Returns a name in which nothing ends a line, or is obeyed by a terminal."""
+    return name if name.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in name)
+
+
 def on_one_line(name: str) -> str:
-    """Returns a name in a message: nothing in it is obeyed by a terminal, and a long one is cut."""
-    text = "".join(c if c.isprintable() else "\ufffd" for c in name[: _MOST_SHOWN + 1])
+    """Returns a name in a message: printable, and cut if it is long."""
+    text = printable(name[: _MOST_SHOWN + 1])
     if len(name) <= _MOST_SHOWN:
         return text
     return f"{text[:_MOST_SHOWN]}… ({len(name)} characters)"

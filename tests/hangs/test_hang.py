@@ -163,10 +163,23 @@ def test_file_that_ends_soon_after_its_last_news_does_not_hang(tmp_path: Path) -
     assert "before the end of the file" in found.reason
 
 
-def test_earlier_captures_say_that_they_do_not_tell(tmp_path: Path) -> None:
-    found = of(tmp_path, notes_issued=False)
-    assert found.kind == "not_hanging"
-    assert any("earlier tbsched" in sentence for sentence in found.unseen)
+def test_earlier_captures_do_not_tell(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"run\.jsonl: an earlier tbsched made this capture"):
+        of(tmp_path, notes_issued=False)
+
+
+def test_process_with_several_gpus_is_refused(tmp_path: Path) -> None:
+    other = {"context": 2, "device": 1, "null_stream": 8}
+    second = {"device": 1, "name": "NVIDIA H200", "compute_capability": "9.0", "sms": 132}
+    elsewhere = {**issued(1, 8, "far", 8, 128), "context": 2}
+    with pytest.raises(ValueError, match=r"several GPUs have not ended \(1 on GPU 0, 1 on GPU 1\)"):
+        of(tmp_path, second, other, elsewhere, issued(2, 13, "near", 8, 128))
+
+
+def test_names_do_not_forge_lines(tmp_path: Path) -> None:
+    found = of(tmp_path, issued(1, 13, "A\nHANGS", 300, 1024), issued(2, 14, "B", 1, 1024))
+    assert "A\ufffdHANGS" in str(found)
+    assert "HANGS" not in {line.strip() for line in str(found).splitlines()}
 
 
 @given(

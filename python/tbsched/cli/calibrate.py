@@ -67,15 +67,15 @@ def calibrate(
             evidence=evidence,
             executor=executor,
         )
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
     found.save(output)
     note_written(output, is_there, "a device file")
     if report is not None:
         _write_report(found, report)
         note_written(report, report_is_there, "a report")
-    if as_json:
-        show_json(views.data(found))
-    else:
-        show(found)
     certificate = found.certificate
     if certificate.disagreements or certificate.refusal is not None or certificate.boards_differ:
         return DISAGREEMENT

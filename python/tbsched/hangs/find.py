@@ -240,12 +240,13 @@ def _of_core(
 
 def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
     unseen = []
-    if not capture.notes_issued:
-        unseen.append(
-            "What was issued and has not ended: this capture was made by an earlier tbsched, which "
-            "does not note it."
+    if not capture.notes_issued and not capture.is_whole:
+        raise ValueError(
+            f"{storage.shown(capture.path)}: an earlier tbsched made this capture, which does not "
+            "say what was issued and has not ended; capture again, or look at the process with "
+            "--pid (pid=)"
         )
-    elif not capture.is_whole:
+    if not capture.is_whole:
         unseen.append(
             "What is on the GPU: told by the model, from what was issued and has not ended. Some "
             "of that may have ended: CUPTI gives records only when its buffers are full."

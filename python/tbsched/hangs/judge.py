@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched import storage
 from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, WAITS, HostCall, kind_of
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
@@ -98,18 +99,25 @@ class _Judge:
         self.replay = self._replay()
 
     def _operations(self) -> tuple[Operation, ...]:
-        """The operations of the GPU that has most of them, whose calls have returned."""
+        """The operations that have not ended.
+
+        Raises:
+            ValueError: they are of several GPUs.
+        """
         if self.capture is None:
             return ()
         every = self.capture.operations
         gpus = [each.gpu for each in every]
-        main = max(set(gpus), key=gpus.count, default=0)
         if len(set(gpus)) > 1:
-            self.unseen.append(
-                f"{sum(gpu != main for gpu in gpus)} operations on other GPUs than GPU {main}: "
-                "not looked into."
+            counts = ", ".join(
+                f"{gpus.count(gpu)} on GPU {gpu}" for gpu in sorted(set(gpus), key=str)
             )
-        return tuple([each for each in every if each.gpu == main])
+            raise ValueError(
+                f"{storage.shown(self.capture.path)}: operations of one process on several GPUs "
+                f"have not ended ({counts}), and what these wait for on each other is not looked "
+                "into; run one process for each GPU, or look into each with a debugger"
+            )
+        return every
 
     def _codes(self) -> dict[int, KernelCode]:
         """What the kernels of launches may wait for, by the number of their code."""
@@ -650,8 +658,10 @@ class _Judge:
         if not names:
             reason = "nothing that can never start was found"
         if rows:
-            behind = _listed(dict.fromkeys(row.name for row in rows))
-            reason += f"; {behind} comes after it by the program's own order"
+            behind = dict.fromkeys(row.name for row in rows)
+            comes = "comes" if len(behind) == 1 else "come"
+            them = "it" if len(names) == 1 else "them"
+            reason += f"; {_listed(behind)} {comes} after {them} by the program's own order"
         counters = [row for row in self._resident() if row.counters]
         if counters:
             self.proof.append(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tbsched.errors import shown
+from tbsched.errors import printable, shown
 from tbsched.importers.capture import takes
 from tbsched.importers.reading.capture_lines import (
     LARGEST,
@@ -336,7 +336,7 @@ class _Reader:
             arguments=_words(line, "arguments"),
             host_arguments=_places(line, "host_arguments"),
             managed_arguments=_places(line, "managed_arguments"),
-            name=text(line, "name") if "name" in line else None,
+            name=printable(text(line, "name")) if "name" in line else None,
             grid=three(line, "grid") if is_launch else (1, 1, 1),
             block=three(line, "block") if is_launch else (1, 1, 1),
             registers=optional(line, "registers"),

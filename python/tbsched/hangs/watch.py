@@ -117,7 +117,11 @@ class Watching:
     def _run(self) -> None:
         while not self._ends.wait(min(_PERIOD, self._watch.seconds / 2)):
             if self._watch.is_quiet():
-                found = looked_into([self._path])
+                try:
+                    found = looked_into([self._path])
+                except ValueError as error:  # it cannot be told, as of several GPUs
+                    report_place(self._path).write_text(f"{error}\n", "utf-8")
+                    continue
                 if found is not None and found.hangs:
                     self.found = found
                     report_place(self._path).write_text(f"{found}\n", "utf-8")

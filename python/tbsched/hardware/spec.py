@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tbsched import _core
-from tbsched.errors import did_you_mean, shown
+from tbsched.errors import did_you_mean, on_one_line, shown
 from tbsched.hardware.assumed import rules_of
 from tbsched.hardware.device_fields import FIELDS, DeviceFields, Mechanisms
 from tbsched.hardware.initial_state import InitialState
@@ -191,7 +191,9 @@ class DeviceSpec(Shown, DeviceFields):
         return per_warp // self.register_unit * self.register_unit // 32
 
     def _refuse(self, number: int, launch: Launch, most_threads: int) -> None:
-        which = f"launch {number} ({launch.name})" if launch.name else f"launch {number}"
+        which = (
+            f"launch {number} ({on_one_line(launch.name)})" if launch.name else f"launch {number}"
+        )
         limits = {
             "threads": most_threads,
             "registers": self.registers_per_thread,

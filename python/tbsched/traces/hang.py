@@ -8,7 +8,7 @@ from collections.abc import Sequence as ListOf
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from tbsched.errors import shown
+from tbsched.errors import on_one_line, shown
 from tbsched.program.checks import integer
 from tbsched.program.events.memory_values import MAX_VALUE, WaitValue, WriteValue
 from tbsched.program.events.synchronize import Synchronize
@@ -349,7 +349,9 @@ class _Waits:
 
     def _name(self, launch: int, capital: bool = False) -> str:
         name = self._seq.launches[launch].name
-        words = f"{'L' if capital else 'l'}aunch {launch}" + (f" ({name})" if name else "")
+        words = f"{'L' if capital else 'l'}aunch {launch}" + (
+            f" ({on_one_line(name)})" if name else ""
+        )
         return f"{words} on GPU {self._gpus[launch]}" if self._several else words
 
     def _never_starts(self, each: Stranded) -> str:

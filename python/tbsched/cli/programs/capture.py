@@ -120,10 +120,17 @@ def _run(
 
 def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool:
     """Watches a program until it hangs, and writes the report, or until it ends."""
+    told = ""
     with contextlib.closing(watch):
         while process.poll() is None:
             if watch.is_quiet():
-                found = looked_into(watch.files())
+                found = None
+                try:
+                    found = looked_into(watch.files())
+                except ValueError as error:  # it cannot be told, as of several GPUs
+                    if str(error) != told:
+                        told = str(error)
+                        note(f"tbsched capture: nothing ends, and why is not known: {told}")
                 if found is not None and found.hangs:
                     report.write_text(f"{found}\n", "utf-8")
                     note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")

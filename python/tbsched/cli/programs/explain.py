@@ -79,6 +79,10 @@ def explain(
     )
     check_ran_on(program, device)
     found = explained(program, device, predicted=not account)
+    if as_json:
+        show_json(views.data(found))
+    else:
+        show(found)
     for output, write, what in (
         (html, shows.to_html, "a page"),
         (perfetto, shows.to_perfetto, "a trace for ui.perfetto.dev"),
@@ -87,7 +91,3 @@ def explain(
             is_there = storage.check_writable(output)
             write(found, output)
             note_written(output, is_there, what)
-    if as_json:
-        show_json(views.data(found))
-    else:
-        show(found)

@@ -59,12 +59,12 @@ def hang(
     if html is not None:
         storage.check_writable(html)
     found = found_hang(*(files or ()), pid=pid or None, device=device, seconds=seconds)
-    if html is not None:
-        is_there = storage.check_writable(html)
-        shows.to_html(found, html)
-        note_written(html, is_there, "a page")
     if as_json:
         show_json(views.data(found))
     else:
         show(found)
+    if html is not None:
+        is_there = storage.check_writable(html)
+        shows.to_html(found, html)
+        note_written(html, is_there, "a page")
     return DISAGREEMENT if found.hangs else AGREEMENT

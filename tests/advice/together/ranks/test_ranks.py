@@ -106,6 +106,9 @@ def test_bad_input_is_refused() -> None:
         tb.coresident(pair, [])
     with pytest.raises(ValueError, match=r"Launch\.meets says which"):
         tb.coresident(pair, ["h200"] * 2, groups=[[0, 1]])
+    turned = replace(kernel("a", 1), in_block_order=True)
+    with pytest.raises(ValueError, match=r"all launches that meet 'a' agree"):
+        tb.coresident(program(kernel("a", 0), turned), ["h200"] * 2)
     with pytest.raises(ValueError, match="no launch meets another"):
         tb.coresident(program(kernel(None, 0)), ["h200"])
 

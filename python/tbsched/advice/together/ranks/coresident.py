@@ -25,6 +25,7 @@ from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import policy_of, prepared
 from tbsched.prediction.program_device import with_connections
 from tbsched.program.checks import instance
+from tbsched.program.meeting_groups import meeting_groups
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import pulse
 from tbsched.shown import Shown
@@ -177,6 +178,7 @@ def coresident_ranks(
             "coresident.launches: no launch meets another; Launch(meets=name) says which do, "
             f"got {shown(sequence)}"
         )
+    meeting_groups(sequence)
     for gpu, spec in enumerate(specs):
         spec.check(sequence, gpu)
     pairs = checked_after(after, len(sequence.launches))
