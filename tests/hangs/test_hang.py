@@ -454,3 +454,8 @@ def test_status_says_whether_it_hangs(tmp_path: Path) -> None:
     assert status(RECORDED / "ended.jsonl")[0] == 0
     with pytest.raises(ValueError, match="not a capture"):
         status(Path(__file__))
+
+
+def test_bad_value_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"run\.jsonl: grid: three numbers"):
+        of(tmp_path, issued(1, 13, "A", 8, 128, grid=[8, "", 1]))

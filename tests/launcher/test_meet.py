@@ -246,7 +246,7 @@ def test_partners_of_a_launch_that_fails_are_told(
         tb.meet(sequence, gpu=gpu, limit=5.0)
     assert time.monotonic() - begin < 3
     knobs.fail(at=0)
-    assert tb.meet(sequence, gpu=gpu).met == (True,)
+    assert tb.meet(sequence, gpu=gpu, limit=5.0).met == (True,)
 
 
 def test_interrupt_in_a_hang_releases_everything(gpu: Gpu) -> None:

@@ -292,3 +292,14 @@ def test_class_that_is_derived_is_shown_as_its_base() -> None:
     trace = tb.predict(HELD, gpu())
     mine = Mine(trace.sequence, trace.device, trace.placements)
     assert str(mine) == str(trace)
+
+
+def test_page_of_a_clock_that_begins_before_zero() -> None:
+    seq = tb.Sequence([tb.Launch(2, 64, 32, stream=k, duration=1e-5) for k in (0, 1)])
+    trace = tb.predict(seq, "h200")
+    placements = [
+        dataclasses.replace(p, start_ns=p.start_ns - 20_000, end_ns=p.end_ns - 20_000)  # type: ignore[operator]
+        for p in trace
+    ]
+    early = tb.Trace(seq, trace.device, tuple(placements))
+    assert early._repr_html_().count("<svg") == trace._repr_html_().count("<svg")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tbsched import storage
 from tbsched.errors import printable, shown
 from tbsched.importers.capture import takes
 from tbsched.importers.reading.capture_lines import (
@@ -168,11 +169,15 @@ def unfinished_in(path: Path) -> Unfinished:
     """
     if not takes(head_of(path)):
         raise ValueError(
-            f"{path}: not a capture; `tbsched capture -o run.jsonl -- PROGRAM` makes one"
+            f"{storage.shown(path)}: not a capture; `tbsched capture -o run.jsonl -- PROGRAM` "
+            "makes one"
         )
     reader = _Reader()
     take_lines(path, reader.add)
-    return reader.found(path)
+    try:
+        return reader.found(path)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
 @dataclass(slots=True)

@@ -424,7 +424,8 @@ def refuse_hang(owner: str, trace: _MayHang) -> None:
         ValueError: it hangs; says why.
     """
     if trace.hang is not None:
-        raise ValueError(f"{owner}: the program never ends. {trace.hang.text}")
+        why = " ".join(trace.hang.text.split())
+        raise ValueError(f"{owner}: the program never ends. {why}")
 
 
 def hang_to_data(hang: Hang, blocks: ListOf[int]) -> dict[str, Any]:

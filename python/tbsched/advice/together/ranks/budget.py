@@ -36,8 +36,10 @@ def budget_ranks(
         TypeError, ValueError: as that.
     """
     instance("budget", "launch", launch, Launch)
-    sequence = instance("budget", "beside", beside, Sequence)
+    if not devices:
+        raise ValueError("budget.device: a device is needed, got none")
     specs = tuple(with_connections("budget", find_device(each), None) for each in devices)
+    sequence = instance("budget", "beside", beside, Sequence)
     for name, gpu in (("launch", launch.gpu), ("beside", sequence.gpus - 1)):
         if gpu >= len(specs):
             raise ValueError(
