@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from tbsched.advice.together.given import Pairs, checked_after
@@ -35,6 +35,7 @@ from tbsched.traces.placement import DeviceInfo
 Device: TypeAlias = str | os.PathLike[str] | DeviceSpec
 Devices: TypeAlias = list[str] | list[DeviceSpec] | list[Device] | tuple[Device, ...]
 
+_IN_ORDER = "if launches arrive at a GPU in the order of its host's calls"
 _MOST_DOUBTS = 200  # ways to hang that are played, and shown
 
 
@@ -144,6 +145,12 @@ class Asking:
         _, found, why = self.doubts(sequence, in_order)
         return not found and not why
 
+    def with_condition(self, fix: RankFix) -> RankFix:
+        """Returns a proved fix that says so if its proof needs the order of calls."""
+        if self.is_safe(fix.sequence, in_order=False):
+            return fix
+        return replace(fix, text=f"{fix.text} ({_IN_ORDER})")
+
 
 def coresident_ranks(
     program: Iterable[Launch] | Sequence,
@@ -192,7 +199,7 @@ def coresident_ranks(
             stuck = frozenset(name for each in found for name in each.groups) or frozenset(
                 work.groups
             )
-            changes = fixes_of(sequence, stuck, asking.is_safe)
+            changes = tuple(map(asking.with_condition, fixes_of(sequence, stuck, asking.is_safe)))
     safe = False if witness else None if found or why else True
     in_order = bool(safe) and not asking.is_safe(sequence, in_order=False)
     infos = tuple(prepared(spec, policy_of(spec, policy))[1] for spec in specs)
@@ -214,8 +221,7 @@ def _argument(
     if safe:
         return (
             "all launches that can be on a GPU at a time find room there, and no groups wait for "
-            "each other in a circle"
-            + (", if launches arrive at a GPU in the order of its host's calls" if in_order else "")
+            "each other in a circle" + (f", {_IN_ORDER}" if in_order else "")
         )
     if witness is not None:
         first = next((each for each in found if each.certain), None)
