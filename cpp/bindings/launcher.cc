@@ -29,6 +29,10 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+// Seconds; runs on several GPUs settle for as long as their blocks stay.
+constexpr double kLeastSettle = 0.001;
+constexpr double kMostSettle = 3600;
+
 std::chrono::nanoseconds to_duration(const char* const name, const double value,
                                      const double limit) {
   if (!(value > 0 && value <= limit)) {
@@ -268,7 +272,8 @@ class LauncherGpu {
       gpus[k]->get();
       parts.push_back({gpus[k]->gpu_, to_sequence(events[k]), std::move(groups[k])});
     }
-    const cuda::RunOptions options = to_options(false, deadline, settle, python_signals);
+    cuda::RunOptions options = to_options(false, deadline, kLeastSettle, python_signals);
+    options.settle = to_duration("settle", settle, kMostSettle);
     std::vector<cuda::Observation> found;
     {
       const py::gil_scoped_release no_gil;

@@ -40,9 +40,12 @@ struct tbsched_adapter {
 };
 
 tbsched_adapter* tbsched_new(const char* policy, const char* device, const char* board) {
-  const Adapter::Options options{policy, device, board};
-  return guarded([&] { return std::make_unique<tbsched_adapter>(options).release(); },
-                 static_cast<tbsched_adapter*>(nullptr));
+  return guarded(
+      [&] {
+        const Adapter::Options options{policy, device, board};
+        return std::make_unique<tbsched_adapter>(options).release();
+      },
+      static_cast<tbsched_adapter*>(nullptr));
 }
 
 void tbsched_free(tbsched_adapter* adapter) { const std::unique_ptr<tbsched_adapter> end(adapter); }

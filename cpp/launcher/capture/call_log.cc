@@ -123,7 +123,11 @@ void CallLog::exit(const Operation& operation, const bool succeeded) {
     add_words(log, add(Note::Kind::kLoaded), *function, operation.shape);
   }
   if (operation.what == What::kBeginCapture) ++captures_;
-  if (operation.what == What::kEndCapture && captures_ > 0) --captures_;
+  if (operation.what == What::kEndCapture) {
+    int open = captures_;
+    while (open > 0 && !captures_.compare_exchange_weak(open, open - 1)) {
+    }
+  }
   if (operation.what == What::kQuery) add(Note::Kind::kHappened);
   if (operation.what == What::kSynchronize) {
     add(operation.event != 0 ? Note::Kind::kHappened : Note::Kind::kWaited);

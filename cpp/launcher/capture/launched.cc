@@ -47,7 +47,8 @@ std::optional<Numbers> numbers_of(const uint64_t handle) {
 bool are_alike(const Kernel* const one, const Kernel* const other) {
   return one->usage.registers == other->usage.registers &&
          one->usage.static_shared_memory == other->usage.static_shared_memory &&
-         one->usage.local_memory == other->usage.local_memory;
+         one->usage.local_memory == other->usage.local_memory &&
+         one->usage.parameters == other->usage.parameters && one->code == other->code;
 }
 
 }  // namespace
@@ -83,9 +84,12 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
   if (!numbers) return nullptr;
   const Kernel* found = nullptr;
   for (const Kernel* const each : named) {
-    if (each->usage.registers != numbers->registers) continue;
-    const bool is_it = each->usage.static_shared_memory == numbers->shared_memory;
-    if (is_it || found == nullptr) found = each;
+    if (each->usage.registers != numbers->registers ||
+        each->usage.static_shared_memory != numbers->shared_memory) {
+      continue;
+    }
+    if (found != nullptr && !are_alike(each, found)) return nullptr;  // not known which
+    found = each;
   }
   return found;
 }

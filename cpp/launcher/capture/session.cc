@@ -265,6 +265,7 @@ void Session::turn_on() {
   buffers();
   cupti_.check(cupti_.register_callbacks(on_buffer_requested, on_buffer_completed),
                "cuptiActivityRegisterCallbacks");
+  forget_streams();  // nobody saw which were destroyed since an earlier session
   enable_callbacks(cupti_, subscription_->handle());
   cupti_.check(cupti_.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
   for (const auto kind : kActivities) {
@@ -358,7 +359,9 @@ void Session::flush_until_stopped() {
     wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; });
     if (is_stopped_) return;
     lock.unlock();
-    flushing_ns_ = timestamp();
+    uint64_t now_ns = 0;
+    cupti_.timestamp(&now_ns);  // 0 if it fails: nothing in this thread throws
+    flushing_ns_ = now_ns;
     cupti_.flush_all(0);
     flushing_ns_ = 0;
     lock.lock();

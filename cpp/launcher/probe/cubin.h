@@ -19,6 +19,7 @@ std::vector<std::byte> patch(std::span<const std::byte> image, int32_t registers
 struct Parameter {
   uint16_t offset;
   uint16_t size;
+  bool operator==(const Parameter&) const = default;
 };
 
 // Sizes in bytes, of static shared memory without what the driver reserves.

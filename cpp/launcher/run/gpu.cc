@@ -125,12 +125,11 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   size_t shared = 0;
   for (;;) {
     Verdict verdict = run_once(sequence, options);
-    if (options.together && (verdict.still.count() != 0 || !verdict.doubt.empty())) {
-      throw Unstable(verdict.doubt.empty()
-                         ? "blocks were off their SMs: another process uses GPU " +
-                               std::to_string(context().device())
-                         : verdict.doubt);
+    if (options.together && verdict.still.count() != 0) {
+      throw Shared("blocks were off their SMs: another process uses GPU " +
+                   std::to_string(context().device()));
     }
+    if (options.together && !verdict.doubt.empty()) throw Unstable(verdict.doubt);
     if (verdict.still.count() != 0) {
       ++interruptions_;
       if (shared == kPausesWhileShared.size()) {

@@ -133,6 +133,15 @@ void Together::check() const {
 }
 
 std::vector<Observation> observe_together(std::vector<Part> parts, const RunOptions& options) {
+  for (const Part& part : parts) {
+    if (part.groups.size() != parts.front().groups.size()) {
+      throw std::invalid_argument("parts: each needs all groups");
+    }
+    if (part.sequence.empty()) throw std::invalid_argument("parts: one has no events");
+    if (std::ranges::count(parts, part.gpu, &Part::gpu) != 1) {
+      throw std::invalid_argument("parts: a GPU twice");
+    }
+  }
   const auto together = std::make_shared<Together>(parts.size());
   std::vector<Observation> found(parts.size());
   std::vector<std::exception_ptr> errors(parts.size());

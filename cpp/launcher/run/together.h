@@ -42,7 +42,7 @@ class Together {
   // Notes whether a host thread of a run is in a call.
   void note_calling(size_t run, bool calling);
   bool any_is_calling() const { return calling_ != 0; }
-  // Notes that all work of a run is done. Returns whether that is so of all runs.
+  // Notes that all work of a run is done.
   void note_done(size_t run);
   bool all_done() const { return done_ == runs_; }
   // Ends all runs: nothing has moved anywhere for long enough.

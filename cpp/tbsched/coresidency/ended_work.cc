@@ -257,6 +257,8 @@ bool finds_room_after(const Model& model, const EndedWork& work) {
   const Demand& asking = demands[work.staying - 1];
   const FilledSms filled(model, work, demands);
   if (filled.too_many()) return false;
+  const auto wanted = needed(asking, device);
+  if (wanted <= 0) return false;  // not known
   if (filled.found().empty()) return true;
   Multiset stock;
   for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
@@ -270,7 +272,7 @@ bool finds_room_after(const Model& model, const EndedWork& work) {
   stock.resize(work.staying);
   stock.push_back(static_cast<int32_t>(std::min(ended, most_ended)));
   const double rounding = 1e-6;  // limit of errors
-  return std::floor(most_packed(filled.found(), stock) + rounding) < needed(asking, device);
+  return std::floor(most_packed(filled.found(), stock) + rounding) < wanted;
 }
 
 }  // namespace tbsched

@@ -79,9 +79,7 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
     zero = int(ran["start_ns"].min()) if len(ran) else 0
     if at is None:
         at_ns, why = busiest_ns(ran), ", when most blocks are resident"
-    elif (
-        isinstance(at, int | float) and zero <= round(at * 1e9) < 0
-    ):  # such a clock may be recorded
+    elif isinstance(at, int | float) and zero <= at * 1e9 < 0:  # such a clock may be recorded
         at_ns, why = round(at * 1e9), ""
     else:
         at_ns, why = round(seconds("standing", "at", at) * 1e9), ""
