@@ -105,6 +105,8 @@ def _has_functions(event: object) -> bool:
 
 def gaps_between(trace: Trace) -> npt.NDArray[np.int64]:
     """Returns the time from the end of a launch to the start of another, int64 (first, second)."""
+    if not len(trace):
+        return np.zeros((0, 0), np.int64)
     starts, ends = (np.array(times, np.int64) for times in zip(*map(_span, trace), strict=True))
     return np.asarray(starts[None, :] - ends[:, None])
 

@@ -20,6 +20,8 @@ _NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
+_COUNTER = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
+_TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
 _CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
 _COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
@@ -141,6 +143,8 @@ class _Instruction:
             first = pieces[: count + 1]
         if operation.startswith(("ISETP", "FSETP", "DSETP", "UISETP", "PLOP3", "HSETP")):
             first = pieces[:2]
+        if operation.startswith("VOTE"):  # the last one is what is voted on
+            first = pieces[: max(len(pieces) - 1, 1)]
         written = set(_names(first, False))
         if _WIDE.search(f"{operation} "):
             written |= {_after(each) for each in written if "P" not in each}
@@ -184,10 +188,11 @@ class _Reading:
         loops = list(self._loops())
         looks: dict[range, list[int]] = {}
         for number in sorted(self.reached):
-            inside = self._innermost(number, loops)
-            if inside is not None and self._looks(number, inside):
-                looks.setdefault(inside, []).append(number)
-        polls = [poll for loop, numbers in looks.items() for poll in self._polls(numbers, loop)]
+            for loop in loops:
+                if number in loop and self._looks(number, loop):
+                    looks.setdefault(loop, []).append(number)
+        found = [poll for loop, numbers in looks.items() for poll in self._polls(numbers, loop)]
+        polls = dict.fromkeys(found)  # a load is in each loop around it
         bodies = [self.every[number].body for number in self.reached]
         sources = [self._source(number) for number in self._stores()]
         return KernelCode(
@@ -196,7 +201,8 @@ class _Reading:
             has_endless_loop=any(self._is_endless(each) for each in loops),
             has_barrier=any(body.startswith(("BAR.", "UCGABAR", "SYNCS")) for body in bodies),
             written=frozenset(place for arguments, _ in sources for place in arguments),
-            writes_anywhere=any(is_indirect for _, is_indirect in sources),
+            writes_anywhere=any(is_indirect for _, is_indirect in sources)
+            or any(body.startswith(_TENSOR_STORES) for body in bodies),
             is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
         )
 
@@ -207,24 +213,20 @@ class _Reading:
         return bool(_NOT_KNOWN.match(own.body))
 
     def _loops(self) -> Iterator[range]:
-        """Numbers of the instructions of each loop, which a branch back closes."""
-        found = set()
+        """Numbers of the instructions of each loop, up to the last branch back to its begin."""
+        ends: dict[int, int] = {}
         for number in self.reached:
             target = self.every[number].target
             if target is not None and target in self.place and self.place[target] <= number:
-                found.add((self.place[target], number + 1))
-        yield from (range(begin, end) for begin, end in sorted(found))
-
-    @staticmethod
-    def _innermost(number: int, loops: list[range]) -> range | None:
-        around = [each for each in loops if number in each]
-        return min(around, key=len, default=None)
+                begin = self.place[target]
+                ends[begin] = max(ends.get(begin, 0), number + 1)
+        yield from (range(begin, end) for begin, end in sorted(ends.items()))
 
     def _looks(self, number: int, loop: range) -> bool:
-        """Returns whether an instruction of a loop loads what others may write, and only that."""
+        """Returns whether an instruction reads memory that other blocks or the host may change."""
         body = self.every[number].body
-        if _SEES.match(body):  # an atomic that adds gets on each time: a counter of work
-            return not _ADDS.match(body) or self._adds_nothing(self.every[number])
+        if _SEES.match(body):  # an atomic that counts gets on each time: a counter of work
+            return not _COUNTER.match(body) or self._adds_nothing(self.every[number])
         inside = (self.every[each].body for each in loop)
         return bool(_LOCAL.match(body)) and not any(
             each.startswith(("BAR.", "STS")) for each in inside
@@ -276,6 +278,13 @@ class _Reading:
                 left += [(each, at) for each in own.reads]
                 if own.body.startswith("LDS"):  # what threads of the block have stored
                     left += [(each, to) for to in loop for each in self._stored(to)]
+                if own.body.startswith("B2R"):  # what threads of the block have voted
+                    left += [
+                        (each, to)
+                        for to in loop
+                        for each in self.every[to].reads
+                        if self.every[to].body.startswith("BAR.RED")
+                    ]
         return found
 
     def _adds_nothing(self, own: _Instruction) -> bool:
@@ -287,7 +296,7 @@ class _Reading:
         return bool(written) and all(_ZERO.match(body) for body in written)
 
     def _stored(self, number: int) -> frozenset[str]:
-        """The registers that an instruction stores to memory of the block; none: another one."""
+        """Returns the registers that a store to shared memory reads; of others none."""
         own = self.every[number]
         return own.reads if own.body.startswith("STS") else frozenset()
 
@@ -364,6 +373,7 @@ class _Reading:
                 None,
             )
             if at is None:
+                is_indirect = True
                 continue
             own = self.every[at]
             offsets = [int(row, 16) for row in _CONSTANT.findall(own.body)]

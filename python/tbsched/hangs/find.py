@@ -180,6 +180,7 @@ def _of_process(
     target = Target(process=process)
     memory = None
     if capture is not None and _capture_place(process) is not None:
+        _check_notes(capture)
         unseen.append(
             "The GPU itself: the process is being captured, and CUDA takes one tool at a time: "
             "cuda-gdb, which then attached, would see no GPU, and could end the process."
@@ -238,14 +239,17 @@ def _of_core(
     return _judged(capture, [look], None, spec, unseen, None)
 
 
-def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
-    unseen = []
+def _check_notes(capture: Unfinished) -> None:
     if not capture.notes_issued and not capture.is_whole:
         raise ValueError(
             f"{storage.shown(capture.path)}: an earlier tbsched made this capture, which does not "
-            "say what was issued and has not ended; capture again, or look at the process with "
-            "--pid (pid=)"
+            "say what was issued and has not ended; capture again"
         )
+
+
+def _of_capture(capture: Unfinished, spec: DeviceSpec | None) -> HangReport:
+    unseen = []
+    _check_notes(capture)
     if not capture.is_whole:
         unseen.append(
             "What is on the GPU: told by the model, from what was issued and has not ended. Some "

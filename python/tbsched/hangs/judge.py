@@ -49,7 +49,6 @@ from tbsched.traces.placement import DeviceInfo
 _QUIET = 1.0  # seconds
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
-WRITES = "write_value"
 _COPIES = re.compile(r"cuMem(cpy|set)(?!\w*Async)")
 _KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
 
@@ -108,7 +107,7 @@ class _Judge:
             return ()
         every = self.capture.operations
         gpus = [each.gpu for each in every]
-        if len(set(gpus)) > 1:
+        if len(set(gpus)) > 1 and not self.capture.is_whole:
             counts = ", ".join(
                 f"{gpus.count(gpu)} on GPU {gpu}" for gpu in sorted(set(gpus), key=str)
             )
@@ -417,15 +416,14 @@ class _Judge:
             code = self._code_of(own)
             if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
                 return None
-            polled = {
-                value
-                for poll in code.polls
-                for place in poll.arguments
-                if _is_address(value := (own.arguments or {}).get(place, 0))
-            }
-            writer = next((each for each in ends if self._written_by(each) & polled), None)
-            if writer is None:
-                return None
+            writer = None
+            for poll in code.polls:
+                values = {(own.arguments or {}).get(at, 0) for at in poll.arguments}
+                at_poll = {value for value in values if _is_address(value)}
+                writer = next((each for each in ends if self._written_by(each) & at_poll), None)
+                if writer is None:
+                    return None
+            assert writer is not None
             pairs.append((called(own), called(writer)))
         if not pairs:
             return None
@@ -473,13 +471,14 @@ class _Judge:
             polls = [each for each in code.polls if not each.is_local]
             if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
                 continue
-            if any(other is not own and self._may_write_host(other) for other in issued):
+            others = (each for each in self.operations if each is not own)
+            if any(map(self._may_write_host, others)):
                 continue
             call = next((each for each in self.calls if each.kind is not None), None)
             name = called(own)
             self.proof.append(
                 f"The code of {name} polls an address of its arguments that is memory of the host, "
-                "and no kernel that has not ended writes to such memory."
+                "and nothing that has not ended writes to such memory."
             )
             reason = f"{name} waits for memory of the host to change"
             if call is not None:
@@ -489,10 +488,10 @@ class _Judge:
 
     def _may_write_host(self, operation: Operation) -> bool:
         """Returns whether a launch may write to memory of the host."""
-        if operation.what == WRITES:
-            return True
-        if operation.what != LAUNCH:
+        if operation.what in ("record", "wait", "wait_value"):
             return False
+        if operation.what != LAUNCH:  # a graph, copy, memset, value or host function
+            return True
         code = self._code_of(operation)
         if code is None or operation.host_arguments is None or operation.managed_arguments is None:
             return True

@@ -121,7 +121,7 @@ class Watching:
                     found = looked_into([self._path])
                 except ValueError as error:  # it cannot be told, as of several GPUs
                     report_place(self._path).write_text(f"{error}\n", "utf-8")
-                    continue
+                    found = None
                 if found is not None and found.hangs:
                     self.found = found
                     report_place(self._path).write_text(f"{found}\n", "utf-8")

@@ -403,7 +403,7 @@ def observe(
         True
     """
     _check(seq, repeats)
-    if not isinstance(gpu, int):
+    if isinstance(gpu, list | tuple):
         if warp_slots:
             raise ValueError("observe.warp_slots: True cannot be observed on several GPUs")
         return _on_several(seq, list(gpu), deadline, settle)

@@ -368,7 +368,7 @@ class _Waits:
             value = "a value" if wait is None else f"the value {wait.name!r}"
             return words + f"its stream waits for {value}."
         if each.cause == "hardware_queue":
-            return words + "a wait for a value holds up its hardware queue."
+            return words + "a value or a host function holds up its hardware queue."
         if each.cause == "host":
             return words + "the host never calls it."
         return words + f"{each.cause}."

@@ -427,3 +427,16 @@ def in_some_order(events: list[Event], drawn: random.Random) -> list[Event]:
         order.append(drawn.choice(free))
         left.remove(order[-1])
     return [events[k] for k in order]
+
+
+@pytest.mark.parametrize(
+    "between", [tb.HostFunction(1e-5, stream=0), tb.WriteValue("x", stream=0)], ids=repr
+)
+def test_functions_and_writes_hold_a_queue_that_is_shared(between: Event) -> None:
+    def program(**more: str) -> tb.Sequence:
+        first, last = (tb.Launch(1, 128, 32, stream=k, duration=1e-3, **more) for k in (0, 1))
+        return tb.Sequence([first, between, last])
+
+    assert tb.predict(program(meets="m"), "h200", connections=1).hang
+    assert not tb.coresident(program(), "h200", connections=1).safe
+    assert tb.coresident(program(), "h200").safe

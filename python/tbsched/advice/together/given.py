@@ -53,17 +53,19 @@ def has_other_work(given: Sequence) -> bool:
     """Returns whether launches may wait for an event that is no launch."""
     return not all(
         isinstance(event, Launch | Release)
-        or _holds_up_none(event, given.events[number + 1 :], given.launches)
+        or _holds_up_none(
+            event, (*given.events[:number], *given.events[number + 1 :]), given.launches
+        )
         for number, event in enumerate(given)
     )
 
 
-def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
+def _holds_up_none(event: Event, others: tuple[Event, ...], launches: tuple[Launch, ...]) -> bool:
     """Returns whether no launch can wait for an event that is no launch.
 
     A call that waits for nothing only takes time, and launches may arrive at any time. A record
-    orders nothing, but in the legacy stream. A host function takes no place in a hardware queue:
-    nothing waits for it but what is behind it in its stream, or ordered by the legacy stream.
+    orders nothing, but in the legacy stream. A host function alone in its stream waits for nothing,
+    and nothing but the legacy stream waits for it.
     """
     if isinstance(event, RecordEvent):
         return event.stream != LEGACY_STREAM
@@ -75,7 +77,7 @@ def _holds_up_none(event: Event, later: tuple[Event, ...], launches: tuple[Launc
     if LEGACY_STREAM in streams and not event.non_blocking:
         return False
     return event.stream is None or all(
-        getattr(other, "stream", None) != event.stream for other in later
+        getattr(other, "stream", None) != event.stream for other in others
     )
 
 

@@ -27,6 +27,7 @@ from tbsched.program.sequence import (
     Synchronize,
     WaitEvent,
     WaitValue,
+    WriteValue,
 )
 
 MOST_EVENTS = 500
@@ -75,7 +76,7 @@ class Operation:
         work = self.work
         if isinstance(work, Copy):
             return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
-        return isinstance(work, Launch | Memset | WaitValue)
+        return isinstance(work, Launch | Memset | WaitValue | WriteValue | HostFunction)
 
     @property
     def is_held_call(self) -> bool:
