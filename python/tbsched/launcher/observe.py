@@ -7,7 +7,6 @@ import threading
 import warnings
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterable
-from collections.abc import Sequence as ListOf
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from types import TracebackType
@@ -327,7 +326,7 @@ class Gpu:
 
 def observe(
     seq: Sequence,
-    gpu: int | ListOf[int] = 0,
+    gpu: int | list[int] | tuple[int, ...] = 0,
     *,
     repeats: int = 1,
     warp_slots: bool = False,
