@@ -1,7 +1,6 @@
 #include "tbsched/coresidency/ended_work.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -84,7 +83,7 @@ class FilledSms {
     return found;
   }
 
-  // `ended`: with fewer blocks that stay, so many must have ended.
+  // `ended`: the fewest blocks that must have ended, with fewer blocks that stay.
   void extend(const size_t first, int32_t ended) {
     if (++tried_ > kMostSets) return;
     if (const auto least = least_ended(); least && *least < ended) {
@@ -257,9 +256,6 @@ bool finds_room_after(const Model& model, const EndedWork& work) {
   const Demand& asking = demands[work.staying - 1];
   const FilledSms filled(model, work, demands);
   if (filled.too_many()) return false;
-  const auto wanted = needed(asking, device);
-  if (wanted <= 0) return false;  // not known
-  if (filled.found().empty()) return true;
   Multiset stock;
   for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
   constexpr int64_t most_ended = 1 << 30;
@@ -271,8 +267,7 @@ bool finds_room_after(const Model& model, const EndedWork& work) {
   }
   stock.resize(work.staying);
   stock.push_back(static_cast<int32_t>(std::min(ended, most_ended)));
-  const double rounding = 1e-6;  // limit of errors
-  return std::floor(most_packed(filled.found(), stock) + rounding) < wanted;
+  return packs_fewer(most_packed(filled.found(), stock), needed(asking, device));
 }
 
 }  // namespace tbsched

@@ -20,9 +20,9 @@ struct EndedWork {
   // those of the next. Then those that come and end.
   std::vector<Launch> launches;
   size_t staying = 0;
-  // Of each staying launch the others that may have configured an SM on which its block is the
-  // first of those that stay, and those that may be on an SM when its blocks come. Where launches
-  // pass each other, all may. Staying launches are among the others if these arrive in any order.
+  // configured_by[k]: launches that may have configured an SM before the first block of launch k.
+  // beside[k]: launches that may be on an SM when blocks of launch k come. Where launches pass each
+  // other, all may. Staying launches are among them if these arrive in any order.
   std::vector<std::vector<int32_t>> configured_by;
   std::vector<std::vector<int32_t>> beside;
 };

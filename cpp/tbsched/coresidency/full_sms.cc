@@ -1,7 +1,6 @@
 #include "tbsched/coresidency/full_sms.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <numeric>
 #include <set>
@@ -19,8 +18,6 @@ namespace tbsched {
 namespace {
 
 constexpr size_t kMostMultisets = 20'000;
-// Limit of rounding errors in the number of full SMs.
-constexpr double kRounding = 1e-6;
 
 // The minimal sets of blocks with which an SM of a kind may be full for a launch.
 class FullSets {
@@ -233,7 +230,7 @@ std::optional<double> FullSmsProof::most_full(const size_t launch,
       set[blocks.size() + k] = 1;
     }
   }
-  return sets.empty() ? 0 : most_packed(sets, stock);
+  return most_packed(sets, stock);
 }
 
 std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
@@ -247,7 +244,7 @@ std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
       PendingLaunches coming = all_coming(launch);
       if (stranded != launch) coming.blocks[stranded] = 0;  // it is not there yet
       const std::optional<double> full = most_full(launch, coming);
-      if (!full || std::floor(*full + kRounding) >= sms) return std::nullopt;
+      if (!full || !packs_fewer(*full, sms)) return std::nullopt;
       most = std::max(most, *full);
     }
     found.push_back({static_cast<int32_t>(launch), most, sms});
@@ -399,7 +396,7 @@ bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming
 
 bool FullSmsProof::has_too_few(const size_t launch, const PendingLaunches& coming) const {
   const std::optional<double> full = most_full(launch, coming);
-  return full && std::floor(*full + kRounding) < needed(demands_[launch], model_.device());
+  return full && packs_fewer(*full, needed(demands_[launch], model_.device()));
 }
 
 // Returns the least room of each SM for a launch, whatever else has arrived there; nothing: there

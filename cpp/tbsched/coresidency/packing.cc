@@ -1,6 +1,7 @@
 #include "tbsched/coresidency/packing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <numeric>
@@ -9,6 +10,8 @@ namespace tbsched {
 namespace {
 
 constexpr double kZero = 1e-9;
+// Limit of rounding errors in a maximum.
+constexpr double kRounding = 1e-6;
 
 // The simplex method on a table: a row for each kind, one for the objective, and the right-hand
 // sides as the last column. It begins with x = 0. Bland's rule prevents cycles.
@@ -81,7 +84,11 @@ class Simplex {
 }  // namespace
 
 double most_packed(const std::vector<Multiset>& multisets, const Multiset& stock) {
-  return Simplex(multisets, stock).maximum();
+  return multisets.empty() ? 0 : Simplex(multisets, stock).maximum();
+}
+
+bool packs_fewer(const double most, const int32_t number) {
+  return std::floor(most + kRounding) < number;
 }
 
 }  // namespace tbsched
