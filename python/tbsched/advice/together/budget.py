@@ -9,6 +9,7 @@ from dataclasses import replace
 from tbsched.advice.together.beside.operations import check_events
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import has_other_work, launches_of, with_blocks
+from tbsched.advice.together.greatest import greatest
 from tbsched.advice.together.problem import Problem, deadline_in, decided, proved
 from tbsched.advice.together.ranks.budget import budget_ranks
 from tbsched.advice.together.ranks.coresident import Devices
@@ -129,8 +130,4 @@ def largest(problem: Problem, number: int, most: int, proves: Callable[[Problem]
         except ValueError:  # more than the driver lets a cooperative launch have
             return False
 
-    low, high = 0, most // launch.cluster  # safe or 0, and the upper bound
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if safe(middle) else (low, middle - 1)
-    return low * launch.cluster
+    return greatest(0, most // launch.cluster, safe) * launch.cluster

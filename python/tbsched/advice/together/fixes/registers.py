@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
+from tbsched.advice.together.greatest import greatest
 
 _STEP = 8  # allocation unit of the registers of a thread
 _FEWEST = 24
@@ -40,7 +41,4 @@ def _most_registers(unproved: Unproved, number: int) -> int | None:
     low, high = _FEWEST // _STEP, (launch.registers - 1) // _STEP
     if high < low or not safe(low):
         return None
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if safe(middle) else (low, middle - 1)
-    return low * _STEP
+    return greatest(low, high, safe) * _STEP

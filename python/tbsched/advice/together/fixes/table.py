@@ -28,7 +28,7 @@ KINDS: tuple[Callable[[Unproved], Iterator[Fix]], ...] = (
 # Those that help a launch which never reaches the scheduler.
 OF_ARRIVAL = (order, streams, loading, set_up)
 
-# Of a program that does more than launch, so many events are tried in all for each kind of change.
+# Limit of the events that each kind of change tries, in programs that do more than launch.
 _MOST_EVENTS_TRIED = 2000
 
 # Divisor of the plays for each change, if there are too many launches to play all orders, or no

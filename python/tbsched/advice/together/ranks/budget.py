@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import with_blocks
+from tbsched.advice.together.greatest import greatest
 from tbsched.advice.together.problem import deadline_in
 from tbsched.advice.together.ranks.coresident import Asking, Devices
 from tbsched.advice.together.ranks.work import Work, work_of
@@ -71,12 +72,8 @@ def budget_ranks(
         works = (_with_kernel(sequence, one, asking, stays) for stays in (True, False))
         return all(_ends(asking, work) for work in works)
 
-    low, high = 0, most
     with pulse("looking for the largest grid"):
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if safe(middle) else (low, middle - 1)
-    return low * launch.cluster or None
+        return greatest(0, most, safe) * launch.cluster or None
 
 
 def _ends(asking: Asking, work: Work) -> bool:
