@@ -59,6 +59,24 @@ class Watch:
         self._is_told = True
         return True
 
+    def look(self) -> HangReport | str | None:
+        """Returns the report of a program that hangs, or words if that cannot be told.
+
+        Unless it hangs, it is quiet once more after as long.
+
+        No debugger looks: CUDA takes one tool at a time, and that is the capture.
+        """
+        captures = [path for path in self.files() if is_capture(path)]
+        try:
+            found = hang(*captures) if captures else None
+        except ValueError as error:  # such as of several GPUs
+            self.look_again()
+            return str(error)
+        if found is not None and found.hangs:
+            return found
+        self.look_again()
+        return None
+
     def look_again(self) -> None:
         """Makes it quiet once more after as long, though nothing is new: it may have been slow."""
         self._since, self._is_told = time.monotonic(), False
@@ -81,15 +99,6 @@ class Watch:
         # Such a line comes once a second while something has not ended.
         if any(line.startswith(_ALIVE) for line in lines):
             self._pends = True
-
-
-def looked_into(files: list[Path], device: str | None = None) -> HangReport | None:
-    """Returns why the processes of captures hang; None: there is no capture.
-
-    No debugger looks at them: CUDA takes one tool at a time, and that is the capture.
-    """
-    captures = [path for path in files if is_capture(path)]
-    return hang(*captures, device=device) if captures else None
 
 
 def report_place(capture: Path) -> Path:
@@ -116,14 +125,8 @@ class Watching:
 
     def _run(self) -> None:
         while not self._ends.wait(min(_PERIOD, self._watch.seconds / 2)):
-            if self._watch.is_quiet():
-                try:
-                    found = looked_into([self._path])
-                except ValueError as error:  # it cannot be told, as of several GPUs
-                    report_place(self._path).write_text(f"{error}\n", "utf-8")
-                    found = None
-                if found is not None and found.hangs:
-                    self.found = found
-                    report_place(self._path).write_text(f"{found}\n", "utf-8")
-                else:
-                    self._watch.look_again()
+            found = self._watch.look() if self._watch.is_quiet() else None
+            if found is not None:
+                report_place(self._path).write_text(f"{found}\n", "utf-8")
+            if isinstance(found, HangReport):
+                self.found = found

@@ -22,7 +22,8 @@ from tbsched import storage, unpacking
 from tbsched.cli.console import DISAGREEMENT, NO_GPU, note
 from tbsched.cli.files import check_output
 from tbsched.cli.options import output_option
-from tbsched.hangs.watch import Watch, checked_seconds, looked_into, report_place
+from tbsched.hangs.hang import HangReport
+from tbsched.hangs.watch import Watch, checked_seconds, report_place
 from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
 
@@ -123,19 +124,14 @@ def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool
     told = ""
     with contextlib.closing(watch):
         while process.poll() is None:
-            if watch.is_quiet():
-                found = None
-                try:
-                    found = looked_into(watch.files())
-                except ValueError as error:  # it cannot be told, as of several GPUs
-                    if str(error) != told:
-                        told = str(error)
-                        note(f"tbsched capture: nothing ends, and why is not known: {told}")
-                if found is not None and found.hangs:
-                    report.write_text(f"{found}\n", "utf-8")
-                    note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")
-                    return True
-                watch.look_again()
+            found = watch.look() if watch.is_quiet() else None
+            if isinstance(found, HangReport):
+                report.write_text(f"{found}\n", "utf-8")
+                note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")
+                return True
+            if found is not None and found != told:
+                told = found
+                note(f"tbsched capture: nothing ends, and why is not known: {told}")
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(min(_PERIOD, watch.seconds / 2))
     return False
