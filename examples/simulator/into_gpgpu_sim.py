@@ -201,15 +201,7 @@ def put_into(checkout: Path, adapter: Path) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    if len(arguments) != 2:
-        print(__doc__, file=sys.stderr)
-        return 2
-    try:
-        print("changed:", put_into(Path(arguments[0]), Path(arguments[1])))
-    except Refused as refused:
-        print(refused, file=sys.stderr)
-        return 2
-    return 0
+    return patching.run(put_into, __doc__, arguments)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -85,3 +86,16 @@ def change(checkout: Path, changes: Iterable[tuple[str, Change]]) -> None:
         texts[name] = one(texts.get(name) or (checkout / name).read_text("utf-8"))
     for name, text in texts.items():
         (checkout / name).write_text(text, "utf-8")
+
+
+def run(put_into: Callable[[Path, Path], str], usage: str | None, arguments: list[str]) -> int:
+    """Changes the checkout that the arguments name; returns the exit status."""
+    if len(arguments) != 2:
+        print(usage, file=sys.stderr)
+        return 2
+    try:
+        print("changed:", put_into(Path(arguments[0]), Path(arguments[1])))
+    except Refused as refused:
+        print(refused, file=sys.stderr)
+        return 2
+    return 0
