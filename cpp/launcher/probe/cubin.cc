@@ -30,7 +30,7 @@ constexpr uint8_t kSized = 0x04;
 constexpr uint8_t kFrameSize = 0x11;
 constexpr uint8_t kMinimumStackSize = 0x12;
 constexpr uint8_t kRegisterCount = 0x2f;
-// Of a kernel's own section.
+// Attributes in the section of a kernel.
 constexpr uint8_t kParameterBank = 0x0a;
 constexpr uint8_t kParameter = 0x17;
 constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers

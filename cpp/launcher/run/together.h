@@ -78,7 +78,7 @@ class Together {
 struct Part {
   std::shared_ptr<Gpu> gpu;
   Sequence sequence;
-  // Of each group of the whole sequence the launches of this part; none: an empty list.
+  // The launches of this part in each group of the whole sequence; empty where it has none.
   Groups groups;
 };
 
