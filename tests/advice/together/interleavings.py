@@ -16,6 +16,9 @@ from tbsched.program.sequence import Event
 # The calls in their order, launches that have started, operations that are over.
 State: TypeAlias = tuple[tuple[int, ...], frozenset[int], frozenset[int]]
 
+# What waits in a hardware queue until it may begin, a wait for a value until it is over.
+IN_QUEUES = (tb.Launch, tb.WaitValue, tb.WriteValue, tb.HostFunction)
+
 
 @dataclass
 class Program:
@@ -73,7 +76,12 @@ class Program:
         if any(second == k and not self._happened(first, state) for first, second in self.after):
             return False
         for other in range(k):
-            if keep_order(self.events[other], self.events[k]) and other not in called:
+            if (
+                keep_order(self.events[other], self.events[k])
+                and self._is_awaited(other)
+                and self._is_awaited(k)
+                and other not in called
+            ):
                 return False
             if (
                 _waits(self.events[other])
@@ -82,6 +90,18 @@ class Program:
             ):
                 return False
         return True
+
+    def _is_awaited(self, k: int) -> bool:
+        """Returns whether an event is no record, or one for which something waits."""
+        event = self.events[k]
+        return (
+            not isinstance(event, tb.RecordEvent)
+            or event.stream == tb.LEGACY_STREAM
+            or any(
+                isinstance(other, tb.WaitEvent | tb.Synchronize) and other.event == event.event
+                for other in self.events
+            )
+        )
 
     def _is_free(self, k: int, state: State) -> bool:
         """Returns whether an operation, or a call, waits for nothing."""
@@ -101,8 +121,8 @@ class Program:
                 return False
             if (
                 self.one_queue
-                and isinstance(own, tb.Launch | tb.WaitValue)
-                and isinstance(earlier, tb.Launch | tb.WaitValue)
+                and isinstance(own, IN_QUEUES)
+                and isinstance(earlier, IN_QUEUES)
                 and other not in (started if isinstance(earlier, tb.Launch) else over)
             ):
                 return False

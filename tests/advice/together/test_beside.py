@@ -162,6 +162,25 @@ def test_record_in_the_legacy_stream_orders_other_streams() -> None:
     assert asked(A, B, tb.RecordEvent(0, stream=2)).safe is True
 
 
+def test_record_for_which_nothing_waits_orders_no_launches() -> None:
+    """Launches of one stream may come in any order, with the record and without it."""
+    own = replace(A, non_blocking=True)
+    record = tb.RecordEvent(0, stream=0)
+    for events in ([own, own], [own, record, own], [own, record, own, tb.Synchronize(stream=3)]):
+        found = asked(*events, groups=[[0]])
+        assert (found.safe, found.cause, found.behind) == (False, "stream", 1)
+    awaited = [own, record, own, tb.Synchronize(event=0)]
+    assert asked(*awaited, groups=[[0]]).safe is True
+
+
+def test_function_that_waits_holds_up_the_other_streams_of_its_queue() -> None:
+    events = [A, replace(COPY, stream=0), tb.HostFunction(1e-5, stream=0), B]
+    assert asked(*events, groups=[[1]], connections=8).safe is True
+    found = asked(*events, groups=[[1]], connections=1)
+    assert (found.safe, found.cause, found.behind) == (False, "hardware_queue", 0)
+    check_witness(found, connections=1)
+
+
 def test_graph_of_more_than_kernels() -> None:
     nodes = [tb.Memset(4096), KERNEL, tb.HostFunction(1e-5), replace(KERNEL, name="last")]
     found = asked(tb.Graph(nodes, edges=[(0, 1), (1, 2), (2, 3)]).launch())
@@ -314,7 +333,7 @@ def others(draw: st.DrawFn) -> Event:
             tb.RecordEvent(0, **where),
             tb.WaitEvent(0, **where),
             tb.HostCall("cudaFree", 1e-5, waits="device", host=host),
-            tb.HostCall("wait", 1e-5, waits="stream", **where),
+            tb.HostCall("cudaStreamSynchronize", 1e-5, waits="stream", **where),
             tb.Synchronize(**where),
         ])
     )  # fmt: skip

@@ -15,6 +15,7 @@ from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.events.graph import Node
 from tbsched.program.sequence import (
+    LEGACY_STREAM,
     Copy,
     Event,
     GraphLaunch,
@@ -22,6 +23,7 @@ from tbsched.program.sequence import (
     HostFunction,
     Launch,
     Memset,
+    RecordEvent,
     Release,
     Sequence,
     Synchronize,
@@ -106,9 +108,9 @@ class Operations:
     """All operations of a program, and the order of calls that it forces.
 
     Launches may be called in any order, also those of one stream, and so may the calls of several
-    host threads. All other work of a thread keeps its place in its stream; a call in which the
-    thread waits, among all its calls; and records of a CUDA event and waits for it, among each
-    other.
+    host threads. All other work of a thread keeps its place in its stream, but for records for
+    which nothing waits; a call in which the thread waits, among all its calls; and records of a
+    CUDA event and waits for it, among each other.
 
     Attributes:
         sequence: the program.
@@ -240,15 +242,24 @@ def _earlier(
 ) -> tuple[Mask, ...]:
     """Returns of each event those that are called before it in any case."""
     calls = {row.event for row in rows if row.is_held_call}
-    before: list[Mask] = []
-    for number, event in enumerate(sequence):
-        earlier = enumerate(sequence.events[:number])
-        before.append(
-            mask(k for k, other in earlier if _keep_order(other, event, calls, k, number))
+    awaited = {_cuda_event(event) for event in sequence if not isinstance(event, RecordEvent)}
+    ordered = [k for k, event in enumerate(sequence) if _orders(event, awaited)]
+    before: list[Mask] = [0] * len(sequence)
+    for place, number in enumerate(ordered):
+        before[number] = mask(
+            k
+            for k in ordered[:place]
+            if _keep_order(sequence[k], sequence[number], calls, k, number)
         )
     for first, second in pairs:
         before[second] |= 1 << first
     return _closed(before)
+
+
+def _orders(event: Event, awaited: set[object]) -> bool:
+    """Returns whether an event keeps a place among others: no record for which nothing waits."""
+    is_record = isinstance(event, RecordEvent) and event.stream != LEGACY_STREAM
+    return not is_record or _cuda_event(event) in awaited
 
 
 def _keep_order(
