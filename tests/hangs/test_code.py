@@ -40,6 +40,7 @@ def code(name: str) -> KernelCode:
         ("acquires", [(0,)]),
         ("locks", [(0,)]),
         ("polls_two", [(0,), (8,)]),
+        ("ring_pop", [(0,), (0,)]),  # its loops begin at one place
         ("shared_flag", [()]),
         ("through_memory", [()]),
     ],

@@ -83,6 +83,15 @@ def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: 
     assert of(tmp_path, *lines, connections=8).kind == "inside_kernel"
 
 
+def test_queue_held_by_other_work_than_a_launch(tmp_path: Path) -> None:
+    copy = {**issued(2, 16), "what": "copy", "function": "cuMemcpyAsync", "bytes": 1024}
+    for key in ("grid", "block", "name"):
+        del copy[key]
+    found = of(tmp_path, issued(1, 16, "spin"), copy, issued(3, 13, "late", 1), connections=1)
+    assert (found.kind, found.stranded[-1].behind) == ("queue", None)
+    assert found.reason.endswith("other work is before it in its hardware queue, and waits itself")
+
+
 @pytest.mark.parametrize("between", ["launch", "memset"])
 def test_legacy_stream(tmp_path: Path, between: str) -> None:
     middle = issued(2, 7, "middle")
@@ -94,6 +103,10 @@ def test_legacy_stream(tmp_path: Path, between: str) -> None:
     assert found.kind == "legacy_stream"
     assert "set_flag" in {row.name for row in found.stranded}
     assert {fix.kind for fix in found.fixes} == {"non_blocking"}
+    assert "None" not in found.text
+    if between == "memset":
+        words = "it waits at the legacy default stream for work that waits itself"
+        assert found.reason.endswith(words)
 
 
 def test_launch_call_of_a_new_kernel_loads_it(tmp_path: Path) -> None:

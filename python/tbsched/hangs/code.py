@@ -213,14 +213,16 @@ class _Reading:
         return bool(_NOT_KNOWN.match(own.body))
 
     def _loops(self) -> Iterator[range]:
-        """Numbers of the instructions of each loop, up to the last branch back to its begin."""
-        ends: dict[int, int] = {}
+        """Numbers of the instructions of each loop: from where a branch goes back to, up to it.
+
+        Two branches back to one place are two loops, one in the other.
+        """
+        found: set[tuple[int, int]] = set()
         for number in self.reached:
             target = self.every[number].target
             if target is not None and target in self.place and self.place[target] <= number:
-                begin = self.place[target]
-                ends[begin] = max(ends.get(begin, 0), number + 1)
-        yield from (range(begin, end) for begin, end in sorted(ends.items()))
+                found.add((self.place[target], number + 1))
+        yield from (range(begin, end) for begin, end in sorted(found))
 
     def _looks(self, number: int, loop: range) -> bool:
         """Returns whether an instruction reads memory that other blocks or the host may change."""

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
+from tbsched.hangs.evidence import Seen
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.judge import Seen, judged
+from tbsched.hangs.judge import judged
 from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
 from tbsched.hangs.ranks import order_of_ranks

@@ -1,0 +1,375 @@
+"""All that is known of a program that hangs, and what follows from it together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched import storage
+from tbsched.hangs.calls import HostCall, kind_of
+from tbsched.hangs.code import KernelCode, kernel_code
+from tbsched.hangs.disassembler import disassembler, instructions_of
+from tbsched.hangs.fixes import called
+from tbsched.hangs.hang import NeverStarts, OnGpu
+from tbsched.hangs.joined import resident_operations
+from tbsched.hangs.look import Look, Resident
+from tbsched.hangs.memory import HostMemory
+from tbsched.hangs.replay import Replay, Stranded, replayed
+from tbsched.hangs.threads import (
+    COMPUTES,
+    SPINS,
+    UNKNOWN,
+    WAITS,
+    ThreadState,
+    kernel_does,
+    states_of,
+)
+from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
+from tbsched.hardware.spec import DeviceSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """All that is known of a program.
+
+    Attributes:
+        capture: what it issued; None: it was not captured.
+        look: of the debugger; None: there was none.
+        before, after: looks before and after it, for what went on between them.
+        memory: the host's memory; None: unknown.
+        spec: the GPU, as the process uses it; None: unknown.
+        unseen: sentences about what could not be seen.
+        seconds: for the search of fixes.
+    """
+
+    capture: Unfinished | None
+    look: Look | None
+    before: Look | None
+    after: Look | None
+    memory: HostMemory | None
+    spec: DeviceSpec | None
+    unseen: tuple[str, ...] = ()
+    seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known, and what the kernels' code, the samples and the model say of it.
+
+    Attributes:
+        seen: what is known.
+        operations: what has been issued, or is being issued, and has not ended.
+        issued: those of them whose calls have returned, or that are on the GPU, without those that
+            have ended unseen.
+        gone: calls of the launches that have ended unseen, or will end.
+        codes: what kernels may wait for, by the number of their code.
+        states: what sampled threads do, by the number of their grid.
+        calls: that threads of the host are in.
+        matched: kernels that the debugger sees, by the place of their launch in ``operations``.
+        replay: what the model says of ``issued``; None: the GPU or the operations are not known.
+        unseen: sentences about what could not be seen.
+    """
+
+    seen: Seen
+    operations: tuple[Operation, ...]
+    issued: tuple[Operation, ...]
+    gone: frozenset[int]
+    codes: dict[int, KernelCode]
+    states: dict[int, tuple[ThreadState, ...]]
+    calls: tuple[HostCall, ...]
+    matched: dict[int, Resident]
+    replay: Replay | None
+    unseen: tuple[str, ...]
+
+    @property
+    def capture(self) -> Unfinished | None:
+        """What the program issued."""
+        return self.seen.capture
+
+    @property
+    def look(self) -> Look | None:
+        """What the debugger saw."""
+        return self.seen.look
+
+    @property
+    def seen_kernels(self) -> tuple[Resident, ...]:
+        """The kernels that the debugger sees on the GPU."""
+        return () if self.look is None else tuple(self.look.kernels)
+
+    @property
+    def never_start(self) -> dict[int, int]:
+        """Launches of which blocks never start: their places in ``issued``, and how many blocks."""
+        if self.replay is None:
+            return {}
+        return {each.operation: each.blocks for each in self.replay.stranded}
+
+    @property
+    def calls_on_gpu(self) -> set[int]:
+        """The calls of the launches that the debugger sees on the GPU."""
+        return {self.operations[place].call for place in self.matched}
+
+    def code_of(self, operation: Operation) -> KernelCode | None:
+        """Returns what the kernel of a launch may wait for; None: unknown."""
+        return None if operation.code is None else self.codes.get(operation.code)
+
+    def does(self, kernel: Resident) -> str:
+        """Returns what the threads of a kernel do, by the debugger's samples."""
+        return kernel_does(self.states.get(kernel.grid_id, ()))
+
+    def resident(self) -> tuple[OnGpu, ...]:
+        """Returns the kernels that are on the GPU, by the debugger, or else by the model."""
+        if self.look is not None:
+            return tuple([self._row_of(kernel) for kernel in self.look.kernels])
+        return tuple(self._resident_by_model())
+
+    def resident_names(self) -> list[str]:
+        """Returns the names of the kernels that are on the GPU."""
+        return list(dict.fromkeys(row.name for row in self.resident()))
+
+    def rows(self, first: Stranded | None = None) -> tuple[NeverStarts, ...]:
+        """Returns the launches that never start; ``first``, if given, before the others."""
+        if self.replay is None:
+            return ()
+        order = sorted(self.replay.stranded, key=lambda each: each is not first)
+        return tuple([self._never_starts(each) for each in order])
+
+    def contradictions(self) -> Iterator[str]:
+        """Yields where the debugger sees another number of blocks that never start."""
+        for stranded in self.replay.stranded if self.replay is not None else ():
+            own = self.issued[stranded.operation]
+            seen = self._seen_as(own)
+            if seen is not None and seen.blocks and seen.missing != stranded.blocks:
+                yield (
+                    f"The debugger sees {seen.missing:,} blocks of {called(own)} that have not "
+                    f"started; the model says {stranded.blocks:,}."
+                )
+
+    def _never_starts(self, stranded: Stranded) -> NeverStarts:
+        own = self.issued[stranded.operation]
+        behind = None if stranded.behind is None else called(self.issued[stranded.behind])
+        seen = self._seen_as(own)
+        missing = seen.missing if seen is not None and seen.blocks else stranded.blocks
+        return NeverStarts(
+            called(own), missing, blocks_of(own), stranded.cause, behind, stranded.limits
+        )
+
+    def _seen_as(self, operation: Operation) -> Resident | None:
+        for place, kernel in self.matched.items():
+            if self.operations[place].call == operation.call:
+                return kernel
+        return None
+
+    def _row_of(self, kernel: Resident) -> OnGpu:
+        counts: dict[int, int] = {}
+        for each in kernel.blocks:
+            if each.sm is not None:
+                counts[each.sm] = counts.get(each.sm, 0) + each.count
+        sms = tuple(sorted(counts.items())) or tuple([(sm, 0) for sm in kernel.sms])
+        line = next((place.line for place in kernel.places if place.line), "")
+        return OnGpu(
+            kernel.name, kernel.running, kernel.started, kernel.size, sms, self.does(kernel),
+            len(kernel.places), line, "debugger",
+        )  # fmt: skip
+
+    def _resident_by_model(self) -> Iterator[OnGpu]:
+        if self.replay is None or self.replay.trace is None:
+            return
+        launches = [
+            (place, launch)
+            for place, launch in enumerate(self.replay.launches)
+            if launch is not None
+        ]
+        for number, (place, launch) in enumerate(launches):
+            running = launch.blocks - self.never_start.get(place, 0)
+            if running <= 0:
+                continue
+            placement = self.replay.trace[number]
+            assert placement.start_ns is not None
+            smid = np.sort(placement.smid[np.argsort(placement.start_ns, kind="stable")][:running])
+            sms = np.unique(smid[smid >= 0], return_counts=True)
+            yield OnGpu(
+                launch.name or "", running, running, launch.blocks,
+                tuple(zip(*(each.tolist() for each in sms), strict=True)),
+                self._does_by_code(self.issued[place]), 0, "", "model",
+            )  # fmt: skip
+
+    def _does_by_code(self, operation: Operation) -> str:
+        code = self.code_of(operation)
+        if code is None or not code.is_whole:
+            return UNKNOWN
+        if code.polls or code.has_endless_loop:
+            return SPINS
+        return WAITS if code.must_wait else COMPUTES
+
+
+def blocks_of(operation: Operation) -> int:
+    """Returns how many blocks the grid of a launch has."""
+    x, y, z = operation.grid
+    return x * y * z
+
+
+def listed(words: Iterable[str]) -> str:
+    """Returns words as a list in a sentence."""
+    found = list(words)
+    if len(found) < 2:
+        return found[0] if found else "nothing"
+    return f"{', '.join(found[:-1])} and {found[-1]}"
+
+
+def gathered(seen: Seen) -> Evidence:
+    """Returns what follows from all that is known together.
+
+    Raises:
+        ValueError: operations of several GPUs have not ended.
+    """
+    operations = _operations(seen.capture)
+    unseen: list[str] = [*seen.unseen]
+    codes = _codes(seen.capture, operations, unseen)
+    matched = resident_operations(operations, seen.look.kernels) if seen.look is not None else {}
+    on_gpu = {operations[place].call for place in matched}
+    issued = tuple([each for each in operations if each.is_called or each.call in on_gpu])
+    gone: frozenset[int] = frozenset()
+    replay = None
+    if operations and seen.capture is not None:
+        if seen.spec is None:
+            unseen.append("The GPU is not known: which blocks find room was not predicted.")
+        else:
+            try:
+                if seen.look is None:
+                    gone = _gone(issued, codes, seen.capture, seen.spec, unseen)
+                    issued = tuple([each for each in issued if each.call not in gone])
+                places = [k for k, each in enumerate(issued) if each.call in on_gpu]
+                resident = None if seen.look is None else frozenset(places)
+                replay = replayed(issued, seen.capture.streams, seen.spec, resident)
+                unseen += replay.assumed
+            except ValueError as error:
+                unseen.append(f"The model of {seen.spec.title} refuses a launch: {error}")
+    return Evidence(
+        seen=seen,
+        operations=operations,
+        issued=issued,
+        gone=gone,
+        codes=codes,
+        states=_states(seen),
+        calls=tuple(_calls(seen)),
+        matched=matched,
+        replay=replay,
+        unseen=tuple(unseen),
+    )
+
+
+def _operations(capture: Unfinished | None) -> tuple[Operation, ...]:
+    """Returns the operations that have not ended.
+
+    Raises:
+        ValueError: they are of several GPUs.
+    """
+    if capture is None:
+        return ()
+    gpus = [each.gpu for each in capture.operations]
+    if len(set(gpus)) > 1 and not capture.is_whole:
+        counts = ", ".join(f"{gpus.count(gpu)} on GPU {gpu}" for gpu in sorted(set(gpus), key=str))
+        raise ValueError(
+            f"{storage.shown(capture.path)}: operations of one process on several GPUs "
+            f"have not ended ({counts}), and what these wait for on each other is not looked "
+            "into; run one process for each GPU, or look into each with a debugger"
+        )
+    return capture.operations
+
+
+def _codes(
+    capture: Unfinished | None, operations: tuple[Operation, ...], unseen: list[str]
+) -> dict[int, KernelCode]:
+    """Returns what the kernels of launches may wait for, by the number of their code."""
+    if capture is None or not capture.codes:
+        return {}
+    if disassembler() is None:
+        unseen.append(
+            "Whether the kernels wait for others, or are only slow: nvdisasm, which reads "
+            "their code, is not found. It comes with CUDA and with Triton; TBSCHED_NVDISASM "
+            "may name it."
+        )
+        return {}
+    capability = next((each[2] for each in capture.gpus.values()), "")
+    found = {}
+    for number in {each.code for each in operations if each.code in capture.codes}:
+        assert number is not None
+        code = capture.codes[number]
+        instructions = instructions_of(code.code, capability)
+        if instructions:
+            found[number] = kernel_code(instructions, code.parameters_at)
+    return found
+
+
+def _states(seen: Seen) -> dict[int, tuple[ThreadState, ...]]:
+    """Returns what sampled threads do, by the number of their grid."""
+    samples = seen.look.samples if seen.look is not None else ()
+    later = seen.after.samples if seen.after is not None else ()
+    states = states_of(later, samples) if later else states_of(samples)
+    grids = {state.sample.grid_id for state in states}
+    return {grid: tuple([each for each in states if each.sample.grid_id == grid]) for grid in grids}
+
+
+def _calls(seen: Seen) -> Iterator[HostCall]:
+    """Yields the calls that threads of the host are in, as the debugger or the capture has them."""
+    in_capture = seen.capture.open_calls if seen.capture is not None else ()
+    told = {each.system_thread: each for each in in_capture}
+    in_look = set()
+    for thread in seen.look.threads if seen.look is not None else ():
+        name = thread.cuda_call
+        if name is None:
+            continue
+        in_look.add(thread.system)
+        at = thread.functions.index(name)
+        own = told.get(thread.system)
+        yield HostCall(
+            name, kind_of(name), thread.system, own.call if own else None,
+            tuple([each for each in thread.functions[at + 1 :] if "libcudart" not in each]),
+        )  # fmt: skip
+    for system, call in told.items():
+        if system not in in_look:
+            yield HostCall(call.function, kind_of(call.function), system, call.call)
+
+
+def _gone(
+    issued: tuple[Operation, ...],
+    codes: dict[int, KernelCode],
+    capture: Unfinished,
+    spec: DeviceSpec,
+    unseen: list[str],
+) -> frozenset[int]:
+    """Returns the calls of launches that have ended, or end: their code waits for nobody.
+
+    A kernel without code is one if such kernels ended before, and others are left that stay.
+    """
+    kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
+    numbers = {place: issued[place].code for place in kernels}
+    known = {p: None if number is None else codes.get(number) for p, number in numbers.items()}
+    ends = [
+        place
+        for place, code in known.items()
+        if code is not None
+        and (not code.may_wait or (code.waits_inside and issued[place].is_usual))
+    ]
+    usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
+    if len(ends) + len(usual) == len(kernels):
+        usual = []
+    if not ends and not usual:
+        return frozenset()
+    stay = frozenset(kernels) - {*ends, *usual}
+    found = replayed(issued, capture.streams, spec, stay)
+    late = {each.operation for each in found.stranded}
+    whole = all(blocks_of(issued[each.operation]) == each.blocks for each in found.stranded)
+    if not ends and whole and stay <= late and not found.waits_for_host:
+        return frozenset()
+    gone = [place for place in (*ends, *usual) if place not in late]
+    assumed = [called(issued[place]) for place in gone if place in usual]
+    if assumed:
+        names = listed(dict.fromkeys(assumed[:3]))
+        unseen.append(
+            f"Whether the last launches of {names} have ended: such kernels have ended before, "
+            "so it is assumed that they have."
+        )
+    return frozenset([issued[place].call for place in gone])

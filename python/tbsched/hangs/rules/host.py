@@ -1,0 +1,90 @@
+"""The GPU waits for the host, or a call waits for the GPU though nobody expects it to."""
+
+from __future__ import annotations
+
+import re
+
+from tbsched.hangs.calls import ALLOCATES, WAITS
+from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.hang import HOST, NOT_HANGING
+from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.unfinished import LAUNCH
+
+_COPIES = re.compile(r"cuMem(cpy|set)(?!\w*Async)")
+_OF_HOST = {
+    "wait_value": "waits for a value in memory that nobody has written",
+    "host_function": "waits for a function of the host to return",
+}
+
+
+def stream_waits(evidence: Evidence) -> Finding:
+    """A stream waits for a value in memory, or for a function of the host."""
+    if evidence.replay is None or not evidence.replay.waits_for_host:
+        return NOTHING
+    own = evidence.issued[evidence.replay.waits_for_host[0]]
+    return Finding(
+        kind=HOST,
+        reason=f"stream {own.stream} {_OF_HOST[own.what]} ({own.function})",
+        stranded=evidence.rows(),
+        proof=(f"Call {own.call}, {own.function}, has not ended, and is reached.",),
+    )
+
+
+def allocation_waits(evidence: Evidence) -> Finding:
+    """A call that frees or allocates waits for all work on the GPU."""
+    call = next((each for each in evidence.calls if each.kind == ALLOCATES), None)
+    if call is None or not evidence.resident_names():
+        return NOTHING
+    names = listed(evidence.resident_names())
+    return Finding(
+        kind=HOST,
+        reason=f"the host is in {call.function}, which waits for {names}; what {names} waits "
+        "for may be issued only afterwards",
+        stranded=evidence.rows(),
+        proof=(f"{call.function} has not returned: it {call.words}.",),
+    )
+
+
+def copy_waits(evidence: Evidence) -> Finding:
+    """A copy that blocks waits for kernels that wait for memory which no kernel writes."""
+    copy = next((each for each in evidence.calls if _COPIES.match(each.function)), None)
+    if copy is None or evidence.look is not None or not _only_read(evidence):
+        return NOTHING
+    names = listed(evidence.resident_names())
+    return Finding(
+        kind=HOST,
+        reason=f"the host is in {copy.function}, which waits for {names}; the code of "
+        f"{names} waits for memory that it never writes, as may this copy",
+        stranded=evidence.rows(),
+    )
+
+
+def gpu_is_empty(evidence: Evidence) -> Finding:
+    """The debugger sees no kernel on the GPU."""
+    if evidence.look is None or evidence.look.kernels:
+        return NOTHING
+    call = next((each for each in evidence.calls if each.kind in (WAITS, ALLOCATES)), None)
+    if call is None:
+        reason = "no kernel is on the GPU, and no thread waits for it"
+        return Finding(kind=NOT_HANGING, reason=reason)
+    return Finding(
+        kind=HOST,
+        reason=f"no kernel is on the GPU, and the host is in {call.function}: a stream waits "
+        "for something else (a value in memory, a function of the host, another process)",
+        stranded=evidence.rows(),
+    )
+
+
+def _only_read(evidence: Evidence) -> bool:
+    """Returns whether every kernel on the GPU waits for memory that none of them writes."""
+    if evidence.replay is None:
+        return False
+    on_gpu = [
+        evidence.code_of(own)
+        for place, own in enumerate(evidence.issued)
+        if own.what == LAUNCH and place not in evidence.never_start
+    ]
+    return bool(on_gpu) and all(
+        code is not None and code.polls and not code.written and not code.writes_anywhere
+        for code in on_gpu
+    )

@@ -1,0 +1,93 @@
+"""Kernels wait for memory of the host to change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.fixes import called
+from tbsched.hangs.hang import HOST
+from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.threads import SPINS, polled
+from tbsched.hangs.unfinished import LAUNCH, Operation
+
+
+def samples_poll_host_memory(evidence: Evidence) -> Finding:
+    """All threads that spin look at memory of the host."""
+    memory = evidence.seen.memory
+    if memory is None or evidence.look is None:
+        return NOTHING
+    spinning = [each for states in evidence.states.values() for each in states]
+    host, other = polled(spinning, memory)
+    if not host or other:
+        return NOTHING
+    names = listed(k.name for k in evidence.seen_kernels if evidence.does(k) == SPINS)
+    return Finding(
+        kind=HOST,
+        reason=_reason(names, evidence),
+        proof=(
+            f"The address that {names} polls, {listed(map(hex, sorted(host)))}, is "
+            "memory of the host, by /proc/PID/maps.",
+        ),
+    )
+
+
+def code_polls_host_memory_only(evidence: Evidence) -> Finding:
+    """A kernel's code waits for memory of the host alone, which no other kernel writes."""
+    return _code_polls(evidence, all)
+
+
+def code_polls_host_memory_too(evidence: Evidence) -> Finding:
+    """It waits for other memory, too, and for that nothing was found."""
+    return _code_polls(evidence, any)
+
+
+def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> Finding:
+    if evidence.look is not None or evidence.replay is None:
+        return NOTHING
+    for place, own in enumerate(evidence.issued):
+        code = evidence.code_of(own)
+        if own.what != LAUNCH or place in evidence.never_start or code is None:
+            continue
+        if own.host_arguments is None or own.managed_arguments is None:
+            continue
+        only_read = (own.host_arguments | own.managed_arguments) - code.written
+        polls = [each for each in code.polls if not each.is_local]
+        if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
+            continue
+        others = (each for each in evidence.operations if each is not own)
+        if any(_may_write_host_memory(each, evidence) for each in others):
+            continue
+        name = called(own)
+        return Finding(
+            kind=HOST,
+            reason=_reason(name, evidence),
+            stranded=evidence.rows(),
+            proof=(
+                f"The code of {name} polls an address of its arguments that is memory of the host, "
+                "and nothing that has not ended writes to such memory.",
+            ),
+        )
+    return NOTHING
+
+
+def _reason(names: str, evidence: Evidence) -> str:
+    call = next((each for each in evidence.calls if each.kind is not None), None)
+    reason = f"{names} waits for memory of the host to change"
+    return (
+        reason
+        if call is None
+        else f"{reason}, and the host is in {call.function}, which {call.words}"
+    )
+
+
+def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:
+    if operation.what in ("record", "wait", "wait_value"):
+        return False
+    if operation.what != LAUNCH:  # a graph, copy, memset, value or host function
+        return True
+    code = evidence.code_of(operation)
+    if code is None or operation.host_arguments is None or operation.managed_arguments is None:
+        return True
+    of_host = operation.host_arguments | operation.managed_arguments
+    return code.writes_anywhere or bool(of_host & code.written)

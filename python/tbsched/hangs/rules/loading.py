@@ -1,0 +1,126 @@
+"""A kernel or module is loaded, which waits for all work on the GPU."""
+
+from __future__ import annotations
+
+from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, HostCall
+from tbsched.hangs.evidence import Evidence, blocks_of, listed
+from tbsched.hangs.fixes import called, loading_fix
+from tbsched.hangs.hang import LOADING, HangFix, NeverStarts
+from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.unfinished import LAUNCH, Operation
+
+_MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
+_QUIET = 1.0  # seconds
+
+
+def call_loads(evidence: Evidence) -> Finding:
+    """A thread of the host loads code while a kernel is on the GPU."""
+    waiting = evidence.resident_names()
+    if not waiting:
+        return NOTHING
+    unseen: tuple[str, ...] = ()
+    for call in evidence.calls:
+        own = next((each for each in evidence.operations if each.call == call.call), None)
+        if call.kind == LAUNCHES:
+            if own is None and evidence.capture is None:
+                unseen = (
+                    f"Whether {call.function} loads a kernel, or waits because too many launches "
+                    "wait: without a capture nobody knows; assumed that it loads one.",
+                )
+            elif not _is_first_use(own, evidence):
+                continue
+        elif call.kind != LOADS:
+            continue
+        return _loads(call, own, waiting, evidence, unseen)
+    return _driver_loads(waiting, evidence)
+
+
+def not_on_gpu(evidence: Evidence) -> Finding:
+    """A launch could start, by the model, and is not on the GPU: its kernel is loaded."""
+    waiting = evidence.resident_names()
+    if evidence.look is None or evidence.replay is None or not waiting:
+        return NOTHING
+    for place, own in enumerate(evidence.issued):
+        is_late = place in evidence.never_start or own.call in evidence.calls_on_gpu
+        if own.what != LAUNCH or is_late or not own.is_first:
+            continue
+        if not any(each.call in evidence.calls_on_gpu for each in evidence.issued[:place]):
+            continue
+        return Finding(
+            kind=LOADING,
+            reason=f"{called(own)} was launched while {listed(waiting)} was on the GPU, and was "
+            "not loaded before: loading waits for all work on the GPU",
+            stranded=(_never_starts(own, waiting[0]),),
+            fixes=_fixes(own, evidence.issued, evidence),
+            proof=(
+                f"{called(own)} was launched for the first time and is not on the GPU, although it "
+                "waits for nothing and there is room for it, by the model.",
+            ),
+        )
+    return NOTHING
+
+
+def _is_first_use(own: Operation | None, evidence: Evidence) -> bool:
+    """Returns whether a launch call that has not returned loads its kernel."""
+    return own is not None and own.is_first and len(evidence.operations) < _MOST_WAITING
+
+
+def _loads(
+    call: HostCall,
+    own: Operation | None,
+    waiting: list[str],
+    evidence: Evidence,
+    unseen: tuple[str, ...],
+) -> Finding:
+    what = called(own) if own is not None else "a kernel or module"
+    return Finding(
+        kind=LOADING,
+        reason=f"{what} is loaded in {call.function}, which waits for {listed(waiting)}",
+        stranded=(_never_starts(own, waiting[0]),)
+        if own is not None and own.what == LAUNCH
+        else (),
+        fixes=() if own is None else _fixes(own, evidence.operations, evidence),
+        proof=(
+            f"{call.function} has not returned: it loads code, and that waits for all work on the "
+            "GPU.",
+        ),
+        unseen=unseen,
+    )
+
+
+def _driver_loads(waiting: list[str], evidence: Evidence) -> Finding:
+    """The driver loads a kernel after its launch has returned: it gives no other answer."""
+    capture = evidence.capture
+    if capture is None or evidence.look is not None or capture.waits_for_driver < _QUIET:
+        return NOTHING
+    if any(call.kind == ALLOCATES for call in evidence.calls):
+        return NOTHING
+    launches = [each for each in evidence.operations if each.what == LAUNCH]
+    waits = next((k for k, each in enumerate(launches) if called(each) in waiting), None)
+    later = [] if waits is None else launches[waits + 1 :]
+    own = next((each for each in later if each.is_first), None)
+    if own is None:
+        return NOTHING
+    return Finding(
+        kind=LOADING,
+        reason=f"{called(own)} was launched for the first time behind {listed(waiting)}, and the "
+        "driver loads it: loading waits for all work on the GPU",
+        stranded=(_never_starts(own, waiting[0]),),
+        fixes=_fixes(own, evidence.operations, evidence),
+        proof=(
+            f"The driver has given CUPTI no records for {capture.waits_for_driver:.1f} s: it does "
+            "not while it loads code behind a kernel.",
+        ),
+    )
+
+
+def _never_starts(own: Operation, behind: str) -> NeverStarts:
+    return NeverStarts(called(own), blocks_of(own), blocks_of(own), "loading", behind)
+
+
+def _fixes(
+    own: Operation, operations: tuple[Operation, ...], evidence: Evidence
+) -> tuple[HangFix, ...]:
+    if evidence.seen.spec is None or evidence.capture is None:
+        return ()
+    return loading_fix(own, operations, evidence.capture.streams, evidence.seen.spec)

@@ -1,0 +1,48 @@
+"""Something goes on: the program is not hanging, or not yet."""
+
+from __future__ import annotations
+
+import itertools
+
+from tbsched.hangs.evidence import Evidence
+from tbsched.hangs.hang import NOT_HANGING
+from tbsched.hangs.progress import progress_between
+from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.threads import COMPUTES
+
+_QUIET = 1.0  # seconds
+
+
+def goes_on(evidence: Evidence) -> Finding:
+    """Something has ended, or some kernel computes."""
+    capture, seen = evidence.capture, evidence.seen
+    if capture is not None and capture.is_whole:
+        return _not_hanging("the program has ended by itself")
+    looks = [each for each in (seen.before, seen.look, seen.after) if each]
+    for earlier, later in itertools.pairwise(looks):
+        words = progress_between(earlier, later)
+        if words is not None:
+            return _not_hanging(words)
+    for kernel in evidence.seen_kernels:
+        if evidence.does(kernel) == COMPUTES:
+            return _not_hanging(
+                f"{kernel.name} computes: its registers have changed between two looks, and "
+                "its loop does not look at memory that others write"
+            )
+    if seen.look is not None or capture is None:
+        return NOTHING
+    if not capture.operations and not capture.open_calls:
+        return _not_hanging("all that was issued has ended")
+    if capture.quiet < _QUIET:
+        return _not_hanging(
+            f"something ended or was issued {capture.quiet:.1f} s before the end of the file; "
+            f"a hang is told from {_QUIET:g} s on"
+        )
+    sentence = (
+        f"Nothing ended and nothing was issued in the last {capture.quiet:.1f} s of the file."
+    )
+    return Finding(proof=(sentence,))
+
+
+def _not_hanging(reason: str) -> Finding:
+    return Finding(kind=NOT_HANGING, reason=reason)

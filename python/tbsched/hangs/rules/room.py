@@ -1,0 +1,66 @@
+"""Blocks that never start: no room on any SM, a hardware queue, or the legacy default stream."""
+
+from __future__ import annotations
+
+from tbsched.hangs.evidence import Evidence
+from tbsched.hangs.fixes import fixes_of
+from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
+from tbsched.hangs.replay import OWN_ORDER
+from tbsched.hangs.rules.finding import NOTHING, Finding
+
+_KIND_OF = {"hardware_queue": QUEUE, "legacy_stream": LEGACY}
+
+
+def never_starts(evidence: Evidence) -> Finding:
+    """A launch can never start, by the model, for something that the program did not ask for."""
+    replay, capture, spec = evidence.replay, evidence.capture, evidence.seen.spec
+    if replay is None or spec is None or capture is None:
+        return NOTHING
+    first = next((each for each in replay.stranded if each.cause not in OWN_ORDER), None)
+    if first is None:
+        return NOTHING
+    kind = _KIND_OF.get(first.cause, ROOM)
+    rows = evidence.rows(first)
+    name, missing = rows[0].name, rows[0].missing
+    why = _why(kind, first.cause, rows[0].behind)
+    return Finding(
+        kind=kind,
+        reason=f"{missing:,} of {rows[0].blocks:,} blocks of {name} never start: {why}",
+        stranded=rows,
+        fixes=fixes_of(
+            first, evidence.issued, capture.streams, spec, replay, evidence.seen.seconds
+        ),
+        proof=(
+            f"The model of {spec.title}: with what is on the GPU staying there, "
+            f"{missing:,} blocks of {name} never start ({first.cause}).",
+        ),
+    )
+
+
+def _why(kind: str, cause: str, behind: str | None) -> str:
+    if kind == ROOM:
+        return f"no SM has room for one more ({cause})"
+    if kind == QUEUE:
+        return f"{behind or 'other work'} is before it in its hardware queue, and waits itself"
+    if behind is None:
+        return "it waits at the legacy default stream for work that waits itself"
+    return f"work in the legacy default stream and {behind} wait for each other"
+
+
+def not_started(evidence: Evidence) -> Finding:
+    """The debugger sees a kernel of which blocks have not started."""
+    kernel = next((k for k in evidence.seen_kernels if k.missing > 0 and k.blocks), None)
+    if kernel is None:
+        return NOTHING
+    return Finding(
+        kind=ROOM,
+        reason=f"{kernel.missing:,} of {kernel.size:,} blocks of {kernel.name} have not started, "
+        f"and the {kernel.running:,} that run do not end",
+        stranded=(NeverStarts(kernel.name, kernel.missing, kernel.size, "unknown", None),),
+        unseen=(
+            "Which resource of the SMs binds: without a capture the kernel's registers and "
+            "shared memory are not known."
+            if evidence.capture is None
+            else f"The capture has no launch of {kernel.name} that has not ended.",
+        ),
+    )

@@ -1,0 +1,101 @@
+"""The kernels' code waits for nothing: the program is slow, and does not hang."""
+
+from __future__ import annotations
+
+from tbsched.hangs.calls import ALLOCATES, LOADS
+from tbsched.hangs.evidence import Evidence, listed
+from tbsched.hangs.fixes import called
+from tbsched.hangs.hang import NOT_HANGING
+from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
+
+_MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
+
+
+def nothing_waits(evidence: Evidence) -> Finding:
+    """No kernel that has not ended has code that could wait for others."""
+    if evidence.look is not None or not evidence.codes or not evidence.gone:
+        return NOTHING
+    replay = evidence.replay
+    left = [each for each in evidence.issued if each.what in _MAY_STAY]
+    if left or (replay is not None and replay.waits_for_host):
+        return NOTHING
+    if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
+        return NOTHING
+    gone = (each for each in evidence.operations if each.call in evidence.gone)
+    names = list(dict.fromkeys(map(called, gone)))
+    return Finding(
+        kind=NOT_HANGING,
+        reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
+        "the code waits for anything else",
+        proof=(
+            f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
+            "write, and no barrier holds it without a loop.",
+        ),
+        unseen=(
+            "Whether a loop of such a kernel ends: each turn changes something, so it is taken to "
+            "be slow.",
+        ),
+    )
+
+
+def writer_is_slow(evidence: Evidence) -> Finding:
+    """All that is on the GPU and waits, waits for memory that a kernel writes which ends."""
+    if evidence.look is not None or evidence.replay is None or not evidence.gone:
+        return NOTHING
+    pairs = []
+    for place, own in enumerate(evidence.issued):
+        if own.what not in _MAY_STAY or place in evidence.never_start:
+            continue
+        writer = _writer_for(own, evidence)
+        if writer is None:
+            return NOTHING
+        pairs.append((called(own), called(writer)))
+    if not pairs:
+        return NOTHING
+    waits, writes = pairs[0]
+    return Finding(
+        kind=NOT_HANGING,
+        reason=f"{waits} waits for what {writes} writes, which is slow",
+        stranded=evidence.rows(),
+        proof=(
+            f"The code of {waits} polls an address of its arguments that {writes} writes to, "
+            f"and {writes} waits for nothing.",
+        ),
+        unseen=(
+            f"Whether {writes} has ended: its record may come late. If it has, it hangs inside "
+            f"{waits}.",
+        ),
+    )
+
+
+def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
+    """Returns a launch that ends and may write what the last poll of a kernel waits for.
+
+    None if one of its polls has no such launch, or if it may wait for something else.
+    """
+    code = evidence.code_of(own)
+    if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
+        return None
+    ends = [each for each in evidence.operations if each.call in evidence.gone]
+    writer = None
+    for poll in code.polls:
+        values = {(own.arguments or {}).get(at, 0) for at in poll.arguments}
+        polled = {value for value in values if _is_address(value)}
+        writer = next((each for each in ends if _written_by(each, evidence) & polled), None)
+        if writer is None:
+            return None
+    return writer
+
+
+def _written_by(operation: Operation, evidence: Evidence) -> set[int]:
+    """Returns the addresses to which a kernel with loops may write."""
+    code = evidence.code_of(operation)
+    if code is None or not code.loops or operation.arguments is None:
+        return set()
+    values = (operation.arguments.get(place, 0) for place in code.written)
+    return {value for value in values if _is_address(value)}
+
+
+def _is_address(value: int) -> bool:
+    return value >= 1 << 32
