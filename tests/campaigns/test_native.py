@@ -448,7 +448,7 @@ def test_interrupt_that_python_drops_is_raised_at_the_next_check(
     interrupts = Interrupts()
     with interrupts.watched():
         Finalised()
-        assert len(dropped) == 1
+        assert not dropped  # as a traceback on the terminal
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
     interrupts.check()

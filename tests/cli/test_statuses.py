@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -19,6 +20,7 @@ from tbsched.campaigns import Workers
 from tbsched.campaigns.oracles import ModelGpu
 from tbsched.cli import app as command_line
 from tbsched.cli.interrupts import ending_at_once
+from tbsched.traces.growing_file import TraceFile
 
 SEQUENCE = tb.Sequence([tb.Launch(132, 256, 32)])
 Run = Callable[..., int]
@@ -66,6 +68,28 @@ def test_full_output_is_named_and_2(
             monkeypatch.setattr(sys, "stdout", full)
             assert run(*arguments) == 2
         assert capsys.readouterr().err.count("No space left on device") == 1
+
+
+@pytest.mark.parametrize("verb", ["fuzz", "record"])
+def test_campaign_that_a_full_disk_ends_says_what_it_has_found(
+    verb: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    run: Run,
+) -> None:
+    def full(self: TraceFile, trace: tb.Trace) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(TraceFile, "append", full)
+    words = {
+        "fuzz": ["--device", "xavier", "--policy", "first_fit", "--evidence"],
+        "record": ["--device", "xavier", "-o"],
+    }[verb]
+    assert run(verb, "--oracle", "xavier", "--seed", "1", *words, tmp_path / "x.jsonl") == 2
+    out, err = capsys.readouterr()
+    assert "The campaign so far" in out
+    assert err.count("No space left on device") == 1
 
 
 def test_errors_that_cannot_be_written_keep_their_status(

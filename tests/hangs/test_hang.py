@@ -84,12 +84,41 @@ def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: 
 
 
 def test_queue_held_by_other_work_than_a_launch(tmp_path: Path) -> None:
-    copy = {**issued(2, 16), "what": "copy", "function": "cuMemcpyAsync", "bytes": 1024}
-    for key in ("grid", "block", "name"):
-        del copy[key]
+    copy = {**of_stream(2, 16, "copy", "cuMemcpyHtoDAsync_v2"), "bytes": 1024}
     found = of(tmp_path, issued(1, 16, "spin"), copy, issued(3, 13, "late", 1), connections=1)
     assert (found.kind, found.stranded[-1].behind) == ("queue", None)
     assert found.reason.endswith("other work is before it in its hardware queue, and waits itself")
+
+
+def of_stream(call: int, stream: int, what: str, function: str) -> dict[str, Any]:
+    """An operation that is no launch."""
+    line = {**issued(call, stream), "what": what, "function": function}
+    for key in ("name", "grid", "block"):
+        del line[key]
+    return line
+
+
+def test_wait_for_a_value_holds_its_hardware_queue(tmp_path: Path) -> None:
+    waits = of_stream(1, 13, "wait_value", "cuStreamWaitValue32_v2")
+    found = of(tmp_path, waits, issued(2, 14, "late", 1), connections=1)
+    assert (found.kind, found.stranded[0].name) == ("queue", "late")
+    assert not found.resident
+    assert of(tmp_path, waits, issued(2, 14, "late", 1), connections=8).kind == "host"
+
+
+def test_write_behind_a_kernel_may_be_the_awaited_one(tmp_path: Path) -> None:
+    writes = of_stream(2, 14, "write_value", "cuStreamWriteValue32_v2")
+    waits = of_stream(3, 13, "wait_value", "cuStreamWaitValue32_v2")
+    found = of(tmp_path, issued(1, 14, "spin"), writes, waits, issued(4, 13, "late", 1))
+    assert (found.kind, found.stranded[0].behind) == ("inside_kernel", "spin")
+    assert any("Whether call 2 writes the value" in each for each in found.unseen)
+
+
+def test_direction_of_a_copy_that_the_file_does_not_say_is_assumed(tmp_path: Path) -> None:
+    for function, is_said in (("cuMemcpyAsync", False), ("cuMemcpyDtoDAsync_v2", True)):
+        copy = {**of_stream(2, 16, "copy", function), "bytes": 1 << 20}
+        found = of(tmp_path, issued(1, 16, "spin"), copy)
+        assert any("Which way the copy of call 2" in each for each in found.unseen) is not is_said
 
 
 @pytest.mark.parametrize("between", ["launch", "memset"])
@@ -444,6 +473,19 @@ def test_ranks_in_other_orders(tmp_path: Path) -> None:
 
 def test_ranks_in_one_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
     ranks = rank(tmp_path, 0, REDUCE, GATHER), rank(tmp_path, 1, REDUCE, GATHER)
+    assert tb.hang(*ranks).kind == "inside_kernel"
+
+
+def test_collectives_in_streams_that_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    ranks = [
+        captured(
+            tmp_path / f"rank{number}.jsonl",
+            *(issued(k + 1, 13 + k, name, 24, 544) for k, name in enumerate(names)),
+            ALIVE,
+            process=number + 1,
+        )
+        for number, names in enumerate(((REDUCE, GATHER), (GATHER, REDUCE)))
+    ]
     assert tb.hang(*ranks).kind == "inside_kernel"
 
 

@@ -81,7 +81,7 @@ def fuzz(
     tbsched fuzz --gpus all --seconds 3600 --sequences 1000000000 --evidence found.jsonl
     """
     _import_campaigns()
-    with executor_of(oracle, gpus, workers) as executor:
+    with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
         found = campaign(
             oracle=_oracle(oracle),
             predictor=device,
@@ -126,7 +126,7 @@ def record(
     _import_campaigns()
     before = storage.check_writable(output) and output.stat().st_size > 0
     note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
-    with executor_of(oracle, gpus, workers) as executor:
+    with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
         found = record_traces(
             _oracle(oracle),
             output,
@@ -187,6 +187,17 @@ def first_of(oracle: str, gpus: str | None) -> Iterator[OracleLike]:
         return
     with Gpu(number) as gpu:
         yield gpu
+
+
+@contextlib.contextmanager
+def _told_so_far(as_json: bool) -> Iterator[None]:
+    """Prints what a campaign has found before an error, such as a full disk, ends it."""
+    try:
+        yield
+    except Exception as error:
+        for words in [] if as_json else getattr(error, "__notes__", []):
+            print(words)
+        raise
 
 
 def _show(found: Report, as_json: bool) -> None:

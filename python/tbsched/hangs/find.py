@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
-from tbsched.hangs.evidence import Seen
+from tbsched.hangs.evidence import Seen, gathered
 from tbsched.hangs.hang import HangReport
 from tbsched.hangs.judge import judged
 from tbsched.hangs.look import Look
@@ -97,8 +97,10 @@ def hang(
         capture = left.pop(next(iter(left)), None) if left and not numbers else None
         found.append(_of_core(core, capture, spec, seconds))
     ranks = [*captures]
-    if len(ranks) > 1 and (crossed := order_of_ranks(ranks)) is not None:
-        return crossed
+    if len(ranks) > 1:
+        crossed = order_of_ranks(ranks, [_never_start(each, spec) for each in ranks])
+        if crossed is not None:
+            return crossed
     found += [_of_capture(each, spec) for each in left.values()]
     return next((each for each in found if each.hangs), found[0])
 
@@ -275,21 +277,40 @@ def _judged(
     look = looks[min(1, len(looks) - 1)] if looks else None
     for each in looks:
         unseen += each.notes
-    known = spec or _device_of(capture, look)
-    if known is not None and capture is not None and capture.connections is not None:
-        known = replace(known, hardware_queues=capture.connections)
     seen = Seen(
         capture=capture,
         look=look,
         before=looks[0] if len(looks) > 1 else None,
         after=looks[2] if len(looks) > 2 else None,
         memory=memory,
-        spec=known,
+        spec=_gpu_of(capture, look, spec),
         unseen=tuple(unseen),
         seconds=_FIXES,
     )
     found = judged(seen)
     return found if process is None else replace(found, process=process)
+
+
+def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int] | None:
+    """Returns the calls of the launches that can never start, by the model; None: unknown."""
+    seen = Seen(capture, None, None, None, None, _gpu_of(capture, None, spec))
+    try:
+        found = gathered(seen)
+    except ValueError:  # operations of several GPUs
+        return None
+    if found.replay is None:
+        return None
+    return frozenset([found.issued[place].call for place in found.never_start])
+
+
+def _gpu_of(
+    capture: Unfinished | None, look: Look | None, spec: DeviceSpec | None
+) -> DeviceSpec | None:
+    """Returns the GPU as the process uses it: with its number of hardware queues."""
+    known = spec or _device_of(capture, look)
+    if known is not None and capture is not None and capture.connections is not None:
+        return replace(known, hardware_queues=capture.connections)
+    return known
 
 
 def _device_of(capture: Unfinished | None, look: Look | None) -> DeviceSpec | None:

@@ -24,13 +24,23 @@ class Collective(NamedTuple):
         return f"{self.name} (number {self.number + 1} of that name)"
 
 
-def order_of_ranks(ranks: list[Unfinished]) -> HangReport | None:
+def order_of_ranks(
+    ranks: list[Unfinished], never_start: list[frozenset[int] | None]
+) -> HangReport | None:
     """Returns the hang of ranks that wait in different collectives; None: they do not.
 
     Collectives of several ranks are the same one if their kernels have the same name, and as many
     of that name came before.
+
+    Args:
+        ranks: their captures.
+        never_start: of each rank the calls of launches that can never start; None: unknown, and
+            each collective is taken to wait for those before it.
     """
-    waiting = [collectives_of(each) for each in ranks]
+    waiting = [
+        _that_wait(collectives_of(each), calls)
+        for each, calls in zip(ranks, never_start, strict=True)
+    ]
     first = {at: own[0] for at, own in enumerate(waiting) if own}
     for rank, mine in first.items():
         for other, theirs in first.items():
@@ -42,17 +52,26 @@ def order_of_ranks(ranks: list[Unfinished]) -> HangReport | None:
     return None
 
 
-def collectives_of(rank: Unfinished) -> list[Collective]:
-    """Returns the collectives of a rank that have not ended, in the order of their issue."""
+def _that_wait(issued: dict[Collective, int], calls: frozenset[int] | None) -> list[Collective]:
+    """Returns the first collective, and those of the others that can never start."""
+    return [
+        each
+        for place, (each, call) in enumerate(issued.items())
+        if place == 0 or calls is None or call in calls
+    ]
+
+
+def collectives_of(rank: Unfinished) -> dict[Collective, int]:
+    """Returns the collectives of a rank that have not ended, in order, with their calls."""
     counts: Counter[str] = Counter()
     for name, count in rank.ended.items():
         counts[bare_name(name)] += count
-    found = []
+    found = {}
     for operation in rank.operations:
         if not _is_collective(operation):
             continue
         name = bare_name(operation.name or "")
-        found.append(Collective(name, counts[name]))
+        found[Collective(name, counts[name])] = operation.call
         counts[name] += 1
     return found
 

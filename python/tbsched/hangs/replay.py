@@ -7,6 +7,7 @@ starts.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,12 +31,17 @@ from tbsched.program.sequence import (
     Sequence,
     Stream,
     WaitEvent,
+    WaitValue,
+    WriteValue,
 )
 from tbsched.traces.trace import OF_SMS, Trace
 
 FOREVER = 1e4  # seconds; some hundred thousand launches, one after the other, still have a time
 _STEP = 1e-4  # between two calls
 _SOON = 1e-6
+_VALUE = "value"  # captures do not say which
+_KINDS: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
+_DIRECTION = re.compile("|".join(_KINDS))
 _REGISTERS = 32
 # What a program asks for: to wait for these is no fault of the GPU.
 OWN_ORDER = frozenset({"stream", "event", "value", "node", "trigger"})
@@ -134,6 +140,7 @@ class _Events:
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
         self.waiting: list[int] = []
+        self.writes = [each.call for each in operations if each.what == "write_value"]
         self.assumed: list[str] = []
         launches: list[Launch | None] = []
         for place, operation in enumerate(operations):
@@ -160,6 +167,11 @@ class _Events:
             case "launch":
                 return self.launch(operation, seconds, of_stream)
             case "copy":
+                if _DIRECTION.search(operation.function) is None:
+                    self.assumed.append(
+                        f"Which way the copy of call {operation.call} goes: the file does not say; "
+                        "assumed within the GPU's memory, where a kernel of the driver does it."
+                    )
                 size = min(max(operation.bytes, 1), 1 << 30)
                 return Copy(size, _kind(operation), _SOON, pinned=True, **of_stream)
             case "memset":
@@ -171,9 +183,20 @@ class _Events:
                 number = self.cuda_events.setdefault(operation.event, len(self.cuda_events))
                 kind = RecordEvent if operation.what == "record" else WaitEvent
                 return kind(number, stream, host)
-            case "wait_value" | "host_function":
+            case "host_function":
                 self.waiting.append(place)
                 return HostFunction(FOREVER, name=operation.what, **of_stream)
+            case "wait_value":
+                if not self.writes:
+                    self.waiting.append(place)
+                else:
+                    self.assumed.append(
+                        f"Whether {_one_of(self.writes)} writes the value for which call "
+                        f"{operation.call} waits: the file does not say; assumed that it does."
+                    )
+                return WaitValue(_VALUE, stream=stream, host=host)
+            case "write_value":
+                return WriteValue(_VALUE, stream=stream, host=host)
             case "graph":
                 self.assumed.append(
                     f"What the graph of call {operation.call} runs: assumed a block of 32 threads."
@@ -210,8 +233,14 @@ class _Events:
 
 
 def _kind(operation: Operation) -> CopyKind:
-    kinds: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h"}
-    return next((kind for words, kind in kinds.items() if words in operation.function), "d2d")
+    found = _DIRECTION.search(operation.function)
+    return "d2d" if found is None else _KINDS[found[0]]
+
+
+def _one_of(calls: list[int]) -> str:
+    """Returns words for some calls, of which there is one at least."""
+    more = f" or another of {len(calls)}" if len(calls) > 1 else ""
+    return f"call {calls[0]}{more}"
 
 
 def _late(trace: Trace, launch: int) -> int:
@@ -222,6 +251,9 @@ def _late(trace: Trace, launch: int) -> int:
 
 def _why(trace: Trace, launch: int) -> tuple[str, int]:
     """Returns the cause of the first wait that does not end, and the launch that it is behind."""
+    for each in trace.hang.stranded if trace.hang is not None else ():
+        if each.launch == launch:
+            return each.cause, -1 if each.behind is None else each.behind
     assert trace.waits is not None
     own = trace.waits[trace.waits["launch"] == launch]
     endless = own[own["end_ns"] - own["begin_ns"] >= FOREVER * 4e8]

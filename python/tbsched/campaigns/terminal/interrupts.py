@@ -1,13 +1,14 @@
 """Ctrl-C that nothing swallows.
 
 Python drops an exception that is raised while it finalises an object or collects garbage, where
-Hypothesis has a callback of its own; a Ctrl-C at that moment would be lost.
+Hypothesis has a callback of its own, and prints a traceback. A Ctrl-C at that moment would be lost.
 """
 
 from __future__ import annotations
 
 import contextlib
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
@@ -32,11 +33,19 @@ class Interrupts:
             self._pressed = True
             signal.default_int_handler(number, frame)
 
+        report = sys.unraisablehook
+
+        def dropped(what: sys.UnraisableHookArgs) -> None:
+            if not issubclass(what.exc_type, KeyboardInterrupt):
+                report(what)
+
         signal.signal(signal.SIGINT, handler)
+        sys.unraisablehook = dropped
         try:
             yield
         finally:
             signal.signal(signal.SIGINT, before)
+            sys.unraisablehook = report
 
     def check(self) -> None:
         """Raises KeyboardInterrupt if one has been dropped."""

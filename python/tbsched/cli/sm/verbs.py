@@ -168,6 +168,10 @@ def variants(
     for row, variant in zip(table["variants"], found, strict=True):
         row["file"] = f"{variant.name.replace(', ', '-').replace(' ', '-')}.cubin"
         files[row["file"]] = variant.cubin
+    if as_json:
+        show_json(table)
+    else:
+        show(found)
     if output is not None:
         output.mkdir(parents=True, exist_ok=True)
         files["variants.json"] = f"{json.dumps(table, indent=2)}\n".encode()
@@ -176,10 +180,6 @@ def variants(
             with storage.replacing(output / name) as file:
                 file.write(content)
         note_written(output, any(are_there), counted(len(files), "file"))
-    if as_json:
-        show_json(table)
-    else:
-        show(found)
 
 
 def _assignment(text: str) -> tuple[str, int]:

@@ -17,7 +17,10 @@ def nothing_waits(evidence: Evidence) -> Finding:
     if evidence.look is not None or not evidence.codes or not evidence.gone:
         return NOTHING
     replay = evidence.replay
-    left = [each for each in evidence.issued if each.what in _MAY_STAY]
+    stay = _MAY_STAY
+    if any(each.what == "write_value" for each in evidence.issued):
+        stay = stay - {"wait_value"}  # it waits for the write, as is assumed
+    left = [each for each in evidence.issued if each.what in stay]
     if left or (replay is not None and replay.waits_for_host):
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
