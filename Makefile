@@ -50,9 +50,11 @@ demo: $(VENV)/.installed
 	  --device h200 --output build/demo.png
 
 # The tests start Python a hundred times: what it compiles is kept, whatever the environment says, and
-# NumPy starts no threads, which nothing here uses and which spin while they wait.
+# NumPy starts no threads, which nothing here uses and which spin while they wait. Every run is the same:
+# Hypothesis draws the same, and sets have the same order. With TBSCHED_RANDOM=1 each run is another one.
 test: $(VENV)/.installed
-	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
+	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=$(if $(TBSCHED_RANDOM),random,0) \
+	  $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)
 
 # The tests, with the oldest versions of libraries that pyproject.toml allows. They may warn of each other.
 floors:

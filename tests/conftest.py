@@ -1,4 +1,4 @@
-"""A driver that emulates a GPU of four SMs, and the launcher on top of it."""
+"""What Hypothesis draws; a driver that emulates a GPU of four SMs, and the launcher on top of it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,29 @@ from pathlib import Path
 import pytest
 import typer.main
 import typer.testing
+from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 import tbsched as tb
 from compiled import FAKE_DRIVER, cuda_include, shared_library
-from helpers import Fake
+from helpers import RANDOM, Fake
 from once import made_once
 from tbsched.launcher.observe import Gpu
+
+# Every run draws the same; RANDOM draws anew. A failure is printed with what makes it again. No
+# timing decides a test.
+settings.register_profile(
+    "tbsched",
+    derandomize=not RANDOM,
+    print_blob=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("tbsched")
+if not RANDOM and hasattr(providers, "_get_local_constants"):
+    # Hypothesis draws constants of the modules that happen to be loaded, too: other ones where
+    # tbsched is on the path instead of installed, and where another test ran before.
+    providers._get_local_constants = providers.Constants
 
 
 def pytest_collection_finish() -> None:

@@ -27,6 +27,7 @@ CONFIGURATIONS = (8, 16, 32, 64, 100, 132, 164, 196, 228)  # of an SM of the H20
 # Those that put a block on an SM with as few as any; first fit fills SM after SM.
 BALANCING = [row.name for row in policies() if row.name != "first_fit"]
 THOROUGH = "TBSCHED_THOROUGH"  # an environment variable, which `make sanitize` sets
+RANDOM = bool(os.environ.get("TBSCHED_RANDOM"))  # whether Hypothesis draws anew in every run
 RESERVE = KB  # the runtime's own in every block
 _SWITCHES = {field.name for field in dataclasses.fields(Mechanisms)}
 
