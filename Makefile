@@ -1,6 +1,6 @@
 # The README shows the first two targets. OUT: where `make gpu` and
 # `make screenshots` write. PYTHON: which Python to use.
-# PARALLEL: how pytest spreads the tests.
+# PARALLEL: how pytest spreads the tests. STRICT: `make test` compiles without a warning, or fails.
 PYTHON ?= python3
 VENV ?= .venv
 FLOORS ?= .venv-floors
@@ -25,7 +25,7 @@ $(BIN)/python:
 
 $(VENV)/.installed: $(BIN)/python $(SOURCES)
 	@echo '== Building and installing tbsched, which takes some minutes the first time'
-	$(call install,-c tests/constraints.txt '.[test]')
+	$(call install,-c tests/constraints.txt $(STRICT) '.[test]')
 	@touch $@
 
 $(VENV)/.docs: $(BIN)/python $(SOURCES)
@@ -52,6 +52,7 @@ demo: $(VENV)/.installed
 # The tests start Python a hundred times: what it compiles is kept, whatever the environment says, and
 # NumPy starts no threads, which nothing here uses and which spin while they wait. Every run is the same:
 # Hypothesis draws the same, and sets have the same order. With TBSCHED_RANDOM=1 each run is another one.
+test: STRICT = --config-settings cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
 test: $(VENV)/.installed
 	PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 PYTHONHASHSEED=$(if $(TBSCHED_RANDOM),random,0) \
 	  $(BIN)/python -m pytest -m 'not tbsched_gpu' $(PARALLEL)

@@ -12,6 +12,7 @@ import pytest
 
 from cpp_library import (
     CMAKE,
+    MAKE,
     WITHOUT_PYTHON,
     build,
     configure,
@@ -19,6 +20,7 @@ from cpp_library import (
     installed_shared_library,
     run,
     skip_without_tools,
+    take_objects,
 )
 from helpers import ROOT, final
 from tbsched.hardware.catalogue import device
@@ -152,12 +154,15 @@ def test_another_version_is_refused(library: Path, tmp_path: Path) -> None:
     assert "tbsched-config.cmake, version: 0.2" in done.stderr
 
 
-def test_project_that_fetches_it_builds_neither_python_nor_launcher(tmp_path: Path) -> None:
-    """Its own code is compiled; the library itself is, and is linked, in the other tests."""
+def test_project_that_fetches_it_builds_neither_python_nor_launcher(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Its own code is compiled, and linked with the library's objects."""
     skip_without_tools()
-    options = [f"-DFETCHCONTENT_SOURCE_DIR_TBSCHED={ROOT}", "-DCMAKE_OPTIMIZE_DEPENDENCIES=ON"]
-    configure(ROOT / "examples/simulator", tmp_path, *options, *WITHOUT_PYTHON)
-    build(tmp_path, "--target", "adapter")
+    options = [f"-DFETCHCONTENT_SOURCE_DIR_TBSCHED={ROOT}", "-DTBSCHED_TOML=OFF"]
+    configure(ROOT / "examples/simulator", tmp_path, *MAKE, *options, *WITHOUT_PYTHON)
+    take_objects(tmp_path_factory, tmp_path / "_deps" / "tbsched-build")
+    assert "Unity" not in build(tmp_path, "--target", "adapter")
     cache = (tmp_path / "CMakeCache.txt").read_text("utf-8")
     assert "TBSCHED_PYTHON:BOOL=OFF" in cache
     assert "TBSCHED_INSTALL:BOOL=OFF" in cache
