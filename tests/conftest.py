@@ -1,4 +1,4 @@
-"""What Hypothesis draws; a driver that emulates a GPU of four SMs, and the launcher on top of it."""
+"""What Hypothesis draws; a driver that emulates a GPU of four SMs, and the launcher on it."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def explained(*events: Any, host: float = US, **given: Any) -> tb.Explanation:
 
 
 def causes(found: tb.Explanation, launch: int) -> list[str]:
-    """Of the gaps before a launch, the causes that took at least a tenth of a millisecond."""
+    """Returns the causes of gaps before a launch that took at least a tenth of a millisecond."""
     gaps = [gap for gap in found.gaps if gap.launch == launch]
     return [cause.cause for gap in gaps for cause in gap.causes if cause.seconds > MS / 10]
 

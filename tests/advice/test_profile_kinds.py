@@ -21,7 +21,7 @@ def explained(name: str) -> tb.Explanation:
 
 
 def seconds(found: tb.Explanation, cause: str, by: str = "") -> float:
-    """Of the account, the rows of a cause whose names contain something."""
+    """Returns the account's rows of a cause whose names contain something."""
     return sum(row.seconds for row in found.account if row.cause == cause and by in row.by)
 
 

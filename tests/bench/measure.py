@@ -84,7 +84,7 @@ def ratios(
 
 
 def slopes(works: Iterable[tuple[int, Work]], rounds: int = 3) -> tuple[float, ...]:
-    """Of each round, the slope of log(time) over log(size): 1 where time is linear in size."""
+    """Returns each round's slope of log(time) over log(size): 1 where time is linear in size."""
     pairs = list(works)
     sizes = [math.log(size) for size, _ in pairs]
     for _, work in pairs[:-1]:

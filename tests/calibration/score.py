@@ -94,7 +94,7 @@ def _alike(other: tb.DeviceSpec, sequence: tb.Sequence, shown: np.ndarray) -> bo
 
 
 def starts(spec: tb.DeviceSpec, sequence: tb.Sequence) -> np.ndarray:
-    """Of each launch, in nanoseconds from the one before."""
+    """Returns each launch's start, in nanoseconds from the one before."""
     found = np.array([p.start_ns.min() for p in tb.predict(sequence, spec, host=0.0)])  # type: ignore[union-attr]
     return np.diff(found)
 

@@ -63,7 +63,7 @@ class Gone:
 
 
 def replayed(name: str, folder: Path) -> Calibration:
-    """Of a real GPU, whose evidence was recorded."""
+    """Returns the calibration of a real GPU whose evidence was recorded."""
     kept, begin = folder / "seen.jsonl", folder / "first.jsonl"
     packed = (RECORDED / f"evidence-{name}.jsonl.xz").read_bytes()
     lines = lzma.decompress(packed).splitlines(keepends=True)

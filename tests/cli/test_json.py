@@ -241,7 +241,7 @@ def test_devices(tmp_path: Path) -> None:
 
 @pytest.fixture
 def report() -> Report:
-    """Of a campaign that found something."""
+    """The report of a campaign that found something."""
     diff = tb.compare(tb.predict(HELD, "h200"), tb.predict(HELD, "h200", "first_fit"))
     example = Counterexample(HELD, diff.a, diff.b, diff, "def test(): ...", True, False)
     coverage = Coverage(decided={"no-warp-skip": 1})

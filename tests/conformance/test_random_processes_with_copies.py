@@ -34,7 +34,7 @@ class Run:
 
     @classmethod
     def of(cls, launches: Spans, copies: Spans, turns: list[list[int]]) -> Run:
-        """Of turns the parts in which the process has a launch that is not over, as recorded."""
+        """Keeps those parts of turns in which the process has a launch that is not over."""
         zero = min(start for start, _ in (launches or copies).values())
         used: list[list[int]] = []
         for process, begin, end in turns:
@@ -169,7 +169,7 @@ KINDS = ("alike", "starts", "ends of copies")
 
 @functools.cache
 def scores(gpu: str, processes: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Of the model, and of a second run against the first."""
+    """Returns the scores of the model, and of a second run against the first."""
     rows = [row for row in rows_of(f"random-copies-{gpu}") if len(row["processes"]) == processes]
     runs = [recorded(row) for row in rows]
     assert len(runs) == 60

@@ -51,7 +51,7 @@ def launch_of(row: dict[str, Any]) -> tb.Launch:
 
 @dataclass(frozen=True)
 class Found:
-    """Of one recording: how near the prediction is."""
+    """How near the prediction is to one recording."""
 
     alike: float  # the share of time in which both give the GPU to the same process
     start_errors: list[int]  # ns, of each launch
@@ -166,7 +166,7 @@ def test_who_is_next(label: str, order: list[int]) -> None:
 
 
 def orders(gpu: str, *, knows_last: bool) -> list[bool]:
-    """Of programs of three processes, whether the first six turns are those of the recording."""
+    """Returns, by program of three processes, whether the first six turns are as recorded."""
     found = []
     for row in rows_of(f"three-{gpu}"):
         processes = row["processes"]

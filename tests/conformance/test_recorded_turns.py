@@ -22,7 +22,7 @@ def rows(gpu: str, kind: str) -> list[Row]:
 
 
 def late_ends(row: Row, spec: DeviceSpec) -> list[int]:
-    """Of copies, by more than 0.15 ms."""
+    """Returns the errors of copies' ends that are more than 0.15 ms."""
     found, seen = predicted(row, spec).copies, recorded(row).copies
     late = [found[key][1] - seen[key][1] for key in seen]
     return [ns for ns in late if abs(ns) > 150_000]

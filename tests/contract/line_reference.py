@@ -133,7 +133,7 @@ def run(
     head_of_line: bool,
     on_own_sms: bool = True,
 ) -> list[tuple[list[int], str | None, list[int]]]:
-    """Of each launch the SMs and the cause before the next event, and the SMs after all events."""
+    """Returns each launch's SMs and cause before the next event, and its SMs after all events."""
     line = Line(GPU(spec), by_priority, head_of_line, on_own_sms)
     first: list[tuple[list[int], str | None]] = []
     for event in sequence:

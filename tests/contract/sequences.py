@@ -25,7 +25,7 @@ MOST_BLOCKS = 10_000  # of a launch: more than any GPU holds at once
 
 
 def most_threads(spec: DeviceSpec) -> int:
-    """Of a block that fits an empty SM with one register per thread."""
+    """Returns the most threads of a block that fits an empty SM with one register per thread."""
     least = math.ceil(32 / spec.register_unit) * spec.register_unit
     held = spec.registers_per_sm // spec.processing_blocks // least
     warps = min(held, spec.warps_per_sm // spec.processing_blocks) * spec.processing_blocks

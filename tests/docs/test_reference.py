@@ -138,6 +138,6 @@ def test_the_page_of_time_has_every_cause_of_a_timed_wait() -> None:
     text = (ROOT / "docs" / "explanation" / "time.md").read_text("utf-8")
     table = text.partition("| cause |")[2].partition("\n\n")[0]
     named = set(re.findall(r"`(\w+)`", "".join(re.findall(r"\n\|[^|]*\|", table))))
-    # Of held sequences, of a policy of one's own, and of a program that hangs.
+    # Causes in held sequences, in a policy of one's own, and in a program that hangs.
     elsewhere = {"none", "policy", "partition", "host"}
     assert named >= set(tbsched._core.CAUSES) - elsewhere

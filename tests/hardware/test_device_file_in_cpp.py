@@ -27,7 +27,7 @@ Reader = Callable[..., list[Any]]
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Reader:
-    """Of each file its values in C++, by path, or the words with which it is refused."""
+    """Returns each file's values in C++, by path, or the words with which it is refused."""
     if shutil.which(CXX) is None:
         pytest.skip(f"{CXX} is not installed")
     asked = [CXX, "-std=c++20", "-E", "-x", "c++", "-"]

@@ -192,7 +192,7 @@ def test_changed_bytes_are_read_or_refused(
     place = small(tmp_path, kind)
     content = place.read_bytes()
     tb.load_program(place)
-    # Of a database most bytes are empty.
+    # Most bytes of a database are empty.
     used = [place for place, byte in enumerate(content) if byte]
 
     @settings(max_examples=examples(150))

@@ -44,7 +44,7 @@ def activity_of(program: tb.Program) -> Activity:
 
 
 def worked(program: tb.Program) -> list[tuple[int, int, str, int, int]]:
-    """Of each piece of work the GPU, the kind, the name, the start and the end."""
+    """Returns the GPU, kind, name, start and end of each piece of work."""
     activity = activity_of(program)
     columns = [activity.work[name].tolist() for name in ("gpu", "kind", "start_ns", "end_ns")]
     names = (activity.names[number] for number in activity.work["name"].tolist())
@@ -52,7 +52,7 @@ def worked(program: tb.Program) -> list[tuple[int, int, str, int, int]]:
 
 
 def hosted(program: tb.Program) -> set[tuple[int, str, int, int]]:
-    """Of all that threads did the kind, the name, the begin and the end."""
+    """Returns the kind, name, begin and end of all that threads did."""
     activity = activity_of(program)
     columns = [activity.host[name].tolist() for name in ("kind", "begin_ns", "end_ns")]
     names = (activity.names[number] for number in activity.host["name"].tolist())
@@ -60,7 +60,7 @@ def hosted(program: tb.Program) -> set[tuple[int, str, int, int]]:
 
 
 def launched_by(program: tb.Program) -> Iterator[tuple[str, str | None, int | None]]:
-    """Of each piece of work its name, and its call's name and process."""
+    """Returns the name of each piece of work, and its call's name and process."""
     activity = activity_of(program)
     for row in activity.work:
         call_row = int(row["call"])

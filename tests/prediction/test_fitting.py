@@ -23,7 +23,7 @@ US = 1e-6
 
 
 def durations(program: Program) -> list[float]:
-    """Of each launch, how long its longest block runs."""
+    """Returns how long the longest block of each launch runs."""
     rows = [launch.block_durations() for launch in program.sequence.launches]
     return [float(own.max()) for own in rows if own is not None]
 
@@ -198,7 +198,7 @@ COPY_NS = 2000  # by so much the kernel of a copy may begin before its bytes mov
 
 
 def same_nodes(sequence: tb.Sequence) -> list[set[int]]:
-    """Of each launch the launches that are the same node of the same graph."""
+    """Returns, for each launch, the launches that are the same node of the same graph."""
     nodes: dict[object, set[int]] = {}
     keys: list[object] = []
     for event in sequence:

@@ -39,7 +39,7 @@ def turns(found: tb.Processes) -> list[tuple[int, float, float]]:
 
 
 def spans(found: tb.Processes, process: int) -> list[tuple[float, float]]:
-    """Of each launch the first start and the last end, in ms."""
+    """Returns the first start and the last end of each launch, in ms."""
     return [
         (float(p.start_ns.min()) / 1e6, float(p.end_ns.max()) / 1e6)  # type: ignore[union-attr]
         for p in found.traces[process]

@@ -23,7 +23,7 @@ def copy(ms: float, kind: str = "h2d", stream: int = 0) -> tb.Copy:
 
 
 def copied(found: tb.Processes, process: int) -> list[tuple[float, float]]:
-    """Of each copy and memset begin and end, in ms."""
+    """Returns when each copy and memset begins and ends, in ms."""
     return [tuple(row) for row in (np.asarray(found.traces[process].transfer_ns) / 1e6).tolist()]
 
 

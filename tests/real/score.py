@@ -73,7 +73,7 @@ class Pairs(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Of one program; errors are shares of the measured makespan, predicted less measured."""
+    """The errors of a program: predicted less measured, as shares of the measured makespan."""
 
     name: str
     launches: int
@@ -173,7 +173,7 @@ class ByOccurrence:
 
 
 def _calls(program: tb.Program) -> Iterable[tuple[Hashable, Hashable, Hashable]]:
-    """Of each event the keys of its gap: after which call, which call, which type of call."""
+    """Returns the keys of each event's gap: after which call, which call, which type of call."""
     before: dict[int, Hashable] = {}
     for event in program.sequence:
         host, own = event.host, call(event)

@@ -19,7 +19,7 @@ from pathlib import Path
 import tbsched as tb
 from tbsched.views.explanations import account_table, gaps_table, model_words
 
-# Of each program what its defect is called in the first lines, and the change that removes it.
+# What each program's defect is called in the first lines, and the change that removes it.
 # None: no change that is tried removes it.
 DEFECTS: dict[str, tuple[str, str | None]] = {
     "defect_01_item_each_batch": (r"after cudaStreamSynchronize in aten::item", "aten::item"),

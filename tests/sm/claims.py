@@ -148,7 +148,7 @@ def points(a: str, b: str, figure: Figure) -> Callable[[Runs], float]:
 
 
 def worst(a: str, b: str) -> Callable[[Runs], float]:
-    """Of all applications, the one that loses most."""
+    """Returns the change in percent of the application that loses most."""
     return lambda found: 100 * min(row[a].ipc / row[b].ipc - 1 for row in found.values())
 
 
@@ -464,7 +464,7 @@ def degree_gains(way: tuple[tuple[str, int], ...], thresholds: tuple[int, ...]) 
 
 
 def best_of_each(gains: Degrees) -> list[float]:
-    """Of each application the greatest gain."""
+    """Returns the greatest gain of each application."""
     return [max(row) for row in zip(*gains.values(), strict=True)]
 
 

@@ -26,7 +26,7 @@ TIMES = 5
 
 
 def seconds(workload: tb.sm.Workload, config: Config) -> float:
-    """Of one run."""
+    """Returns the CPU time of one run."""
 
     def once() -> float:
         start = time.process_time()
@@ -42,7 +42,7 @@ def millions(workload: tb.sm.Workload, config: Config) -> float:
 
 
 def computing() -> tb.sm.Workload:
-    """Of instructions that only compute."""
+    """Returns a workload of instructions that only compute."""
     warps = 28 * 32
     rows = np.arange(warps + 1)
     nothing = np.zeros(warps, int)

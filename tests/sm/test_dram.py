@@ -48,7 +48,7 @@ READ_0 = (0, 0, False)
         # The hit goes before the older conflict.
         ([READ_0, (1, ROW, False), (2, LINE, False)],
          [(0, 0, A), (12, 0, R), (16, 0, R), (25, 0, P), (35, 0, A), (47, 0, R)]),
-        # Of two conflicts the older one goes first.
+        # The older of two conflicts goes first.
         ([READ_0, (1, 2 * ROW, False), (2, ROW, False)],
          [(0, 0, A), (12, 0, R), (25, 0, P), (35, 0, A), (47, 0, R), (60, 0, P), (70, 0, A),
           (82, 0, R)]),

@@ -8,7 +8,7 @@ from sm.losing import OF_BANK, OF_CONTROLLER, loses
 from sm.machines import workload
 from tbsched.sm.workloads import LOAD, Workload
 
-# Of each warp the instructions before a load, and its line: 32 to a row, rows in order of banks.
+# Each warp's instructions before a load, and its line: 32 to a row, rows in order of banks.
 FOUND = {
     ("owl", "bank_parallel"): [[(0, 32)], [(0, 160)]],
     ("bank_parallel", "locality"): [[(0, 0), (5, 1)], [(0, 0)], [(0, 0)], [(7, 0), (3, 128)]],

@@ -260,7 +260,7 @@ def test_warps_at_a_barrier_do_not_hold_up_the_circle(width: int, kernel: Worklo
 
 
 def test_two_level_does_not_know_blocks() -> None:
-    # Of blocks of three warps its groups of two warps are other ones than groups of blocks.
+    # With blocks of three warps, its groups of two warps are not groups of blocks.
     rows = [[(3, LOAD, 4 * warp), (2, NONE, 0), (1, LOAD, warp)] for warp in range(12)]
     kernel = workload(rows, 3)
     found = {name: simulate(kernel, name, GPU) for name in ("two_level", "cta_aware")}

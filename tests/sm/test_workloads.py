@@ -64,7 +64,7 @@ def test_files_of_something_else_are_refused(tmp_path: Path) -> None:
 
 
 def touched(rows: Rows, line_bytes: int, line_sectors: int) -> list[set[int]]:
-    """Of each instruction, the bytes that it touches, by their sectors of 32."""
+    """Returns the bytes that each instruction touches, by their sectors of 32."""
     found: list[set[int]] = []
     size = line_bytes // line_sectors
     for access, address, mask in zip(rows.access, rows.address, rows.sectors, strict=True):

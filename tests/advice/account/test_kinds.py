@@ -67,7 +67,7 @@ def on(gpu: int, event: Event) -> Event:
 FIRST = (call(1, 0, 5), kernel(1, 10, 100, name="k"))  # ends at 110
 
 
-# Of the host.
+# -- what the host does ----------------------------------------------------------------------------
 
 
 def test_work_after_a_synchronisation_is_named_with_the_wait(tmp_path: Path) -> None:

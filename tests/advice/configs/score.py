@@ -156,8 +156,8 @@ def scored(kernels: list[Timed], choose: Callable[[Timed], list[int]]) -> dict[s
 
 
 def rule_scores(kernels: list[Timed]) -> Iterator[dict[str, Any]]:
-    """Of each rule: of pairs of configurations that it tells apart, how often the one that it is
-    for is faster; and whether the best one is one that it is for."""
+    """Returns, for each rule, in how many of the pairs of configurations that it tells apart the
+    one that it is for is faster, and whether the best configuration is one that it is for."""
     for rule in RULES:
         rights, bests = [], []
         for each in kernels:

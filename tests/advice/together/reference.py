@@ -56,7 +56,7 @@ class History:
     case: Case
     state: InitialState
     steps: tuple[Step, ...] = ()
-    # Of each launch that has arrived, in order: how long each of its blocks stays.
+    # How long each block stays, by launch that has arrived, in order.
     stay: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     @property
@@ -64,7 +64,7 @@ class History:
         return float(len(self.steps))
 
     def started(self) -> dict[int, list[float | None]]:
-        """Of each launch that has arrived, when each block started; None if it waits still."""
+        """Returns when each block of each launch that has arrived started; None: it still waits."""
         if not self.stay:
             return {}
         launches = [

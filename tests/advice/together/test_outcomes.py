@@ -74,7 +74,7 @@ SAFE = {
         tb.Launch(2, 192, 32, 188_928, cluster=2, partition=REST),
     ),
 }
-# Of the outsider, the first launch, some blocks wait, and take the places of others that leave.
+# Some blocks of the outsider, the first launch, wait, and take the places of others that leave.
 WAITING_SAFE = {
     "clusters fit no GPC of few SMs": (
         tb.Launch(128, 64, 24, 198_932, carveout=0, cluster=16, priority=-1),

@@ -36,7 +36,7 @@ GROUPS = ("all", "even", "uneven")
 
 @dataclass(frozen=True)
 class Difference:
-    """Of one launch, in nanoseconds.
+    """The differences of one launch, in nanoseconds.
 
     Attributes:
         name: of the trace, and the number of the launch.

@@ -38,7 +38,7 @@ def recorded(name: str) -> list[Trace]:
 
 
 def starts_ns(trace: Trace) -> Any:
-    """Of the launches, from the first start of all."""
+    """Returns the starts of the launches, from the first start of all."""
     starts = np.array([span_of(k, placement)[0] for k, placement in enumerate(trace)])
     return starts - starts.min()
 
@@ -51,7 +51,7 @@ def late_ns(traces: list[Trace], spec: DeviceSpec = H200) -> Any:
 
 
 def share_of_pairs(traces: list[Trace]) -> float:
-    """Of pairs of launches, those that overlap in both, or in neither."""
+    """Returns the share of pairs of launches that overlap in both, or in neither."""
     diffs = [compare_times(predict_as_recorded(trace, H200), trace) for trace in traces]
     return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
 
@@ -88,7 +88,7 @@ def test_with_other_values_they_start_at_other_times(other: dict[str, Any]) -> N
 
 
 def behind_copies_us(trace: Trace) -> list[float]:
-    """Of the streams with a copy between two launches, from the end of one to the other's start."""
+    """Returns the times from a launch's end to the next one's start with a copy in between."""
     of_stream: dict[Any, list[int]] = {}
     for number, launch in enumerate(trace.sequence.launches):
         of_stream.setdefault(launch.stream, []).append(number)

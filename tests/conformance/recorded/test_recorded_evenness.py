@@ -34,7 +34,7 @@ def _first(path: Path) -> Iterator[Trace]:
 
 
 def _first_item(line: str, key: str) -> object:
-    """Of a list in JSON; most of the time would go into the others."""
+    """Returns the first item of a list in JSON; most of the time would go into the others."""
     item, _ = json.JSONDecoder().raw_decode(line, line.index(key) + len(key))
     return item
 

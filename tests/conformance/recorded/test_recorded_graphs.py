@@ -40,7 +40,7 @@ def recorded(name: str) -> list[Trace]:
 
 
 def share_of_pairs(traces: list[Trace]) -> float:
-    """Of pairs of launches, those that overlap in both, or in neither."""
+    """Returns the share of pairs of launches that overlap in both, or in neither."""
     diffs = [compare_times(predict_as_recorded(trace, NO_HOST), trace) for trace in traces]
     return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
 
@@ -73,7 +73,7 @@ def error_ns(traces: list[Trace], spec: DeviceSpec = NO_HOST) -> float:
 
 
 def in_their_blocks(traces: list[Trace], spec: DeviceSpec = NO_HOST) -> float:
-    """Of launches, the share with as many blocks on each SM as was recorded."""
+    """Returns the share of launches with as many blocks on each SM as was recorded."""
     found = [
         np.array_equal(np.sort(placed.smid), np.sort(recorded.smid))
         for trace in traces
@@ -183,7 +183,7 @@ def test_nodes_that_the_driver_issues_go_to_the_sms_of_an_h200() -> None:
 
 
 def test_a_graph_that_is_launched_again_keeps_its_queues() -> None:
-    """Of three roots the third starts first: in another stream it is alone at its front end."""
+    """The third of three roots starts first: in another stream it is alone at its front end."""
     runs = [trace for trace in recorded("copies") if trace.id == "again-3"]
     assert len(runs) == 8
     alone = [
@@ -242,7 +242,7 @@ def queues_of_roots(row: dict[str, Any], spec: DeviceSpec) -> list[int | None]:
 
 
 def share_of_queues(spec: DeviceSpec) -> float:
-    """Of all graphs of up to five nodes, in a stream without a queue."""
+    """Returns the share for all graphs of up to five nodes, in a stream without a queue."""
     rows = [row for row in brought() if row["new_stream"]]
     return mean(queues_of_roots(row, spec) == row["queues"] for row in rows)
 

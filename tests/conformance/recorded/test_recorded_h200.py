@@ -182,10 +182,10 @@ def is_possible(trace: Trace, spec: str) -> bool:
     return compare(predict_as_recorded(trace, spec), trace).occupancy
 
 
-# Of the 284 sequences of trace waits, run three times each, all but these put the same blocks on
+# All but these of the 284 sequences of trace waits, run three times each, put the same blocks on
 # the same SMs; these four did so by chance.
 BY_CHANCE = {"waits_34", "waits_86", "waits_239", "waits_256"}
-# Of this one three runs had several outcomes; the model has one of them.
+# Three runs of this one had several outcomes; the model has one of them.
 TOO_FEW = {"waits_159"}
 
 

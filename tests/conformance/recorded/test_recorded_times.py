@@ -34,7 +34,7 @@ H100 = device("h100")
 
 @dataclass(frozen=True)
 class Score:
-    """Of several programs, in all."""
+    """The score of several programs together."""
 
     diffs: list[TimeDiff]
 

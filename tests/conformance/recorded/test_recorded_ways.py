@@ -215,7 +215,7 @@ def test_what_kernels_write_to_the_host_takes_its_time(monkeypatch: pytest.Monke
 
 
 def mean_late_ns(traces: list[Trace]) -> float:
-    """Of the first starts of launches, from the first of all."""
+    """Returns by how much launches start late, counted from the first start of all."""
     late = [first_starts(predict_as_recorded(t, MODEL)) - first_starts(t) for t in traces]
     return float(np.abs(np.concatenate(late)).mean())
 

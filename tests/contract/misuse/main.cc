@@ -77,7 +77,7 @@ void time(const Sequence& sequence, std::vector<int64_t> issue_ns) {
 
 const Launch kTimed{.duration_ns = {1000}};
 
-// Of two nodes.
+// A launch of a graph of two nodes.
 GraphLaunch graph(std::vector<std::array<int32_t, 2>> edges) {
   return {.graph = std::make_shared<const tbsched::Graph>(
               tbsched::Graph{.nodes = {kTimed, kTimed}, .edges = std::move(edges)})};
@@ -87,8 +87,8 @@ GraphLaunch graph_of(const tbsched::Node& node) {
   return {.graph = std::make_shared<tbsched::Graph>(tbsched::Graph{.nodes = {kTimed, node}})};
 }
 
-// Of a graph in which a copy waits for two launches, or is all there is. Python asks for that of
-// launches alone.
+// The makespan of a graph in which a copy waits for two launches, or is all there is. Python asks
+// for the makespan of launches alone.
 int64_t makespan(const bool any_launch) {
   const Copy copy{.bytes = 1 << 20, .kind = tbsched::CopyKind::d2h};
   const tbsched::Graph joined{.nodes = {kTimed, kTimed, copy}, .edges = {{0, 2}, {1, 2}}};

@@ -30,7 +30,7 @@ def held(spec: DeviceSpec, policy: str) -> st.SearchStrategy[Sequence]:
 
 @st.composite
 def durations(draw: st.DrawFn, blocks: int) -> Any:
-    """Of all blocks the same, of each its own, or by a distribution."""
+    """One duration for all blocks, one for each, or a distribution."""
     kind = draw(st.integers(0, 3))
     if kind == 0:
         few = draw(st.lists(SECONDS, min_size=2, max_size=3))

@@ -66,7 +66,7 @@ class Work:
     taken: int = -1  # its place among those that the GPU has taken from a queue
     done: bool = False
     done_at: int = 0
-    # Of a kernel that is loaded: when all before it was over; of a function, when it began.
+    # When all before a kernel that is loaded was over, or when a function began.
     met_at: int = -1
     has_value: bool = False  # of a wait for a value
     taken_at: int = 0
@@ -163,7 +163,7 @@ def nanoseconds(launch: Launch) -> list[int]:
 
 
 def works_of(sequence: Sequence, issue_ns: list[int]) -> list[Work | None]:
-    """Of each event its work, None for a synchronisation."""
+    """Returns the work of each event, None for a synchronisation."""
     works: list[Work | None] = []
     apart = {launch.stream for launch in sequence.launches if launch.non_blocking}
     launches = 0

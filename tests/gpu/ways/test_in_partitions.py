@@ -99,7 +99,7 @@ def test_the_legacy_stream_leaves_partitions_alone(hopper: Gpu) -> None:
 
 
 def test_carveouts_change_from_launch_to_launch_in_one_sequence(hopper: Gpu) -> None:
-    """Of one kernel, in two partitions and on the whole GPU in turn, each with another."""
+    """One kernel runs in two partitions and on the whole GPU in turn, with other carveouts."""
     first, second, *_ = parts(min_sms=32)
     places = (None, first, second)
     carveouts = (25, 100, 50, 100, None, 25)

@@ -40,7 +40,7 @@ class Program:
     def run(self, kind: str, launches: int) -> None:
         random, driver = self._random, self._driver
         active = random.sample(self._streams, random.randint(1, len(self._streams)))
-        # Of a held episode everything is issued while the first launch of each stream runs.
+        # A held episode is issued while the first launch of each stream runs.
         first = active if kind == "held" else []
         for stream in first:
             self._launch(stream, 4e-3)

@@ -53,7 +53,7 @@ def kernels(random: Random, spec: tb.DeviceSpec, count: int, fewest: int) -> Ite
 
 
 def room(spec: tb.DeviceSpec, launch: tb.Launch) -> tuple[int, int, int]:
-    """Of an idle GPU: the most blocks on an SM, blocks on all, and the configuration in bytes."""
+    """Returns an idle GPU's most blocks on an SM, blocks on all SMs, and configuration in bytes."""
     held = tb.predict(tb.Sequence([launch]), spec).residents()
     of_sm = np.bincount(held.rows["sm"], held.rows["blocks"])
     return int(of_sm.max(initial=0)), int(of_sm.sum()), int(held.configured.max())

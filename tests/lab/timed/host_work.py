@@ -69,7 +69,7 @@ def function(us: float, stream: int) -> HostFunction:
 
 
 def directed() -> list[Sequence]:
-    """Of each rule the smallest programs."""
+    """Returns the smallest programs for each rule."""
     long = HostFunction(50 * US)
     two, four = range(2), range(4)
     legacy = HostFunction(50 * US, stream=LEGACY_STREAM)

@@ -40,9 +40,9 @@ PROGRAM_RUNS = 2
 ORDER_RUNS = 2
 RANDOM_ORDERS = 3
 ORDERS_SEARCHED = 300
-# Of two runs of a program, that it counts as one that repeats.
+# How alike two runs of a program are that counts as one that repeats.
 REPEATS = 0.97
-# Of a launch call, where nothing was measured yet.
+# How long a launch call takes where nothing was measured yet.
 LAUNCH_INTERVAL = 3e-6
 WORST_SHOWN = 10
 GROUP_GAP_NS = 100_000

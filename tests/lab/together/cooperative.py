@@ -36,7 +36,7 @@ ALLOWED = re.compile(r"holds at most (\d+) of them")
 NONE_FITS = "ever fits"
 FLAGS: tuple[dict[str, bool], ...] = ({}, {"max_cluster": True}, {"ignore_coscheduling": True})
 GROUPS = (None, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
-# Of which an SM holds one, and as many as it may hold of clusters.
+# An SM holds one block of the first, and of the second as many as it may hold clusters.
 KERNELS = (tb.Launch(1, 1024, 64), tb.Launch(1, 32, 32))
 
 

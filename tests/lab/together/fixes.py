@@ -129,14 +129,14 @@ def drawn(arguments: argparse.Namespace, spec: DeviceSpec) -> Iterator[Group]:
 
 
 def numbers_of(arguments: argparse.Namespace) -> list[int]:
-    """Of the draw."""
+    """Returns the numbers of the groups that are drawn."""
     if arguments.numbers is None:
         return list(range(arguments.count))
     return list(json.loads(arguments.numbers.read_text("utf-8")))
 
 
 def answer(group: Group, spec: DeviceSpec, fixes: bool) -> tb.Coresidency:
-    """Of the launches that meet."""
+    """Returns the answer for the launches that meet."""
     members = [k for k in range(len(group.launches)) if k not in group.gone]
     return tb.coresident(group.launches, spec, groups=[members], fixes=fixes)
 
@@ -208,7 +208,7 @@ def runs_with_leaving(
 
 
 def leaving_blocks(kind: str, count: int, rng: random.Random) -> list[bool]:
-    """Of each of so many blocks, whether it leaves."""
+    """Returns whether each block leaves."""
     share, every, first = rng.random(), rng.randint(2, 150), rng.randrange(count)
     if kind == "some leave":
         return [rng.random() < share for _ in range(count)]

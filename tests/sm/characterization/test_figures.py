@@ -55,7 +55,7 @@ def test_what_was_put_in_comes_out(latency: int, interval: int, waits: bool, jit
         chained = latency / distance if mode is Mode.WRITE_READ else 0
 
         def share(size: int, chained: float = chained) -> float:
-            """Of the best throughput: the fullest processing block is the last to end."""
+            """The share of the best throughput: the fullest processing block is the last to end."""
             return size / 4 / max(chained / interval, -(-size // 4))
 
         # The end takes up to a latency, which is near 4 % of the shortest runs.

@@ -86,7 +86,7 @@ class Last(NamedTuple):
     going: Sequence[int] = ()
 
 
-# Of the warps that are ready, and the warp that issued last, the one that issues; None: no one.
+# Takes the warps that are ready and the one that issued last; returns who issues, None: no warp.
 Pick = Callable[[Sequence[int], Last], int | None]
 
 

@@ -16,7 +16,7 @@ INSTRUCTION = (LOAD, STORE)
 
 
 def instructions(kernel: tb.sm.Workload, warp: int) -> list[tuple[int, list[int]]]:
-    """Of each access of a warp its kind and its lines of 128 bytes."""
+    """Returns the kind and the lines of 128 bytes of each access of a warp."""
     rows = slice(kernel.rows[warp], kernel.rows[warp + 1])
     access, line = kernel.access[rows], (kernel.address[rows] // np.uint64(128)).tolist()
     found: list[tuple[int, list[int]]] = []

@@ -39,7 +39,7 @@ def test_types_are_told_apart_by_their_gain() -> None:
 
 
 def test_slots_that_a_perfect_l1_leaves_empty() -> None:
-    """Of 12 applications a tenth and more: something else than memory keeps these waiting."""
+    """12 applications leave a tenth and more empty: something else than memory delays them."""
     issuing = {name: row["pmem"] * (1 - row["cinv"] / 100) for name, row in TYPE_1.items()}
     assert max(issuing.values()) < 1.01
     assert sum(share < 0.9 for share in issuing.values()) == 12

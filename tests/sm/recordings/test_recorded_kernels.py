@@ -41,7 +41,7 @@ def test_recording_touches_as_much_as_the_plain_kernel(row: Measured) -> None:
 
 
 def instructions(kernel: Workload) -> list[tuple[int, npt.NDArray[np.int64]]]:
-    """Of each instruction of the first blocks its kind and its lines."""
+    """Returns the kind and the lines of each instruction of the first blocks."""
     end = kernel.rows[BLOCKS * kernel.warps_per_block]
     access, address = kernel.access[:end], kernel.address[:end]
     begins = np.flatnonzero(access != ALSO)

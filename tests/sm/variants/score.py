@@ -78,7 +78,7 @@ KINDS: dict[str, Callable[[Row, Row], bool]] = {
 
 
 def gains(gpu: str, kind: Callable[[Row, Row], bool]) -> list[Gain]:
-    """Of the fastest variant of a kind of each kernel, as a search would find it."""
+    """Returns the gain of each kernel's fastest variant of a kind, as a search would find it."""
     found = []
     for row in kernels(gpu):
         original, *others = row.get("variants", [{}])
@@ -106,7 +106,7 @@ def wrong(row: Row) -> list[str]:
 
 
 def outputs() -> Table:
-    """Of how many variants the outputs were the same."""
+    """Returns how many variants had the same outputs."""
     counts = {gpu: _outputs(gpu) for gpu in GPUS}
     rows = [(what, *(counts[gpu][what] for gpu in GPUS)) for what in counts[GPUS[0]]]
     return ("", *map(str.upper, GPUS)), rows

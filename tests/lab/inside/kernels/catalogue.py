@@ -52,7 +52,7 @@ class Real:
 
     @property
     def type(self) -> str:
-        """Of its inputs: ``f16``, ``f32``, ``f64`` or ``i32``."""
+        """The type of its inputs: ``f16``, ``f32``, ``f64`` or ``i32``."""
         return self.function.rsplit("_", 1)[1]
 
     @property

@@ -208,7 +208,7 @@ class Launcher:
         return min(100, max(3, math.ceil(2 * _BATCH_MS / max(took[0], 1e-3))))
 
     def microseconds(self, count: int) -> float:
-        """Of a launch, when so many follow one another."""
+        """Returns the time of a launch when so many follow one another."""
         took: list[float] = []
         with self._driver.timed(took):
             for _ in range(count):

@@ -16,7 +16,7 @@ HALVES = (
 )  # fmt: skip
 MEGABYTE = 1 << 20
 COPIES = ("set", "d2d", "h2d", "d2h")
-# Of a vector addition: three arrays of 16 KiB a part.
+# A part of a vector addition: 16 KiB of each of three arrays.
 PART = 3 * 16384
 FOOTPRINTS = (MEGABYTE // 2, *(k * MEGABYTE for k in (1, 2, 5, 10, 20, 50, 100, 200, 500)))
 

@@ -78,7 +78,7 @@ class Recorder:
         self.write("steady", of=of, runs=runs, **notes)
 
     def _rate(self, body: plan.Body, found: Array) -> list[float]:
-        """Of an SM: the median, its spread, how many SMs have the right blocks, and the time."""
+        """Returns an SM's median rate, its spread, how many SMs have the right blocks, the time."""
         sms = self.card.sms
         count = np.bincount(found["sm"], minlength=sms)
         rate = np.bincount(found["sm"], weights=found["rate"], minlength=sms)

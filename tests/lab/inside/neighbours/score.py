@@ -30,7 +30,7 @@ PROFILED = {"half": "one", "one": "one", "two": "one", "four": "whole", "whole":
 
 @dataclass(frozen=True)
 class Score:
-    """Of a pair: names and sizes, and seconds."""
+    """A pair's names and sizes, and its seconds."""
 
     pair: tuple[str, str]
     measured: float
@@ -39,7 +39,7 @@ class Score:
 
     @property
     def errors(self) -> tuple[float, float]:
-        """Of the makespan, as a part of it: without interference, and with it."""
+        """Errors as shares of the makespan: without interference, and with it."""
         return abs(self.without / self.measured - 1), abs(self.predicted / self.measured - 1)
 
 
@@ -61,7 +61,7 @@ class Recording:
         self._profiles = {(each.name, each.blocks): each for each in profiles}
 
     def score(self, row: dict[str, Any]) -> Score:
-        """Of one pair, in the order in which most of its runs began."""
+        """Returns the score of one pair, in the order in which most of its runs began."""
         runs = np.array(row["runs"])
         second_first = runs[:, 1, 0] < runs[:, 0, 0]
         swapped = bool(np.median(second_first) > 0.5)
@@ -95,13 +95,13 @@ class Recording:
 
 
 def load_rows(path: Path) -> list[dict[str, Any]]:
-    """Of a recording."""
+    """Returns the rows of a recording."""
     return [json.loads(line) for line in lzma.decompress(path.read_bytes()).splitlines()]
 
 
 @cache
 def load_profiles(path: Path, device: str) -> tuple[tb.sm.KernelProfile, ...]:
-    """Of a packed report of ncu, made on that GPU."""
+    """Returns the profiles of a packed report of ncu, made on that GPU."""
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder) / "ncu.csv"
         plain.write_bytes(lzma.decompress(path.read_bytes()))
