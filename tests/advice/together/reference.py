@@ -13,6 +13,7 @@ and all others stay for longer than the history. Far slower, and plain.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import random
 from collections.abc import Iterator
@@ -47,6 +48,14 @@ class Case:
     @property
     def outsiders(self) -> list[int]:
         return [k for k in range(len(self.launches)) if k not in self.group]
+
+    @functools.cached_property
+    def awaited(self) -> set[int]:
+        """The group, and the launches for which it waits."""
+        found = set(self.group)
+        while more := {a for a, b in self.after if b in found} - found:
+            found |= more
+        return found
 
 
 @dataclass(frozen=True)
@@ -142,10 +151,7 @@ class History:
 
     def strands(self, started: dict[int, list[float | None]]) -> bool:
         """Whether a block of the group waits, or a launch for which the group waits has one."""
-        awaited = set(self.case.group)
-        while more := {a for a, b in self.case.after if b in awaited} - awaited:
-            awaited |= more
-        return any(None in started[k] for k in awaited if k in started)
+        return any(None in started[k] for k in self.case.awaited if k in started)
 
 
 def shortest(case: Case) -> History | None:
@@ -157,6 +163,8 @@ def shortest(case: Case) -> History | None:
             started = history.started()
             if history.strands(started):
                 return history
+            if case.awaited <= history.stay.keys():
+                continue  # all their blocks have started: whatever comes, none waits
             following += history.longer(started)
         level = following
     return None

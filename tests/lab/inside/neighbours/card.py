@@ -43,7 +43,7 @@ class Card(Protocol):
         """Launches a kernel; an argument is an address or a NumPy scalar."""
 
     def address(self, name: str) -> int:
-        """Returns an address on the GPU: far, near, x0, y0, x1, y1, records0 …, control, roles0 …"""
+        """An address on the GPU: far, near, x0, y0, x1, y1, records0 …, control, roles0 …"""
 
     def clear(self) -> None:
         """Sets the control words and the records to zero."""
