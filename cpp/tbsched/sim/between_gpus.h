@@ -1,11 +1,14 @@
-// What the GPUs of a process share: CUDA events, values in memory, and blocks that meet.
+// What the GPUs of a process share: CUDA events, values in memory, blocks that meet, and the
+// timeline.
 //
 // A GPU does not change another one. It leaves a notice, and the simulation passes it on at the
 // same instant.
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
+#include "tbsched/program/timeline.h"
 #include "tbsched/sim/meetings.h"
 #include "tbsched/sim/operation.h"
 #include "tbsched/sim/records.h"
@@ -24,6 +27,10 @@ struct BetweenGpus {
   Values values;
   Meetings meetings;
   std::vector<Notice> notices;
+  // Rows of the timeline, by launch of the whole program and block; those of hidden launches
+  // follow.
+  std::vector<BlockTime> blocks;
+  size_t rows = 0;  // of the launches that have been added
 
   bool has_news() const { return !notices.empty() || meetings.any_complete(); }
 };

@@ -67,6 +67,8 @@ class EventQueue {
     const int64_t next_ns = std::min(own_ns, gpu_event_ns);
     return next_ns == kNever ? kNever : std::max(next_ns, clock_.now());
   }
+  // Returns when the phase's next event in the process's domain happens; kNever: none.
+  int64_t next_ns(const Phase phase) const { return next_of(heap_of(phase, Domain::process)); }
   // Returns when the next event of the GPU's domain happens, by the GPU's clock. These events
   // happen whichever process has the GPU.
   int64_t next_gpu_ns() const {

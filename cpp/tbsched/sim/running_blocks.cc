@@ -20,20 +20,17 @@ bool triggers_first(const Launch& launch) {
 
 }  // namespace
 
-void RunningBlocks::add(const Launch& launch, const std::optional<int32_t> meeting) {
+void RunningBlocks::add(const Launch& launch, const int32_t name,
+                        const std::optional<int32_t> meeting) {
   any_programmatic_ |= launch.programmatic;
   launches_.push_back({.launch = &launch,
-                       .first_row = row_count_,
+                       .name = name,
+                       .first_row = between_.rows,
                        .unfinished = launch.blocks,
                        .untriggered = launch.blocks,
                        .meeting = meeting});
-  row_count_ += static_cast<size_t>(launch.blocks);
+  between_.rows += static_cast<size_t>(launch.blocks);
   if (paces_) expect_alone(static_cast<int32_t>(launches_.size()) - 1);
-}
-
-void RunningBlocks::finish_adding(const int32_t shown) {
-  shown_ = shown;
-  timeline_.resize(row_count_);
 }
 
 void RunningBlocks::place(const PlacedBlocks& placed) {
@@ -41,7 +38,7 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = leave_together(*state.launch);
-  const std::span rows = std::span(timeline_).subspan(state.first_row + placed.first_block);
+  const std::span own_rows = rows(launch).subspan(placed.first_block);
   const int64_t now = clock_.gpu_now();
   if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, clock_.now());
   // Neighbouring blocks of equal durations leave together.
@@ -54,11 +51,11 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
       while (next < blocks && own[next] == duration) ++next;
     }
     for (int32_t k = first; k < next; ++k) {
-      rows[k] = {.launch = launch,
-                 .block = placed.first_block + k,
-                 .sm = placed.sms[k],
-                 .start_ns = now,
-                 .end_ns = now + duration};
+      own_rows[k] = {.launch = state.name,
+                     .block = placed.first_block + k,
+                     .sm = placed.sms[k],
+                     .start_ns = now,
+                     .end_ns = now + duration};
     }
     int32_t held = -1;
     if (together) {
@@ -78,7 +75,7 @@ void RunningBlocks::start(const Group& group) {
     for (BlockTime& block : rows(group)) block.end_ns = kNever;
     last_end_ns_ = std::max(last_end_ns_, end_ns);  // at the earliest
     waiting_[group.launch].push_back(group);
-    meetings_.arrive(*state.meeting, group.blocks);
+    between_.meetings.arrive(*state.meeting, group.blocks);
     return;
   }
   const int64_t wait_ns = started.memory_wait_ns.value_or(kNever);
@@ -108,18 +105,20 @@ void RunningBlocks::mark_never_started() {
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     const auto number = static_cast<int32_t>(launch);
     if (scheduler_.placed_whole(number)) continue;
-    const LaunchState& state = launches_[launch];
     const int32_t placed = scheduler_.placed(number);
-    for (int32_t block = placed; block < state.launch->blocks; ++block) {
-      timeline_[state.first_row + block] = {
-          .launch = number, .block = block, .sm = kNotPlaced, .start_ns = kNever, .end_ns = kNever};
+    const std::span own_rows = rows(number);
+    for (int32_t block = placed; std::cmp_less(block, own_rows.size()); ++block) {
+      own_rows[block] = {.launch = launches_[launch].name,
+                         .block = block,
+                         .sm = kNotPlaced,
+                         .start_ns = kNever,
+                         .end_ns = kNever};
     }
   }
 }
 
-std::span<BlockTime> RunningBlocks::rows(const Group& group) {
-  return std::span(timeline_).subspan(launches_[group.launch].first_row + group.first_block,
-                                      group.blocks);
+std::span<BlockTime> RunningBlocks::rows(const Group& group) const {
+  return rows(group.launch).subspan(group.first_block, group.blocks);
 }
 
 void RunningBlocks::end_memory_waits(const int32_t launch) {
@@ -139,6 +138,8 @@ void RunningBlocks::end_memory_waits(const int32_t launch) {
 }
 
 void RunningBlocks::end(const Group& group, const int64_t end_ns) {
+  LaunchState& state = launches_[group.launch];
+  state.end_ns = std::max(state.end_ns, end_ns);
   if (!is_hidden(group.launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
   auto number = static_cast<int32_t>(groups_.size());
   if (free_groups_.empty()) {
@@ -212,7 +213,7 @@ void RunningBlocks::change_paces() {
   events_.reschedule(Phase::leave, [&](const TimedEvent& event) {
     const Group& group = groups_[event.subject];
     Pace& running = running_[event.subject];
-    BlockTime& block = timeline_[launches_[group.launch].first_row + group.first_block];
+    BlockTime& block = rows(group).front();
     if (block.end_ns <= now) return event.time_ns;  // it has ended and is leaving
     running.left_ns -= running.pace * static_cast<double>(now - running.since_ns);
     running.since_ns = now;
@@ -225,10 +226,14 @@ void RunningBlocks::change_paces() {
   });
 }
 
-int32_t RunningBlocks::first_left() const {
-  const auto left = std::ranges::find_if(
-      launches_, [](const LaunchState& state) { return state.unfinished > 0; });
-  return left == launches_.end() ? -1 : static_cast<int32_t>(left - launches_.begin());
+int64_t RunningBlocks::busy_until_ns(const int32_t launch, const int64_t from_ns) const {
+  const LaunchState& state = launches_[launch];
+  if (scheduler_.placed_whole(launch)) {
+    return meets(launch) ? kNever : state.end_ns + spec_.exit_latency_ns;
+  }
+  if (state.meeting) return from_ns;
+  // Its last block is not placed yet.
+  return from_ns + std::min(state.launch->duration_ns.back(), kLatestNs) + spec_.exit_latency_ns;
 }
 
 int64_t RunningBlocks::duration_ns(const int32_t launch, const size_t block) const {

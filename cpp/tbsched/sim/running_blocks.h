@@ -16,11 +16,11 @@
 #include "tbsched/hardware/device_spec.h"
 #include "tbsched/program/event.h"
 #include "tbsched/program/timeline.h"
+#include "tbsched/sim/between_gpus.h"
 #include "tbsched/sim/block_scheduler.h"
 #include "tbsched/sim/clock.h"
 #include "tbsched/sim/event_queue.h"
 #include "tbsched/sim/gpu_work.h"
-#include "tbsched/sim/meetings.h"
 #include "tbsched/sim/paces.h"
 #include "tbsched/sim/snapshot.h"
 
@@ -30,13 +30,13 @@ class RunningBlocks {
  public:
   // The arguments outlive it.
   RunningBlocks(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
-                BlockScheduler& scheduler, GpuWork& work, Meetings& meetings)
+                BlockScheduler& scheduler, GpuWork& work, BetweenGpus& between)
       : spec_(spec),
         clock_(clock),
         events_(events),
         scheduler_(scheduler),
         work_(work),
-        meetings_(meetings) {}
+        between_(between) {}
 
   // Makes blocks of these launches slow each other. Call it before any launch is added.
   void slow(const Neighbours& neighbours) { paces_.emplace(neighbours, spec_.sms); }
@@ -45,11 +45,10 @@ class RunningBlocks {
     return leave_together(launch) ? BlockScheduler::Leaving::together
                                   : BlockScheduler::Leaving::one_by_one;
   }
-  // Adds the next launch of the scheduler. The launch outlives this object. `meeting`: the number
-  // of its group in Meetings, if its blocks meet others.
-  void add(const Launch& launch, std::optional<int32_t> meeting);
-  // Ends adding. The first `shown` launches are not hidden.
-  void finish_adding(int32_t shown);
+  // Adds the next launch of the scheduler. The launch outlives this object. `name`: its number in
+  // the whole program; -1: it is hidden. `meeting`: the number of its group in Meetings, if its
+  // blocks meet others.
+  void add(const Launch& launch, int32_t name, std::optional<int32_t> meeting);
 
   // Starts blocks that have been placed now.
   void place(const PlacedBlocks& placed);
@@ -67,19 +66,17 @@ class RunningBlocks {
   void change_paces();
 
   const Launch& launch(const int32_t launch) const { return *launches_[launch].launch; }
-  size_t first_row(const int32_t launch) const { return launches_[launch].first_row; }
-  // Number of rows of a timeline of all launches.
-  size_t rows() const { return row_count_; }
-  // One row for each block, by launch and block.
-  std::vector<BlockTime>& timeline() { return timeline_; }
-  // Returns the first launch with blocks that have not left, or -1.
-  int32_t first_left() const;
+  // Returns the rows of its blocks.
+  std::span<BlockTime> rows(const int32_t launch) const {
+    const LaunchState& state = launches_[launch];
+    return std::span(between_.blocks).subspan(state.first_row, state.launch->blocks);
+  }
   // Whether blocks of the launch have not left.
   bool is_left(const int32_t launch) const { return launches_[launch].unfinished > 0; }
   // Whether the blocks of a launch wait for others that they meet.
   bool meets(const int32_t launch) const {
     const std::optional<int32_t> meeting = launches_[launch].meeting;
-    return meeting && meetings_.waits(*meeting);
+    return meeting && between_.meetings.waits(*meeting);
   }
   // Sets the rows of blocks that never started: no SM, and no time.
   void mark_never_started();
@@ -90,17 +87,24 @@ class RunningBlocks {
   int64_t last_end_ns() const { return last_end_ns_; }
   // Returns the duration of a block. Throws std::invalid_argument where time overflows.
   int64_t duration_ns(int32_t launch, size_t block) const;
+  // Returns a time before which a launch neither ends nor completes a group of blocks that meet, if
+  // none of its blocks is placed before `from_ns` and no other launch ends.
+  int64_t busy_until_ns(int32_t launch, int64_t from_ns) const;
+  // Whether launches may start when blocks of others trigger.
+  bool any_programmatic() const { return any_programmatic_; }
   // Returns the resident blocks of launches that are not hidden.
   std::vector<ResidentBlocks> held() const;
 
  private:
   struct LaunchState {
     const Launch* launch;
+    int32_t name;
     size_t first_row;     // of its blocks in the timeline
     int32_t unfinished;   // blocks that have not left
     int32_t untriggered;  // blocks whose trigger time is not known
     std::optional<int32_t> meeting = {};
     int64_t triggered_ns = 0;  // the latest known trigger of its blocks
+    int64_t end_ns = 0;        // the latest known end of its blocks
   };
   // Blocks of a launch that started together and leave together.
   struct Group {
@@ -126,9 +130,9 @@ class RunningBlocks {
   bool leave_together(const Launch& launch) const {
     return launch.duration_ns.size() == 1 && !paces_;
   }
-  bool is_hidden(const int32_t launch) const { return launch >= shown_; }
+  bool is_hidden(const int32_t launch) const { return launches_[launch].name < 0; }
   void start(const Group& group);
-  std::span<BlockTime> rows(const Group& group);
+  std::span<BlockTime> rows(const Group& group) const;
   void end(const Group& group, int64_t end_ns);
   void trigger(const Group& group, int64_t end_ns);
   void note_end(const Group& group, int64_t own_end_ns);
@@ -141,12 +145,9 @@ class RunningBlocks {
   EventQueue& events_;
   BlockScheduler& scheduler_;
   GpuWork& work_;
-  Meetings& meetings_;
+  BetweenGpus& between_;
   std::vector<LaunchState> launches_;
-  int32_t shown_ = 0;
   bool any_programmatic_ = false;
-  size_t row_count_ = 0;
-  std::vector<BlockTime> timeline_;
   std::vector<Group> groups_;  // by the subject of their events
   std::vector<int32_t> free_groups_;
   int64_t serial_ = 0;

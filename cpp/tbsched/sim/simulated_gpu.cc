@@ -21,7 +21,7 @@ SimulatedGpu::SimulatedGpu(const Model& model, const InitialState state, const C
       events_(clock),
       work_(spec_, clock, events_, between, index),
       scheduler_(model, state),
-      blocks_(spec_, clock, events_, scheduler_, work_, between.meetings),
+      blocks_(spec_, clock, events_, scheduler_, work_, between),
       waits_(clock),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
       grids_left_(spec_.resident_grids),
@@ -47,6 +47,7 @@ void SimulatedGpu::add(const Event& event, int32_t first_launch, int32_t first_t
 
 void SimulatedGpu::add(const Launch& launch) {
   const int32_t index = scheduler_.add(launch, blocks_.leaving(launch));
+  const bool is_shown = std::cmp_less(index, global_launch_.size());
   if (launch.non_blocking && launch.stream) work_.make_non_blocking(*launch.stream);
   std::optional<int32_t> meeting;
   if (launch.meets_all()) {
@@ -54,7 +55,7 @@ void SimulatedGpu::add(const Launch& launch) {
   }
   ++launches_;
   waits_.add_launch();
-  blocks_.add(launch, meeting);
+  blocks_.add(launch, is_shown ? global_launch_[index] : -1, meeting);
 }
 
 void SimulatedGpu::add(const GraphLaunch& launched) {
@@ -91,7 +92,6 @@ void SimulatedGpu::finish_adding() {
   shown_ = launches_;
   work_.expect(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
   for (const Hidden& hidden : hidden_) add(*hidden.launch);
-  blocks_.finish_adding(shown_);
   hardware_queue_.resize(launches_);
 }
 
@@ -101,6 +101,7 @@ void SimulatedGpu::leave() {
   while (const auto left = blocks_.leave_next()) {
     if (!left->is_last) continue;
     ++grids_left_;
+    std::erase(running_, left->launch);
     for (const int32_t launch : work_.end(left->launch)) blocks_.end_memory_waits(launch);
   }
 }
@@ -108,6 +109,7 @@ void SimulatedGpu::leave() {
 void SimulatedGpu::admit() {
   while (const std::optional<int32_t> launch = work_.take(grids_left_ > 0)) {
     --grids_left_;
+    running_.push_back(*launch);
     waits_.note_way(*launch, work_.operation_of(*launch), work_.operations(), work_.queues());
     hardware_queue_[*launch] = work_.hardware_queue(*launch);
     scheduler_.enqueue(*launch, launches_admitted_++);
@@ -118,6 +120,17 @@ void SimulatedGpu::place() {
   events_.clear(Phase::turn);
   scheduler_.place(*this, options_);
   blocks_.change_paces();
+}
+
+int64_t SimulatedGpu::quiet_until_ns(const int64_t next_ns) const {
+  if (next_ns == kNever || work_.has_news() || blocks_.any_programmatic()) return next_ns;
+  int64_t until_ns = events_.next_ns(Phase::change);
+  until_ns = std::min(until_ns, clock_.to_own(events_.next_gpu_ns()));
+  for (const int32_t launch : running_) {
+    if (until_ns <= next_ns) break;
+    until_ns = std::min(until_ns, blocks_.busy_until_ns(launch, next_ns));
+  }
+  return until_ns;
 }
 
 bool SimulatedGpu::may_turn() {
@@ -245,7 +258,7 @@ int32_t SimulatedGpu::global_name(int32_t name) const {
 }
 
 Timeline SimulatedGpu::finish() && {
-  Timeline timeline{.blocks = std::move(blocks_.timeline()),
+  Timeline timeline{.blocks = {},
                     .waits = std::move(waits_).take(),
                     .hardware_queue = std::move(hardware_queue_),
                     .issued_ns = {},
@@ -264,13 +277,11 @@ Timeline SimulatedGpu::finish() && {
 void SimulatedGpu::remove_hidden(Timeline& timeline) const {
   for (size_t k = 0; k < hidden_.size(); ++k) {
     if (hidden_[k].launch == &relay_) continue;
-    const size_t first = blocks_.first_row(shown_ + static_cast<int32_t>(k));
-    const auto blocks = std::span(timeline.blocks).subspan(first, hidden_[k].launch->blocks);
+    const auto blocks = blocks_.rows(shown_ + static_cast<int32_t>(k));
     timeline.transfers[transfer_number(hidden_[k].of)] = {
         std::ranges::min_element(blocks, {}, &BlockTime::start_ns)->start_ns,
         std::ranges::max_element(blocks, {}, &BlockTime::end_ns)->end_ns};
   }
-  timeline.blocks.resize(blocks_.first_row(shown_));
   timeline.hardware_queue.resize(shown_);
   std::erase_if(timeline.waits, [&](const Wait& wait) { return is_hidden(wait.launch); });
 }

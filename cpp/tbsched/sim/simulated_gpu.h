@@ -58,13 +58,16 @@ class SimulatedGpu : private Observer {
   }
   // Ends adding, and prepares everything.
   void finish_adding();
-  size_t rows() const { return blocks_.rows(); }
   // How many launches it has, without hidden ones.
   int32_t shown() const { return shown_; }
 
   void leave();
   void admit();
   void place();
+  // Returns a time before which hosts and other GPUs cannot learn anything of this GPU, and it
+  // admits no launch: blocks leave, others take their place, and no launch ends. `next_ns`: no
+  // event of this GPU happens before.
+  int64_t quiet_until_ns(int64_t next_ns) const;
   // How many waits are logged, and launches admitted.
   size_t waits() const { return waits_.size(); }
   int64_t admitted() const { return launches_admitted_; }
@@ -82,7 +85,8 @@ class SimulatedGpu : private Observer {
   std::vector<HungLaunch> hung(const std::function<int32_t(OperationOfGpu)>& name_elsewhere);
   // Whether blocks wait for others that they meet.
   bool any_meets() const;
-  // Returns the timeline, with the numbers of the whole program and by the GPU's clock.
+  // Returns the timeline without blocks, with the numbers of the whole program and by the GPU's
+  // clock.
   Timeline finish() &&;
   Snapshot snapshot() const { return snapshot_of(scheduler_, shown_, blocks_.held()); }
   // Returns when the blocks that have been placed end, and the last block of each other launch if
@@ -130,7 +134,8 @@ class SimulatedGpu : private Observer {
   PlaceOptions options_;
   int32_t grids_left_;
   int64_t launches_admitted_ = 0;
-  int64_t next_switch_ns_ = 0;  // when the scheduler may turn to another launch
+  std::vector<int32_t> running_;  // launches that were admitted and have not ended
+  int64_t next_switch_ns_ = 0;    // when the scheduler may turn to another launch
   Launch relay_;
   int32_t transfers_ = 0;
   int32_t launches_ = 0;        // launches of the program, then hidden ones

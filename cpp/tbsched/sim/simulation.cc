@@ -78,6 +78,7 @@ Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
              static_cast<int32_t>(gpus.size())),
       active_(gpus.size()),
       next_ns_(gpus.size(), kNever),
+      quiet_ns_(gpus.size()),
       most_waits_(most_waits) {
   if (gpus.size() > 1) between_.records.cross_gpus();
   for (const StartingGpu& gpu : gpus) {
@@ -88,8 +89,7 @@ Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
 
 Timeline Simulation::run(const Sequence& sequence) && {
   begin(sequence);
-  while (step(sequence)) {
-  }
+  while (step(sequence)) run_ahead(kNever);
   return std::move(*this).finish();
 }
 
@@ -102,33 +102,24 @@ Timeline Simulation::finish() && {
     for (const auto& gpu : gpus_) timelines.push_back(std::move(*gpu).finish());
     timeline = in_order(std::move(timelines));
   }
+  timeline.blocks = std::move(between_.blocks);
+  timeline.blocks.resize(shown_rows_);
   timeline.issued_ns = std::move(issued_ns_);
   timeline.calls = std::move(hosts_).calls();
   timeline.hang = std::move(hang_);
   return timeline;
 }
 
-// Returns the timeline of the whole program.
+// Returns the timeline of the whole program, without blocks.
 Timeline Simulation::in_order(std::vector<Timeline> timelines) const {
   Timeline whole;
   struct Next {
     size_t launch = 0;
-    size_t block = 0;
     size_t transfer = 0;
   };
   std::vector<Next> next(timelines.size());
-  size_t blocks = 0;
-  for (const Timeline& own : timelines) blocks += own.blocks.size();
-  whole.blocks.reserve(blocks);
-  for (size_t launch = 0; launch < launch_gpus_.size(); ++launch) {
-    Timeline& own = timelines[launch_gpus_[launch]];
-    Next& from = next[launch_gpus_[launch]];
-    const int32_t local = own.blocks[from.block].launch;
-    for (; from.block < own.blocks.size() && own.blocks[from.block].launch == local; ++from.block) {
-      BlockTime& block = whole.blocks.emplace_back(own.blocks[from.block]);
-      block.launch = static_cast<int32_t>(launch);
-    }
-    whole.hardware_queue.push_back(own.hardware_queue[from.launch++]);
+  for (const int32_t gpu : launch_gpus_) {
+    whole.hardware_queue.push_back(timelines[gpu].hardware_queue[next[gpu].launch++]);
   }
   for (const int32_t gpu : transfer_gpus_) {
     whole.transfers.push_back(timelines[gpu].transfers[next[gpu].transfer++]);
@@ -159,8 +150,7 @@ int64_t Simulation::least_makespan() const {
 
 Snapshot Simulation::snapshot(const Sequence& sequence, const int32_t gpu, const int64_t at_ns) && {
   begin(sequence);
-  while (next_instant() <= at_ns && step(sequence)) {
-  }
+  while (next_instant() <= at_ns && step(sequence)) run_ahead(at_ns);
   return gpus_.at(gpu)->snapshot();
 }
 
@@ -172,8 +162,36 @@ int64_t Simulation::next_instant() const {
 // Finds when the next events of the GPUs happen to which something has happened.
 void Simulation::find_next() {
   for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (active_[gpu]) next_ns_[gpu] = gpus_[gpu]->events().next_ns();
+    if (!active_[gpu]) continue;
+    next_ns_[gpu] = gpus_[gpu]->events().next_ns();
+    quiet_ns_[gpu] = 0;
   }
+}
+
+// Simulates each of several GPUs up to an instant, and not up to `limit_ns`, until which all of
+// them are quiet and no host calls.
+void Simulation::run_ahead(const int64_t limit_ns) {
+  if (gpus_.size() == 1) return;
+  const int64_t next_ns = next_instant();
+  int64_t until_ns = std::min(limit_ns, host_events_.next_ns());
+  for (size_t gpu = 0; gpu < gpus_.size() && until_ns > next_ns; ++gpu) {
+    if (quiet_ns_[gpu] <= next_ns) {
+      quiet_ns_[gpu] = gpus_[gpu]->quiet_until_ns(std::max(next_ns, next_ns_[gpu]));
+    }
+    until_ns = std::min(until_ns, quiet_ns_[gpu]);
+  }
+  if (until_ns <= next_ns) return;
+  const int64_t now = clock_.now();
+  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+    for (; next_ns_[gpu] < until_ns; next_ns_[gpu] = gpus_[gpu]->events().next_ns()) {
+      Interruptible::poll();
+      clock_.advance_to(next_ns_[gpu]);
+      gpus_[gpu]->leave();
+      gpus_[gpu]->place();
+    }
+    clock_.advance_to(now);
+  }
+  check_waits();
 }
 
 bool Simulation::step(const Sequence& sequence) {
@@ -249,13 +267,13 @@ void Simulation::add(const Sequence& sequence) {
   }
   first_launch.push_back(launches_);
   hosts_.start(sequence, std::move(first_launch));
-  size_t rows = 0;
-  for (const auto& gpu : gpus_) rows += gpu->rows();
-  if (rows > kMostTimedBlocks) {
-    refuse("blocks: " + std::to_string(rows) + " with durations are more than " +
+  shown_rows_ = between_.rows;
+  if (shown_rows_ > kMostTimedBlocks) {
+    refuse("blocks: " + std::to_string(shown_rows_) + " with durations are more than " +
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
   for (const auto& gpu : gpus_) gpu->finish_adding();
+  between_.blocks.resize(between_.rows);
   if (hosts_.after_gaps()) issued_ns_.resize(launches_, kNever);
 }
 

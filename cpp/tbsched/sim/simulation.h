@@ -9,6 +9,9 @@
 //   4. GPUs learn what others did for which they wait.
 // Blocks that take no time leave at the same instant, and the instant is simulated again.
 //
+// Several GPUs take turns. While no host calls, and no launch of any GPU can end, one GPU after the
+// other simulates its own instants: its state then stays in the processor's cache.
+//
 // A program hangs if nothing more happens and blocks wait for others that they meet, or streams for
 // values: that is a result.
 #pragma once
@@ -118,6 +121,7 @@ class Simulation {
   void make(const Hosts::Call& call, const Event& event);
   void pass_on();
   void find_next();
+  void run_ahead(int64_t limit_ns);
   void check_waits() const;
   void find_hang();
   Timeline in_order(std::vector<Timeline> timelines) const;
@@ -129,8 +133,10 @@ class Simulation {
   std::vector<std::unique_ptr<SimulatedGpu>> gpus_;
   std::vector<char>
       active_;  // whether it is one of the GPUs to which something happens at this instant
-  std::vector<int64_t> next_ns_;  // by GPU, when the next event happens
+  std::vector<int64_t> next_ns_;   // by GPU, when the next event happens
+  std::vector<int64_t> quiet_ns_;  // by GPU, until when it is known to be quiet
   size_t most_waits_;
+  size_t shown_rows_ = 0;  // of the timeline, without hidden launches
   int32_t launches_ = 0;
   int32_t transfers_ = 0;
   std::vector<Place> places_;           // by event
