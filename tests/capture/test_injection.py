@@ -192,6 +192,28 @@ def test_records_that_cupti_lost_are_counted(run: Played, tmp_path: Path) -> Non
     )
 
 
+def test_callbacks_that_fail_do_not_end_the_program_and_are_told(
+    run: Played, tmp_path: Path
+) -> None:
+    code = """
+        import resource
+
+        name = b"k" * (1 << 28)  # there is no memory for a copy
+        with open("/proc/self/statm") as file:
+            pages = int(file.read().split()[0])
+        limit = pages * resource.getpagesize() + (1 << 27)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        gpu.play("issue_launch", name, 8, wide(13), 40, 256, 0, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    """
+    done = run(TWO + textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
+    told = [line for line in lines(tmp_path / "run.jsonl") if "capture_failed" in line]
+    assert told == [{"capture_failed": 1, "why": "std::bad_alloc"}]
+    assumed = tb.load_program(tmp_path / "run.jsonl", fit=False).assumed
+    assert any("1 times, std::bad_alloc: assumed" in sentence for sentence in assumed)
+
+
 def test_killed_program_leaves_a_readable_file(run: Played, tmp_path: Path) -> None:
     done = run(
         TWO + "import os, signal, time\n"

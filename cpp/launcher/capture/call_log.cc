@@ -16,16 +16,32 @@ constexpr size_t kMostWords = 64;      // of a launch's arguments
 
 std::atomic<uint64_t> logs_made = 0;
 
-// The log of this thread, and whose it is.
+// The log of this thread, and whose it is. It needs no destructor: a thread may call the driver
+// while it destroys what is thread_local.
 struct Own {
   uint64_t identity = 0;
   ThreadLog* log = nullptr;
+  bool thread_ends = false;
 
-  ~Own() {
+  void give_back() {
     if (log != nullptr) log->has_ended = true;
+    identity = 0;
+    log = nullptr;
   }
 };
-thread_local Own own;
+constinit thread_local Own own;
+
+// Gives the log back when the thread ends. Calls that the thread makes later take one for
+// themselves.
+struct GivesBack {
+  bool is_used = false;
+
+  ~GivesBack() {
+    own.thread_ends = true;
+    own.give_back();
+  }
+};
+thread_local GivesBack gives_back;
 
 }  // namespace
 
@@ -48,6 +64,7 @@ ThreadLog& CallLog::own_log() {
   log.open.system = static_cast<int32_t>(syscall(SYS_gettid));
   log.open.thread = static_cast<uint32_t>(pthread_self());
   if (own.log != nullptr) own.log->has_ended = true;
+  if (!own.thread_ends) gives_back.is_used = true;  // which lets its destructor run
   own.log = &log;
   own.identity = identity_;
   return log;
@@ -106,7 +123,11 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
 }
 
 void CallLog::exit(const Operation& operation, const bool succeeded) {
-  ThreadLog& log = own_log();
+  note_exit(own_log(), operation, succeeded);
+  if (own.thread_ends) own.give_back();
+}
+
+void CallLog::note_exit(ThreadLog& log, const Operation& operation, const bool succeeded) {
   const bool was_loaded_by_it =
       succeeded && log.launched != nullptr && operation.shape.symbol != nullptr;
   const Function* const function =

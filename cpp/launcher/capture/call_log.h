@@ -99,6 +99,7 @@ class CallLog {
 
  private:
   ThreadLog& own_log();
+  void note_exit(ThreadLog& log, const Operation& operation, bool succeeded);
   const Function& function_of(ThreadLog& log, const Shape& shape, bool is_loaded);
   int32_t carveout_of(const Shape& shape);
   static void add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape);

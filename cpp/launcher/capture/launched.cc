@@ -44,13 +44,6 @@ std::optional<Numbers> numbers_of(const uint64_t handle) {
   });
 }
 
-bool are_alike(const Kernel* const one, const Kernel* const other) {
-  return one->usage.registers == other->usage.registers &&
-         one->usage.static_shared_memory == other->usage.static_shared_memory &&
-         one->usage.local_memory == other->usage.local_memory &&
-         one->usage.parameters == other->usage.parameters && one->code == other->code;
-}
-
 }  // namespace
 
 const Function& Launched::find(const uint64_t handle, const char* const symbol,
@@ -66,9 +59,9 @@ const Function& Launched::find(const uint64_t handle, const char* const symbol,
   }
   const Kernel* const kernel = kernel_of(handle, name, is_loaded);
   const std::lock_guard lock(mutex_);
-  all_.push_back(std::make_unique<const Function>(name, kernel));
-  found_[handle] = {all_.back().get(), is_loaded};
-  return *all_.back();
+  const Function& found = *all_.insert({name, kernel}).first;
+  found_[handle] = {&found, is_loaded};
+  return found;
 }
 
 const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name,
@@ -76,7 +69,7 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
   const std::vector<const Kernel*> named = modules_.find(name);
   if (named.empty()) return nullptr;
   const Kernel* const last = named.back();
-  if (std::ranges::all_of(named, [&](const auto* each) { return are_alike(each, last); })) {
+  if (std::ranges::all_of(named, [&](const auto* each) { return are_alike(*each, *last); })) {
     return last;
   }
   if (!is_loaded) return nullptr;
@@ -88,7 +81,7 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
         each->usage.static_shared_memory != numbers->shared_memory) {
       continue;
     }
-    if (found != nullptr && !are_alike(each, found)) return nullptr;  // not known which
+    if (found != nullptr && !are_alike(*each, *found)) return nullptr;  // not known which
     found = each;
   }
   return found;

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstdint>
-#include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
 #include "launcher/capture/modules.h"
 
@@ -17,6 +17,8 @@ namespace tbsched::capture {
 struct Function {
   std::string name;                // as the linker has it
   const Kernel* kernel = nullptr;  // null: it is not loaded yet, or unknown
+
+  auto operator<=>(const Function&) const = default;
 };
 
 // Functions by the driver's handles. They live for ever. Thread-safe.
@@ -43,7 +45,7 @@ class Launched {
     bool was_loaded;
   };
   std::unordered_map<uint64_t, Found> found_;
-  std::vector<std::unique_ptr<const Function>> all_;
+  std::set<Function> all_;  // each once, however often handles are forgotten
 };
 
 }  // namespace tbsched::capture

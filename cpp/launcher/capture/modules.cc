@@ -15,22 +15,42 @@ constexpr size_t kMostCodeOfAll = 64 << 20;
 
 }  // namespace
 
+bool are_alike(const Kernel& one, const Kernel& other) {
+  return one.usage.registers == other.usage.registers &&
+         one.usage.static_shared_memory == other.usage.static_shared_memory &&
+         one.usage.local_memory == other.usage.local_memory &&
+         one.usage.parameters == other.usage.parameters && one.code == other.code;
+}
+
 void Modules::add(const std::span<const std::byte> cubin) {
   try {
     std::vector<cuda::KernelUsage> kernels = cuda::usage(cubin);
     const std::lock_guard lock(mutex_);
     for (cuda::KernelUsage& usage : kernels) {
       const auto code = cubin.subspan(usage.code_at, usage.code_size);
-      const bool keeps = code.size() <= kMostCode && code_bytes_ + code.size() <= kMostCodeOfAll;
-      if (keeps) code_bytes_ += code.size();
-      auto& named = kernels_[usage.name];
-      named.push_back(std::make_unique<const Kernel>(
-          std::move(usage),
-          keeps ? std::vector(code.begin(), code.end()) : std::vector<std::byte>()));
+      const bool keeps = code.size() <= kMostCode;
+      add({std::move(usage),
+           keeps ? std::vector(code.begin(), code.end()) : std::vector<std::byte>()});
     }
   } catch (const std::invalid_argument&) {
     return;  // it has no kernels, or its format is another
   }
+}
+
+// mutex_ is held.
+void Modules::add(Kernel kernel) {
+  auto& named = kernels_[kernel.usage.name];
+  const auto is_known = [&](const auto& each) { return are_alike(*each, kernel); };
+  if (code_bytes_ + kernel.code.size() > kMostCodeOfAll && std::ranges::none_of(named, is_known)) {
+    kernel.code.clear();
+  }
+  const auto known = std::ranges::find_if(named, is_known);
+  if (known != named.end()) {
+    std::rotate(known, known + 1, named.end());  // it was loaded last
+    return;
+  }
+  code_bytes_ += kernel.code.size();
+  named.push_back(std::make_unique<const Kernel>(std::move(kernel)));
 }
 
 std::vector<const Kernel*> Modules::find(const std::string& name) const {

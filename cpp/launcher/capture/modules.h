@@ -21,12 +21,17 @@ struct Kernel {
   std::vector<std::byte> code;  // empty: it is not kept
 };
 
-// Keeps kernels for ever: a launch may be noted long after its module was unloaded. Thread-safe.
+// Returns whether launches of two kernels of the same name cannot be told apart.
+bool are_alike(const Kernel& one, const Kernel& other);
+
+// Keeps kernels for ever: a launch may be noted long after its module was unloaded. Keeps one of
+// those that are alike: a program may load a module again and again. Thread-safe.
 class Modules {
  public:
   // `all`: every module of the process is going to be added.
   explicit Modules(const bool all) : knows_all_(all) {}
 
+  // Adds the kernels of a module that is loaded; none if its format is unknown.
   void add(std::span<const std::byte> cubin);
 
   // Returns the kernels of a name, that which was loaded last at the end.
@@ -38,6 +43,8 @@ class Modules {
                                       int32_t static_shared_memory) const;
 
  private:
+  void add(Kernel kernel);
+
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::vector<std::unique_ptr<const Kernel>>> kernels_;
   size_t code_bytes_ = 0;

@@ -79,6 +79,10 @@ void Recorder::header() {
 
 void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }
 
+void Recorder::failed(const size_t times, const std::string_view why) {
+  Line(text_).add("capture_failed", times).add("why", why);
+}
+
 void Recorder::end(const uint64_t at_ns) {
   Line(text_)
       .add("end", at_ns - started_ns_)
@@ -439,7 +443,6 @@ void Recorder::returned(const uint32_t call, const uint64_t at_ns) {
 }
 
 void Recorder::alive(const uint64_t at_ns, const uint64_t flushing_ns) {
-  addresses_.forget();
   Line line(text_);
   line.add("alive", static_cast<int64_t>(at_ns - started_ns_));
   if (flushing_ns != 0) line.add("flushing", static_cast<int64_t>(flushing_ns - started_ns_));

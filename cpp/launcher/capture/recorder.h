@@ -31,6 +31,8 @@ class Recorder {
   void header();
   void activity(const CUpti_Activity& record);
   void lost(size_t records);
+  // Notes that callbacks, or the threads that write, failed: what they would have noted is missing.
+  void failed(size_t times, std::string_view why);
   void end(uint64_t at_ns);
 
   // Notes data from callbacks.
@@ -43,7 +45,8 @@ class Recorder {
   // Notes a callback that took long.
   void own_callback(uint64_t start_ns, uint64_t end_ns);
 
-  // Notes what has not ended.
+  // Notes what has not ended. Call look() before: memory may have come and gone since.
+  void look() { addresses_.forget(); }
   void issued(const Issued::Entry& entry);
   void ended(uint32_t call);
   void open(const OpenCall& open);

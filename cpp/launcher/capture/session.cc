@@ -9,11 +9,14 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -68,6 +71,37 @@ void call_if_loaded(const char* const library, const char* const function) {
   if (called != nullptr) called();
   dlclose(loaded);
 }
+
+// What went wrong in callbacks and in the session's threads, from which nothing may be thrown.
+// Thread-safe.
+class Failures {
+ public:
+  // Calls `action`. Returns whether it threw nothing.
+  template <typename Action>
+  bool remember(const Action& action) noexcept {
+    try {
+      action();
+      return true;
+    } catch (const std::exception& error) {
+      add(error.what());
+    } catch (...) {
+      add("unknown");
+    }
+    return false;
+  }
+
+  size_t count() const { return count_; }
+  // Returns why the first one failed. No other thread may add any.
+  std::string_view why() const { return why_.data(); }
+
+ private:
+  void add(const char* const why) {
+    if (count_++ == 0) std::snprintf(why_.data(), why_.size(), "%s", why);
+  }
+
+  std::atomic<size_t> count_ = 0;
+  std::array<char, 256> why_{};
+};
 
 // Waits by the driver and by the runtime: torch.profiler handles calls of the runtime alone.
 void wait_for_gpu() {
@@ -145,8 +179,11 @@ class Session {
 
   void take(const Filled& buffer);
   void take(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  Failures& failures() { return failures_; }
 
  private:
+  void start_threads();
+  void stop_threads();
   void turn_on();
   void turn_off();
   uint64_t timestamp() const;
@@ -164,6 +201,7 @@ class Session {
   const bool from_the_beginning_;
   Modules modules_;
   CallLog calls_;
+  Failures failures_;
   // Used by the writer alone: no thread of the program waits for them.
   Recorder records_;
   Issued issued_;
@@ -198,7 +236,14 @@ Buffers& buffers() {
 
 void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
                                   size_t* const most_records) {
-  const Buffers::Buffer taken = buffers().take();
+  Buffers::Buffer taken{};  // nowhere: CUPTI then drops records, and counts them
+  Session* const session = running;
+  const auto take = [&] { taken = buffers().take(); };
+  if (session != nullptr) {
+    session->failures().remember(take);
+  } else {
+    Failures().remember(take);
+  }
   *buffer = taken.bytes;
   *size = taken.size;
   *most_records = taken.records;
@@ -208,9 +253,9 @@ void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, co
                                   const size_t used) {
   Session* const session = running;
   if (session != nullptr && session->is_of_this_process()) {
-    session->take({buffer, size, used});
+    session->failures().remember([&] { session->take({buffer, size, used}); });
   } else {
-    buffers().give_back(buffer, size);
+    Failures().remember([&] { buffers().give_back(buffer, size); });
   }
 }
 
@@ -220,7 +265,7 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
   auto* const taker = static_cast<Session*>(session);
   if (is_inside || !taker->is_of_this_process()) return;
   is_inside = true;
-  taker->take(domain, id, data);
+  taker->failures().remember([&] { taker->take(domain, id, data); });
   is_inside = false;
 }
 
@@ -248,17 +293,38 @@ uint64_t Session::timestamp() const {
 void Session::begin() {
   try {
     turn_on();
+    start_threads();
   } catch (...) {
+    stop_threads();
     turn_off();
     throw;
   }
+}
+
+void Session::start_threads() {
   sigset_t all;  // signals are for the program's own threads
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  writer_ = std::thread(&Session::write_until_stopped, this);
-  flusher_ = std::thread(&Session::flush_until_stopped, this);
+  try {
+    writer_ = std::thread(&Session::write_until_stopped, this);
+    flusher_ = std::thread(&Session::flush_until_stopped, this);
+  } catch (...) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Session::stop_threads() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopped_ = true;
+  }
+  wakes_.notify_all();
+  for (std::thread* const each : {&writer_, &flusher_}) {
+    if (each->joinable()) each->join();
+  }
 }
 
 void Session::turn_on() {
@@ -285,13 +351,7 @@ void Session::turn_off() {
 }
 
 void Session::end(const bool waits) {
-  {
-    const std::lock_guard lock(mutex_);
-    is_stopped_ = true;
-  }
-  wakes_.notify_all();
-  writer_.join();
-  flusher_.join();
+  stop_threads();
   const uint64_t now_ns = timestamp();
   stop_recording_calls(cupti_);
   for (const auto kind : kHost) cupti_.disable(kind);
@@ -302,6 +362,7 @@ void Session::end(const bool waits) {
   const bool is_known = cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;
   read_buffers();
   if (is_known && dropped > 0) records_.lost(dropped);
+  if (failures_.count() > 0) records_.failed(failures_.count(), failures_.why());
   records_.end(now_ns);
   write();
 }
@@ -341,12 +402,13 @@ void Session::write_until_stopped() {
     wakes_.wait_until(lock, next, [this] { return is_stopped_ || !filled_.empty(); });
     lock.unlock();
     const bool is_time = std::chrono::steady_clock::now() >= next;
-    read_buffers();
-    if (is_time) {
+    failures_.remember([&] {
+      read_buffers();
+      if (!is_time) return;
       note_unfinished();
       write();
-      next = std::chrono::steady_clock::now() + kPeriod;
-    }
+    });
+    if (is_time) next = std::chrono::steady_clock::now() + kPeriod;
     lock.lock();
   }
 }
@@ -392,6 +454,7 @@ void Session::read_buffers() {
 void Session::note_unfinished() {
   const uint64_t now_ns = timestamp();
   const uint64_t before_ns = now_ns - kOldNs;
+  records_.look();
   issued_.forget_events();
   for (const uint32_t call : issued_.take_ended()) records_.ended(call);
   issued_.write_older(before_ns, [this](const Issued::Entry& each) { records_.issued(each); });

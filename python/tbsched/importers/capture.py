@@ -109,6 +109,7 @@ class _Captured:
     issued: dict[int, str] = field(default_factory=dict)  # in words, by call
     ended: set[int] = field(default_factory=set)
     lost: int = 0
+    failures: str = ""
     unfinished: int = 0
     is_whole: bool = False
     numbers: dict[_Stream, int] = field(default_factory=dict)
@@ -242,6 +243,9 @@ class _Captured:
 
     def dropped(self, line: Line) -> None:
         self.lost += integer(line, "lost")
+
+    def failed(self, line: Line) -> None:
+        self.failures = f"{integer(line, 'capture_failed')} times, {on_one_line(text(line, 'why'))}"
 
     def end(self, line: Line) -> None:
         self.is_whole, self.unfinished = True, integer(line, "unfinished")
@@ -397,6 +401,8 @@ class _Captured:
             yield "The end: the program was killed, or still runs; assumed that it ends here."
         if self.lost:
             yield f"{self.lost} records that CUPTI lost: assumed that nothing happened there."
+        if self.failures:
+            yield f"What the capture failed to note, {self.failures}: assumed that it did nothing."
         if self.unfinished:
             yield (
                 f"{self.unfinished} kernels that still ran when the program ended: assumed that "
@@ -434,6 +440,7 @@ _TAKES: dict[str, Callable[[_Captured, Line], None]] = {
     "issued": _Captured.begun,
     "ended": _Captured.over,
     "lost": _Captured.dropped,
+    "capture_failed": _Captured.failed,
     "end": _Captured.end,
 }
 _SOURCES = {

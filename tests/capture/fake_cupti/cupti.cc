@@ -503,7 +503,7 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
   parameters.blockDimX = block;
   parameters.sharedMemBytes = 512;
   parameters.hStream = handle<CUstream>(stream);
-  call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), kept(name),
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), name,
             CUresult(result));
 }
 void fake_issue_copy(const uint32_t call, const uint64_t stream, const uint64_t bytes) {
