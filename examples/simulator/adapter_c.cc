@@ -59,7 +59,9 @@ int tbsched_launch(tbsched_adapter* adapter, const int number, const tbsched_ker
   return guarded([&] { return adapter->adapter.launch(number, asked), 0; }, -1);
 }
 
-void tbsched_distribute(tbsched_adapter* adapter) { adapter->adapter.distribute(); }
+int tbsched_distribute(tbsched_adapter* adapter) {
+  return guarded([&] { return adapter->adapter.distribute(), 0; }, -1);
+}
 
 int tbsched_next(tbsched_adapter* adapter, tbsched_block* block) {
   if (adapter->started.empty()) return 0;

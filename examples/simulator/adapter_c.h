@@ -25,8 +25,9 @@ int tbsched_sms(const struct tbsched_adapter *adapter);
 // The kernel's blocks may start from now on. Returns 0, or -1 for one that never can.
 int tbsched_launch(struct tbsched_adapter *adapter, int number,
                    const struct tbsched_kernel *kernel);
-// Starts every block that has room now. tbsched_next returns them one by one: 1, or 0 at the end.
-void tbsched_distribute(struct tbsched_adapter *adapter);
+// Starts every block that has room now. Returns 0, or -1 if that failed. tbsched_next returns them
+// one by one: 1, or 0 at the end.
+int tbsched_distribute(struct tbsched_adapter *adapter);
 int tbsched_next(struct tbsched_adapter *adapter, struct tbsched_block *block);
 // A block has ended. Returns 0, or -1 if none runs there.
 int tbsched_leave(struct tbsched_adapter *adapter, int sm, int slot);

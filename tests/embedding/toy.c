@@ -34,7 +34,7 @@ static void cycle(long now) {
     }
     count = kept;
   }
-  tbsched_distribute(adapter);
+  if (tbsched_distribute(adapter)) refuse();
   for (struct tbsched_block block; tbsched_next(adapter, &block);) {
     if (count == room) running = realloc(running, (room = 2 * room + 64) * sizeof *running);
     running[count++] = (struct run){block, now + lengths[block.kernel] + 7 * block.block % 13};

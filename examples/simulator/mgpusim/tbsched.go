@@ -102,7 +102,7 @@ func tbschedRefuse(why string) {
 func tbschedClock(cp any) func() sim.VTimeInSec {
 	clock, ok := cp.(interface{ CurrentTime() sim.VTimeInSec })
 	if !ok {
-		return func() sim.VTimeInSec { return 0 }
+		tbschedRefuse("the command processor of this MGPUSim tells no time")
 	}
 	return clock.CurrentTime
 }
@@ -129,7 +129,9 @@ func (g *tbschedGPU) distribute() {
 }
 
 func (g *tbschedGPU) place(time sim.VTimeInSec) {
-	C.tbsched_distribute(g.adapter)
+	if C.tbsched_distribute(g.adapter) != 0 {
+		log.Panic(C.GoString(C.tbsched_why()))
+	}
 	var block C.struct_tbsched_block
 	for C.tbsched_next(g.adapter, &block) == 1 {
 		kernel := int(block.kernel)
