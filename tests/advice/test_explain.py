@@ -345,10 +345,10 @@ def test_copies_that_wait_for_an_event_stay_where_they_are() -> None:
     assert not any("one group ahead" in change.what for change in found.changes)
 
 
-def test_pinned_memory_says_that_the_host_waits_elsewhere() -> None:
+def test_pinned_memory_says_that_the_host_waits_later() -> None:
     back = tb.Copy(1 << 20, "d2h", duration=4 * MS, stream=0, pinned=False)
     found = explained(kernel(0), back, kernel(0), back, kernel(0))
-    assert "the host waits elsewhere" in best(found, "pinned memory for 2 copies").condition
+    assert "it waits for it later" in best(found, "pinned memory for 2 copies").condition
 
 
 def test_a_program_that_lost_a_part_is_refused_by_name() -> None:

@@ -188,8 +188,25 @@ def test_one_change_is_not_told_twice() -> None:
     ids=["turns", "at once", "one call", "nobody", "three"],
 )
 def test_threads_that_call_by_turns_are_one(threads: list[int], one: dict[int, int]) -> None:
-    found = taking_turns(threads)
+    found = taking_turns([(10 * k, 10 * k + 5, thread) for k, thread in enumerate(threads)])
     assert {thread: found[thread] for thread in one} == one
+
+
+def test_a_thread_that_calls_while_another_one_waits_takes_no_turn(tmp_path: Path) -> None:
+    # One launches 40 kernels and waits for them. The other one launches 20 meanwhile.
+    events = [call(900, 210, 9_000, "cudaStreamSynchronize", tid=1)]
+    for n in range(40):
+        events += [
+            call(n + 1, 5 * n, 4, tid=1),
+            kernel(n + 1, 210 * n + 20, 200, 13, grid=(66, 1, 1)),
+        ]
+    for n in range(20):
+        at = 400.0 * n + 300
+        events += [call(n + 501, at, 5, tid=2), kernel(n + 501, at + 8, 90, 14, grid=(33, 1, 1))]
+    program = tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False)
+    assert {event.host for event in program.sequence} == {0, 1}
+    assert not any("call by turns" in sentence for sentence in program.assumed)
+    assert tb.explain(program).prediction.makespan == pytest.approx(8.41 * MS, rel=0.05)
 
 
 def test_a_backward_pass_starts_sooner_after_a_shorter_forward_pass(tmp_path: Path) -> None:

@@ -426,3 +426,15 @@ def test_program_shows_itself() -> None:
     assert "What the profile does not say:" in text
     assert "legacy" in text
     assert "What the profile does not say" in program._repr_html_()
+
+
+def test_calls_that_block_say_nothing_of_the_profiler(tmp_path: Path) -> None:
+    # Of 20 calls 19 take as long as without a profiler, and one waits for 50 ms.
+    events = [
+        each for n in range(19) for each in (call(n + 1, 20 * n, 3), kernel(n + 1, 20 * n + 9, 8))
+    ]
+    events += [call(20, 400, 50_000), kernel(20, 50_410, 8)]
+    program = tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False)
+    longer = [sentence for sentence in program.assumed if "without a profiler" in sentence]
+    assert not longer or longer[0].startswith("Calls took 0.")
+    assert not any("assumed none" in sentence for sentence in program.assumed)

@@ -266,6 +266,8 @@ def _kind_of(
     most = max(sent, received)
     size_bytes = most * each if each > 0 and most >= 0 else UNKNOWN
     pair = None
+    if peer == UNKNOWN and len(two := set(_listed(text(members)) or ())) == 2 and rank in two:
+        (peer,) = two - {rank}
     if op in ("send", "receive") and peer != UNKNOWN and rank != UNKNOWN:
         pair = (rank, peer) if op == "send" else (peer, rank)
         op = EXCHANGE

@@ -127,8 +127,16 @@ def explanation_short(found: Explanation) -> str:
         return words
     helping = [change for change in changes_worth_it(found) if not change.is_bound]
     if not helping:
-        return f"{words}, nothing worth changing was found"
+        return f"{words}, nothing worth changing was found{_where_predicted(found)}"
     return f"{words}, {counted(len(helping), 'change')} would help"
+
+
+def _where_predicted(found: Explanation) -> str:
+    """Of which of several GPUs changes are predicted."""
+    rows = found.program.measured["work"]
+    if len(found.accounted.gpus) < 2 or rows[0] < 0:
+        return ""
+    return f" on GPU {found.accounted.activity.work['gpu'][rows[0]]}, the only one predicted"
 
 
 def changes_worth_it(found: Explanation) -> list[Change]:

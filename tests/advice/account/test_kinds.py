@@ -461,6 +461,16 @@ def test_time_by_step(tmp_path: Path, name: str) -> None:
     assert by_step(account) == {"kernel": [10, 20, 30], "host": [83, 80, 7]}
 
 
+def test_what_is_done_in_each_step_counts_together(tmp_path: Path) -> None:
+    events = step_events(*((f"batch {n}", 100.0 * n, 100.0 * n + 99) for n in (1, 2, 3)))
+    events += [ran("user_annotation", "tokenize", 100.0 * n + 30, 100.0 * n + 90) for n in (1, 2)]
+    account = account_of(activity(tmp_path, *events))
+    found = [row for row in told(account) if "tokenize" in row[1]]
+    assert found == [("host", "tokenize, within batch #")]
+    assert told(account)[found[0]] == 2 * 60
+    assert account.steps.names == ("batch 1", "batch 2", "batch 3")
+
+
 def test_the_median_of_the_steps_is_told(tmp_path: Path) -> None:
     steps = [(f"ProfilerStep#{n}", 100.0 * n, 100.0 * n + 100) for n in (1, 2, 3)]
     place = kineto(tmp_path / "trace.json", *step_events(*steps))

@@ -295,3 +295,20 @@ def test_one_late_rank_is_the_reason_of_all_waits(
     whole = sum(row.seconds for row in told)
     assert guilty == whole
     assert named > 0.9 * whole
+
+
+def test_sends_in_a_group_of_two_need_no_rank_to_be_of_a_pair() -> None:
+    programs: list[list[Step]] = [[], []]
+    for _ in range(_STEPS):
+        programs[0] += [Host("load_adapter", 2000), Gemm(400), Send(30, 1), Sync()]
+        programs[1] += [Receive(30, 0), Gemm(100), Sync()]
+    with tempfile.TemporaryDirectory() as folder:
+        kept = documents(play(programs))
+        for document in kept:
+            for each in document["traceEvents"]:
+                each["args"].pop("Dst Rank", None)
+                each["args"].pop("Src Rank", None)
+        found = tb.explain(tb.load_program(written(Path(folder), kept)))
+    adds_up(found)
+    told = [row for row in found.account if (row.gpu, row.cause) == (1, PEER)]
+    assert max(told, key=lambda row: row.seconds).by == "rank 0: host, load_adapter"

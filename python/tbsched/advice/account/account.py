@@ -24,7 +24,7 @@ from tbsched.advice.account.intervals import (
 )
 from tbsched.advice.account.labels import Labels
 from tbsched.advice.account.peers import SLOWED, TRANSFER, Met, Origin, resolved
-from tbsched.advice.account.steps import Steps, steps_of
+from tbsched.advice.account.steps import Steps, named_alike, steps_of
 from tbsched.program.activity import (
     COLLECTIVE,
     COPY,
@@ -79,7 +79,7 @@ class Account:
     """Where the time went, from the first work of the profile to the last.
 
     Attributes:
-        activity: what is accounted for.
+        activity: what is accounted for; marked steps have one name.
         begin_ns: when the first work of all GPUs started.
         end_ns: when the last one ended.
         gpus: those on which something ran, ascending.
@@ -171,6 +171,8 @@ def account_of(activity: Activity) -> Account:
     if not len(work):
         raise ValueError("nothing ran on a GPU, so there is no time to account for")
     begin_ns, end_ns = int(work["start_ns"].min()), int(work["end_ns"].max())
+    steps = steps_of(activity)
+    activity = named_alike(activity, steps)
     labels = Labels(activity.names)
     gpus = np.unique(work["gpu"])
     columns: list[Overlaps] = []
@@ -201,7 +203,7 @@ def account_of(activity: Activity) -> Account:
     if met is not None:
         parts_of_all, origins = resolved(parts_of_all, met, activity, gpus.tolist(), labels)
     parts_of_all, times, found_idle, steps, met = _frozen(
-        (parts_of_all, times, tuple(idle), steps_of(activity), met)
+        (parts_of_all, times, tuple(idle), steps, met)
     )
     found = Account(
         activity, begin_ns, end_ns, tuple(gpus.tolist()), parts_of_all, tuple(labels), times,

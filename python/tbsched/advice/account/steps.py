@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from tbsched.advice.account.intervals import NO_INTERVALS, Intervals
 from tbsched.program.activity import ANNOTATION, STEP, Activity
-from tbsched.program.arrays import Int64Array
+from tbsched.program.arrays import Int64Array, read_only
 
 _DIGITS = re.compile(r"\d+")
 _LEAST = 3  # times that something repeats, to be a step
@@ -42,6 +43,21 @@ def steps_of(activity: Activity) -> Steps:
     """
     found = _marked(activity)
     return found if len(found.names) or not len(activity.work) else _repeated(activity)
+
+
+def named_alike(activity: Activity, steps: Steps) -> Activity:
+    """Returns the activity with one name for all steps, such as ``batch #`` for ``batch 7``.
+
+    What the host did in each of them then counts together.
+    """
+    numbers = [k for k, name in enumerate(activity.names) if name in set(steps.names)]
+    rows = np.isin(activity.host["name"], numbers) & (activity.host["kind"] == ANNOTATION)
+    if len(numbers) < 2 or not rows.any():
+        return activity
+    host = activity.host.copy()
+    host["name"][rows] = len(activity.names)
+    name = _DIGITS.sub("#", steps.names[0])
+    return replace(activity, host=read_only(host), names=(*activity.names, name))
 
 
 def _marked(activity: Activity) -> Steps:

@@ -121,7 +121,7 @@ class _Assembly:
             ValueError: as :func:`assembled`.
         """
         begin = self._calls[0][0] if self._calls else 0
-        hosts = Hosts([thread for _, _, thread, _ in self._calls], begin, self._spec)
+        hosts = Hosts(self._calls, begin, self._spec)
         for call_ns, return_ns, thread, item in self._calls:
             made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
             self._events += made

@@ -24,6 +24,11 @@ _ASSUMED = {
     "programmatic launch": "no programmatic launch",
 }
 
+_LOADING = (
+    "Which launches load their kernel (lazy loading): predicted as if none did; in the account "
+    "those do whose first call took more than 100 us on an idle GPU."
+)
+
 
 # Fields that have another name in ``tbsched.Launch``.
 _FIELDS = {
@@ -115,7 +120,7 @@ class Guesses:
             of = "every kernel" if count == self._kernels else some
             found.append(f"Of {of}: assumed {', '.join(alike)}.")
         if not self._recording.first_uses:
-            found.append("Which launches load their kernel (lazy loading): assumed none.")
+            found.append(_LOADING)
         found += [sentence.format(count=count) for sentence, count in self._notes.items()]
         for sentence, streams in self._streams.items():
             first = [*streams][:_MOST_STREAMS_NAMED]

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.assembly.waits import Call
 from tbsched.prediction.calls import CallLengths, waits_for_gpu
-from tbsched.program.arrays import BoolArray
+from tbsched.program.arrays import BoolArray, Int64Array
 from tbsched.program.sequence import Copy, Event
 
 NOBODY = -1  # the thread of work of which nobody knows who called, and when
 
 _LONGER = (
-    "Calls took {us:.1f} us longer than on a {name} without a profiler, at the mean: counted as "
+    "Calls took {us:.1f} us longer than on a {name} without a profiler, at the median: counted as "
     "time of the host before them."
 )
 _TURNS = (
     "Which threads wait for each other: assumed that {count} threads which call by turns are one, "
     "as those of PyTorch's forward and backward passes."
 )
-# Most switches between two threads that take turns, as a share of the calls of the thread with
-# fewer calls. Independent threads interleave their calls, and switch more often.
+# Most switches between two threads that take turns, and most calls that one makes while the other
+# is in a call, as shares of the calls of the thread with fewer calls. Independent threads
+# interleave their calls, or one calls while the other waits.
 _MOST_SWITCHES = 0.25
+_ROUNDED_NS = 1000  # tolerated overlap of calls
 
 
 class Hosts:
@@ -37,15 +41,15 @@ class Hosts:
     belongs to the gap before them: calls return when they did.
     """
 
-    def __init__(self, threads: Sequence[int], begin_ns: int, spec: DeviceSpec | None) -> None:
-        """``threads``: of each call in the order of time."""
-        self._one = taking_turns(threads)
+    def __init__(self, calls: Sequence[Call], begin_ns: int, spec: DeviceSpec | None) -> None:
+        """``calls``: in the order of time."""
+        self._one = taking_turns([call[:3] for call in calls])
         self._begin_ns = begin_ns
         self._spec = spec
         self._lengths = None if spec is None else CallLengths(spec)
         self._numbers: dict[int, int] = {}
         self._returned_ns: dict[int, int] = {}  # when the last call returned, if predicted
-        self._longer_ns = self._calls = 0
+        self._longer_ns: list[int] = []  # of each call, than predicted
 
     def numbered(self, thread: int) -> int:
         """Its number in the program."""
@@ -64,8 +68,7 @@ class Hosts:
             else:
                 start_ns = max(return_ns - predicted_ns, before_ns)
                 end_ns = start_ns + predicted_ns
-                self._longer_ns += max(0, return_ns - call_ns - predicted_ns)
-                self._calls += 1
+                self._longer_ns.append(max(0, return_ns - call_ns - predicted_ns))
             found.append((start_ns - before_ns) / 1e9)
             before_ns = end_ns
         self._returned_ns[thread] = before_ns
@@ -75,9 +78,9 @@ class Hosts:
         """Returns the assumptions about threads."""
         count = sum(number for number in Counter(self._one.values()).values() if number > 1)
         turns = (_TURNS.format(count=count),) if count else ()
-        if self._spec is None or not self._longer_ns:
+        us = statistics.median(self._longer_ns or [0]) / 1e3
+        if self._spec is None or not us:
             return turns
-        us = self._longer_ns / self._calls / 1e3
         return (*turns, _LONGER.format(us=us, name=self._spec.title))
 
     def _predicted_ns(self, event: Event, thread: int) -> int | None:
@@ -92,12 +95,17 @@ class Hosts:
         return None if waits_for_gpu(event) or moves else predicted_ns
 
 
-def taking_turns(threads: Sequence[int]) -> dict[int, int]:
+def taking_turns(made: Sequence[tuple[int, int, int]]) -> dict[int, int]:
     """Returns for each thread the one with most calls that it takes turns with, or itself.
 
-    Threads take turns if each makes many calls before another one goes on.
+    Threads take turns if each makes many calls before another one goes on, and none is in a call
+    while another one makes calls.
+
+    Args:
+        made: of each call when it was made and when it returned, and the thread, by time.
     """
-    order = np.array(threads, np.int64)
+    begin_ns, end_ns, order = np.array(made, np.int64).reshape(-1, 3).T
+    threads = order.tolist()
     found = {NOBODY: NOBODY}
     calls: dict[int, BoolArray] = {}  # calls of all threads that count as one
     for thread, count in Counter(each for each in threads if each != NOBODY).most_common():
@@ -105,7 +113,9 @@ def taking_turns(threads: Sequence[int]) -> dict[int, int]:
         # The others have as many calls at least. Two threads switch once at least.
         most = int(_MOST_SWITCHES * count)
         for first, others in calls.items() if most else ():
-            if np.count_nonzero(np.diff(own[own | others])) <= most:
+            both = own | others
+            at_once = _in_others(begin_ns[both], end_ns[both], own[both])
+            if np.count_nonzero(np.diff(own[both])) <= most and at_once <= most:
                 found[thread] = first
                 calls[first] = own | others
                 break
@@ -113,3 +123,12 @@ def taking_turns(threads: Sequence[int]) -> dict[int, int]:
             found[thread] = thread
             calls[thread] = own
     return found
+
+
+def _in_others(begin_ns: Int64Array, end_ns: Int64Array, is_own: BoolArray) -> int:
+    """Returns how many calls of two parties, by time, were made while the other was in a call."""
+    count = 0
+    for party in (is_own, ~is_own):
+        until = np.maximum.accumulate(np.where(party, end_ns, np.int64(-(2**62))))
+        count += int(np.count_nonzero(until[~party] > begin_ns[~party] + _ROUNDED_NS))
+    return count

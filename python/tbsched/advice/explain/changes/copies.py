@@ -48,10 +48,15 @@ def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
 
 
 def _unwaited(changed: dict[int, Event | None]) -> str:
-    """Returns the note that the host must wait for copies from the GPU itself, if there are any."""
+    """Returns the note that the host must wait for copies from the GPU itself, if there are any.
+
+    A host that reads them right away has to wait as long as before.
+    """
     if all(event is None or _to_gpu(event) for event in changed.values()):
         return ""
-    return ", and the host waits elsewhere before it reads what was copied"
+    return (
+        ", and the host does not read at once what was copied from the GPU: it waits for it later"
+    )
 
 
 def _waits_of_copies(facts: Facts, copies: list[int]) -> list[int]:

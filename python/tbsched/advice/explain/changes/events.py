@@ -8,7 +8,16 @@ from dataclasses import replace
 from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
-from tbsched.program.sequence import Event, Graph, GraphLaunch, Launch, RecordEvent, WaitEvent
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Event,
+    Graph,
+    GraphLaunch,
+    Launch,
+    RecordEvent,
+    Stream,
+    WaitEvent,
+)
 
 
 def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
@@ -41,13 +50,17 @@ def without_event(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     condition = (
         f"if it does not need {facts.named(cause.behind)}, nor what was before that in its stream"
     )
-    choices = [([place], f"the wait of stream {stream} for event {waited.event}")]
+    choices = [([place], f"the wait of {_called(stream)} for event {waited.event}")]
     if len(alike) > 1:
-        what = f"all {len(alike)} waits of stream {stream} for events of stream {behind}"
+        what = f"all {len(alike)} waits of {_called(stream)} for events of {_called(behind)}"
         choices.append((alike, what))
     for places, who in choices:
         what = f"without {who}, before {facts.named(launch)}"
         yield edited(facts, what, dict.fromkeys(places), condition)
+
+
+def _called(stream: Stream | None) -> str:
+    return "the default stream" if stream == LEGACY_STREAM else f"stream {stream}"
 
 
 def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
