@@ -174,5 +174,5 @@ def test_blocks_of_a_simulator_become_a_trace(modules: Modules, tmp_path: Path) 
     assert trace[1].start_ns.tolist() == [10 * cycle]
     assert trace[1].end_ns.tolist() == [90 * cycle]
     blocks.write_text("1 1 3 100 180\n", "utf-8")
-    with pytest.raises(SystemExit, match="1 blocks of launch 0 ran, not 2"):
+    with pytest.raises(SystemExit, match="1 blocks of mine: launch 0 ran, not 2"):
         modules.simulators.as_trace(sequence, "mine", blocks, {})

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ import tbsched as tb
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workloads"))
 
 import compare
+from blocks import placement
 
 
 def read(path: Path, device: str) -> tuple[tb.Trace, list[int]]:
@@ -37,15 +37,19 @@ def read(path: Path, device: str) -> tuple[tb.Trace, list[int]]:
             rows.setdefault(int(kernel), []).append(numbers)
     launches, placements = [], []
     for kernel, (blocks, threads, registers, shared_memory, _) in sorted(kernels.items()):
-        mine = np.array(sorted(rows.get(kernel, [])), dtype=np.int64).reshape(-1, 4)
-        if mine[:, 0].tolist() != list(range(blocks)):
-            raise SystemExit(f"{path}: {len(mine)} blocks of kernel {kernel} ran, not {blocks}")
-        seconds = tuple(((mine[:, 3] - mine[:, 2]) / 1e9).tolist())
+        mine = np.array(rows.get(kernel, []), dtype=np.int64).reshape(-1, 4)
+        placements.append(placement(mine, blocks, f"{path}: kernel {kernel}"))
+        seconds = (placements[-1].end_ns - placements[-1].start_ns) / 1e9
         launches.append(
-            tb.Launch(blocks, threads, registers, shared_memory, stream=kernel, duration=seconds)
+            tb.Launch(
+                blocks,
+                threads,
+                registers,
+                shared_memory,
+                stream=kernel,
+                duration=tuple(seconds.tolist()),
+            )
         )
-        sms = mine[:, 1].astype(np.int32)
-        placements.append(tb.Placement(sms, sms, start_ns=mine[:, 2], end_ns=mine[:, 3]))
     arrivals = [values[-1] for _, values in sorted(kernels.items())]
     seq = tb.Sequence(launches)
     return tb.Trace(seq, tb.predict(seq, device).device, tuple(placements)), arrivals
@@ -53,13 +57,10 @@ def read(path: Path, device: str) -> tuple[tb.Trace, list[int]]:
 
 def predicted(trace: tb.Trace, arrivals: list[int], device: str) -> tb.Trace:
     """The blocks run as long as in the trace, and nothing else takes time."""
-    spec = tb.device(device)
-    zero = {field.name: 0 for field in fields(spec) if field.name.endswith("_ns")}
-    times = [arrival / 1e9 for arrival in arrivals]
     return tb.predict(
         trace.sequence,
-        replace(spec, **zero),  # type: ignore[arg-type]
-        issue_times=times,
+        compare.without_latencies(device),
+        issue_times=[arrival / 1e9 for arrival in arrivals],
         connections=128,
     )
 

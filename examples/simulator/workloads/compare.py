@@ -60,15 +60,20 @@ def alone(seq: tb.Sequence, device: str) -> float:
     return sum(tb.predict(tb.Sequence([launch]), device).makespan for launch in seq.launches)
 
 
-def with_times_of(trace: tb.Trace, device: str) -> tb.Trace:
-    """Predicts the blocks if they run as long as in the trace, and nothing else takes time."""
+def without_latencies(device: str) -> tb.DeviceSpec:
+    """The device, if nothing but the blocks took time."""
     spec = tb.device(device)
     zero = {field.name: 0 for field in fields(spec) if field.name.endswith("_ns")}
+    return replace(spec, **zero)  # type: ignore[arg-type]
+
+
+def with_times_of(trace: tb.Trace, device: str) -> tb.Trace:
+    """Predicts the blocks if they run as long as in the trace, and nothing else takes time."""
     launches = [
         replace(launch, duration=tuple(((p.end_ns - p.start_ns) / 1e9).tolist()))
         for launch, p in zip(trace.sequence.launches, trace.placements, strict=True)
     ]
-    return tb.predict(tb.Sequence(launches), replace(spec, **zero))  # type: ignore[arg-type]
+    return tb.predict(tb.Sequence(launches), without_latencies(device))
 
 
 def same_sms(a: tb.Trace, b: tb.Trace) -> tuple[int, int]:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import workloads
+from blocks import placement
 
 import tbsched as tb
 
@@ -132,16 +133,11 @@ class Ended(Exception):
 def as_trace(seq: tb.Sequence, name: str, blocks: Path, extra: dict[str, object]) -> tb.Trace:
     """Returns where the simulator put the blocks."""
     rows = np.loadtxt(blocks, dtype=np.int64, ndmin=2)
-    first = rows[:, 3].min()
-    placements = []
-    for k, launch in enumerate(seq.launches):
-        mine = rows[rows[:, 0] == k + 1]
-        if sorted(mine[:, 1]) != list(range(launch.blocks)):
-            raise SystemExit(f"{name}: {len(mine)} blocks of launch {k} ran, not {launch.blocks}")
-        mine = mine[np.argsort(mine[:, 1])]
-        sms = mine[:, 2].astype(np.int32)
-        times = (mine[:, 3:5] - first) * round(workloads.STEP * 1e9 / STEP_CYCLES)
-        placements.append(tb.Placement(sms, sms, start_ns=times[:, 0], end_ns=times[:, 1]))
+    rows[:, 3:] = (rows[:, 3:] - rows[:, 3].min()) * round(workloads.STEP * 1e9 / STEP_CYCLES)
+    placements = [
+        placement(rows[rows[:, 0] == k + 1, 1:], launch.blocks, f"{name}: launch {k}")
+        for k, launch in enumerate(seq.launches)
+    ]
     device = tb.predict(seq, "h200").device
     return tb.Trace(seq, device, tuple(placements), id=name, extra=extra)
 
