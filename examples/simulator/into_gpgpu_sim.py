@@ -43,9 +43,6 @@ VERSIONS = {
     "accel-sim/gpgpu-sim_distribution at 667834cf": (
         "03e24f11c800d1e3914929eb7283f47fc0181babbf2773cd8a7864cd4314fd90"
     ),
-    "gpgpu-sim_distribution at a4ce3fea": (
-        "1804f5663a6c6a58cd9934dee7170a997219326fa442ef47cc35a22e7a98b324"
-    ),
 }
 # What only the version of that name has in SIM_H. It was not tried.
 NOT_TRIED = {"inter_chiplet_queue_size": "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d)"}
