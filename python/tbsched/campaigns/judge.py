@@ -26,7 +26,7 @@ from tbsched.traces.trace import Trace
 # repeated with the full time; no one of 2.4 million launches on an H200 needed that.
 HASTY_SETTLE = 0.0001
 # One sequence in this many goes on behind a launch that does not fit; options can ask for all.
-WHOLE_EVERY = 64
+UNCUT_EVERY = 64
 # Further runs of a program whose order differs: two wakings of a thread are often late, four are
 # not.
 RUNS_IN_ORDER = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tbsched.campaigns.findings import Findings
-from tbsched.campaigns.judge import WHOLE_EVERY, Comparison, Judge
+from tbsched.campaigns.judge import UNCUT_EVERY, Comparison, Judge
 from tbsched.campaigns.keeping import Recording
 from tbsched.campaigns.results import Unstable
 from tbsched.campaigns.space.coverage import Covering
@@ -84,7 +84,7 @@ class Trials:
         Raises:
             ValueError: the model has none, and the campaign is for comparing.
         """
-        whole = self.judge.past_refusal is None and number % WHOLE_EVERY == 0
+        whole = self.judge.past_refusal is None and number % UNCUT_EVERY == 0
         try:
             prediction = self.judge.predict(drawn, whole=whole)
             if whole or number % COVERED_EVERY == 0:

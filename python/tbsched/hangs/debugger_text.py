@@ -99,19 +99,19 @@ def threads_in(text: str) -> tuple[HostThread, ...]:
     """Reads ``thread apply all bt``, without the threads of the debugger itself."""
     found: list[HostThread] = []
     functions: list[str] = []
-    modules: list[str] = []
-    head: tuple[int, str] | None = None
+    frames: list[str] = []
+    heading: tuple[int, str] | None = None
 
     def end() -> None:
-        if head is not None and not any("libcudadebugger" in each for each in modules[:4]):
-            found.append(HostThread(*head, tuple(functions)))
+        if heading is not None and not any("libcudadebugger" in each for each in frames[:4]):
+            found.append(HostThread(*heading, tuple(functions)))
 
     for line in text.splitlines():
         if row := _THREAD.match(line):
             end()
-            head, functions, modules = (int(row[1]), row[2] or ""), [], []
-        elif head is not None and (row := _FRAME.match(line)):
-            modules.append(line)
+            heading, functions, frames = (int(row[1]), row[2] or ""), [], []
+        elif heading is not None and (row := _FRAME.match(line)):
+            frames.append(line)
             if row[1] != "??":
                 functions.append(row[1])
     end()

@@ -65,8 +65,8 @@ class ByTables:
                 with trials.tally.counting_unstable(sequence):
                     if found.error is not None:
                         raise found.error
-                    prediction = trials.judge.predict(sequence, whole=found.whole)
-                    if found.whole:
+                    prediction = trials.judge.predict(sequence, whole=found.repeat_uncut)
+                    if found.repeat_uncut:
                         trials.coverage.look_at(prediction, trials.judge.states[0])
                     comparison = trials.judge.judge(prediction)
                     if trials.is_news(comparison):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from tbsched.campaigns.judge import WHOLE_EVERY, Judge
+from tbsched.campaigns.judge import UNCUT_EVERY, Judge
 from tbsched.campaigns.oracles import THREADS
 from tbsched.campaigns.space.coverage import Covering
 from tbsched.campaigns.space.draws import Draw, DrawnTable
@@ -28,12 +28,12 @@ class Suspect:
     """A sequence that does not seem to agree; with an error, it was not observed at all.
 
     Attributes:
-        whole: it agrees as far as it was observed, and all of it is to be.
+        repeat_uncut: it agrees as far as it was observed, and all of it is to be.
     """
 
     draw: Draw
     error: UnstableMeasurement | DeadlineExceeded | None
-    whole: bool
+    repeat_uncut: bool
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -41,7 +41,7 @@ class _Predicted:
     drawn: DrawnTable
     table: EventTable
     smids: list[Int32Array]
-    cut: npt.NDArray[np.bool_]
+    is_cut: npt.NDArray[np.bool_]
 
 
 class Tables:
@@ -112,19 +112,19 @@ class Tables:
             for smids, own in zip(seen, predicted.smids, strict=True)
         ]
         table = predicted.table
-        occupancy, exact = self._alike(table, predicted.smids, observed)
+        occupancy, exact = self._matching_launches(table, predicted.smids, observed)
         launches = table.launches
         agreeing = exact if self._judge.level == "exact" else occupancy
-        explained = self._explained(table, observed, agreeing < launches)
+        explained = self._explained_by_other_states(table, observed, agreeing < launches)
         occupancy[explained] = exact[explained] = launches[explained]
         agrees = agreeing == launches
         agrees &= [error is None for error in errors]
-        whole = np.zeros(len(table), np.bool_)
+        repeat_uncut = np.zeros(len(table), np.bool_)
         if self._judge.past_refusal is None:
             position = np.arange(self._compared, self._compared + len(table))
-            whole = agrees & predicted.cut & (position % WHOLE_EVERY == 0)
+            repeat_uncut = agrees & predicted.is_cut & (position % UNCUT_EVERY == 0)
         self._compared += len(table)
-        agrees &= ~whole
+        agrees &= ~repeat_uncut
         blocks = np.array([len(smids) for smids in observed])
         begin = 0
         for number in [*np.flatnonzero(~agrees).tolist(), len(table)]:
@@ -141,13 +141,13 @@ class Tables:
                 )
             if number < len(table):
                 draw = predicted.drawn.draw(number)
-                self._found.append(Suspect(draw, errors[number], bool(whole[number])))
+                self._found.append(Suspect(draw, errors[number], bool(repeat_uncut[number])))
             begin = number + 1
 
-    def _alike(
+    def _matching_launches(
         self, table: EventTable, a: list[Int32Array], b: list[Int32Array]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Returns how many launches of each sequence agree in blocks per SM, and in every block."""
+        """Returns how many launches of each sequence match in blocks per SM, and in every block."""
         blocks = table.launch_blocks
         launch = np.repeat(np.arange(len(blocks)), blocks)
         sm_a, sm_b = np.concatenate(a), np.concatenate(b)
@@ -165,7 +165,7 @@ class Tables:
             for same in (occupancy, exact)
         )
 
-    def _explained(
+    def _explained_by_other_states(
         self, table: EventTable, observed: list[Int32Array], which: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """The numbers of those sequences that one of the other states explains, every block."""

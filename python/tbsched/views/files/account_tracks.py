@@ -13,7 +13,7 @@ from tbsched.program.collectives import gpu_word
 from tbsched.views.explanations import cause_word
 from tbsched.views.files.writer import TrackWriter
 
-_MET = (
+_FLOWS_OF_COLLECTIVES = (
     "A flow leads from the kernel of a collective that waited longest to the one that started last."
 )
 
@@ -26,7 +26,7 @@ def write_account(found: Explanation, file: BinaryIO) -> None:
     words = [cause_word(cause) for cause, _ in account.labels]
     by = [text for _, text in account.labels]
     for place, gpu in enumerate(account.gpus):
-        process = writer.track(None, gpu_word(gpu, activity.ranks), _MET)
+        process = writer.track(None, gpu_word(gpu, activity.ranks), _FLOWS_OF_COLLECTIVES)
         parts = account.parts.some(account.parts.first == place)
         begin, end = parts.begin - account.begin_ns, parts.end - account.begin_ns
         row = np.zeros(len(begin), np.int64)

@@ -61,7 +61,7 @@ def arrival(
     """Returns whether the operations of groups are sure to happen, whatever the order of calls."""
 
     def before(first: int, second: int) -> bool:
-        return first != second and not work.earlier[first] >> second & 1
+        return first != second and not work.called_before[first] >> second & 1
 
     found = happening(Waits(work, spec, before), groups)
     if not found.missing():
@@ -79,7 +79,7 @@ def arrival(
 
 
 def _orders_are_many(work: Operations) -> bool:
-    return len(work.earlier) > 6
+    return len(work.called_before) > 6
 
 
 def _doubt(work: Operations, found: Happening) -> str:
@@ -133,7 +133,7 @@ def called_pairs(work: Operations, pairs: Pairs) -> Pairs:
         (first, second)
         for second, row in enumerate(rows)
         for first, other in enumerate(rows)
-        if work.earlier[row.event] >> other.event & 1
+        if work.called_before[row.event] >> other.event & 1
     ]
     found = tuple(dict.fromkeys((*pairs, *more)))
     return found if is_order(found, len(rows)) else pairs
@@ -143,7 +143,7 @@ def keeps_calls(work: Operations, order: tuple[int, ...]) -> bool:
     """Returns whether launches may be called in this order."""
     rows = work.rows
     return not any(
-        work.earlier[rows[first].event] >> rows[second].event & 1
+        work.called_before[rows[first].event] >> rows[second].event & 1
         for place, first in enumerate(order)
         for second in order[place + 1 :]
     )

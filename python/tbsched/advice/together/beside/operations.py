@@ -115,12 +115,12 @@ class Operations:
     Attributes:
         sequence: the program.
         rows: the operations; the launches first, as `Sequence.launches`, then all others in order.
-        earlier: of each event those that are called before it in any case.
+        called_before: of each event those that are called before it in any case.
     """
 
     sequence: Sequence
     rows: tuple[Operation, ...]
-    earlier: tuple[Mask, ...]
+    called_before: tuple[Mask, ...]
     started: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property

@@ -96,7 +96,7 @@ class Plays:
 
     def _aimed(self, found: Happening) -> Iterator[tuple[int, ...]]:
         """Yields orders in which the calls come so that an operation waits in vain."""
-        rows, earlier = self.work.rows, self.work.earlier
+        rows, earlier = self.work.rows, self.work.called_before
         for number in found.missing()[:_MOST_AIMED]:
             pairs = [
                 (rows[wait.of].event, rows[at].event)
@@ -112,7 +112,7 @@ class Plays:
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
         """Yields all orders of calls, that of the sequence first."""
-        earlier = self.work.earlier
+        earlier = self.work.called_before
         every = mask(range(len(earlier)))
 
         def longer(order: tuple[int, ...], called: int) -> Iterator[tuple[int, ...]]:

@@ -364,7 +364,7 @@ def sure_waits(work: Operations, spec: DeviceSpec) -> tuple[frozenset[int], ...]
     """Returns of each operation the launches whose end it waits for in every order of calls."""
 
     def before(first: int, second: int) -> bool:
-        return bool(work.earlier[second] >> first & 1)
+        return bool(work.called_before[second] >> first & 1)
 
     waits = Waits(work, spec, before, all_causes=False)
     rows = [

@@ -92,8 +92,8 @@ def _with_kernel(sequence: Sequence, kernel: Launch, asking: Asking, stays: bool
     """
     work = work_of(Sequence([kernel, *sequence]), asking.specs)
     rest = (1 << len(work.launches)) - 2
-    launches, before, groups = work.launches, work.before, dict(work.groups)
-    earlier = [0, *(mask & rest for mask in work.earlier[1:])]
+    launches, before, groups = work.launches, work.ended_before, dict(work.groups)
+    earlier = [0, *(mask & rest for mask in work.arrived_before[1:])]
     if stays:
         # It meets one block that comes when all else has ended.
         last = Launch(1, 32, 16, gpu=kernel.gpu, host=kernel.host, meets=_KERNEL, duration=0.0)

@@ -81,7 +81,7 @@ class Room:
         for number in order[whole:]:
             rest |= self._ahead(number, arrived)
         for number in order[:whole]:
-            before |= self.work.before[number] | self.work.earlier[number]
+            before |= self.work.ended_before[number] | self.work.arrived_before[number]
         # Kernels for which a launch waits in its stream or in line.
         between = members(rest & ~before & ~self.work.meeting)
         beside = self._beside(arrived)
@@ -100,7 +100,7 @@ class Room:
         for order in itertools.permutations(chosen):
             arrived = 0
             for number in order:
-                if self.work.earlier[number] & mask(chosen) & ~arrived:
+                if self.work.arrived_before[number] & mask(chosen) & ~arrived:
                     break
                 arrived |= 1 << number
             else:
@@ -110,10 +110,10 @@ class Room:
         """Returns other launches that may be on the GPU while these arrive, or before."""
         found, ended = 0, -1
         for number in members(arrived):
-            ended &= self.work.before[number]
+            ended &= self.work.ended_before[number]
         for number, launch in enumerate(self.work.launches):
-            waits = self.work.before[number] & arrived
-            last = self.work.earlier[number] & arrived == arrived
+            waits = self.work.ended_before[number] & arrived
+            last = self.work.arrived_before[number] & arrived == arrived
             known = (arrived | ended) >> number & 1
             if launch.gpu == self.gpu and not (waits or last or known):
                 found |= 1 << number
@@ -123,8 +123,8 @@ class Room:
         """Returns the launches that end, and that may be on the GPU before a launch is resident."""
         found = 0
         for number, other in enumerate(self.work.launches):
-            waits = self.work.before[number] & arrived
-            later = self.work.earlier[number] >> launch & 1
+            waits = self.work.ended_before[number] & arrived
+            later = self.work.arrived_before[number] >> launch & 1
             if other.gpu == self.gpu and not (arrived >> number & 1 or waits or later):
                 found |= 1 << number
         return found
@@ -146,12 +146,12 @@ class Room:
         beside, gone = 0, -1
         for number, others in zip(order, ahead, strict=True):
             beside |= others
-            gone &= self.work.before[number]
+            gone &= self.work.ended_before[number]
         ending = list(members(beside))
         before = [[ending.index(k) for k in members(others)] for others in ahead]
         there, over = [], 0
         for number, others in zip(order, ahead, strict=True):
-            over |= self.work.before[number]
+            over |= self.work.ended_before[number]
             there.append([ending.index(k) for k in members(others & ~over)])
         if finds_room(
             self._apart(order), self._apart(ending), self.spec, self.policy, before, there
@@ -186,7 +186,7 @@ class Room:
         return tuple(
             (first, second)
             for first, second in itertools.permutations(range(len(chosen)), 2)
-            if self.work.earlier[chosen[second]] >> chosen[first] & 1
+            if self.work.arrived_before[chosen[second]] >> chosen[first] & 1
         )
 
     def _block_fits(self, chosen: tuple[int, ...], beside: Mask, number: int) -> bool:

@@ -71,7 +71,7 @@ def _unended(work: Work) -> Iterator[frozenset[str]]:
     waits: dict[str, set[str]] = {name: {name} for name in work.groups}
     for name, launches in work.groups.items():
         for other, others in work.groups.items():
-            if any(work.before[k] & launches for k in members(others)):
+            if any(work.ended_before[k] & launches for k in members(others)):
                 waits[name].add(other)
     seen: set[frozenset[str]] = set()
     latest = {frozenset[str]()}
@@ -99,7 +99,7 @@ def _first(work: Work, launches: Mask) -> Mask:
     """Returns the launches that wait for none of the others."""
     found = 0
     for number in members(launches):
-        if not work.before[number] & launches:
+        if not work.ended_before[number] & launches:
             found |= 1 << number
     return found
 

@@ -33,17 +33,17 @@ class Work:
 
     Attributes:
         launches: of all GPUs, in the order of the program.
-        before: of each launch those that must end before it arrives at its GPU.
-        earlier: of each launch those that arrive at its GPU before it although it does not wait for
-            them: the same host issued them before, and nothing kept them waiting.
+        ended_before: of each launch those that must end before it arrives at its GPU.
+        arrived_before: of each launch those that arrive at its GPU before it although it does not
+            wait for them: the same host issued them before, and nothing kept them waiting.
         groups: the names of ``meets``, and the launches of each.
         unseen: what may make a launch wait and is not looked at, in words. With it, nothing is
             proved.
     """
 
     launches: tuple[Launch, ...]
-    before: tuple[Mask, ...]
-    earlier: tuple[Mask, ...]
+    ended_before: tuple[Mask, ...]
+    arrived_before: tuple[Mask, ...]
     groups: dict[str, Mask]
     unseen: tuple[str, ...]
 
@@ -85,16 +85,16 @@ def work_of(
     for event in sequence:
         reading.read(event)
     if not in_order:
-        reading.earlier = [0] * len(reading.launches)
+        reading.arrived_before = [0] * len(reading.launches)
     for first, second in after:
-        reading.before[second] |= reading.before[first]
-        reading.earlier[second] |= 1 << first
+        reading.ended_before[second] |= reading.ended_before[first]
+        reading.arrived_before[second] |= 1 << first
     groups: dict[str, Mask] = {}
     for number, launch in enumerate(reading.launches):
         if launch.meets is not None and not launch.in_block_order:
             groups[launch.meets] = groups.get(launch.meets, 0) | 1 << number
     return Work(
-        tuple(reading.launches), tuple(reading.before), tuple(reading.earlier), groups,
+        tuple(reading.launches), tuple(reading.ended_before), tuple(reading.arrived_before), groups,
         tuple(sorted(reading.all_unseen())),
     )  # fmt: skip
 
@@ -114,8 +114,8 @@ class _Reading:
 
     specs: tuple[DeviceSpec, ...]
     launches: list[Launch] = field(default_factory=list)
-    before: list[Mask] = field(default_factory=list)
-    earlier: list[Mask] = field(default_factory=list)
+    ended_before: list[Mask] = field(default_factory=list)
+    arrived_before: list[Mask] = field(default_factory=list)
     prompt: list[int] = field(default_factory=list)
     streams: dict[tuple[int, object], Mask] = field(default_factory=dict)
     busy: set[tuple[int, object]] = field(default_factory=set)
@@ -182,8 +182,8 @@ class _Reading:
             if self.launches[k].gpu == launch.gpu and self.launches[k].priority == launch.priority
         ]
         self.launches.append(launch)
-        self.before.append(before)
-        self.earlier.append(mask(first) & ~before)
+        self.ended_before.append(before)
+        self.arrived_before.append(mask(first) & ~before)
         if not before and where not in self.busy:
             self.prompt.append(number)
         self.streams[where] = before | 1 << number

@@ -23,8 +23,8 @@ from tbsched.calibration.probes.streams.latencies import (
     SLACK_NS,
     checked,
     finding_of,
-    otherwise,
     unsure,
+    with_slower_host_writes,
 )
 from tbsched.program.sequence import Sequence, Synchronize
 from tbsched.traces.trace import Trace
@@ -42,7 +42,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     ends: Quantity = found.notes["ends"]
     known = found["completion_latency_ns"]
     findings = read(ends, idle, back, known)
-    found.notes["others"] = [otherwise(known, launch_latency_ns=findings[1].value)]
+    found.notes["others"] = [with_slower_host_writes(known, launch_latency_ns=findings[1].value)]
     return checked(findings, found, [idle, back], lab)
 
 

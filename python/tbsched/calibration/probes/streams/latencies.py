@@ -46,7 +46,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
     waits: list[Event] = [one, RecordEvent(0, 0), WaitEvent(0, 1), replace(one, stream=1)]
     events = _measured(lab, _pairs(waits), _between)
     found.notes["ends"] = ends
-    found.notes["others"] = [otherwise(ends.value - exits.value)]
+    found.notes["others"] = [with_slower_host_writes(ends.value - exits.value)]
     return checked(read(exits, ends, events), found, [exits, ends, events], lab)
 
 
@@ -105,7 +105,7 @@ def unsure(finding: Finding, sum_ns: float) -> Finding:
     return replace(finding, kind=ASSUMED, because=because)
 
 
-def otherwise(sum_ns: float, **launch_latency_ns: int) -> Values:
+def with_slower_host_writes(sum_ns: float, **launch_latency_ns: int) -> Values:
     """Returns latencies of a device with slower host writes that shows the same times."""
     part = round(min(_SLOW_NS, sum_ns))
     return {
