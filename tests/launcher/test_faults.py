@@ -81,7 +81,7 @@ TAKES_BACK = {
 # GPUs (test_several.py).
 OTHERS = {
     "cuInit", "cuGetErrorName", "cuGetErrorString", "cuDeviceCanAccessPeer",
-    "cuCtxEnablePeerAccess",
+    "cuDeviceGetP2PAttribute", "cuCtxEnablePeerAccess",
 } | {f"cuLink{what}" for what in ("Create_v2", "AddData_v2", "Complete", "Destroy")}  # fmt: skip
 CALLS = sorted(
     set(re.findall(r'"(cu\w+)"', (ROOT / "cpp/launcher/driver/driver.h").read_text("utf-8")))

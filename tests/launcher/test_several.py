@@ -8,6 +8,7 @@ import pytest
 
 import tbsched as tb
 from helpers import run_on_fake
+from tbsched.launcher import observe
 from tbsched.launcher.several import check_several
 
 START = """
@@ -64,13 +65,44 @@ import os
 
 fake = ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"])
 sequence = tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")])
-for call in ("cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess", "cuLaunchKernelEx"):
+for call in (
+    "cuDeviceCanAccessPeer", "cuDeviceGetP2PAttribute", "cuCtxEnablePeerAccess", "cuLaunchKernelEx"
+):
     fake.fake_fail(call.encode(), *map(ctypes.c_int64, (1, 1, 0)))
     try:
         tb.observe(sequence, [0, 1], settle=SETTLE)
     except tb.CudaError as error:
         print(error.call)
     show(tb.observe(sequence, [0, 1], settle=SETTLE))
+"""
+# The second GPU places its block only after the first one has gone on to other work.
+LATER = """
+import ctypes
+import os
+
+fake = ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"])
+
+def memory():
+    kinds = "device memory", "host memory"
+    return [ctypes.c_int64(fake.fake_live(kind.encode())).value for kind in kinds]
+
+def mute(launch):
+    fake.fake_set_of(ctypes.c_int64(1), b"mute", ctypes.c_int64(launch))
+
+sequence = tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")])
+show(tb.observe(sequence, [0, 1], settle=SETTLE))
+before = memory()
+# One that comes before, then that of the sequence.
+mute(fake.fake_get_of(ctypes.c_int64(1), b"launches") + 2)
+try:
+    tb.observe(sequence, [0, 1], deadline=0.2, settle=5)
+except tb.DeadlineExceeded:
+    pass
+tb.observe(tb.Sequence([tb.Launch(1, 32, 16)]), gpu=0)
+print([now > then for now, then in zip(memory(), before)])
+mute(0)
+show(tb.observe(sequence, [0, 1], settle=SETTLE))
+print(memory() == before)
 """
 
 
@@ -81,13 +113,14 @@ for call in ("cuDeviceCanAccessPeer", "cuCtxEnablePeerAccess", "cuLaunchKernelEx
         (HANGS, "[False, False] [8, 0, 8, 0] 2\n[True] [1, 1] 2\n"),
         (LATE, "[True] [8, 8, 2] 2\n"),
         (NOT_IN_TIME, "[True] [1, 1] 2\nTrue\n[True] [1, 1] 2\n"),
+        (LATER, "[True] [1, 1] 2\n[True, True]\n[True] [1, 1] 2\nTrue\n"),
         (
             FAILS,
-            "cuDeviceCanAccessPeer\n[True] [1, 1] 2\ncuCtxEnablePeerAccess\n[True] [1, 1] 2\n"
-            "cuLaunchKernelEx\n[True] [1, 1] 2\n",
+            "cuDeviceCanAccessPeer\n[True] [1, 1] 2\ncuDeviceGetP2PAttribute\n[True] [1, 1] 2\n"
+            "cuCtxEnablePeerAccess\n[True] [1, 1] 2\ncuLaunchKernelEx\n[True] [1, 1] 2\n",
         ),
     ],
-    ids=["ends", "hangs", "late", "not in time", "fails"],
+    ids=["ends", "hangs", "late", "not in time", "later", "fails"],
 )
 def test_two_gpus(fake: Path, code: str, expected: str) -> None:
     pytest.importorskip("tbsched._launcher", reason="built without nvcc")
@@ -100,6 +133,36 @@ def test_a_gpu_that_cannot_reach_the_other_one_is_refused(fake: Path) -> None:
     code = 'tb.observe(tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")]), [0, 1])'
     done = run_on_fake(START + code, fake, FAKE_GPUS="2", FAKE_NO_PEERS="1")
     assert "ValueError: observe: GPU 1 cannot reach the memory of GPU 0" in done.stderr
+
+
+def test_a_gpu_without_atomics_on_the_other_one_is_refused(fake: Path) -> None:
+    pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    code = """
+import ctypes, os
+try:
+    tb.observe(tb.Sequence([kernel(1, 0, "a"), kernel(1, 1, "a")]), [0, 1])
+except ValueError as error:
+    print(error)
+print(ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"]).fake_get(b"launches"))
+"""
+    done = run_on_fake(START + code, fake, FAKE_GPUS="2", FAKE_NO_PEER_ATOMICS="1")
+    words = "observe: GPU 1 has no native atomics on the memory of GPU 0, where blocks meet"
+    assert done.stdout == f"{words}\n0\n", done.stderr
+
+
+def test_the_deadline_leaves_time_for_launches_and_host_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+
+    def noted(seq: tb.Sequence, gpus: object, *, deadline: float, settle: float) -> None:
+        found.append(deadline)
+
+    monkeypatch.setattr(observe, "opened", lambda number: None)
+    monkeypatch.setattr(observe, "observe_several", noted)
+    calls = [tb.HostCall("wait", duration=4.0), tb.HostCall("wait", duration=5.0, gpu=1, host=1)]
+    tb.observe(tb.Sequence([kernel(), *calls, kernel(gpu=1, host=1, duration=0.5)]), [0, 1])
+    assert found == [pytest.approx(observe.SHORTEST_DEADLINE + 9 + 2 * 0.5 + 2e-5)]
 
 
 def kernel(**changes: object) -> tb.Launch:

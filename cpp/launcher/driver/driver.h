@@ -75,6 +75,7 @@ struct Driver {
   Entry<decltype(&::cuDevicePrimaryCtxGetState)> primary_context_get_state{
       library, "cuDevicePrimaryCtxGetState"};
   Entry<decltype(&::cuDeviceCanAccessPeer)> can_access_peer{library, "cuDeviceCanAccessPeer"};
+  Entry<decltype(&::cuDeviceGetP2PAttribute)> peer_attribute{library, "cuDeviceGetP2PAttribute"};
   Entry<decltype(&::cuCtxEnablePeerAccess)> enable_peer_access{library, "cuCtxEnablePeerAccess"};
   Entry<decltype(&::cuCtxPushCurrent)> context_push{library, "cuCtxPushCurrent_v2"};
   Entry<decltype(&::cuCtxPopCurrent)> context_pop{library, "cuCtxPopCurrent_v2"};

@@ -171,11 +171,14 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
   ++spent_.runs;
   {
     const Stopwatch stopwatch(spent_.plan);
-    resources.memory.lay_out(plan, options.warp_slots, longest_hold(options.deadline));
+    resources.own_memory(holdings_->kept_context);
+    resources.memory->lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     if (waits_for_local_memory(plan, context().local_memory())) context().shrink_local_memory();
-    make_ready(context(), plan, resources.memory.transfers());
+    make_ready(context(), plan, resources.memory->transfers());
     if (!plan.graphs.empty()) context().driver().context_synchronize();
-    if (options.together) options.together->join(options.part, plan, context());
+    if (options.together) {
+      resources.meets_in = options.together->join(options.part, plan, context(), resources.memory);
+    }
   }
   drained_in_order_ = false;
   Run run(context(), resources.workers, plan, options, holdings_->idle, spent_);

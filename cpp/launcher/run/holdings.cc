@@ -1,6 +1,7 @@
 #include "launcher/run/holdings.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "launcher/driver/error.h"
@@ -8,8 +9,43 @@
 
 namespace tbsched::cuda {
 
+namespace {
+
+// Memory of runs, which is freed in its own context.
+class KeptMemory {
+ public:
+  explicit KeptMemory(std::shared_ptr<const Context> context)
+      : context_(std::move(context)), memory_(std::in_place, context_->driver()) {}
+  ~KeptMemory() {
+    try {
+      const CurrentContext current(*context_);
+      memory_.reset();
+    } catch (const CudaFailure&) {
+      // As in ~Holdings.
+    }
+  }
+  KeptMemory(const KeptMemory&) = delete;
+  KeptMemory& operator=(const KeptMemory&) = delete;
+
+  RunMemory& memory() { return *memory_; }
+
+ private:
+  const std::shared_ptr<const Context> context_;
+  std::optional<RunMemory> memory_;
+};
+
+}  // namespace
+
 Holdings::Holdings(const int32_t index, const bool from_ptx)
-    : context(index), resources(std::make_unique<Resources>(context, from_ptx)) {}
+    : kept_context(std::make_shared<const Context>(index)),
+      context(*kept_context),
+      resources(std::make_unique<Resources>(context, from_ptx)) {}
+
+void Holdings::Resources::own_memory(const std::shared_ptr<const Context>& context) {
+  if (memory && memory.use_count() == 1) return;
+  const auto kept = std::make_shared<KeptMemory>(context);
+  memory = {kept, &kept->memory()};
+}
 
 Holdings::~Holdings() {
   try {
@@ -21,14 +57,16 @@ Holdings::~Holdings() {
 }
 
 bool Holdings::drained() {
-  if (idle) return true;
-  try {
-    const CurrentContext current(context);
-    end_waits(resources->plan.values);
-    idle = all_done(context.driver(), resources->workers, resources->plan);
-  } catch (const CudaFailure&) {
-    // Whether blocks still run is not known.
+  if (!idle) {
+    try {
+      const CurrentContext current(context);
+      end_waits(resources->plan.values);
+      idle = all_done(context.driver(), resources->workers, resources->plan);
+    } catch (const CudaFailure&) {
+      // Whether blocks still run is not known.
+    }
   }
+  if (idle) resources->meets_in.reset();
   return idle;
 }
 

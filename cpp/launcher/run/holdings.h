@@ -22,20 +22,24 @@ struct Holdings {
   Holdings& operator=(const Holdings&) = delete;
 
   // Returns whether no block of the last plan runs or waits. Once true, it stays true until the
-  // next run.
+  // next run. Memory of other GPUs is then given back.
   bool drained();
 
   struct Resources {
-    Resources(const Context& context, bool from_ptx)
-        : plan_resources(context, from_ptx), memory(context.driver()) {}
+    Resources(const Context& context, bool from_ptx) : plan_resources(context, from_ptx) {}
+
+    // Makes memory for a run, unless there is some that no other GPU's blocks may still use.
+    void own_memory(const std::shared_ptr<const Context>& context);
 
     PlanResources plan_resources;
     Plan plan;  // the last one: its resources may be released when the GPU is idle
-    RunMemory memory;
+    std::shared_ptr<RunMemory> memory;
+    std::shared_ptr<RunMemory> meets_in;  // of another GPU: blocks of the last run meet there
     Workers workers;
   };
 
-  const Context context;
+  const std::shared_ptr<const Context> kept_context;  // memory that outlives this needs it
+  const Context& context;
   std::unique_ptr<Resources> resources;
   bool idle =
       true;  // false from the first launch until the GPU is known to hold none of our blocks

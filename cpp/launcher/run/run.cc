@@ -356,7 +356,6 @@ bool Run::wait(const Done& done) {
 
 void Run::ask() {
   const auto now = Clock::now();
-  if (options_.together) options_.together->check();
   if (now - asked_ < kBetweenInterrupts) return;
   asked_ = now;
   options_.interrupted();

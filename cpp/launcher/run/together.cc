@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -17,17 +18,29 @@
 namespace tbsched::cuda {
 namespace {
 
+// Checks that kernels of one GPU can reach the memory of another; and count there, if blocks meet.
+void check_access(const Context& from, const Context& to, const bool meets) {
+  const Driver& driver = from.driver();
+  const auto refuse_unless = [&](const int can, const std::string& what) {
+    if (can != 0) return;
+    throw std::invalid_argument("observe: GPU " + std::to_string(from.device()) + what +
+                                " the memory of GPU " + std::to_string(to.device()) +
+                                ", where blocks meet");
+  };
+  int can = 0;
+  driver.can_access_peer(&can, from.device(), to.device());
+  refuse_unless(can, " cannot reach");
+  if (!meets) return;
+  // Without them counts are lost, and blocks that meet wait for ever.
+  driver.peer_attribute(&can, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, from.device(),
+                        to.device());
+  refuse_unless(can, " has no native atomics on");
+}
+
 // Lets kernels of one GPU reach the memory of another.
 void enable_access(const Context& from, const Context& to) {
   if (from.device() == to.device()) return;
   const Driver& driver = from.driver();
-  int can = 0;
-  driver.can_access_peer(&can, from.device(), to.device());
-  if (can == 0) {
-    throw std::invalid_argument("observe: GPU " + std::to_string(from.device()) +
-                                " cannot reach the memory of GPU " + std::to_string(to.device()) +
-                                ", where blocks meet");
-  }
   const CurrentContext current(from);
   const CUresult result = driver.enable_peer_access.code(to.handle(), 0);
   if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) driver.enable_peer_access.check(result);
@@ -53,10 +66,12 @@ void check_meetings(const std::vector<Part>& parts, const std::vector<Observatio
 
 }  // namespace
 
-void Together::join(const size_t run, Plan& plan, const Context& context) {
+std::shared_ptr<RunMemory> Together::join(const size_t run, Plan& plan, const Context& context,
+                                          const std::shared_ptr<RunMemory>& memory) {
   if (run == 0) {
     const std::scoped_lock lock(mutex_);
     first_context_ = &context;
+    first_memory_ = memory;
     meetings_ = plan.points;
     for (Meeting& meeting : meetings_) meeting.blocks = 0;
     for (const PlannedMeeting& planned : plan.meetings) met_.push_back(planned.met);
@@ -80,6 +95,7 @@ void Together::join(const size_t run, Plan& plan, const Context& context) {
   }
   note_move(Clock::now());
   arrive_and_wait();
+  return run == 0 ? nullptr : first_memory_;
 }
 
 void Together::arrive_and_wait() {
@@ -142,6 +158,11 @@ std::vector<Observation> observe_together(std::vector<Part> parts, const RunOpti
       throw std::invalid_argument("parts: a GPU twice");
     }
   }
+  const Context& first = parts.front().gpu->context();
+  const bool meets = !parts.front().groups.empty();
+  for (const Part& part : std::span(parts).subspan(1)) {
+    check_access(part.gpu->context(), first, meets);
+  }
   const auto together = std::make_shared<Together>(parts.size());
   std::vector<Observation> found(parts.size());
   std::vector<std::exception_ptr> errors(parts.size());
@@ -164,7 +185,12 @@ std::vector<Observation> observe_together(std::vector<Part> parts, const RunOpti
   std::exception_ptr interrupted;
   {
     std::vector<std::jthread> threads;
-    for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
+    try {
+      for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
+    } catch (...) {  // there is no other thread: those that there are would wait for it
+      together->fail();
+      throw;
+    }
     while (running != 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(200));
       if (interrupted) continue;

@@ -33,8 +33,11 @@ class Together {
   explicit Together(size_t runs) : runs_(runs) {}
 
   // Lets blocks of all runs meet in the memory of the first run's GPU, and waits until all runs are
-  // ready to begin. `run`: number of this run; `plan`: laid out. Throws OtherRunFailed.
-  void join(size_t run, Plan& plan, const Context& context);
+  // ready to begin. `run`: number of this run; `plan`: laid out in `memory`. Returns the memory in
+  // which blocks meet, if it is another run's: keep it until the blocks of this run have left.
+  // Throws OtherRunFailed.
+  std::shared_ptr<RunMemory> join(size_t run, Plan& plan, const Context& context,
+                                  const std::shared_ptr<RunMemory>& memory);
 
   // Notes that something has moved on some GPU.
   void note_move(Clock::time_point now);
@@ -63,6 +66,7 @@ class Together {
   size_t arrived_ = 0;
   uint64_t round_ = 0;
   const Context* first_context_ = nullptr;
+  std::shared_ptr<RunMemory> first_memory_;
   std::vector<Meeting> meetings_;  // of the first run, with the blocks of all
   std::vector<uint32_t*> met_;
   std::vector<bool> is_done_ = std::vector<bool>(runs_);

@@ -20,7 +20,7 @@ from tbsched.launcher.several import check_several, observe_several
 from tbsched.program.arrays import Int32Array
 from tbsched.program.event_table import EventTable
 from tbsched.program.one_gpu import one_gpu
-from tbsched.program.sequence import Launch, Sequence
+from tbsched.program.sequence import HostCall, HostFunction, Launch, Sequence
 from tbsched.traces.annotations import called, issued
 from tbsched.traces.placement import DeviceInfo, Placement
 from tbsched.traces.trace import Trace
@@ -371,8 +371,8 @@ def observe(
             for a timed sequence, whose blocks race.
         warp_slots: also records ``%warpid`` of each warp.
         deadline: seconds after which a run is given up and its blocks are released. None is 10 s;
-            for a timed sequence it is 10 s more than its launches could take one after the other,
-            at most an hour.
+            for a timed sequence it is 10 s more than its launches, host calls and host functions
+            could take one after the other, at most an hour.
         settle: how many seconds nothing must change until the blocks that have not started count
             as waiting for room. An eighth of it is enough if every launch has started. It has no
             meaning in a timed sequence.
@@ -497,10 +497,13 @@ def _check(seq: Sequence, repeats: int) -> None:
 
 
 def _longest(seq: Sequence, sms: int) -> float:
-    """Seconds that the launches take one after the other, one block per SM."""
-    return sum(
+    """Seconds that launches, one block per SM, and hosts' work take one after the other."""
+    launches = sum(
         float(launch.duration_ns().max(initial=0)) / 1e9 * -(-launch.blocks // sms)
         for launch in seq.launches
+    )
+    return launches + sum(
+        event.duration for event in seq if isinstance(event, HostCall | HostFunction)
     )
 
 

@@ -116,6 +116,12 @@ CUresult cuDeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
   *can = std::getenv("FAKE_NO_PEERS") == nullptr ? 1 : 0;
   return CUDA_SUCCESS;
 }
+CUresult cuDeviceGetP2PAttribute(int* value, CUdevice_P2PAttribute attribute, CUdevice, CUdevice) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (attribute != CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED) return CUDA_ERROR_INVALID_VALUE;
+  *value = std::getenv("FAKE_NO_PEER_ATOMICS") == nullptr ? 1 : 0;
+  return CUDA_SUCCESS;
+}
 CUresult cuCtxEnablePeerAccess(CUcontext, unsigned) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   FakeGpu& gpu = FakeGpu::get();

@@ -37,6 +37,12 @@ using fake::take_back;
 extern "C" {
 
 void fake_set(const char* key, int64_t value) { FakeGpu::get().set(key, value); }
+void fake_set_of(int64_t device, const char* key, int64_t value) {
+  FakeGpu::of(static_cast<CUdevice>(device)).set(key, value);
+}
+int64_t fake_get_of(int64_t device, const char* key) {
+  return FakeGpu::of(static_cast<CUdevice>(device)).setting(key);
+}
 int64_t fake_get(const char* key) { return FakeGpu::get().setting(key); }
 int64_t fake_live(const char* kind) { return Accounts::get().live(kind); }
 int64_t fake_calls(const char* call) { return Accounts::get().calls(call); }

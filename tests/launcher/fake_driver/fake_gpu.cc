@@ -382,7 +382,8 @@ void FakeGpu::leave(Block& block) {
 }
 
 void FakeGpu::place() {
-  if (settings_["mute"] != 0) return;
+  // Blocks of this launch, and of those after it, wait for ever.
+  if (settings_["mute"] != 0 && settings_["launches"] >= settings_["mute"]) return;
   std::vector<Grid*> order;
   for (Grid& grid : grids_) order.push_back(&grid);
   std::ranges::stable_sort(order, {}, [](const Grid* grid) { return grid->priority; });
