@@ -56,7 +56,6 @@ class Recorder {
 
   // Returns the lines since the last call.
   std::string take();
-  size_t pending() const { return text_.size(); }
 
  private:
   void kernel(const CUpti_ActivityKernel9& record);

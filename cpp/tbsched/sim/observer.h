@@ -33,12 +33,11 @@ class Observer {
   // unless PlaceOptions::every_refusal is set.
   virtual void on_refuse(int32_t /*launch*/, Refusal, int32_t /*behind*/) {}
 
-  // The three functions below are called by a HeldEngine alone.
+  // The two functions below are called by a HeldEngine alone.
   // The launch is new. The state is that before any of its blocks.
   virtual void on_launch(int32_t /*launch*/, int32_t /*blocks*/, const Demand&, const GpuState&) {}
   // Nothing more happens to the launch before the next event.
   virtual void on_settled(int32_t /*launch*/) {}
-  virtual void on_release(int32_t /*launch*/) {}
 };
 
 }  // namespace tbsched

@@ -46,7 +46,6 @@ class SimulatedGpu : private Observer {
   RunningBlocks& blocks() { return blocks_; }
   const RunningBlocks& blocks() const { return blocks_; }
   const BlockScheduler& scheduler() const { return scheduler_; }
-  const DeviceSpec& spec() const { return spec_; }
   const EventQueue& events() const { return events_; }
 
   // Adds what the GPU does, in the order of the program. `first_launch`: the number of the event's
@@ -58,8 +57,6 @@ class SimulatedGpu : private Observer {
   }
   // Ends adding, and prepares everything.
   void finish_adding();
-  // How many launches it has, without hidden ones.
-  int32_t shown() const { return shown_; }
 
   void leave();
   void admit();

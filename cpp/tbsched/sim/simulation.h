@@ -98,8 +98,6 @@ class Simulation {
   void step_without_gpu(const Sequence& sequence, int64_t at_ns, int64_t gpu_ns);
   // Gives the process the GPU again, at these times of its own clock and the GPU's.
   void resume_at(int64_t at_ns, int64_t gpu_ns);
-  // Whether it hangs, once step() has returned false.
-  bool hangs() const { return hang_.has_value(); }
   // Returns the timeline, with times by the GPU's clock.
   Timeline finish() &&;
 

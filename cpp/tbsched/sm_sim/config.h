@@ -98,8 +98,6 @@ struct Parameter {
   int32_t least;
   int32_t greatest;
   std::string_view doc;
-
-  bool is_flag() const { return least == 0 && greatest == 1; }
 };
 
 std::span<const Parameter> parameters();

@@ -118,7 +118,6 @@ void HeldEngine::release(const int32_t index) {
   }
   launches_[index].released = true;
   leave(index, true);
-  notify([&](Observer& observer) { observer.on_release(index); });
   let_successor(index);
   place_waiting();
 }
