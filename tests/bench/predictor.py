@@ -221,6 +221,38 @@ def on_eight_gpus(
     )
 
 
+def meetings() -> Iterator[Figure]:
+    """10^4 launches in four streams on each of eight GPUs; every tenth is of a collective."""
+    random = Random(1)
+    grids = [random.choice((8, 32, 132, 264, 400)) for _ in range(10_000)]
+    alone = [
+        Launch(24, 544, 96, 103_808, stream=0, cluster=4, duration=2e-5)
+        if number % 10 == 9
+        else Launch(blocks, 256, 64, stream=random.randrange(4), duration=1e-5)
+        for number, blocks in enumerate(grids)
+    ]
+    each = [
+        dataclasses.replace(
+            launch, gpu=gpu, host=gpu, meets=f"all {number}" if launch.cluster > 1 else None
+        )
+        for gpu in range(8)
+        for number, launch in enumerate(alone)
+    ]
+    one = prepared(H200, "hopper")
+    single, whole = _core.Sequence(alone), _core.Sequence(each)
+    interval = 4_000  # ns
+    values = ratios(
+        lambda: _core.predict_gpus([one] * 8, whole, None, None, interval, None),
+        lambda: [
+            _core.predict_timeline(one[0], single, one[1], None, None, interval, None, [], None)
+            for _ in range(8)
+        ],
+        rounds=3,
+    )
+    name = "10^4 launches on each of 8 GPUs, 1,000 of which meet"
+    yield Figure(name, values, "<= 1.2", "8 times one GPU")
+
+
 def linearity() -> Iterator[Figure]:
     """Slopes of log(time) over log(size)."""
     sizes = [10**k for k in range(3, 8)]
@@ -363,6 +395,7 @@ def figures() -> Iterator[Figure]:
     yield from against_memset()
     yield from mixes()
     yield from recorded_programs()
+    yield from meetings()
     yield from linearity()
     yield from loading()
     yield from of_python()
