@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -438,3 +439,33 @@ def test_calls_that_block_say_nothing_of_the_profiler(tmp_path: Path) -> None:
     longer = [sentence for sentence in program.assumed if "without a profiler" in sentence]
     assert not longer or longer[0].startswith("Calls took 0.")
     assert not any("assumed none" in sentence for sentence in program.assumed)
+
+
+def freed(tmp_path: Path, ends: float, name: str = "cudaFree") -> tb.Program:
+    """Kernels of 100 us until ``ends``; a call of 150 us is made while the first one runs."""
+    events = [
+        call(1, 0, 5), kernel(1, 8, ends - 8), call(2, 28, 150, name), call(3, 200, 5),
+        kernel(3, 208, 100),
+    ]  # fmt: skip
+    return tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False)
+
+
+def test_cuda_free_waits_for_the_kernels_before_it(tmp_path: Path) -> None:
+    program = freed(tmp_path, 108)
+    (found,) = [event for event in program.sequence if isinstance(event, tb.HostCall)]
+    assert found == tb.HostCall("cudaFree", 70 * 1e-6, waits="device")  # from 108 to 178
+    # With a kernel that is 80 us shorter the host goes on sooner.
+    launches = [launch for launch in program.sequence if isinstance(launch, tb.Launch)]
+    short = [
+        replace(event, duration=20e-6) if event is launches[0] else event
+        for event in program.sequence
+    ]
+    before = tb.predict(program.sequence, "h100", host=program.host).makespan
+    after = tb.predict(tb.Sequence(short), "h100", host=program.host).makespan
+    assert before - after == pytest.approx(80e-6, abs=3e-6)
+
+
+def test_a_call_that_returned_while_a_kernel_ran_did_not_wait(tmp_path: Path) -> None:
+    assert not any(isinstance(event, tb.HostCall) for event in freed(tmp_path, 190).sequence)
+    program = freed(tmp_path, 108, "cudaMalloc")
+    assert not any(isinstance(event, tb.HostCall) for event in program.sequence)

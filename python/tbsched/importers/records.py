@@ -116,6 +116,13 @@ class SynchronizeCall(Called):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingCall(Called):
+    """A call that waits for all work of the GPU, and then takes time of its own: ``cudaFree``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphCall(Called):
     """A launch of a graph: the records with ``graph == number`` are its nodes.
 
@@ -133,7 +140,7 @@ class GraphCall(Called):
     has_bodies: bool = False
 
 
-Record = Kernel | Transfer | EventCall | SynchronizeCall | GraphCall
+Record = Kernel | Transfer | EventCall | SynchronizeCall | WaitingCall | GraphCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

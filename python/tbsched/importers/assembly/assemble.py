@@ -26,6 +26,7 @@ from tbsched.importers.records import (
     Recording,
     SynchronizeCall,
     Transfer,
+    WaitingCall,
 )
 from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
@@ -33,6 +34,7 @@ from tbsched.program.sequence import (
     Copy,
     Event,
     Graph,
+    HostCall,
     Launch,
     Memset,
     RecordEvent,
@@ -212,6 +214,11 @@ class _Assembly:
                 return [kind(event, self._streams.numbered(item.stream), host)]
             case SynchronizeCall():
                 return self._synchronize(item, host, call_ns, return_ns)
+            case WaitingCall():
+                own_ns = self._streams.own_ns(call_ns, return_ns)
+                if own_ns is None:
+                    return []  # as of cudaFree(0)
+                return [HostCall(item.name, own_ns / 1e9, waits="device", host=host)]
         raise TypeError(f"a record of a profile is needed, got {shown(item)}")
 
     def _launched(self, kernel: Kernel, host: int) -> Launch:

@@ -70,6 +70,11 @@ class Streams:
         last = self._last.get(kernel.stream)
         return isinstance(last, Kernel) and kernel.start_ns < last.end_ns - _APART_NS
 
+    def own_ns(self, call_ns: int, return_ns: int) -> int | None:
+        """Returns the own time of a call that waits for the device; None: it did not wait."""
+        until = max(self._end_ns.values(), default=call_ns)
+        return None if until > return_ns else return_ns - max(call_ns, until)
+
     def waited_for(self, call_ns: int, return_ns: int) -> int | None:
         """Returns the stream whose work ended last during a waiting call; None: no work ended."""
         ended = {s: end for s, end in self._end_ns.items() if call_ns < end <= return_ns}

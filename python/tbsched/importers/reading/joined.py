@@ -19,6 +19,7 @@ from tbsched.importers.records import (
     Record,
     SynchronizeCall,
     Transfer,
+    WaitingCall,
 )
 from tbsched.program.activity import UNKNOWN, Activity, ActivityBuilder, function_name
 
@@ -30,13 +31,20 @@ _EVENT_CALLS = {
     "cudaEventSynchronize": "event", "cuEventSynchronize": "event",
     "cudaDeviceSynchronize": "device", "cuCtxSynchronize": "device",
 }  # fmt: skip
+# They wait for the device, and then do something else. Those that load modules do, too, but launch
+# calls load most kernels.
+_WAITING = frozenset({"cudaFree", "cudaFreeHost", "cudaHostUnregister"})
 MOST_PREDICTED = 50_000  # kernels; each takes some hundred bytes and microseconds
 _GRAPHS = ("cudaGraphLaunch", "cuGraphLaunch")
 _WORK = ("cudaLaunch", "cuLaunch", *_GRAPHS, "cudaMemcpy", "cuMemcpy", "cudaMemset", "cuMemset")
 
 
 class Call(NamedTuple):
-    """A call; ``what`` is "work", "blocking" (a copy that blocks), "graph", or of an event."""
+    """A call.
+
+    ``what`` is "work", "blocking" (a copy that blocks), "graph", what it does with an event, or the
+    name of one that waits for the device and does something else.
+    """
 
     what: str
     thread: int
@@ -64,6 +72,8 @@ def what_calls(name: str) -> str | None:
         return "graph"
     if bare.startswith(("cudaMemcpy", "cuMemcpy")):
         return "work" if "Async" in bare else "blocking"
+    if bare in _WAITING:
+        return bare
     return "work" if bare.startswith(_WORK) else _EVENT_CALLS.get(bare)
 
 
@@ -196,6 +206,8 @@ class Joined:
             return EventCall(event=number, stream=of, **times)
         if call.what == "device":
             return SynchronizeCall(**times)
+        if call.what in _WAITING:
+            return WaitingCall(name=call.what, **times)
         stream, event = self.waited.get(correlation, Waited(None, None))
         if call.what == "wait":
             if stream is None or event is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tbsched.errors import shown
-from tbsched.importers.records import EventCall, GraphCall, Ran, Record, SynchronizeCall
+from tbsched.importers.records import Called, GraphCall, Ran, Record
 from tbsched.program.checks import integer, seconds
 
 
@@ -98,8 +98,9 @@ class Selection:
             r for r in records if isinstance(r, Ran | GraphCall) or self._takes_call(r, first, last)
         ]
 
-    def _takes_call(self, call: EventCall | SynchronizeCall, first_ns: int, last_ns: int) -> bool:
-        is_of_others = self.streams is not None and call.stream not in (None, -1, *self.streams)
+    def _takes_call(self, call: Called, first_ns: int, last_ns: int) -> bool:
+        stream = getattr(call, "stream", None)
+        is_of_others = self.streams is not None and stream not in (None, -1, *self.streams)
         return not is_of_others and (call.call_ns is None or first_ns <= call.call_ns <= last_ns)
 
     def __bool__(self) -> bool:
