@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import tbsched as tb
 from helpers import examples
 from profiled import profile_of, profiled
-from tbsched.prediction.fitting.coarse import MOST_BLOCKS
+from tbsched.prediction.fitting.effort import THOROUGH
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import Spans
 from tbsched.program.program import Program
@@ -112,7 +112,7 @@ def test_millions_of_blocks_become_fewer_and_longer_ones() -> None:
     sequence = tb.Sequence([kernel(4_000_000, 1) for _ in range(3)])
     program = profiled(sequence, "h200")
     found = tb.fit_durations(program, "h200")
-    assert sum(launch.blocks for launch in found.sequence.launches) < MOST_BLOCKS
+    assert sum(launch.blocks for launch in found.sequence.launches) < THOROUGH.program
     assert "3 launches of very many blocks" in found.assumed[0]
     makespan = tb.predict(found.sequence, "h200", host=found.host).makespan
     assert makespan == pytest.approx(tb.predict(sequence, "h200").makespan, rel=0.01)

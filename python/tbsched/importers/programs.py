@@ -20,7 +20,9 @@ from tbsched.importers.reading.joined import MOST_PREDICTED
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording
-from tbsched.prediction.fitting.durations import fit_durations
+from tbsched.prediction.fitting.durations import with_durations
+from tbsched.prediction.fitting.effort import BRIEF
+from tbsched.prediction.program_device import device_of
 from tbsched.program.activity import Activity
 from tbsched.program.checks import flag
 from tbsched.program.program import MEASURED, TRANSFERS, Program
@@ -106,8 +108,9 @@ def load_program(
             first one.
         streams: only these streams, as the profile numbers them.
         match: only kernels in whose names this regular expression is found.
-        fit: whether durations of blocks are found with :func:`tbsched.fit_durations`, which takes
-            seconds, and a minute where hundreds of kernels overlap. Otherwise, and on a GPU that is
+        fit: whether durations of blocks are found, as with :func:`tbsched.fit_durations`, but with
+            fewer predictions: it takes up to some ten seconds where hundreds of kernels overlap.
+            Otherwise, and on a GPU that is
             no device here, or of more than 20,000 launches, a block runs for the time of its
             kernel, divided by the kernel's waves. :func:`tbsched.explain` needs no fit: it makes a
             quicker one of its own.
@@ -269,7 +272,7 @@ def fitted(program: Program, spec: DeviceSpec) -> Program:
         return program
     try:
         if why is None:
-            return fit_durations(program, spec)
+            return with_durations(program, device_of(program, spec), BRIEF)
     except ValueError as error:
         why = str(error)
     note = f"Durations are not fitted: {why}."

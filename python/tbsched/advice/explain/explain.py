@@ -21,8 +21,9 @@ from tbsched.advice.explain.gaps import gaps_of
 from tbsched.advice.explain.kernel_gaps import kernel_gaps
 from tbsched.advice.explain.suppositions import supposed
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.fitting.coarse import MOST_BLOCKS_QUICKLY, blocks_at_once, coarser
+from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
 from tbsched.prediction.fitting.durations import alike_in_graphs, fewer_blocks, fit_durations
+from tbsched.prediction.fitting.effort import QUICK
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.program_device import check_ran_on, device_of
 from tbsched.program.activity import COLLECTIVE, UNKNOWN
@@ -233,7 +234,7 @@ def _overlap(program: Program) -> bool:
 def _measured(program: Program, spec: DeviceSpec) -> Program:
     """Returns the program with blocks that run as long as its kernels did, in waves."""
     # Called only if no kernels overlap.
-    sequence, fewer = coarser(program.sequence, spec, MOST_BLOCKS_QUICKLY)
+    sequence, fewer = coarser(program.sequence, spec, QUICK.program)
     launches = sequence.launches
     took_ns = program.measured["end_ns"] - program.measured["start_ns"]
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches])

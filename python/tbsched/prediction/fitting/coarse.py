@@ -10,10 +10,6 @@ from tbsched.prediction.predict import predict
 from tbsched.program.events.launch import Launch
 from tbsched.program.sequence import Sequence, with_launches
 
-# Blocks that one prediction takes a second for; a fit makes several. Fewer and longer blocks would
-# leave an SM too early at the end of a kernel, so that the next one starts too early.
-MOST_BLOCKS = 2**23
-MOST_BLOCKS_QUICKLY = 2**19  # blocks of a prediction that takes some 50 ms
 # Full waves that a launch keeps. Of n of them, what the last wave leaves idle is 1/n at most.
 _WAVES = (32, 16, 8, 4)
 
@@ -35,7 +31,7 @@ def _at_once(spec: DeviceSpec, one: Launch) -> int:
     return max(int(capacity.blocks.sum()), one.cluster)
 
 
-def coarser(sequence: Sequence, spec: DeviceSpec, most: int = MOST_BLOCKS) -> tuple[Sequence, int]:
+def coarser(sequence: Sequence, spec: DeviceSpec, most: int) -> tuple[Sequence, int]:
     """Returns a sequence of about ``most`` blocks at most, and how many launches were changed.
 
     A launch of many waves keeps some full ones and its own last one.

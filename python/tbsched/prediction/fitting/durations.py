@@ -9,12 +9,8 @@ import numpy as np
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import AsMeasured, BlockTimes, timed_launches
-from tbsched.prediction.fitting.coarse import (
-    MOST_BLOCKS,
-    MOST_BLOCKS_QUICKLY,
-    blocks_at_once,
-    coarser,
-)
+from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
+from tbsched.prediction.fitting.effort import QUICK, THOROUGH, Effort
 from tbsched.prediction.fitting.fit import Fit
 from tbsched.prediction.fitting.host import fitted_host
 from tbsched.prediction.fitting.overhead import overhead_ns
@@ -88,19 +84,27 @@ def fit_durations(
     """
     instance("fit_durations", "program", program, Program)
     spec = device_of(program, device)
+    return with_durations(program, spec, THOROUGH if thorough else QUICK)
+
+
+def with_durations(program: Program, spec: DeviceSpec, effort: Effort) -> Program:
+    """Returns the program with durations, as :func:`fit_durations` finds them.
+
+    Raises:
+        ValueError: a launch that cannot run on the device.
+    """
     spec.check(program.sequence)
     if not program.sequence.launches:
         return program
-    sequence, fewer = coarser(
-        program.sequence, spec, MOST_BLOCKS if thorough else MOST_BLOCKS_QUICKLY
-    )
+    sequence, fewer = coarser(program.sequence, spec, effort.program)
     rows = program.measured
     order = np.argsort(rows["start_ns"], kind="stable")
     launches = [sequence.launches[k] for k in order.tolist()]
     start_ns, end_ns = rows["start_ns"][order], rows["end_ns"][order]
     length_ns = (end_ns - start_ns).astype(np.float64)
     waves = np.array([-(-x.blocks // blocks_at_once(spec, x)) for x in launches], np.float64)
-    fit = Fit(AsMeasured.of(launches, start_ns, end_ns, spec), length_ns / waves, waves)
+    ran = AsMeasured.of(launches, start_ns, end_ns, spec)
+    fit = Fit(ran, length_ns / waves, waves, effort.window)
 
     def timed(times: BlockTimes) -> Program:
         return _timed(program, sequence, times, spec)
@@ -109,7 +113,7 @@ def fit_durations(
     over_ns = overhead_ns(timed(fit.block_times(order)), spec)
     blocks_ns = np.maximum(length_ns - over_ns, 0.0)
     fit.duration_ns = np.maximum(fit.duration_ns - over_ns / waves, 0.0)
-    if thorough and (fit.spread() or over_ns):
+    if effort is not QUICK and (fit.spread() or over_ns):
         fit.improve_again(blocks_ns)
     times = fit.block_times(order)
     host, moved_ns = fitted_host(timed(times), spec)
@@ -118,7 +122,7 @@ def fit_durations(
         program, lambda tried: replace(timed(tried), host=host), blocks_ns[by_number],
         waves[by_number], spec,
     )  # fmt: skip
-    found = timed(replay.improved(times, thorough=thorough))
+    found = timed(replay.improved(times, effort))
     determined = np.empty_like(fit.determined)
     determined[order] = fit.determined
     known = (BLOCK_TIMES, _MEMORY)

@@ -17,7 +17,6 @@ from tbsched.traces.placement import Placement
 # some at a time, in the order of their starts.
 WINDOW = 16
 MOST_PREDICTIONS = 24  # predictions per window
-_MOST_BLOCKS = 2**22  # blocks of all predictions of a window
 _MOST_FAILURES = 8  # predictions without an improvement that end a window
 # Predicted and measured times are equal if they differ by less than this share, or this time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
@@ -37,6 +36,7 @@ class Fit:
         launches: in the order of their starts.
         duration_ns: the first guess.
         waves: number of waves of each launch if it runs alone.
+        most_blocks: of all predictions of a window.
 
     Attributes:
         duration_ns: float64 (launches,), durations of the longest blocks.
@@ -45,9 +45,14 @@ class Fit:
     """
 
     def __init__(
-        self, launches: AsMeasured, duration_ns: Float64Array, waves: Float64Array
+        self,
+        launches: AsMeasured,
+        duration_ns: Float64Array,
+        waves: Float64Array,
+        most_blocks: int,
     ) -> None:
         self._launches = launches
+        self._most_blocks = most_blocks
         self._waves = waves
         self.duration_ns = duration_ns
         self.spread_ns = np.zeros_like(duration_ns)
@@ -106,7 +111,7 @@ class Fit:
         search = Search(target, self._waves[rows])
         duration_ns, least, failures = given_ns[rows], np.inf, 0
         blocks = sum(launch.blocks for launch in launches.launches)
-        for _ in range(min(MOST_PREDICTIONS, max(2, _MOST_BLOCKS // blocks))):
+        for _ in range(min(MOST_PREDICTIONS, max(2, self._most_blocks // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
             end_ns = np.where(self._started_alone[rows], end_ns - late_ns, end_ns)

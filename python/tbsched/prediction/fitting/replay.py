@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.as_measured import BlockTimes, BoolArray
 from tbsched.prediction.fitting.delays import Delays
+from tbsched.prediction.fitting.effort import QUICK, Effort, StartingPoint, Strategy
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import Spans, Tails, kernel_times
 from tbsched.prediction.predict import predict
@@ -20,10 +20,7 @@ from tbsched.program.program import Program
 
 _MOST_PREDICTIONS = 24  # predictions of one strategy
 _MOST_STEPS = 72  # predictions of a strategy that goes on in order
-# Blocks of all predictions together (some seconds), and the blocks that a launch costs as much as.
-_MOST_BLOCKS, _LAUNCH_BLOCKS = 3 * 2**24, 128
-# With a small budget: blocks (half a second), and the least number of predictions.
-_FEW_BLOCKS, _FEWEST = 2**21, 3
+_FEWEST = 3  # predictions with a small budget
 _NEAR = 1e-3  # distance that ends a strategy
 _NEAR_ENOUGH = 0.01  # distance that needs no other strategy
 # Damping of steps, as neighbours change as well: a duration changes by this power of the error of
@@ -51,44 +48,6 @@ _AHEAD = 12  # launches behind the first wrong one that are changed as well
 # Largest delay for which a late launch is shortened, and the least share of it that stays.
 _MOST_LATE_NS, _LEAST_LEFT = 30_000.0, 0.5
 _HURRY = 1.2  # advances faster than the predictions are used up, so that some are left at the end
-
-
-class _StartingPoint(enum.Enum):
-    """Block times with which a strategy begins."""
-
-    first = enum.auto()
-    alike = enum.auto()  # one duration for launches of one kernel that ran beside others
-    best = enum.auto()  # those of the nearest prediction
-
-
-class _Strategy(NamedTuple):
-    """A strategy of the search.
-
-    Attributes:
-        ends_late: whether only the last block of a launch with a tail runs longer; else its blocks
-            run unequally long.
-        in_order: whether launches stay unchanged until those before them are right.
-        begin: block times to begin with.
-        spreads: whether blocks of a launch may run unequally long, which is slow to predict.
-    """
-
-    ends_late: bool
-    in_order: bool
-    begin: _StartingPoint
-    spreads: bool = True
-
-
-_STRATEGIES = (
-    _Strategy(ends_late=False, in_order=False, begin=_StartingPoint.first),
-    _Strategy(ends_late=True, in_order=False, begin=_StartingPoint.first),
-    _Strategy(ends_late=True, in_order=True, begin=_StartingPoint.first),
-    _Strategy(ends_late=False, in_order=True, begin=_StartingPoint.alike),
-    _Strategy(ends_late=False, in_order=True, begin=_StartingPoint.first),
-    *[_Strategy(ends_late=False, in_order=True, begin=_StartingPoint.best)] * 4,
-)
-
-
-_QUICK = _Strategy(ends_late=False, in_order=False, begin=_StartingPoint.first, spreads=False)
 
 
 class _Found(NamedTuple):
@@ -174,20 +133,20 @@ class Replay:
         ]
         return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
-    def improved(self, times: BlockTimes, *, thorough: bool) -> BlockTimes:
+    def improved(self, times: BlockTimes, effort: Effort) -> BlockTimes:
         """Block times with which the prediction is nearer to the program as it was measured.
 
         Args:
             times: with which it begins.
-            thorough: whether it goes on in several ways, for as long as that helps.
+            effort: how much is predicted, in several ways for as long as that helps.
         """
         sequence = merged(self.timed(times).sequence, self.spec)
-        blocks = sum(one.blocks + _LAUNCH_BLOCKS for one in sequence.launches)
-        if not thorough:
-            return self._quickly(times, max(_FEWEST, min(_MOST_PREDICTIONS, _FEW_BLOCKS // blocks)))
-        left = _MOST_BLOCKS // blocks
+        blocks = sum(one.blocks + effort.launch for one in sequence.launches)
+        left = effort.replays // blocks
+        if effort is QUICK:
+            return self._quickly(times, max(_FEWEST, min(_MOST_PREDICTIONS, left)))
         tried: list[_Found] = []
-        for way in _STRATEGIES:
+        for way in effort.ways:
             most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
             count = max(2, min(most, left if tried else left - left // 2))
             begin = self._begin(times, way, tried)
@@ -196,35 +155,38 @@ class Replay:
             left -= count
             if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
                 break
-            if way.begin is _StartingPoint.best and _nearest(tried).times is begin:
+            if way.begin is StartingPoint.best and _nearest(tried).times is begin:
                 break  # the next way would be the same
-        return self._block_by_block(sorted(tried, key=self._cost)[:_CANDIDATES]).times
+        nearest = sorted(tried, key=self._cost)[:_CANDIDATES]
+        return self._block_by_block(nearest, effort.whole).times
 
     def _quickly(self, times: BlockTimes, count: int) -> BlockTimes:
         """Returns the nearest of few predictions, in the first way."""
-        found = list(self._attempts(times, _QUICK, count))
+        found = list(self._attempts(times, QUICK.ways[0], count))
         best = min(found, key=self._cost)
         return min(best, self._scaled(best), key=self._cost).times
 
-    def _block_by_block(self, nearest: list[_Found]) -> _Found:
-        """Returns the nearest of some predictions, if no blocks are merged."""
+    def _block_by_block(self, nearest: list[_Found], most_blocks: int) -> _Found:
+        """Returns the nearest of some predictions, if no blocks are merged and two are allowed."""
         whole = self.timed(nearest[0].times).sequence
-        if merged(whole, self.spec) is not whole:
-            nearest = [self._predicted(found.times, block_by_block=True) for found in nearest]
-            best = min(nearest, key=self._cost)
-            if best.distance > _FAR:
-                way = _Strategy(best.times.ends_late, in_order=True, begin=_StartingPoint.best)
-                nearest += self._attempts(best.times, way, _MOST_PREDICTIONS, block_by_block=True)
+        most = most_blocks // sum(launch.blocks for launch in whole.launches)
+        if most > 1 and merged(whole, self.spec) is not whole:
+            some = nearest[:most]
+            nearest = [self._predicted(found.times, block_by_block=True) for found in some]
+            best, left = min(nearest, key=self._cost), min(most - len(some), _MOST_PREDICTIONS)
+            if best.distance > _FAR and left:
+                way = Strategy(best.times.ends_late, in_order=True, begin=StartingPoint.best)
+                nearest += self._attempts(best.times, way, left, block_by_block=True)
         return min(nearest, key=self._cost)
 
-    def _begin(self, times: BlockTimes, way: _Strategy, tried: list[_Found]) -> BlockTimes:
+    def _begin(self, times: BlockTimes, way: Strategy, tried: list[_Found]) -> BlockTimes:
         """Returns the block times with which a way begins."""
         match way.begin:
-            case _StartingPoint.first:
+            case StartingPoint.first:
                 return times._replace(ends_late=way.ends_late)
-            case _StartingPoint.best:
+            case StartingPoint.best:
                 return _nearest(tried).times
-            case _StartingPoint.alike:
+            case StartingPoint.alike:
                 duration_ns = times.duration_ns.copy()
                 is_beside = self.tails.beside(len(duration_ns))
                 for number in np.unique(self.kernel[is_beside]):
@@ -238,7 +200,7 @@ class Replay:
         return found.distance + _LONG_COST * (off > _MOST_LONGER)
 
     def _attempts(
-        self, times: BlockTimes, way: _Strategy, count: int, *, block_by_block: bool = False
+        self, times: BlockTimes, way: Strategy, count: int, *, block_by_block: bool = False
     ) -> Iterator[_Found]:
         """Yields predictions, each with block times that the one before suggests."""
         launches = len(self.waves)
