@@ -512,3 +512,11 @@ def test_what_cannot_be_explained_is_refused() -> None:
     empty = tb.Program(tb.Sequence([]), (), program.measured[:0], program.transfers)
     with pytest.raises(ValueError, match=r"explain\.program: it has no launches"):
         tb.explain(empty, "h200")
+
+
+@pytest.mark.parametrize(("device", "tried"), [("h100", True), ("a100", False)])
+def test_it_says_where_graphs_are_not_tried(device: str, *, tried: bool) -> None:
+    many = tb.Sequence([kernel(0, 0.002) for _ in range(40)])
+    found = tb.explain(profiled(many, device, host=1e-5), device)
+    assert tried == any(change.what.startswith("CUDA graphs") for change in found.changes)
+    assert tried != any("CUDA graphs were not tried" in said for said in found.program.assumed)

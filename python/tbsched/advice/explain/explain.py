@@ -35,6 +35,10 @@ _SHARE = 0.01  # share of the makespan that a gap costs at least
 _MOST_EXPLAINED = 20_000  # launches whose changes are predicted
 _LARGEST_ERROR = 0.1  # of a predicted makespan, as a share, for which changes are reported
 _ACCOUNT_ALONE = "No change was tried: only the account was asked for."
+_NO_GRAPHS = (
+    "CUDA graphs were not tried as a change: how long the launch of one takes on {name} is not "
+    "known. Where the host is late with launches, they help."
+)
 _PEERS = "if it does not wait for a peer instead, in its next collective"
 _APART_NS = 1000  # tolerated overlap of consecutive kernels
 
@@ -136,6 +140,8 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
         return Explanation(
             fitted, account, prediction, gaps, (), least, (note,), filled(facts), alone
         )
+    if not spec.graph_latency_ns:
+        fitted = replace(fitted, assumed=(*fitted.assumed, _NO_GRAPHS.format(name=spec.title)))
     changes = changes_of(facts, every)
     if (account.activity.work["kind"] == COLLECTIVE).any():
         changes = tuple(map(_with_peers, changes))
