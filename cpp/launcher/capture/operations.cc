@@ -227,7 +227,7 @@ const Rows& rows(const Cupti& cupti) {
   return kept;
 }
 
-// By number: every call of the program asks.
+// Indexed by the number of the function: it is looked up at each call of the program.
 const Row* row_of(const Cupti& cupti, const CUpti_CallbackId id) {
   static const auto& kept = *new std::vector<std::optional<Row>>([&] {
     std::vector<std::optional<Row>> found;

@@ -162,7 +162,7 @@ void Run::play(const Sequence& sequence) {
                    [&](const Copy&) { issue(transfers_[transfer++]); },
                    [&](const Memset&) { issue(transfers_[transfer++]); },
                    [&](const HostFunction&) { issue(transfers_[transfer++]); },
-                   [&](const HostCall& call) { make(call, marks_[mark++]); },
+                   [&](const HostCall& call) { carry_out(call, marks_[mark++]); },
                    [&](const WriteValue&) { issue(values_[value++]); },
                    [&](const WaitValue&) { issue(values_[value++]); },
                },
@@ -217,7 +217,7 @@ void Run::synchronize(const PlannedMark& mark) {
   by_worker([mark](const Driver& driver) { wait_for_work(driver, mark); });
 }
 
-void Run::make(const HostCall& call, const PlannedMark& mark) {
+void Run::carry_out(const HostCall& call, const PlannedMark& mark) {
   by_worker([waits = call.waits, duration = std::chrono::nanoseconds(call.duration_ns),
              mark](const Driver& driver) {
     if (waits) wait_for_work(driver, mark);
@@ -258,7 +258,7 @@ void Run::hold_workers(const Sequence& sequence) {
 
 void Run::launch(const size_t number) {
   const Stopwatch stopwatch(spent_.launch);
-  while (Clock::now() < room_free_) {
+  while (Clock::now() < room_free_at_) {
     // Too short a time to sleep.
   }
   submit(number);
@@ -269,7 +269,7 @@ void Run::release(const size_t number) {
   const Stopwatch stopwatch(spent_.release);
   release_launch(number);
   wait([](const Count& count) { return count.waiting == 0 && count.leaving == 0; });
-  room_free_ = Clock::now() + kExit;
+  room_free_at_ = Clock::now() + kExit;
 }
 
 // Waits for meetings. Blocks learn within microseconds that the last of them has arrived. In a held

@@ -104,7 +104,7 @@ class Run {
   void record(const PlannedMark& mark);
   void wait_for(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
-  void make(const HostCall& call, const PlannedMark& mark);
+  void carry_out(const HostCall& call, const PlannedMark& mark);
   // Issues a copy, memset, host function or value.
   template <typename Planned>
   void issue(const Planned& planned);
@@ -161,7 +161,7 @@ class Run {
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
   const Clock::time_point begin_ = Clock::now();
   Clock::time_point asked_ = Clock::now();
-  Clock::time_point room_free_{};  // when the last release made room
+  Clock::time_point room_free_at_{};  // when the last release made room
   std::vector<bool> met_;
   bool left_at_once_ = false;
   bool abandoned_ = false;

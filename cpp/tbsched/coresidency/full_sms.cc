@@ -260,14 +260,14 @@ struct FullSmsProof::History {
   std::vector<bool> placed;  // whether a launch found room for all its blocks when it arrived
   std::vector<bool> finds_room_next;
   std::function<bool()> goes_on;
-  FindsRoom otherwise;
+  FindsRoom finds_room_exactly;  // slower, for known launches that wait
 
   bool may_wait(const size_t launch) const { return arrived[launch] && !placed[launch]; }
 };
 
 bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
                                  const std::function<bool()>& goes_on,
-                                 const FindsRoom& otherwise) const {
+                                 const FindsRoom& finds_room_exactly) const {
   if (!applies()) return false;
   History history{.coming = {.blocks = Multiset(launches_.size()),
                              .levels = std::vector<Level>(launches_.size())},
@@ -276,7 +276,7 @@ bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
                   .placed = resident_.is_there,
                   .finds_room_next = finds_room_next,
                   .goes_on = goes_on,
-                  .otherwise = otherwise};
+                  .finds_room_exactly = finds_room_exactly};
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
     if (resident_.waits[launch]) history = after(history, launch, false);
   }
@@ -345,21 +345,22 @@ bool FullSmsProof::finds_room(const size_t launch, const History& history) const
   coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
   const auto held = held_before(launch, history);
   if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
-  return finds_room_in_each_way(launch, history);
+  return finds_room_in_each_case(launch, history);
 }
 
 // Tries both cases for each launch that may or may not have found room.
-bool FullSmsProof::finds_room_in_each_way(const size_t launch, const History& history) const {
+bool FullSmsProof::finds_room_in_each_case(const size_t launch, const History& history) const {
   std::vector<Arrival> coming;
-  std::vector<size_t> unsure;
+  std::vector<size_t> may_wait;
   for (const int32_t other : history.order) {
     if (resident_.waits[other]) continue;
-    if (history.may_wait(other)) unsure.push_back(coming.size());
+    if (history.may_wait(other)) may_wait.push_back(coming.size());
     coming.push_back({other});
   }
-  for (size_t way = 0; way < size_t{1} << unsure.size(); ++way) {
-    for (size_t k = 0; k < unsure.size(); ++k) coming[unsure[k]].waits = (way >> k & 1U) != 0;
-    if (!history.otherwise(coming, static_cast<int32_t>(launch))) return false;
+  for (size_t chosen = 0; chosen < size_t{1} << may_wait.size(); ++chosen) {
+    for (size_t k = 0; k < may_wait.size(); ++k)
+      coming[may_wait[k]].waits = (chosen >> k & 1U) != 0;
+    if (!history.finds_room_exactly(coming, static_cast<int32_t>(launch))) return false;
   }
   return true;
 }

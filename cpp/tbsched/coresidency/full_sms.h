@@ -38,7 +38,7 @@ class FullSmsProof {
   // `finds_room_next`: launches that find room if they arrive next. `goes_on` is called before each
   // check; once it returns false, nothing more is proved.
   bool in_each_order(const std::vector<bool>& finds_room_next, const std::function<bool()>& goes_on,
-                     const FindsRoom& otherwise) const;
+                     const FindsRoom& finds_room_exactly) const;
 
  private:
   struct History;
@@ -58,7 +58,7 @@ class FullSmsProof {
   bool finds_room(size_t launch, const History& history) const;
   bool finds_room(size_t launch, const PendingLaunches& coming, const std::vector<bool>& held,
                   const std::function<bool()>& goes_on) const;
-  bool finds_room_in_each_way(size_t launch, const History& history) const;
+  bool finds_room_in_each_case(size_t launch, const History& history) const;
   std::optional<std::vector<bool>> held_before(size_t launch, const History& history) const;
 
   const Model& model_;

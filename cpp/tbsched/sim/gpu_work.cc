@@ -339,7 +339,7 @@ void GpuWork::on_dependencies_met(const int32_t index) {
   } else if (operation.follows_nodes) {
     nodes_.insert({rank(index), ++nodes_ready_, index});
   } else if (operations_.waits_for_nothing(index) && !operation.programmatic) {
-    if (!operation.after_copy) return queues_.notice(index);
+    if (!operation.after_copy) return queues_.delay_detection(index);
     const auto idle_since_ns = running_ > 0 ? std::nullopt : std::optional(idle_since_ns_);
     if (queues_.notice_after_copy(index, idle_since_ns)) ++wakeups_;
   }
@@ -347,7 +347,7 @@ void GpuWork::on_dependencies_met(const int32_t index) {
 
 void GpuWork::on_legacy_turn(const int32_t index) {
   if (takes_queue(operations_[index])) {
-    queues_.notice(index);
+    queues_.delay_detection(index);
   } else {
     proceed(index);
   }

@@ -90,8 +90,8 @@ bool HardwareQueues::begins_delay(const int32_t launch) {
   return true;
 }
 
-// Its front end may have to look at other queues first.
-void HardwareQueues::notice(const int32_t launch) {
+// Sets when the front end of its queue sees it, which may have to poll other queues first.
+void HardwareQueues::delay_detection(const int32_t launch) {
   const int32_t number = queued(launch).queue;
   if (number < 0 || graph_[launch].by_engine) return;
   if (spec_.queue_watch_ns == 0 && spec_.host_watch_ns == 0 && spec_.host_write_ns == 0) return;
@@ -106,14 +106,14 @@ void HardwareQueues::notice(const int32_t launch) {
         first != launch && queued_[first].seen_ns <= now && graph_.waits_for_nothing(first);
     if (!is_free && reaches_gpu_ns(first) < now) ++front_ends_[front_end(queue)].waiting;
   }
-  const auto goes_round = [](const FrontEnd& each) { return each.waiting > 1; };
-  const bool any_goes_round = std::ranges::any_of(front_ends_, goes_round);
-  if (!any_goes_round && spec_.host_write_ns == 0) return;
+  const auto polls_several = [](const FrontEnd& each) { return each.waiting > 1; };
+  const bool any_polls_several = std::ranges::any_of(front_ends_, polls_several);
+  if (!any_polls_several && spec_.host_write_ns == 0) return;
   int64_t& seen_ns = queued(launch).seen_ns;
-  const int64_t looks_ns = any_goes_round ? spec_.host_watch_ns : 0;
+  const int64_t looks_ns = any_polls_several ? spec_.host_watch_ns : 0;
   seen_ns = std::max(seen_ns, now + std::max(spec_.host_write_ns, looks_ns));
   FrontEnd& end = front_ends_[front_end(number)];
-  if (goes_round(end)) {
+  if (polls_several(end)) {
     seen_ns = std::max(seen_ns, end.last_seen_ns) + spec_.queue_watch_ns;
     end.last_seen_ns = seen_ns;
   }
@@ -134,7 +134,7 @@ bool HardwareQueues::notice_after_copy(const int32_t launch,
     queued(launch).seen_ns = clock_.now() + spec_.copy_wake_ns;
     graph_.change_at(queued(launch).seen_ns, launch, Change::reached);
   }
-  notice(launch);
+  delay_detection(launch);
   return true;
 }
 

@@ -68,7 +68,7 @@ class HardwareQueues {
   bool begins_delay(int32_t launch);
 
   // States that a launch has nothing left to wait for. Its front end sees that at once, or later.
-  void notice(int32_t launch);
+  void delay_detection(int32_t launch);
   // The same for a launch that waited for a copy engine, which the GPU watches only for a while.
   // Returns false if the launch is deferred. `idle_since_ns`: since when no launch runs, if none
   // does.

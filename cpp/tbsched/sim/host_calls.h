@@ -101,7 +101,8 @@ class Hosts {
   // Pops the next call that is due. Throws std::invalid_argument for a call beyond the range of
   // time.
   std::optional<Call> take();
-  bool after_gaps() const { return gaps() != nullptr; }
+  // Whether the caller gave the gaps between calls, and not when each is issued.
+  bool has_gaps() const { return gaps() != nullptr; }
   // Returns when each launch of an event is issued, if that is given.
   std::span<const int64_t> issue_ns(size_t event) const;
 

@@ -274,7 +274,7 @@ void Simulation::add(const Sequence& sequence) {
   }
   for (const auto& gpu : gpus_) gpu->finish_adding();
   between_.blocks.resize(between_.rows);
-  if (hosts_.after_gaps()) issued_ns_.resize(launches_, kNever);
+  if (hosts_.has_gaps()) issued_ns_.resize(launches_, kNever);
 }
 
 void Simulation::check(const Event& event, const int32_t first_launch) const {
@@ -341,7 +341,7 @@ void Simulation::issue(const Sequence& sequence) {
     } else if (const std::optional<OperationOfGpu> place = wait_for_place(event)) {
       hosts_.wait_for_place(*call, *place);
     } else {
-      make(*call, event);
+      carry_out(*call, event);
     }
   }
 }
@@ -366,12 +366,12 @@ std::optional<OperationOfGpu> Simulation::wait_for(const Event& event) {
 
 std::optional<OperationOfGpu> Simulation::wait_for_place(const Event& event) {
   const auto* const launch = std::get_if<Launch>(&event);
-  if (launch == nullptr || !hosts_.after_gaps()) return std::nullopt;
+  if (launch == nullptr || !hosts_.has_gaps()) return std::nullopt;
   const std::optional<int32_t> wait = gpu_of_call(event).work().wait_for_place(*launch);
   return wait ? std::optional(OperationOfGpu{launch->gpu, *wait}) : std::nullopt;
 }
 
-void Simulation::make(const Hosts::Call& call, const Event& event) {
+void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
   const auto& [launch, numbers] = places_[call.event];
   GpuWork& work = gpu_of_call(event).work();
   if (call.load == Hosts::Load::loaded) work.load(numbers.launch);
@@ -384,7 +384,7 @@ void Simulation::make(const Hosts::Call& call, const Event& event) {
   } else {
     hosts_.finish_call(call, event, clock_.to_gpu(ends_ns));
   }
-  if (!hosts_.after_gaps()) return;
+  if (!hosts_.has_gaps()) return;
   std::fill_n(issued_ns_.begin() + launch, count_launches(event), call.began_ns);
 }
 

@@ -116,7 +116,7 @@ class Simulation {
   SimulatedGpu& gpu_of_call(const Event& event);
   std::optional<OperationOfGpu> wait_for(const Event& event);
   std::optional<OperationOfGpu> wait_for_place(const Event& event);
-  void make(const Hosts::Call& call, const Event& event);
+  void carry_out(const Hosts::Call& call, const Event& event);
   void pass_on();
   void find_next();
   void run_ahead(int64_t limit_ns);

@@ -42,6 +42,8 @@ bool QueriedSms::are_tied() const {
          std::ranges::any_of(query_.entering, is_cluster, &WaitingLaunch::launch);
 }
 
+// Groups the SMs of each domain, or its TPCs, that are in equal states. If clusters do not tie
+// them, all domains are one.
 void QueriedSms::add_to(OutcomeProgram& program) {
   std::map<std::pair<int32_t, Unit>, OutcomeProgram::Group> groups;
   int32_t number = 0;

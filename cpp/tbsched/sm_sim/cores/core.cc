@@ -302,7 +302,8 @@ bool Core::load(const int64_t tick, const int32_t number, const Part part) {
   return true;
 }
 
-// Stores a part. The warp does not wait for it. Whole sectors are written, so none must be read.
+// Stores the part of an access that is in one line; returns false if no store can be issued yet.
+// The warp does not wait for it. Whole sectors are written, so none must be read.
 bool Core::store(const int64_t tick, const Part part) {
   const bool stays = chip_.config.l1_write_back != 0;
   const Sectors has = l1_.touch(part, stays);
