@@ -114,6 +114,47 @@ def test_write_behind_a_kernel_may_be_the_awaited_one(tmp_path: Path) -> None:
     assert any("Whether call 2 writes the value" in each for each in found.unseen)
 
 
+def test_write_behind_its_own_wait_is_not_what_it_waits_for(tmp_path: Path) -> None:
+    waits = of_stream(2, 13, "wait_value", "cuStreamWaitValue32_v2")
+    writes = of_stream(4, 13, "write_value", "cuStreamWriteValue32_v2")
+    first = of_stream(1, 14, "write_value", "cuStreamWriteValue32_v2")  # nothing holds it up
+    for lines in ((waits, writes), (waits, issued(3, 13, "work"), writes), (first, waits)):
+        found = of(tmp_path, *lines)
+        assert found.kind == "host"
+        assert "waits for a value" in found.reason
+
+
+def test_host_function_behind_a_wait_is_not_reached(tmp_path: Path) -> None:
+    found = of(
+        tmp_path,
+        issued(1, 14, "spin"),
+        of_stream(2, 14, "write_value", "cuStreamWriteValue32_v2"),
+        of_stream(3, 13, "wait_value", "cuStreamWaitValue32_v2"),
+        of_stream(4, 13, "host_function", "cuLaunchHostFunc"),
+    )
+    assert (found.kind, found.resident[0].name) == ("inside_kernel", "spin")
+
+
+def test_wait_for_a_value_in_the_legacy_stream(tmp_path: Path) -> None:
+    waits = of_stream(1, 7, "wait_value", "cuStreamWaitValue32_v2")
+    found = of(tmp_path, waits, issued(2, 16, "set_flag", 1))
+    assert found.kind == "legacy_stream"
+    assert {fix.kind for fix in found.fixes} == {"non_blocking"}
+
+
+def test_capture_that_failed_says_so(tmp_path: Path) -> None:
+    failed = {"capture_failed": 3, "why": "std::bad_alloc"}
+    for lines in ((failed,), (issued(1, 13, "spin"), failed)):
+        found = of(tmp_path, *lines)
+        assert found.kind == "inside_kernel"
+        assert any("failed 3 times (std::bad_alloc)" in each for each in found.unseen)
+
+
+def test_connections_that_no_gpu_has(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"run\.jsonl: connections: .*1000008 is outside"):
+        of(tmp_path, issued(1, 13, "spin"), connections=1000008)
+
+
 def test_direction_of_a_copy_that_the_file_does_not_say_is_assumed(tmp_path: Path) -> None:
     for function, is_said in (("cuMemcpyAsync", False), ("cuMemcpyDtoDAsync_v2", True)):
         copy = {**of_stream(2, 16, "copy", function), "bytes": 1 << 20}
@@ -474,6 +515,27 @@ def test_ranks_in_other_orders(tmp_path: Path) -> None:
 def test_ranks_in_one_order_do_not_wait_for_each_other(tmp_path: Path) -> None:
     ranks = rank(tmp_path, 0, REDUCE, GATHER), rank(tmp_path, 1, REDUCE, GATHER)
     assert tb.hang(*ranks).kind == "inside_kernel"
+
+
+def test_ranks_in_other_orders_whose_kernels_have_run_before(tmp_path: Path) -> None:
+    ranks = []
+    for number, names in enumerate(((REDUCE, GATHER), (GATHER, REDUCE))):
+        shapes = [
+            {
+                "kernel": k, "name": name, "grid": [24, 1, 1], "block": [544, 1, 1],
+                "registers": 32, "static_shared_memory": 0, "dynamic_shared_memory": 0,
+                "cooperative": False,
+            }
+            for k, name in enumerate((REDUCE, GATHER))
+        ]  # fmt: skip
+        ended = [
+            {"ran": k, "call": k + 1, "context": 1, "stream": 13, "at": [10, 20]} for k in (0, 1)
+        ]
+        pending = [issued(k + 3, 13, name, 24, 544) for k, name in enumerate(names)]
+        mine = issued(9, 14, "mine", 1)
+        place = tmp_path / f"rank{number}.jsonl"
+        ranks.append(captured(place, *shapes, *ended, *pending, mine, ALIVE, process=number + 1))
+    assert tb.hang(*ranks).kind == "order_of_ranks"
 
 
 def test_collectives_in_streams_that_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class ThreadLog {
   std::vector<Note::Word> words;
   OpenCall open;
   bool is_open = false;
-  std::atomic<bool> has_ended = false;  // its thread has; another one may take it
+  std::atomic<bool> has_ended = false;  // its thread has, or is ending; another one may take it
 
   // Used by the thread alone: functions that it launched lately.
   struct Known {

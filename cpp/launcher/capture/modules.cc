@@ -19,6 +19,8 @@ bool are_alike(const Kernel& one, const Kernel& other) {
   return one.usage.registers == other.usage.registers &&
          one.usage.static_shared_memory == other.usage.static_shared_memory &&
          one.usage.local_memory == other.usage.local_memory &&
+         one.usage.cluster == other.usage.cluster &&
+         one.usage.parameters_at == other.usage.parameters_at &&
          one.usage.parameters == other.usage.parameters && one.code == other.code;
 }
 

@@ -184,6 +184,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
   Run run(context(), resources.workers, plan, options, holdings_->idle, spent_);
   run.perform(sequence);
   const auto end = Clock::now();
+  if (holdings_->idle) resources.meets_in.reset();  // the first GPU, which owns it, may reuse it
   drained_in_order_ = run.in_order();
   const Stopwatch stopwatch(spent_.judge);
   const std::chrono::nanoseconds took =

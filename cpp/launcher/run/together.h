@@ -87,7 +87,7 @@ struct Part {
 };
 
 // Runs all parts at once. Throws as Gpu::observe, and std::invalid_argument where a GPU cannot
-// reach the memory of the first one.
+// reach the memory of the first one, or has no native atomics on it.
 std::vector<Observation> observe_together(std::vector<Part> parts, const RunOptions& options);
 
 }  // namespace tbsched::cuda

@@ -65,7 +65,7 @@ def forced_even(device: str | os.PathLike[str] | DeviceSpec, launch: Launch) -> 
     Without clusters, ``first_fit`` spreads any other number of blocks up to k*S unevenly. Several
     clusters are certain only where k is 1, because clusters cannot use every SM. k counts all
     resources that the device's own policy knows (``round_robin``, ``first_fit`` and ``most_room``
-    know no processing blocks).
+    know no processing blocks and no shared-memory configurations).
 
     A published rule is about launches of two blocks per SM: they spread evenly if two blocks take
     more than half of the registers (T_2, ``tbsched.papers.published_rules``). It needs two

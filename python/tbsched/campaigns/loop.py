@@ -32,7 +32,7 @@ from tbsched.campaigns.oracles import (
     Repeated,
     open_oracle,
 )
-from tbsched.campaigns.results import Report
+from tbsched.campaigns.results import SO_FAR, Report
 from tbsched.campaigns.shrinking.minimise import Floors
 from tbsched.campaigns.shrinking.shrinker import Shrinker
 from tbsched.campaigns.space.coverage import Covering
@@ -67,7 +67,7 @@ def run(asked: CampaignOptions) -> Report:
         try:
             ended = campaign.run()
         except Exception as error:
-            error.add_note(f"The campaign so far: {campaign.report('error')}")
+            error.add_note(f"{SO_FAR}{campaign.report('error')}")
             raise
         return campaign.report(ended)
 

@@ -12,6 +12,8 @@ from tbsched.program.sequence import Sequence
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
 
+SO_FAR = "The campaign so far: "  # before the report in a note of an error
+
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Counterexample(Shown):

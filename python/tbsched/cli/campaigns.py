@@ -13,7 +13,7 @@ from tbsched import storage, views
 from tbsched.campaigns.campaign import fuzz as campaign
 from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
-from tbsched.campaigns.results import Report
+from tbsched.campaigns.results import SO_FAR, Report
 from tbsched.campaigns.scale.workers import Workers
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show, show_json
 from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
@@ -195,8 +195,9 @@ def _told_so_far(as_json: bool) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        for words in [] if as_json else getattr(error, "__notes__", []):
-            print(words)
+        for words in getattr(error, "__notes__", []):
+            if words.startswith(SO_FAR) and not as_json:
+                print(words)
         raise
 
 

@@ -68,7 +68,10 @@ class Evidence:
         states: what sampled threads do, by the number of their grid.
         calls: that threads of the host are in.
         matched: kernels that the debugger sees, by the place of their launch in ``operations``.
+        calls_on_gpu: the calls of these launches.
         replay: what the model says of ``issued``; None: the GPU or the operations are not known.
+        never_start: launches of which blocks never start, by the model: their places in ``issued``,
+            and how many blocks.
         unseen: sentences about what could not be seen.
     """
 
@@ -80,7 +83,9 @@ class Evidence:
     states: dict[int, tuple[ThreadState, ...]]
     calls: tuple[HostCall, ...]
     matched: dict[int, Resident]
+    calls_on_gpu: frozenset[int]
     replay: Replay | None
+    never_start: dict[int, int]
     unseen: tuple[str, ...]
 
     @property
@@ -97,18 +102,6 @@ class Evidence:
     def seen_kernels(self) -> tuple[Resident, ...]:
         """The kernels that the debugger sees on the GPU."""
         return () if self.look is None else tuple(self.look.kernels)
-
-    @property
-    def never_start(self) -> dict[int, int]:
-        """Launches of which blocks never start: their places in ``issued``, and how many blocks."""
-        if self.replay is None:
-            return {}
-        return {each.operation: each.blocks for each in self.replay.stranded}
-
-    @property
-    def calls_on_gpu(self) -> set[int]:
-        """The calls of the launches that the debugger sees on the GPU."""
-        return {self.operations[place].call for place in self.matched}
 
     def code_of(self, operation: Operation) -> KernelCode | None:
         """Returns what the kernel of a launch may wait for; None: unknown."""
@@ -228,7 +221,7 @@ def gathered(seen: Seen) -> Evidence:
     unseen: list[str] = [*seen.unseen]
     codes = _codes(seen.capture, operations, unseen)
     matched = resident_operations(operations, seen.look.kernels) if seen.look is not None else {}
-    on_gpu = {operations[place].call for place in matched}
+    on_gpu = frozenset([operations[place].call for place in matched])
     issued = tuple([each for each in operations if each.is_called or each.call in on_gpu])
     gone: frozenset[int] = frozenset()
     replay = None
@@ -255,7 +248,9 @@ def gathered(seen: Seen) -> Evidence:
         states=_states(seen),
         calls=tuple(_calls(seen)),
         matched=matched,
+        calls_on_gpu=on_gpu,
         replay=replay,
+        never_start={each.operation: each.blocks for each in replay.stranded} if replay else {},
         unseen=tuple(unseen),
     )
 

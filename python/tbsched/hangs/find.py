@@ -10,12 +10,13 @@ from pathlib import Path
 
 from tbsched import storage
 from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
-from tbsched.hangs.evidence import Seen, gathered
+from tbsched.hangs.evidence import Seen
 from tbsched.hangs.hang import HangReport
 from tbsched.hangs.judge import judged
 from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
 from tbsched.hangs.ranks import order_of_ranks
+from tbsched.hangs.replay import replayed
 from tbsched.hangs.unfinished import Unfinished, is_capture, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
@@ -274,6 +275,11 @@ def _judged(
             "What was issued and does not run: the program was not captured. `tbsched capture -o "
             "run.jsonl -- PROGRAM` records it."
         )
+    elif capture.failed:
+        unseen.append(
+            f"What the capture failed to note: it failed {capture.failed} times ({capture.why}). "
+            "Operations and ends may be missing."
+        )
     look = looks[min(1, len(looks) - 1)] if looks else None
     for each in looks:
         unseen += each.notes
@@ -293,24 +299,32 @@ def _judged(
 
 def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int] | None:
     """Returns the calls of the launches that can never start, by the model; None: unknown."""
-    seen = Seen(capture, None, None, None, None, _gpu_of(capture, None, spec))
+    known = _gpu_of(capture, None, spec)
+    operations = tuple([replace(each, is_called=True) for each in capture.operations])
+    if known is None or len({each.gpu for each in operations}) > 1:
+        return None
     try:
-        found = gathered(seen)
-    except ValueError:  # operations of several GPUs
+        found = replayed(operations, capture.streams, known, None)
+    except ValueError:  # the GPU takes no such launch
         return None
-    if found.replay is None:
-        return None
-    return frozenset([found.issued[place].call for place in found.never_start])
+    return frozenset([operations[each.operation].call for each in found.stranded])
 
 
 def _gpu_of(
     capture: Unfinished | None, look: Look | None, spec: DeviceSpec | None
 ) -> DeviceSpec | None:
-    """Returns the GPU as the process uses it: with its number of hardware queues."""
+    """Returns the GPU as the process uses it: with its number of hardware queues.
+
+    Raises:
+        ValueError: the capture has a number that no GPU has.
+    """
     known = spec or _device_of(capture, look)
-    if known is not None and capture is not None and capture.connections is not None:
+    if known is None or capture is None or capture.connections is None:
+        return known
+    try:
         return replace(known, hardware_queues=capture.connections)
-    return known
+    except ValueError as error:
+        raise ValueError(f"{storage.shown(capture.path)}: connections: {error}") from None
 
 
 def _device_of(capture: Unfinished | None, look: Look | None) -> DeviceSpec | None:

@@ -55,7 +55,7 @@ class NeverStarts:
         missing: how many blocks never start.
         blocks: of the whole grid.
         cause: what they wait for: a resource of an SM (as of ``Placement.limiter``),
-            ``hardware_queue``, ``legacy_stream``, ``stream``, ``event``, ``loading`` or
+            ``hardware_queue``, ``legacy_stream``, ``stream``, ``event``, ``value``, ``loading`` or
             ``unknown``.
         behind: the operation that holds them up; None: no single one.
         limits: of each class of SMs what refuses one block more.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +40,7 @@ from tbsched.traces.trace import OF_SMS, Trace
 FOREVER = 1e4  # seconds; some hundred thousand launches, one after the other, still have a time
 _STEP = 1e-4  # between two calls
 _SOON = 1e-6
+_STAYS = frozenset({"launch", "graph", "host_function", "wait"})
 _VALUE = "value"  # captures do not say which
 _KINDS: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
 _DIRECTION = re.compile("|".join(_KINDS))
@@ -118,6 +120,8 @@ def replayed(
         late = _late(trace, launch)
         if late:
             cause, other = _why(trace, launch)
+            if cause == "value" and not _has_wait_before(place, operations):
+                cause = "legacy_stream"  # the wait is in another stream
             behind = number_of[other] if 0 <= other < len(number_of) and other != launch else None
             found.append(Stranded(place, late, cause, behind))
     stranded = tuple([_with_limits(each, made, spec, found) for each in found])
@@ -140,7 +144,7 @@ class _Events:
         self.threads: dict[int, int] = {}
         self.events: list[Event] = []
         self.waiting: list[int] = []
-        self.writes = [each.call for each in operations if each.what == "write_value"]
+        self.write = write_behind(operations, lambda each: each.what in _STAYS)
         self.assumed: list[str] = []
         launches: list[Launch | None] = []
         for place, operation in enumerate(operations):
@@ -187,11 +191,11 @@ class _Events:
                 self.waiting.append(place)
                 return HostFunction(FOREVER, name=operation.what, **of_stream)
             case "wait_value":
-                if not self.writes:
+                if self.write is None:
                     self.waiting.append(place)
                 else:
                     self.assumed.append(
-                        f"Whether {_one_of(self.writes)} writes the value for which call "
+                        f"Whether call {self.write.call} writes the value for which call "
                         f"{operation.call} waits: the file does not say; assumed that it does."
                     )
                 return WaitValue(_VALUE, stream=stream, host=host)
@@ -237,10 +241,38 @@ def _kind(operation: Operation) -> CopyKind:
     return "d2d" if found is None else _KINDS[found[0]]
 
 
-def _one_of(calls: list[int]) -> str:
-    """Returns words for some calls, of which there is one at least."""
-    more = f" or another of {len(calls)}" if len(calls) > 1 else ""
-    return f"call {calls[0]}{more}"
+def write_behind(
+    operations: tuple[Operation, ...], holds: Callable[[Operation], bool]
+) -> Operation | None:
+    """Returns the first write of a value that work before it in its stream holds up.
+
+    A write behind a wait for a value is none of these: it may be behind the wait that asks.
+    """
+    held: dict[tuple[int, int], bool] = {}
+    waits: set[tuple[int, int]] = set()
+    for each in operations:
+        stream = each.context, each.stream
+        if each.what == "wait_value":
+            waits.add(stream)
+        elif each.what == "write_value" and held.get(stream) and stream not in waits:
+            return each
+        elif holds(each):
+            held[stream] = True
+    return None
+
+
+def _has_wait_before(place: int, operations: tuple[Operation, ...]) -> bool:
+    """Returns whether a launch is behind a wait, for a value or an event, in its own stream."""
+    own = operations[place]
+    return any(
+        each.what in ("wait", "wait_value")
+        for each in operations[:place]
+        if (each.context, each.stream) == (own.context, own.stream)
+    )
+
+
+def _number(behind: int | None) -> int:
+    return -1 if behind is None else behind
 
 
 def _late(trace: Trace, launch: int) -> int:
@@ -251,14 +283,13 @@ def _late(trace: Trace, launch: int) -> int:
 
 def _why(trace: Trace, launch: int) -> tuple[str, int]:
     """Returns the cause of the first wait that does not end, and the launch that it is behind."""
-    for each in trace.hang.stranded if trace.hang is not None else ():
-        if each.launch == launch:
-            return each.cause, -1 if each.behind is None else each.behind
     assert trace.waits is not None
     own = trace.waits[trace.waits["launch"] == launch]
     endless = own[own["end_ns"] - own["begin_ns"] >= FOREVER * 4e8]
     if not len(endless):
-        return "unknown", -1
+        hung = trace.hang.stranded if trace.hang is not None else ()
+        rows = (each for each in hung if each.launch == launch)
+        return next(((each.cause, _number(each.behind)) for each in rows), ("unknown", -1))
     first = endless[np.argmin(endless["begin_ns"])]
     return str(first["cause"]), int(first["behind"])
 
@@ -294,6 +325,10 @@ def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
         other = made.operations[before]
         if (other.context, other.stream) != (own.context, own.stream):
             continue
-        if before in late or made.launches[before] is not None or before in made.waiting:
+        if (
+            before in late
+            or made.launches[before] is not None
+            or other.what in ("wait_value", "host_function")
+        ):
             return False
     return True

@@ -129,6 +129,8 @@ class Unfinished:
         ended: how often each kernel has ended, by its name.
         codes: of kernels that were issued and have not ended, by their number.
         notes_flushes: whether the file says that CUPTI gave no answer; older captures do not.
+        failed: how often the capture itself failed, and so did not note something.
+        why: the reason of the first time.
         waits_for_driver: for how many seconds, at the end of the file, CUPTI gave no answer: the
             driver is busy loading code or freeing memory, and that waits for the GPU.
     """
@@ -148,6 +150,8 @@ class Unfinished:
     codes: Mapping[int, Code]
     notes_flushes: bool
     waits_for_driver: float
+    failed: int = 0
+    why: str = ""
 
     @property
     def quiet(self) -> float:
@@ -200,6 +204,8 @@ class _Reader:
     open_calls: dict[int, OpenCall] = field(default_factory=dict)
     codes: dict[int, Code] = field(default_factory=dict)
     flushing_ns: int | None = None
+    failed: int = 0
+    why: str = ""
     last_end_ns: int = 0
     last_seen_ns: int = 0
 
@@ -260,6 +266,8 @@ class _Reader:
                 self.codes[integer(line, "code")] = Code(
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
                 )
+            case "capture_failed":
+                self.failed, self.why = integer(line, "capture_failed"), text(line, "why")
             case "end":
                 self.is_whole = True
 
@@ -311,6 +319,8 @@ class _Reader:
             codes=self.codes,
             notes_flushes=self.notes_flushes,
             waits_for_driver=self.waits_for_driver(),
+            failed=self.failed,
+            why=self.why,
         )
 
     def waits_for_driver(self) -> float:

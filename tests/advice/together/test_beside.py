@@ -169,6 +169,9 @@ def test_record_for_which_nothing_waits_orders_no_launches() -> None:
     for events in ([own, own], [own, record, own], [own, record, own, tb.Synchronize(stream=3)]):
         found = asked(*events, groups=[[0]])
         assert (found.safe, found.cause, found.behind) == (False, "stream", 1)
+    many = [tb.RecordEvent(k, stream=k % 2) for k in range(8)]
+    others = [replace(KERNEL, stream=2), *many, COPY]
+    assert asked(*others, groups=[[0]]).safe is asked(others[0], COPY, groups=[[0]]).safe is True
     awaited = [own, record, own, tb.Synchronize(event=0)]
     assert asked(*awaited, groups=[[0]]).safe is True
 

@@ -50,14 +50,26 @@ def named_alike(activity: Activity, steps: Steps) -> Activity:
 
     What the host did in each of them then counts together.
     """
-    numbers = [k for k, name in enumerate(activity.names) if name in set(steps.names)]
+    marked = {*steps.names}
+    numbers = [k for k, name in enumerate(activity.names) if name in marked]
     rows = np.isin(activity.host["name"], numbers) & (activity.host["kind"] == ANNOTATION)
     if len(numbers) < 2 or not rows.any():
         return activity
     host = activity.host.copy()
     host["name"][rows] = len(activity.names)
-    name = _DIGITS.sub("#", steps.names[0])
+    name = _common(list(marked))
     return replace(activity, host=read_only(host), names=(*activity.names, name))
+
+
+def _common(names: list[str]) -> str:
+    """Returns names that differ in numbers as one, with ``#`` for the numbers that differ."""
+    numbers = [_DIGITS.findall(name) for name in names]
+    words = _DIGITS.split(names[0])
+    found = words[0]
+    for place, word in enumerate(words[1:]):
+        values = {each[place] for each in numbers}
+        found += (values.pop() if len(values) == 1 else "#") + word
+    return found
 
 
 def _marked(activity: Activity) -> Steps:

@@ -141,7 +141,8 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
             fitted, account, prediction, gaps, (), least, (note,), filled(facts), alone
         )
     if not spec.graph_latency_ns:
-        fitted = replace(fitted, assumed=(*fitted.assumed, _NO_GRAPHS.format(name=spec.title)))
+        assumed = dict.fromkeys((*fitted.assumed, _NO_GRAPHS.format(name=spec.title)))
+        fitted = replace(fitted, assumed=tuple(assumed))
     changes = changes_of(facts, every)
     if (account.activity.work["kind"] == COLLECTIVE).any():
         changes = tuple(map(_with_peers, changes))

@@ -18,7 +18,7 @@ from typing import TypeAlias
 from tbsched.campaigns.findings import add_counterexample
 from tbsched.campaigns.loop import Outputs, outputs
 from tbsched.campaigns.options import CampaignOptions
-from tbsched.campaigns.results import Lost, Report
+from tbsched.campaigns.results import SO_FAR, Lost, Report
 from tbsched.campaigns.scale.units import GPU_ERRORS, Done, Unit, run_unit, units
 from tbsched.campaigns.scale.workers import GRACE, Workers
 from tbsched.campaigns.space.coverage import Coverage
@@ -53,7 +53,7 @@ def run(asked: CampaignOptions, executor: Executor) -> Report:
             ended = work.run()
         except Exception as error:
             report = merged.tally.report(origin, merged.coverage, "error")
-            error.add_note(f"The campaign so far: {report}")
+            error.add_note(f"{SO_FAR}{report}")
             raise
         return merged.tally.report(origin, merged.coverage, ended)
 

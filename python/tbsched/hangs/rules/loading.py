@@ -41,8 +41,8 @@ def not_on_gpu(evidence: Evidence) -> Finding:
     if evidence.look is None or evidence.replay is None or not waiting:
         return NOTHING
     for place, own in enumerate(evidence.issued):
-        is_late = place in evidence.never_start or own.call in evidence.calls_on_gpu
-        if own.what != LAUNCH or is_late or not own.is_first:
+        is_explained = place in evidence.never_start or own.call in evidence.calls_on_gpu
+        if own.what != LAUNCH or is_explained or not own.is_first:
             continue
         if not any(each.call in evidence.calls_on_gpu for each in evidence.issued[:place]):
             continue

@@ -31,7 +31,7 @@ def goes_on(evidence: Evidence) -> Finding:
             )
     if seen.look is not None or capture is None:
         return NOTHING
-    if not capture.operations and not capture.open_calls:
+    if not capture.operations and not capture.open_calls and not capture.failed:
         return _not_hanging("all that was issued has ended")
     if capture.quiet < _QUIET:
         return _not_hanging(

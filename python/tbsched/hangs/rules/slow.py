@@ -6,6 +6,7 @@ from tbsched.hangs.calls import ALLOCATES, LOADS
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import NOT_HANGING
+from tbsched.hangs.replay import write_behind
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
 
@@ -16,12 +17,10 @@ def nothing_waits(evidence: Evidence) -> Finding:
     """No kernel that has not ended has code that could wait for others."""
     if evidence.look is not None or not evidence.codes or not evidence.gone:
         return NOTHING
-    replay = evidence.replay
     stay = _MAY_STAY
-    if any(each.what == "write_value" for each in evidence.issued):
-        stay = stay - {"wait_value"}  # it waits for the write, as is assumed
-    left = [each for each in evidence.issued if each.what in stay]
-    if left or (replay is not None and replay.waits_for_host):
+    if write_behind(evidence.operations, lambda each: each.call in evidence.gone) is not None:
+        stay = stay - {"wait_value"}  # it waits for that write, as is assumed
+    if any(each.what in stay for each in evidence.issued):
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING

@@ -73,7 +73,9 @@ class Streams:
     def own_ns(self, call_ns: int, return_ns: int) -> int | None:
         """Returns the own time of a call that waits for the device; None: it did not wait."""
         until = max(self._end_ns.values(), default=call_ns)
-        return None if until > return_ns else return_ns - max(call_ns, until)
+        if until > return_ns + _APART_NS:
+            return None
+        return max(return_ns - max(call_ns, until), 0)
 
     def waited_for(self, call_ns: int, return_ns: int) -> int | None:
         """Returns the stream whose work ended last during a waiting call; None: no work ended."""

@@ -40,6 +40,17 @@ def test_order_of_issue_in_one_stream() -> None:
     assert [fix.kind for fix in found.fixes] == ["order"]
 
 
+def test_launch_that_its_gpu_never_takes_is_refused() -> None:
+    meet = [kernel("a", 0, blocks=2), kernel("a", 1, blocks=2)]
+    large = tb.Launch(500, 1024, 32, stream=3, cooperative=True, duration=1e-5)
+    for launches in ([*meet, large], [large, *meet]):
+        number = launches.index(large)
+        with pytest.raises(ValueError, match=f"launches: launch {number}: cooperative: .* got 500"):
+            tb.coresident(program(*launches), ["h200"] * 2)
+        with pytest.raises(ValueError, match=f"beside: launch {number}: cooperative"):
+            tb.budget(tb.Launch(1, 256, 32), ["h200"] * 2, beside=program(*launches))
+
+
 def test_room_for_two_collectives_at_a_time() -> None:
     def both(first: str, second: str, on: int, blocks: int) -> list[tb.Launch]:
         streams = {"a": 0, "b": 1}

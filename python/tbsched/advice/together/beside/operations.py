@@ -243,7 +243,8 @@ def _earlier(
     """Returns of each event those that are called before it in any case."""
     calls = {row.event for row in rows if row.is_held_call}
     awaited = {_cuda_event(event) for event in sequence if not isinstance(event, RecordEvent)}
-    ordered = [k for k, event in enumerate(sequence) if _orders(event, awaited)]
+    asked = {number for pair in pairs for number in pair}
+    ordered = [k for k, event in enumerate(sequence) if k in asked or _orders(event, awaited)]
     before: list[Mask] = [0] * len(sequence)
     for place, number in enumerate(ordered):
         before[number] = mask(
@@ -253,6 +254,10 @@ def _earlier(
         )
     for first, second in pairs:
         before[second] |= 1 << first
+    called = mask(ordered)
+    for number in sorted({*range(len(sequence))} - {*ordered}):  # last, so that one order stands
+        before[number] = called
+        called |= 1 << number
     return _closed(before)
 
 

@@ -10,6 +10,7 @@ from tbsched.advice.together.given import with_blocks
 from tbsched.advice.together.greatest import greatest
 from tbsched.advice.together.problem import deadline_in
 from tbsched.advice.together.ranks.coresident import Asking, Devices
+from tbsched.advice.together.ranks.room import check_launches
 from tbsched.advice.together.ranks.work import Work, work_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.model import policy_of
@@ -53,8 +54,7 @@ def budget_ranks(
         )
     if not any(one.meets for one in sequence.launches):
         raise ValueError("budget.beside: no launch meets another; Launch(meets=name) says which do")
-    for gpu, spec in enumerate(specs):
-        spec.check(sequence, gpu)
+    check_launches("budget.beside", sequence, specs, policy)
     hosts = [one.host for one in sequence.launches if one.gpu == launch.gpu]
     host = hosts[0] if hosts else launch.host
     kernel = replace(launch, host=host, stream=None, duration=0.0)  # its time does not matter

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from tbsched.advice.together.given import Pairs, checked_after
 from tbsched.advice.together.problem import deadline_in
 from tbsched.advice.together.ranks.changes import RankFix, fixes_of
-from tbsched.advice.together.ranks.room import Room
+from tbsched.advice.together.ranks.room import Room, check_launches
 from tbsched.advice.together.ranks.standstill import (
     Standstill,
     TooManySets,
@@ -186,8 +186,7 @@ def coresident_ranks(
             f"got {shown(sequence)}"
         )
     meeting_groups(sequence)
-    for gpu, spec in enumerate(specs):
-        spec.check(sequence, gpu)
+    check_launches("coresident.launches", sequence, specs, policy)
     pairs = checked_after(after, len(sequence.launches))
     asking = Asking(specs, pairs, policy, plays, deadline_in("coresident", seconds))
     with pulse("looking for a proof or a witness"):

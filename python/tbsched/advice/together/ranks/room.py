@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from tbsched.advice.together.given import Pairs, with_blocks
+from tbsched.advice.together.given import Pairs, held, with_blocks
 from tbsched.advice.together.problem import Problem, decided
 from tbsched.advice.together.ranks.work import Mask, Work, mask, members
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.prediction.predict import predict
 from tbsched.prediction.together.ended_work import always_fit, finds_room
-from tbsched.program.sequence import Launch
+from tbsched.program.sequence import Launch, Sequence
 
 _MOST_ORDERS = 120
 
@@ -202,6 +203,25 @@ class Room:
 
     def _apart(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
         return tuple([_apart(self.work.launches[k], at) for at, k in enumerate(numbers)])
+
+
+def check_launches(
+    name: str, sequence: Sequence, specs: tuple[DeviceSpec, ...], policy: str | None
+) -> None:
+    """Refuses launches that their GPU takes in no state, such as too large cooperative ones.
+
+    Raises:
+        ValueError: naming the launch.
+    """
+    for gpu, spec in enumerate(specs):
+        spec.check(sequence, gpu)
+    for number, launch in enumerate(sequence.launches):
+        (alone,), _ = held([_apart(launch, 0)])
+        try:
+            predict(Sequence([alone]), specs[launch.gpu], policy)
+        except ValueError as error:
+            words = str(error).removeprefix("launch 0: ")
+            raise ValueError(f"{name}: launch {number}: {words}") from None
 
 
 def _apart(launch: Launch, stream: int) -> Launch:
