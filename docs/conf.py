@@ -53,7 +53,8 @@ nitpick_ignore_regex = [
     ("py:.*", rf"({OTHERS})\..*"),
     ("py:class", r"Axes|Device|Path_|Executor|tbsched\..*\._\w+"),
     # What an account is made of.
-    ("py:class", r"tbsched\.advice\.account\.(intervals|host_time|idle|steps)\..*"),
+    ("py:class", r"tbsched\.advice\.account\.(intervals|host_time|idle|peers|steps)\..*"),
+    ("py:class", r"tbsched\.hangs\.calls\.HostCall|_launcher\.Gpu"),
 ]
 
 myst_enable_extensions = ["colon_fence", "deflist"]

@@ -211,7 +211,7 @@ class Periodic:
         """Returns how long each job took.
 
         Args:
-            trace: a prediction of :attr:`sequence` with :attr:`issue_times`.
+            trace: a prediction of ``sequence`` with :attr:`issue_times`.
 
         Raises:
             TypeError, ValueError: no trace of this sequence, or no prediction: the clock of a

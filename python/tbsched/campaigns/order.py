@@ -49,8 +49,8 @@ def order_differs(
         device, policy, initial_state: as for :func:`tbsched.predict_as_recorded`.
 
     Returns:
-        Pairs of numbers of launches: first the one that is over when the other starts, in the
-        prediction or in the recording.
+        The pairs. The first number is that of the launch that is over when the other one starts,
+        in the prediction or in the recording.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict_as_recorded`; no timed sequence.

@@ -85,7 +85,7 @@ class capture:  # noqa: N801 - used as a function
 
     @property
     def hang(self) -> HangReport | None:
-        """Why the program hangs, or hung; None: it was not found to."""
+        """Why the program hangs, or hung. None if it was not found to."""
         return None if self._watching is None else self._watching.found
 
     @property

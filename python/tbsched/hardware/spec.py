@@ -38,7 +38,7 @@ class Provenance:
 
     @property
     def is_assumed(self) -> bool:
-        """Whether nothing shows it of this GPU: assumed, or inherited and not checked."""
+        """Whether nothing shows it of this GPU. It is assumed, or inherited and not checked."""
         return self.kind == "assumed" or (self.kind == "inherited" and not self.checked)
 
 

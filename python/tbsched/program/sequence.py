@@ -129,7 +129,7 @@ class Sequence(Shown):
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it needs: one more than the highest index among its events.
+        """How many GPUs it needs, which is one more than the highest index among its events.
 
         Example:
             >>> tb.Sequence([tb.Launch(8, 64, 32, gpu=1, duration=1e-5)]).gpus

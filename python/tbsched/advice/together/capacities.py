@@ -37,7 +37,7 @@ class Choice:
         threads: how many threads that is in all.
         idle_sms: how many SMs have no block at all.
         limiter: what refuses one block more on most SMs; ``driver_limit``: the driver does, see
-            :attr:`Capacity.driver_limit`.
+            ``Capacity.driver_limit``.
         refused: why the device does not take such a launch at all, else None.
 
     Example:

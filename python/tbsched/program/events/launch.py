@@ -102,7 +102,7 @@ class Launch:
         meets: the name of a group. All blocks of all launches with this name wait until each of
             them is resident, wherever they are: a barrier of a grid, or the blocks of a collective
             on several GPUs. Their durations count from then on. A group of which a block finds no
-            room hangs: :attr:`tbsched.Trace.hang` says why. A graph's launches meet once; a graph
+            room hangs: ``Trace.hang`` says why. A graph's launches meet once; a graph
             with them is launched once.
         in_block_order: with ``meets``, a block waits only for blocks of its launch with lower
             numbers, as those of a decoupled look-back or of stream-K. As a GPU starts the blocks of

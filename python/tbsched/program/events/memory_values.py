@@ -67,7 +67,7 @@ class WaitValue(_OfValue):
 
     Unlike a :class:`WaitEvent` it also waits for what is issued later. Until the wait is over it
     holds up its hardware queue, and so what other streams have behind it there. If nobody writes
-    the value, the stream waits for ever: :attr:`tbsched.Trace.hang` says so. Where a device was not
+    the value, the stream waits for ever: ``Trace.hang`` says so. Where a device was not
     measured, it takes no time to see a value.
 
     Args:

@@ -55,7 +55,7 @@ class RankCoresidency(Shown):
         host: of an unsafe one, how late the calls of the witness are: for each event the seconds
             since its host's last call returned. ``tb.predict(sequence, devices, host=host).hang``
             shows it.
-        hang: what that comes to, as :attr:`tbsched.Trace.hang`.
+        hang: what that comes to, as ``Trace.hang``.
         fixes: changes that are proved to make the program safe, a :class:`RankFix` each.
         plays: how many predictions the search took.
         in_order: whether a safe answer rests on the order of arrival: launches of one host that
