@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -29,6 +30,8 @@ from tbsched.hangs.threads import (
 from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
 from tbsched.hardware.spec import DeviceSpec
 
+QUIET = 1.0  # seconds without news, from which on a hang is told
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -54,7 +57,7 @@ class Seen:
     seconds: float = 10.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Evidence:
     """What is known, and what the kernels' code, the samples and the model say of it.
 
@@ -111,15 +114,16 @@ class Evidence:
         """Returns what the threads of a kernel do, by the debugger's samples."""
         return kernel_does(self.states.get(kernel.grid_id, ()))
 
+    @functools.cached_property
     def resident(self) -> tuple[OnGpu, ...]:
-        """Returns the kernels that are on the GPU, by the debugger, or else by the model."""
+        """The kernels that are on the GPU, by the debugger, or else by the model."""
         if self.look is not None:
             return tuple([self._row_of(kernel) for kernel in self.look.kernels])
         return tuple(self._resident_by_model())
 
     def resident_names(self) -> list[str]:
         """Returns the names of the kernels that are on the GPU."""
-        return list(dict.fromkeys(row.name for row in self.resident()))
+        return list(dict.fromkeys(row.name for row in self.resident))
 
     def rows(self, first: Stranded | None = None) -> tuple[NeverStarts, ...]:
         """Returns the launches that never start; ``first``, if given, before the others."""

@@ -13,6 +13,7 @@ RULES = (
     progress.goes_on,
     host_memory.samples_poll_host_memory,
     loading.call_loads,
+    loading.driver_loads,
     slow.nothing_waits,
     slow.writer_is_slow,
     host_memory.code_polls_host_memory_only,
@@ -53,7 +54,7 @@ def _report(evidence: Evidence, findings: list[Finding]) -> HangReport:
     return HangReport(
         kind=answer.kind,
         reason=answer.reason,
-        resident=evidence.resident(),
+        resident=evidence.resident,
         stranded=answer.stranded,
         calls=evidence.calls,
         fixes=answer.fixes,

@@ -132,7 +132,7 @@ def explanation_short(found: Explanation) -> str:
 
 
 def _where_predicted(found: Explanation) -> str:
-    """Of which of several GPUs changes are predicted."""
+    """Returns words for the GPU whose changes are predicted, if there are several."""
     rows = found.program.measured["work"]
     if len(found.accounted.gpus) < 2 or rows[0] < 0:
         return ""

@@ -74,11 +74,9 @@ def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> 
 def _reason(names: str, evidence: Evidence) -> str:
     call = next((each for each in evidence.calls if each.kind is not None), None)
     reason = f"{names} waits for memory of the host to change"
-    return (
-        reason
-        if call is None
-        else f"{reason}, and the host is in {call.function}, which {call.words}"
-    )
+    if call is not None:
+        reason += f", and the host is in {call.function}, which {call.words}"
+    return reason
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:

@@ -26,7 +26,7 @@ def inside_kernels(evidence: Evidence) -> Finding:
     places = "; ".join(
         f"{row.name}: {row.running:,} blocks, threads at {row.counters} instructions, it {row.does}"
         + (f" at {row.line}" if row.line else "")
-        for row in evidence.resident()
+        for row in evidence.resident
         if row.counters
     )
     return Finding(
@@ -48,7 +48,7 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
         )
     if evidence.look is not None:
         return
-    if any(row.does == UNKNOWN for row in evidence.resident()):
+    if any(row.does == UNKNOWN for row in evidence.resident):
         yield (
             "Whether the kernels spin, and on whose memory: without a debugger nobody "
             "knows. `tbsched hang --pid PID` looks at a process that still runs."

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, HostCall
-from tbsched.hangs.evidence import Evidence, blocks_of, listed
+from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS
+from tbsched.hangs.evidence import QUIET, Evidence, blocks_of, listed
 from tbsched.hangs.fixes import called, loading_fix
 from tbsched.hangs.hang import LOADING, HangFix, NeverStarts
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import LAUNCH, Operation
 
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
-_QUIET = 1.0  # seconds
 
 
 def call_loads(evidence: Evidence) -> Finding:
@@ -31,8 +30,17 @@ def call_loads(evidence: Evidence) -> Finding:
                 continue
         elif call.kind != LOADS:
             continue
-        return _loads(call, own, waiting, evidence, unseen)
-    return _driver_loads(waiting, evidence)
+        what = called(own) if own is not None else "a kernel or module"
+        return _loading(
+            own,
+            f"{what} is loaded in {call.function}, which waits for {listed(waiting)}",
+            f"{call.function} has not returned: it loads code, and that waits for all work on the "
+            "GPU.",
+            evidence.operations,
+            evidence,
+            unseen,
+        )
+    return NOTHING
 
 
 def not_on_gpu(evidence: Evidence) -> Finding:
@@ -46,16 +54,14 @@ def not_on_gpu(evidence: Evidence) -> Finding:
             continue
         if not any(each.call in evidence.calls_on_gpu for each in evidence.issued[:place]):
             continue
-        return Finding(
-            kind=LOADING,
-            reason=f"{called(own)} was launched while {listed(waiting)} was on the GPU, and was "
+        return _loading(
+            own,
+            f"{called(own)} was launched while {listed(waiting)} was on the GPU, and was "
             "not loaded before: loading waits for all work on the GPU",
-            stranded=(_never_starts(own, waiting[0]),),
-            fixes=_fixes(own, evidence.issued, evidence),
-            proof=(
-                f"{called(own)} was launched for the first time and is not on the GPU, although it "
-                "waits for nothing and there is room for it, by the model.",
-            ),
+            f"{called(own)} was launched for the first time and is not on the GPU, although it "
+            "waits for nothing and there is room for it, by the model.",
+            evidence.issued,
+            evidence,
         )
     return NOTHING
 
@@ -65,33 +71,10 @@ def _is_first_use(own: Operation | None, evidence: Evidence) -> bool:
     return own is not None and own.is_first and len(evidence.operations) < _MOST_WAITING
 
 
-def _loads(
-    call: HostCall,
-    own: Operation | None,
-    waiting: list[str],
-    evidence: Evidence,
-    unseen: tuple[str, ...],
-) -> Finding:
-    what = called(own) if own is not None else "a kernel or module"
-    return Finding(
-        kind=LOADING,
-        reason=f"{what} is loaded in {call.function}, which waits for {listed(waiting)}",
-        stranded=(_never_starts(own, waiting[0]),)
-        if own is not None and own.what == LAUNCH
-        else (),
-        fixes=() if own is None else _fixes(own, evidence.operations, evidence),
-        proof=(
-            f"{call.function} has not returned: it loads code, and that waits for all work on the "
-            "GPU.",
-        ),
-        unseen=unseen,
-    )
-
-
-def _driver_loads(waiting: list[str], evidence: Evidence) -> Finding:
+def driver_loads(evidence: Evidence) -> Finding:
     """The driver loads a kernel after its launch has returned: it gives no other answer."""
-    capture = evidence.capture
-    if capture is None or evidence.look is not None or capture.waits_for_driver < _QUIET:
+    capture, waiting = evidence.capture, evidence.resident_names()
+    if capture is None or evidence.look is not None or capture.waits_for_driver < QUIET:
         return NOTHING
     if any(call.kind == ALLOCATES for call in evidence.calls):
         return NOTHING
@@ -101,26 +84,38 @@ def _driver_loads(waiting: list[str], evidence: Evidence) -> Finding:
     own = next((each for each in later if each.is_first), None)
     if own is None:
         return NOTHING
-    return Finding(
-        kind=LOADING,
-        reason=f"{called(own)} was launched for the first time behind {listed(waiting)}, and the "
+    return _loading(
+        own,
+        f"{called(own)} was launched for the first time behind {listed(waiting)}, and the "
         "driver loads it: loading waits for all work on the GPU",
-        stranded=(_never_starts(own, waiting[0]),),
-        fixes=_fixes(own, evidence.operations, evidence),
-        proof=(
-            f"The driver has given CUPTI no records for {capture.waits_for_driver:.1f} s: it does "
-            "not while it loads code behind a kernel.",
-        ),
+        f"The driver has given CUPTI no records for {capture.waits_for_driver:.1f} s: it does "
+        "not while it loads code behind a kernel.",
+        evidence.operations,
+        evidence,
     )
 
 
-def _never_starts(own: Operation, behind: str) -> NeverStarts:
-    return NeverStarts(called(own), blocks_of(own), blocks_of(own), "loading", behind)
+def _loading(
+    own: Operation | None,
+    reason: str,
+    proof: str,
+    operations: tuple[Operation, ...],
+    evidence: Evidence,
+    unseen: tuple[str, ...] = (),
+) -> Finding:
+    """Returns that a kernel is loaded; None: it is not known which.
 
-
-def _fixes(
-    own: Operation, operations: tuple[Operation, ...], evidence: Evidence
-) -> tuple[HangFix, ...]:
-    if evidence.seen.spec is None or evidence.capture is None:
-        return ()
-    return loading_fix(own, operations, evidence.capture.streams, evidence.seen.spec)
+    Args:
+        operations: what is issued, for early loading as a fix.
+    """
+    stranded: tuple[NeverStarts, ...] = ()
+    fixes: tuple[HangFix, ...] = ()
+    if own is not None and own.what == LAUNCH:
+        blocks, behind = blocks_of(own), evidence.resident_names()[0]
+        stranded = (NeverStarts(called(own), blocks, blocks, "loading", behind),)
+    capture, spec = evidence.capture, evidence.seen.spec
+    if own is not None and spec is not None and capture is not None:
+        fixes = loading_fix(own, operations, capture.streams, spec)
+    return Finding(
+        kind=LOADING, reason=reason, stranded=stranded, fixes=fixes, proof=(proof,), unseen=unseen
+    )

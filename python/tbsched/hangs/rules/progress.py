@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 
-from tbsched.hangs.evidence import Evidence
+from tbsched.hangs.evidence import QUIET, Evidence
 from tbsched.hangs.hang import NOT_HANGING
 from tbsched.hangs.progress import progress_between
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import COMPUTES
-
-_QUIET = 1.0  # seconds
 
 
 def goes_on(evidence: Evidence) -> Finding:
@@ -33,10 +31,10 @@ def goes_on(evidence: Evidence) -> Finding:
         return NOTHING
     if not capture.operations and not capture.open_calls and not capture.failed:
         return _not_hanging("all that was issued has ended")
-    if capture.quiet < _QUIET:
+    if capture.quiet < QUIET:
         return _not_hanging(
             f"something ended or was issued {capture.quiet:.1f} s before the end of the file; "
-            f"a hang is told from {_QUIET:g} s on"
+            f"a hang is told from {QUIET:g} s on"
         )
     sentence = (
         f"Nothing ended and nothing was issued in the last {capture.quiet:.1f} s of the file."
