@@ -10,15 +10,22 @@ import pytest
 from hypothesis import strategies as st
 
 from helpers import ROOT
-from lab.timed.event_campaign import AsGpu, Drawn
+from lab.timed.event_campaign import AsGpu, Drawn, OfAllKinds
 from tbsched import views
 from tbsched.campaigns import fuzz, order_differs
 from tbsched.campaigns.judge import RUNS_IN_ORDER
+from tbsched.campaigns.order import gaps_between
 from tbsched.hardware.catalogue import ablated, device
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_as_recorded
 from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Graph,
+    GraphLaunch,
+    HostCall,
     HostFunction,
     Launch,
+    Memset,
     Sequence,
     Synchronize,
     WaitValue,
@@ -125,6 +132,77 @@ def test_a_campaign_of_programs_ends_without_disagreements() -> None:
         AsGpu(device("h200")), "h200", strategy=drawn, max_examples=60, seed=3, progress=False
     )
     assert (report.examples, report.disagreements, report.unstable) == (60, 0, ())
+
+
+def kinds_in(program: Sequence) -> set[str]:
+    """Which kinds are in a program, but for those that only its draws know."""
+    kinds = {"threads"} if len({getattr(event, "host", 0) for event in program}) > 1 else set()
+    for launch in program.launches:
+        kinds |= {"cluster"} if launch.cluster > 1 else set()
+        kinds |= {"cooperative"} if launch.cooperative else set()
+        kinds |= {"dependent"} if launch.programmatic else set()
+        kinds |= {"partition"} if launch.partition is not None else set()
+        kinds |= {"priority"} if launch.priority else set()
+        kinds |= {"legacy"} if launch.stream == LEGACY_STREAM else set()
+        kinds |= {"completion_event"} if launch.completion_event is not None else set()
+    for event in program:
+        match event:
+            case HostFunction():
+                kinds.add("host_function")
+            case HostCall():
+                kinds.add("host_call")
+            case Memset():
+                kinds.add("memset")
+            case Copy():
+                kinds.add("host_copy" if event.blocking or not event.pinned else "copy")
+            case Synchronize():
+                kinds.add("synchronize")
+            case WaitValue():
+                kinds.add("value")
+            case GraphLaunch():
+                of = {type(node) for node in event.graph.nodes}
+                kinds |= {"function_node"} if HostFunction in of else set()
+                kinds |= {"transfer_node"} if Memset in of else set()
+                kinds |= {"child_graph"} if event.graph.is_nested else set()
+    return kinds
+
+
+def test_programs_of_all_kinds_have_what_they_say_and_end() -> None:
+    spec = device("h200")
+    seen: Counter[str] = Counter()
+    for seed in range(150):
+        drawn = OfAllKinds(seed, spec)
+        program = drawn.program()
+        of_draws = {"graph", "graph_again", "event"}
+        # Programs of several threads may have only one that makes calls.
+        assert drawn.kinds - of_draws - {"threads"} == kinds_in(program) - {"threads"}
+        assert AsGpu(spec).observe(program).hang is None
+        seen.update(drawn.kinds)
+    assert len(seen) == 21
+    assert min(seen.values()) > 20
+
+
+def test_a_campaign_of_all_kinds_ends_without_disagreements() -> None:
+    spec = device("h200")
+    drawn = st.integers(0, 10**6).map(lambda seed: OfAllKinds(seed, spec).program())
+    report = fuzz(AsGpu(spec), "h200", strategy=drawn, max_examples=60, seed=3, progress=False)
+    assert (report.examples, report.disagreements, report.unstable) == (60, 0, ())
+
+
+def test_calls_that_overlap_may_be_handed_on_in_either_order() -> None:
+    """Thread 1 calls for the legacy stream, thread 0 launches a graph of three roots meanwhile."""
+    node = Launch(8, 128, 32, duration=3e-5)
+    program = Sequence(
+        [
+            Launch(1, 256, 32, stream=LEGACY_STREAM, duration=8e-5, host=1),
+            Graph([node, node, node]).launch(),
+            Launch(132, 256, 32, stream=1, duration=1.2e-4, non_blocking=True, host=1),
+        ]
+    )
+    seen = AsGpu(device("h200")).observe(program)
+    assert not order_differs(seen, "h200")
+    played = predict_as_recorded(seen, "h200")  # as if handed on when the call began
+    assert gaps_between(played)[0, 1] < 0 <= gaps_between(seen)[0, 1]
 
 
 def test_a_held_sequence_has_no_order() -> None:

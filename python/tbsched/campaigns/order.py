@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,7 +16,8 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
 from tbsched.program.checks import instance
-from tbsched.program.sequence import GraphLaunch, HostFunction, Sequence
+from tbsched.program.sequence import GraphLaunch, HostFunction, Launch, Sequence
+from tbsched.traces.annotations import issued
 from tbsched.traces.hang import refuse_hang
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -42,7 +44,9 @@ def order_differs(
     The program is predicted as it was recorded. A pair is one of these if a launch started before
     the end of another one, and is predicted to start behind it, or the other way round, and if the
     time between them differs by more than 20 us. How long the driver's thread takes to begin a host
-    function is chance: the pair must differ whatever that time is.
+    function is chance: the pair must differ whatever that time is. Where calls of two threads
+    overlap, nobody recorded which of them the driver handed on first: the pair must differ whether
+    graphs were handed on when their calls began, or when they returned.
 
     Args:
         observation: a trace of a timed sequence, recorded on a GPU.
@@ -68,8 +72,9 @@ def order_differs(
     spec = find_device(device)
     seen = gaps_between(observation)
     differ = np.ones(seen.shape, np.bool_)
-    for each in _plausible(observation.sequence, spec):
-        played = predict_as_recorded(observation, each, policy, initial_state)
+    readings = [*_readings(observation, spec)]
+    for each, reading in itertools.product(_plausible(observation.sequence, spec), readings):
+        played = predict_as_recorded(reading, each, policy, initial_state)
         if played.hang is not None:
             continue  # it explains no order at all
         expected = gaps_between(played)
@@ -79,6 +84,32 @@ def order_differs(
             break
     np.fill_diagonal(differ, val=False)
     return tuple((int(first), int(second)) for first, second in zip(*differ.nonzero(), strict=True))
+
+
+def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
+    """Yields the recording, and one whose graphs were handed on at the end of their calls."""
+    yield observation
+    sequence, times = observation.sequence, observation.issue_times
+    calls = observation.call_times
+    threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
+    if calls is None or times is None or len(threads) < 2:
+        return
+    at_ns = np.array([round(time * 1e9) for time in times])
+    calls_ns = [(round(began * 1e9), round(returned * 1e9)) for began, returned in calls]
+    of_launch = [
+        (own, isinstance(event, GraphLaunch))
+        for event, own in zip(sequence, calls_ns, strict=True)
+        for _ in event.launches
+    ]
+    # Both kinds of times count from another call. A launch is handed on within its call.
+    base_ns = min(at - began for at, ((began, _), _) in zip(at_ns, of_launch, strict=True))
+    late_ns = [
+        returned + base_ns - spec.launch_call_ns if is_graph else 0
+        for (_, returned), is_graph in of_launch
+    ]
+    if (late_ns > at_ns).any():
+        extra = {**observation.extra, **issued(np.maximum(at_ns, late_ns).tolist())}
+        yield replace(observation, extra=extra)
 
 
 def _plausible(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:

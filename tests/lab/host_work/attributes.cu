@@ -109,20 +109,21 @@ int main(int n, char** v) {
               fmt("\"grid\":%d,\"domain\":%d,\"code\":\"%s\",", c.grid * 2, domain, code.c_str());
           r.finish();
         });
-  for (int pf : {4, 8, 16})
-    for (int grid : {16, 64, 256})
+  for (int rep = 0; rep < 3; ++rep)
+    for (int grid : {16, 64, 240})
       for (int back : {0, 60})
-        part_case("preferred", [&] {
-          std::string code;
-          Run r("preferred", 0);
-          if (back) {
-            spin<<<back, 1024, 0, t>>>(200000, r.k("back", back, true));
-            usleep(40);
-          }
-          launch(r, s, grid, 128, 0, 2, -1, -1, pf, "x", &code);
-          r.extra = fmt("\"preferred\":%d,\"grid\":%d,\"back\":%d,\"code\":\"%s\",", pf, grid, back,
-                        code.c_str());
-          r.finish();
-        });
+        for (int pf : {0, 4, 8, 16})  // 0: without the attribute
+          part_case("preferred", [&] {
+            std::string code;
+            Run r("preferred", rep);
+            if (back) {
+              spin<<<back, 1024, 0, t>>>(200000, r.k("back", back, true));
+              usleep(40);
+            }
+            launch(r, s, grid, 128, 0, 2, -1, -1, pf, "x", &code);
+            r.extra = fmt("\"preferred\":%d,\"grid\":%d,\"back\":%d,\"code\":\"%s\",", pf, grid,
+                          back, code.c_str());
+            r.finish();
+          });
   end();
 }
