@@ -74,6 +74,16 @@ def test_kernel_without_a_loop_can_only_wait_at_its_barrier() -> None:
     assert code("named_barrier").must_wait
 
 
+def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -> None:
+    found = code("hands_over")
+    assert found.loops > 0
+    assert not found.polls
+    assert found.may_wait
+    assert not found.waits_inside
+    lines = *with_code("hands_over", 1, 13), inside(2, "cuCtxSynchronize")
+    assert of(tmp_path, *lines).kind == "inside_kernel"
+
+
 LISTING = (RECORDED / "code.txt").read_text("utf-8").splitlines()
 INSTRUCTIONS = [line.split("*/", 1)[1].strip(" ;") for line in LISTING if "*/" in line]
 
@@ -191,8 +201,9 @@ def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -
     assert of(tmp_path, *lines, connections=1).kind == "host"
 
 
-def test_blocking_copy_behind_a_kernel_that_waits(tmp_path: Path) -> None:
-    copy = inside(2, "cuMemcpyHtoD_v2")
+@pytest.mark.parametrize("function", ["cuMemcpyHtoD_v2", "cuMemcpyDtoHAsync_v2"])
+def test_blocking_copy_behind_a_kernel_that_waits(function: str, tmp_path: Path) -> None:
+    copy = inside(2, function)
     assert of(tmp_path, *with_code("acquires", 1, 15), copy).kind == "host"
     assert of(tmp_path, *with_code("grid_barrier", 1, 15), copy).kind == "inside_kernel"
 

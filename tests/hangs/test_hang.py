@@ -69,6 +69,7 @@ def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
     )  # fmt: skip
     assert [(len(each.sms), each.blocks, each.cause) for each in row.limits] == [(132, 2, "warps")]
     assert found.fixes[0].text == "at most 264 blocks for grid, not 300"
+    assert any("blocks before them" in each for each in found.unseen)
 
 
 def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: Path) -> None:

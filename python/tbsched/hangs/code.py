@@ -64,6 +64,7 @@ class KernelCode:
         loops: how many loops it has.
         has_endless_loop: whether one has no way out, or none that changes while it runs.
         has_barrier: whether threads of a block, or of a grid, wait for each other.
+        hands_over: whether threads arrive at a barrier at which only others wait.
         written: places of the arguments that addresses of its stores and atomics come from.
         writes_anywhere: whether it writes to addresses that it loads from memory.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
@@ -73,6 +74,7 @@ class KernelCode:
     loops: int
     has_endless_loop: bool
     has_barrier: bool
+    hands_over: bool
     written: frozenset[int]
     writes_anywhere: bool
     is_whole: bool
@@ -80,13 +82,18 @@ class KernelCode:
     @property
     def may_wait(self) -> bool:
         """Whether it may wait for ever: for others, for itself, or at a barrier without a loop."""
-        return bool(self.polls) or self.has_endless_loop or not self.is_whole or self.must_wait
+        return bool(self.polls) or self._waits_for_others
 
     @property
     def waits_inside(self) -> bool:
         """Whether it waits for its own block alone: if it has ended before, it ends."""
-        waits = self.has_endless_loop or not self.is_whole or self.must_wait
-        return bool(self.polls) and not waits and all(each.is_local for each in self.polls)
+        is_local = all(each.is_local for each in self.polls)
+        return bool(self.polls) and is_local and not self._waits_for_others
+
+    @property
+    def _waits_for_others(self) -> bool:
+        """Whether it may wait for ever without a poll, however often it has ended before."""
+        return self.has_endless_loop or not self.is_whole or self.must_wait or self.hands_over
 
     @property
     def must_wait(self) -> bool:
@@ -200,6 +207,7 @@ class _Reading:
             loops=len(loops),
             has_endless_loop=any(self._is_endless(each) for each in loops),
             has_barrier=any(body.startswith(("BAR.", "UCGABAR", "SYNCS")) for body in bodies),
+            hands_over=any(body.startswith("BAR.ARV") for body in bodies),
             written=frozenset(place for arguments, _ in sources for place in arguments),
             writes_anywhere=any(is_indirect for _, is_indirect in sources)
             or any(body.startswith(_TENSOR_STORES) for body in bodies),

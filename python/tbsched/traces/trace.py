@@ -244,7 +244,9 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
-        """When the host made each launch call, in seconds from the first.
+        """When the host made each launch call, in seconds.
+
+        A recording counts from the first of them, a prediction from when the program began.
 
         They ascend in each host thread, and ``predict(..., issue_times=...)`` takes them. A
         recording has them, and so has ``predict(..., host=...)``. None: nobody says. In a program

@@ -10,7 +10,7 @@ from tbsched.hangs.hang import HOST, NOT_HANGING
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import LAUNCH
 
-_COPIES = re.compile(r"cuMem(cpy|set)(?!\w*Async)")
+_COPIES = re.compile(r"cuMem(cpy|set)")
 _OF_HOST = {
     "wait_value": "waits for a value in memory that nobody has written",
     "host_function": "waits for a function of the host to return",
