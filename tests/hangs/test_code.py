@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from hangs.conftest import RECORDED
-from hangs.test_hang import ALIVE, inside, issued, of
+from hangs.test_hang import ALIVE, inside, issued, of, of_stream
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
 
@@ -191,6 +191,16 @@ def test_kernel_that_polls_memory_of_the_host(tmp_path: Path) -> None:
     assert "cuStreamSynchronize" in found.reason
     assert found.resident[0].does == "spins"
     assert of(tmp_path, *with_code("polls_host", 1, 13), wait).kind == "inside_kernel"
+
+
+def test_copy_behind_a_kernel_is_not_what_it_waits_for(tmp_path: Path) -> None:
+    lines = with_code("polls_host", 1, 13, host=(8,))
+    function = "cuMemcpyDtoHAsync_v2"
+    behind, beside = ({**of_stream(2, each, "copy", function), "bytes": 4} for each in (13, 14))
+    found = of(tmp_path, *lines, behind, inside(2, function))
+    assert found.kind == "host"
+    assert found.reason.endswith(f"the host is in {function}, which has not returned")
+    assert of(tmp_path, *lines, beside, inside(2, function)).kind == "inside_kernel"
 
 
 def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -> None:

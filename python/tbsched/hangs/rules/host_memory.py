@@ -55,7 +55,7 @@ def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> 
         polls = [each for each in code.polls if not each.is_local]
         if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
             continue
-        others = (each for each in evidence.operations if each is not own)
+        others = (each for each in evidence.operations if not _waits_for(own, each))
         if any(_may_write_host_memory(each, evidence) for each in others):
             continue
         name = called(own)
@@ -72,11 +72,16 @@ def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> 
 
 
 def _reason(names: str, evidence: Evidence) -> str:
-    call = next((each for each in evidence.calls if each.kind is not None), None)
+    call = min(evidence.calls, key=lambda each: each.kind is None, default=None)
     reason = f"{names} waits for memory of the host to change"
     if call is not None:
         reason += f", and the host is in {call.function}, which {call.words}"
     return reason
+
+
+def _waits_for(own: Operation, other: Operation) -> bool:
+    """Whether an operation is this one, or behind it in its stream: it cannot free it."""
+    return (own.context, own.stream) == (other.context, other.stream) and other.call >= own.call
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:
