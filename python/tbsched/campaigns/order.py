@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,9 +14,10 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
+from tbsched.prediction.recorded import calls_as_issued
 from tbsched.program.checks import instance
 from tbsched.program.sequence import GraphLaunch, HostFunction, Launch, Sequence
-from tbsched.traces.annotations import issued
+from tbsched.traces.annotations import issued, issued_ns
 from tbsched.traces.hang import refuse_hang
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -72,8 +72,7 @@ def order_differs(
     spec = find_device(device)
     seen = gaps_between(observation)
     differ = np.ones(seen.shape, np.bool_)
-    readings = [*_readings(observation, spec)]
-    for each, reading in itertools.product(_plausible(observation.sequence, spec), readings):
+    for reading, each in _plausible(observation, spec):
         played = predict_as_recorded(reading, each, policy, initial_state)
         if played.hang is not None:
             continue  # it explains no order at all
@@ -86,33 +85,30 @@ def order_differs(
     return tuple((int(first), int(second)) for first, second in zip(*differ.nonzero(), strict=True))
 
 
+def _plausible(observation: Trace, spec: DeviceSpec) -> Iterator[tuple[Trace, DeviceSpec]]:
+    """Yields what may have been: when launches were handed on, and how soon functions begin."""
+    for each in _devices(observation.sequence, spec):
+        for reading in _readings(observation, spec):
+            yield reading, each
+
+
 def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     """Yields the recording, and one whose graphs were handed on at the end of their calls."""
     yield observation
-    sequence, times = observation.sequence, observation.issue_times
-    calls = observation.call_times
+    sequence = observation.sequence
     threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
-    if calls is None or times is None or len(threads) < 2:
+    called_ns, at_ns = calls_as_issued(observation), issued_ns(observation.extra)
+    if called_ns is None or at_ns is None or len(threads) < 2:
         return
-    at_ns = np.array([round(time * 1e9) for time in times])
-    calls_ns = [(round(began * 1e9), round(returned * 1e9)) for began, returned in calls]
-    of_launch = [
-        (own, isinstance(event, GraphLaunch))
-        for event, own in zip(sequence, calls_ns, strict=True)
-        for _ in event.launches
-    ]
-    # Both kinds of times count from another call. A launch is handed on within its call.
-    base_ns = min(at - began for at, ((began, _), _) in zip(at_ns, of_launch, strict=True))
-    late_ns = [
-        returned + base_ns - spec.launch_call_ns if is_graph else 0
-        for (_, returned), is_graph in of_launch
-    ]
-    if (late_ns > at_ns).any():
-        extra = {**observation.extra, **issued(np.maximum(at_ns, late_ns).tolist())}
-        yield replace(observation, extra=extra)
+    is_graph = [isinstance(event, GraphLaunch) for event in sequence]
+    latest_ns = np.where(is_graph, called_ns[:, 1] - spec.launch_call_ns, 0)
+    of_launches_ns = np.repeat(latest_ns, [len(event.launches) for event in sequence])
+    handed_on_ns = np.maximum(np.array(at_ns), of_launches_ns).tolist()
+    if handed_on_ns != at_ns:
+        yield replace(observation, extra={**observation.extra, **issued(handed_on_ns)})
 
 
-def _plausible(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:
+def _devices(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:
     """Yields the device, and ones whose host functions begin sooner or later."""
     yield spec
     if not any(map(_has_functions, sequence)):

@@ -153,21 +153,29 @@ def recorded_calls(observation: Trace, issue_times: list[float]) -> Calls:
     Of the other events it takes the times of their calls, if the recording has them.
     """
     issue_ns = [round(time * 1e9) for time in issue_times]
-    if observation.call_times is None or observation.issue_times is None:
+    called_ns = calls_as_issued(observation)
+    if called_ns is None:
         return Calls(issue_ns=issue_ns)
-    began_ns = [round(began * 1e9) for began, _ in observation.call_times]
-    launches = [len(event.launches) for event in observation.sequence]
-    issued_ns = [
-        observation.issue_times[first] * 1e9 - began
-        for first, began, own in zip(
-            np.cumsum([0, *launches[:-1]]), began_ns, launches, strict=True
-        )
-        if own
-    ]
+    began_ns = called_ns[:, 0]
+    late = max(0, -int(began_ns.min()))
+    return Calls(issue_ns=[time + late for time in issue_ns], called_ns=(began_ns + late).tolist())
+
+
+def calls_as_issued(observation: Trace) -> Int64Array | None:
+    """Returns when each call began and returned, in ns on the clock of the times of issue.
+
+    None: nobody recorded it. Else int64 (events, 2).
+    """
+    if observation.call_times is None or observation.issue_times is None:
+        return None
+    called_ns = np.rint(np.array(observation.call_times) * 1e9).astype(np.int64)
+    issued_ns = np.rint(np.array(observation.issue_times) * 1e9).astype(np.int64)
+    launches = np.array([len(event.launches) for event in observation.sequence])
+    makes_launches = launches > 0
+    firsts = (launches.cumsum() - launches)[makes_launches]
     # Both count from another call. A launch is issued within its call.
-    called_ns = np.array(began_ns) + round(min(issued_ns))
-    late = max(0, -int(called_ns.min()))
-    return Calls(issue_ns=[time + late for time in issue_ns], called_ns=(called_ns + late).tolist())
+    ahead_ns = int((issued_ns[firsts] - called_ns[makes_launches, 0]).min())
+    return called_ns + ahead_ns
 
 
 def host_write_ns(observation: Trace, predicted: Trace, spec: DeviceSpec) -> int:
