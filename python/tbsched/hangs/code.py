@@ -82,16 +82,16 @@ class KernelCode:
     @property
     def may_wait(self) -> bool:
         """Whether it may wait for ever: for others, for itself, or at a barrier without a loop."""
-        return bool(self.polls) or self._waits_for_others
+        return bool(self.polls) or self._waits_without_poll
 
     @property
     def waits_inside(self) -> bool:
         """Whether it waits for its own block alone: if it has ended before, it ends."""
         is_local = all(each.is_local for each in self.polls)
-        return bool(self.polls) and is_local and not self._waits_for_others
+        return bool(self.polls) and is_local and not self._waits_without_poll
 
     @property
-    def _waits_for_others(self) -> bool:
+    def _waits_without_poll(self) -> bool:
         """Whether it may wait for ever without a poll, however often it has ended before."""
         return self.has_endless_loop or not self.is_whole or self.must_wait or self.hands_over
 

@@ -94,7 +94,7 @@ class _Asked:
         if stranded.behind is None:
             return
         own, other = self.operations[stranded.operation], self.operations[stranded.behind]
-        if (own.context, own.stream) == (other.context, other.stream):
+        if own.stream_key == other.stream_key:
             return
         kept = [each for each in self.operations if each is not own]
         changed = (*kept[: stranded.behind], own, *kept[stranded.behind :])
@@ -104,7 +104,7 @@ class _Asked:
     def non_blocking(self) -> Iterator[HangFix]:
         """Yields other streams for the work of the legacy stream, or for all others."""
         legacy = {key for key, facts in self.streams.items() if facts.kind == "null"}
-        names = [called(each) for each in self.operations if (each.context, each.stream) in legacy]
+        names = [called(each) for each in self.operations if each.stream_key in legacy]
         which = ", ".join(dict.fromkeys(names[:3])) + (" and others" if len(names) > 3 else "")
         own = self.streams | {key: StreamFacts("non_blocking", 0) for key in legacy}
         if names and self.is_free(streams=own):

@@ -157,7 +157,7 @@ class _Events:
 
     def stream(self, operation: Operation) -> tuple[Stream, bool]:
         """Returns the stream as the model numbers it, and whether it is a non-blocking one."""
-        key = operation.context, operation.stream
+        key = operation.stream_key
         facts = self.streams.get(key, StreamFacts("unknown", 0))
         if facts.kind == "null":
             return LEGACY_STREAM, False
@@ -215,7 +215,7 @@ class _Events:
             self.assumed.append(
                 f"Registers of {name}: the file does not say them; assumed {_REGISTERS}."
             )
-        facts = self.streams.get((operation.context, operation.stream))
+        facts = self.streams.get(operation.stream_key)
         priority = operation.priority
         if priority is None:
             priority = 0 if facts is None else facts.priority
@@ -251,7 +251,7 @@ def write_behind(
     held: dict[tuple[int, int], bool] = {}
     waits: set[tuple[int, int]] = set()
     for each in operations:
-        stream = each.context, each.stream
+        stream = each.stream_key
         if each.what == "wait_value":
             waits.add(stream)
         elif each.what == "write_value" and held.get(stream) and stream not in waits:
@@ -267,7 +267,7 @@ def _has_wait_before(place: int, operations: tuple[Operation, ...]) -> bool:
     return any(
         each.what in ("wait", "wait_value")
         for each in operations[:place]
-        if (each.context, each.stream) == (own.context, own.stream)
+        if each.stream_key == own.stream_key
     )
 
 
@@ -323,7 +323,7 @@ def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
     own = made.operations[place]
     for before in range(place):
         other = made.operations[before]
-        if (other.context, other.stream) != (own.context, own.stream):
+        if other.stream_key != own.stream_key:
             continue
         if (
             before in late

@@ -82,6 +82,11 @@ class Operation:
     programmatic: bool = False
     priority: int | None = None
 
+    @property
+    def stream_key(self) -> tuple[int, int]:
+        """Which stream it is in: contexts number theirs alike."""
+        return self.context, self.stream
+
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:

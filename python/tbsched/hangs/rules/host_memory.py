@@ -55,7 +55,7 @@ def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> 
         polls = [each for each in code.polls if not each.is_local]
         if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
             continue
-        others = (each for each in evidence.operations if not _waits_for(own, each))
+        others = (each for each in evidence.operations if not _cannot_free(each, own))
         if any(_may_write_host_memory(each, evidence) for each in others):
             continue
         name = called(own)
@@ -79,9 +79,9 @@ def _reason(names: str, evidence: Evidence) -> str:
     return reason
 
 
-def _waits_for(own: Operation, other: Operation) -> bool:
-    """Whether an operation is this one, or behind it in its stream: it cannot free it."""
-    return (own.context, own.stream) == (other.context, other.stream) and other.call >= own.call
+def _cannot_free(other: Operation, own: Operation) -> bool:
+    """Returns whether an operation is the kernel that waits, or behind it in its stream."""
+    return other.stream_key == own.stream_key and other.call >= own.call
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:

@@ -34,14 +34,12 @@ def never_starts(evidence: Evidence) -> Finding:
             f"The model of {spec.title}: with what is on the GPU staying there, "
             f"{missing:,} blocks of {name} never start ({first.cause}).",
         ),
-        unseen=_own_blocks(name) if 0 < missing < rows[0].blocks else (),
-    )
-
-
-def _own_blocks(name: str) -> tuple[str, ...]:
-    return (
-        f"Whether blocks of {name} wait only for blocks before them, as those of a chained scan "
-        "do: each then ends in its turn, and the program is slow.",
+        unseen=(
+            f"Whether blocks of {name} wait only for blocks before them, as those of a chained "
+            "scan do: each then ends in its turn, and the program is slow.",
+        )
+        if 0 < missing < rows[0].blocks
+        else (),
     )
 
 
