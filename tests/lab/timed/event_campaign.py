@@ -76,12 +76,20 @@ class Drawn:
             "non_blocking": self.non_blocking[stream],
         }
 
+    def on(self) -> dict[str, Any]:
+        """Returns what launches of a stream have in common."""
+        return self.at()
+
+    def own(self, host: int) -> list[int]:
+        """Returns the streams of a thread."""
+        return [stream for stream in range(self.streams) if self.home[stream] == host]
+
     def launch(self, **where: Any) -> tb.Launch:
         blocks, threads = self.rng.choice(BLOCKS), self.rng.choice((32, 128, 256))
         return tb.Launch(blocks, threads, 32, duration=self.rng.choice(KERNELS) * US, **where)
 
     def kernel(self) -> None:
-        self.events.append(self.launch(**self.at()))
+        self.events.append(self.launch(**self.on()))
 
     def function(self) -> None:
         self.kinds.add("host_function")
@@ -99,7 +107,7 @@ class Drawn:
         """A write, and a wait that the same thread issues later: it always ends."""
         self.kinds.add("value")
         host = self.rng.randrange(self.hosts)
-        own = [stream for stream in range(self.streams) if self.home[stream] == host]
+        own = self.own(host)
         self.written += 1
         name = f"v{self.written}"
         writer, waiter = self.rng.choice(own), self.rng.choice(own)
@@ -130,7 +138,7 @@ class Drawn:
         """A record, and a wait that the same thread issues later."""
         self.kinds.add("event")
         host = self.rng.randrange(self.hosts)
-        own = [stream for stream in range(self.streams) if self.home[stream] == host]
+        own = self.own(host)
         number = self.rng.randrange(2)
         self.events.append(tb.RecordEvent(number, self.rng.choice(own), host=host))
         self.events.append(tb.WaitEvent(number, self.rng.choice(own), host=host))
@@ -180,8 +188,7 @@ class OfAllKinds(Drawn):
             draw()
         return tb.Sequence(self.events)
 
-    def on(self, **more: Any) -> dict[str, Any]:
-        """Returns what launches of a stream have in common."""
+    def on(self) -> dict[str, Any]:
         where = self.at()
         stream = where["stream"]
         if self.partitions[stream] is not None:
@@ -190,7 +197,7 @@ class OfAllKinds(Drawn):
         if self.priorities[stream]:
             self.kinds.add("priority")
             where["priority"] = self.priorities[stream]
-        return where | more
+        return where
 
     def of_whole_gpu(self, host: int | None = None) -> dict[str, Any]:
         """Returns a stream for a graph: no graph is in a partition."""
@@ -205,9 +212,6 @@ class OfAllKinds(Drawn):
             return self.launch()
         self.kinds.add("priority")
         return self.launch(priority=self.rng.choice((0, *PRIORITIES)))
-
-    def kernel(self) -> None:
-        self.events.append(self.launch(**self.on()))
 
     def memset(self) -> None:
         self.kinds.add("memset")
@@ -239,9 +243,10 @@ class OfAllKinds(Drawn):
     def completion_event(self) -> None:
         self.kinds.add("completion_event")
         where = self.on()
-        own = [k for k in range(self.streams) if self.home[k] == where["host"]]
         self.events.append(self.launch(completion_event=2, **where))
-        self.events.append(tb.WaitEvent(2, self.rng.choice(own), host=where["host"]))
+        self.events.append(
+            tb.WaitEvent(2, self.rng.choice(self.own(where["host"])), host=where["host"])
+        )
 
     def synchronize(self) -> None:
         self.kinds.add("synchronize")
