@@ -177,7 +177,7 @@ def _ascend(began: int | None, returned: int | None) -> bool:
 
 
 def issued(times_ns: ListOf[int | None]) -> dict[str, Any]:
-    """Returns when the host made each launch call, nanoseconds from the first; None: never."""
+    """Returns the annotation of the time of each launch call, in ns; None: never."""
     return {_ISSUED_NS: times_ns}
 
 
