@@ -183,7 +183,7 @@ def makespan_bounds(
     )
     if found.exact:
         return found
-    return replace(found, widened_by=_widened_by(seq, spec, program.copying))
+    return replace(found, widened_by=_widened_by(program, high))
 
 
 class _Program:
@@ -197,12 +197,12 @@ class _Program:
         launch_interval: float,
         issue_times: tuple[float, ...] | None,
     ) -> None:
-        self._seq = seq
-        self._spec = spec
+        self.seq = seq
+        self.spec = spec
         self._policy = policy
         self._interval = launch_interval
         self._issue_times = issue_times
-        self._crowd = Crowd(seq.launches, spec, policy)
+        self.crowd = Crowd(seq.launches, spec, policy)
         self.copying = Copying(seq, spec, policy)
         graphs = [event for event in seq if isinstance(event, GraphLaunch)]
         self._nodes = sum(len(graph.launches) for graph in graphs)
@@ -221,11 +221,11 @@ class _Program:
         Also None if the prediction is not among them: where host threads decide who comes first,
         orders of launches do not have all.
         """
-        ties = self._ties(self._seq)
+        ties = self._ties(self.seq)
         found: list[Ends] = []
-        for state in self._spec.initial_states(self._policy):
+        for state in self.spec.initial_states(self._policy):
             given = _ends(predict(
-                self._seq, self._spec, self._policy, state,
+                self.seq, self.spec, self._policy, state,
                 launch_interval=self._interval, issue_times=self._issue_times,
             ))  # fmt: skip
             own: list[Ends] = []
@@ -242,7 +242,7 @@ class _Program:
         self, shortest: list[Launch], longest: list[Launch], predictions: int
     ) -> list[Ends]:
         """What the shortest and the longest durations give, and others between."""
-        states = itertools.cycle(self._spec.initial_states(self._policy))
+        states = itertools.cycle(self.spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
         count = len(shortest)
         found = []
@@ -250,12 +250,12 @@ class _Program:
             launches, turns = _drawn(shortest, longest, draw), draw.permutation(count)
             if number < 2:
                 launches, turns = [shortest, longest][number], np.arange(count)
-            ties = self._ties(with_durations(self._seq, launches))
+            ties = self._ties(with_durations(self.seq, launches))
             found.append(_ends(ties.predict(state, tuple(turns.tolist()))))
         return found
 
     def _ties(self, seq: Sequence) -> Ties:
-        return Ties(seq, self._spec, self._policy, self._interval, self._issue_times)
+        return Ties(seq, self.spec, self._policy, self._interval, self._issue_times)
 
     def begins_ns(self, low: list[Durations], high: list[Durations]) -> tuple[int, int]:
         """Between which times the first block of all starts.
@@ -264,7 +264,7 @@ class _Program:
         """
         if not self._hidden_kernels and not self._later_ns.any():
             trace = predict(
-                self._seq, self._spec, self._policy,
+                self.seq, self.spec, self._policy,
                 launch_interval=self._interval, issue_times=self._issue_times,
             )  # fmt: skip
             begin_ns = int(trace.timeline["start_ns"].min())
@@ -276,7 +276,7 @@ class _Program:
 
     def _hidden_ns(self, launch: int) -> int:
         """For how long kernels of the driver alone can leave no room for a launch."""
-        _, _, full = self._crowd.weights([launch], [launch], self._crowd.sms[launch])
+        _, _, full = self.crowd.weights([launch], [launch], self.crowd.sms[launch])
         return longest_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
 
     def _soonest(self, kept: list[Durations]) -> tuple[Int64Array, Int64Array]:
@@ -286,8 +286,8 @@ class _Program:
     def _spans(self, kept: list[Durations]) -> list[int]:
         """How long each launch takes at least."""
         return [
-            least_span_ns(own, at_once) - self._spec.exit_latency_ns
-            for own, at_once in zip(kept, self._crowd.at_once, strict=True)
+            least_span_ns(own, at_once) - self.spec.exit_latency_ns
+            for own, at_once in zip(kept, self.crowd.at_once, strict=True)
         ]
 
     def least_ends_ns(self, kept: list[Durations]) -> list[tuple[int, int]]:
@@ -296,13 +296,13 @@ class _Program:
 
     def least_end_ns(self, kept: list[Durations]) -> int:
         """No last block of all ends sooner."""
-        exit_ns = self._spec.exit_latency_ns
+        exit_ns = self.spec.exit_latency_ns
         starts, ends = self._soonest(kept)
         least = int(ends.max())
-        for sms in set(self._crowd.sms):
-            within = [k for k, own in enumerate(self._crowd.sms) if own <= sms]
+        for sms in set(self.crowd.sms):
+            within = [k for k, own in enumerate(self.crowd.sms) if own <= sms]
             within.sort(key=lambda k: -starts[k])
-            work = np.array([kept[k].total for k in within])[:, None] * self._crowd.shares[within]
+            work = np.array([kept[k].total for k in within])[:, None] * self.crowd.shares[within]
             needed = np.cumsum(work, axis=0).max(axis=1) / len(sms)
             sooner = np.floor(starts[within] + needed - exit_ns - 1e-9 * needed)
             least = max(least, int(sooner.max()))
@@ -313,10 +313,9 @@ class _Program:
 
         The argument is that of the block that ends last of all, for the last one of each launch.
         """
-        spec = self._spec
+        spec = self.spec
         apart = self._apart(kept)
-        everyone = list(range(len(kept)))
-        full_ns = self._full_ns(everyone, everyone, kept, min(self._crowd.sms, key=len), None)
+        full_ns = self.full_ns(kept)
         queues = self._queues
         if self._lines > spec.resident_grids:
             step_ns = spec.exit_latency_ns + spec.completion_latency_ns + spec.event_latency_ns
@@ -330,23 +329,28 @@ class _Program:
         found: list[int] = (ends + self._later_ns).tolist()
         return found
 
+    def full_ns(self, kept: list[Durations]) -> int:
+        """For how long SMs can be full while a launch waits for room; 0 if launches never do."""
+        everyone = list(range(len(kept)))
+        return self._full_ns(everyone, everyone, kept, min(self.crowd.sms, key=len), None)
+
     def _apart(self, kept: list[Durations]) -> list[int]:
         """How long each launch takes at most from when it may be taken, if there is room."""
-        exit_ns = self._spec.exit_latency_ns
+        exit_ns = self.spec.exit_latency_ns
         return [own.longest - exit_ns + self._delay_ns(k) for k, own in enumerate(kept)]
 
     @property
     def _queues(self) -> int:
         """Hardware queues that hold up no other work than those of the device can."""
-        return MAX_LAUNCHES if self._lines <= self._spec.hardware_queues else 1
+        return MAX_LAUNCHES if self._lines <= self.spec.hardware_queues else 1
 
     @functools.cached_property
     def _later_of(self) -> dict[int, int]:
         """How much later work can be that waits for a station of copies, by the station."""
         if not self.copying:
             return {}
-        kernel_ns = self._turns_ns(list(range(len(self._seq.launches)))) + self._watch_ns
-        none = [0] * len(self._seq.launches)
+        kernel_ns = self._turns_ns(list(range(len(self.seq.launches)))) + self._watch_ns
+        none = [0] * len(self.seq.launches)
         times = self._trace(none, self._queues, self.copying.alone()).transfer_ns
         assert times is not None
         return {
@@ -357,7 +361,7 @@ class _Program:
     @functools.cached_property
     def _later_ns(self) -> Int64Array:
         """How much later each launch can be because of the stations for which it waits."""
-        none = [0] * len(self._seq.launches)
+        none = [0] * len(self.seq.launches)
         found = np.zeros(len(none), np.int64)
         for station, later_ns in self._later_of.items():
             starts, late = (
@@ -369,13 +373,13 @@ class _Program:
 
     def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
         """For how long there can be no room for a launch that waits for nothing else."""
-        sms = self._crowd.sms[launch]
+        sms = self.crowd.sms[launch]
         others = np.flatnonzero(self._may_meet[launch]).tolist()
         everyone = sorted({launch, *others})
-        one_line = self._spec.launch_order == "one_line"
+        one_line = self.spec.launch_order == "one_line"
         if one_line:
-            sms = min((self._crowd.sms[k] for k in everyone), key=len)
-        near = [k for k in everyone if one_line or self._crowd.sms[k] & sms]
+            sms = min((self.crowd.sms[k] for k in everyone), key=len)
+        near = [k for k in everyone if one_line or self.crowd.sms[k] & sms]
         return self._full_ns(near, everyone, kept, sms, launch)
 
     def _full_ns(
@@ -390,7 +394,7 @@ class _Program:
 
         One block is not among those that run: the last one of ``last``, or of any launch.
         """
-        who, weights, full = self._crowd.weights(near, everyone, sms)
+        who, weights, full = self.crowd.weights(near, everyone, sms)
         if self._hidden:
             weights = np.ones(len(who))
         spared = float(weights.min() if last is None else weights[who.index(last)])
@@ -425,16 +429,16 @@ class _Program:
     def _delay_ns(self, launch: int) -> int:
         """How much later a launch is taken that may be taken, and for which there is room."""
         others = np.flatnonzero(self._may_meet[launch]).tolist()
-        in_clusters = self._seq.launches[launch].cluster > 1
+        in_clusters = self.seq.launches[launch].cluster > 1
         return self._turns_ns(others, in_clusters) + self._watch_ns
 
     def _turns_ns(self, others: list[int], in_clusters: bool = False) -> int:
         """How long the scheduler can be busy with other launches and those of the driver."""
-        spec = self._spec
-        launches = self._seq.launches
+        spec = self.spec
+        launches = self.seq.launches
         turns = 2 * (len(others) + self._hidden_kernels)
         if (
-            len(set(self._crowd.sms)) > 1
+            len(set(self.crowd.sms)) > 1
             or spec.launch_order == "pass_by"
             or in_clusters
             or any(launches[k].cluster > 1 for k in others)
@@ -448,7 +452,7 @@ class _Program:
     @property
     def _watch_ns(self) -> int:
         """How much later a front end sees that work may go on: it may look at all others first."""
-        spec = self._spec
+        spec = self.spec
         watch_ns = 0
         if self._lines > spec.front_ends:
             watch_ns = self._lines * spec.queue_watch_ns + spec.host_watch_ns
@@ -460,7 +464,7 @@ class _Program:
 
         Each in turn runs for very long. What then starts as much later has waited for it.
         """
-        count = len(self._seq.launches)
+        count = len(self.seq.launches)
         after = np.eye(count, dtype=np.bool_)
         for launch in range(count if count <= MAX_ORDERED else 0):
             spans = [0] * count
@@ -477,7 +481,7 @@ class _Program:
                 launch, blocks=1, threads=32, registers=16, shared_memory=0, local_memory=0,
                 carveout=None, cluster=1, cooperative=False, partition=None, duration=0.0,
             )
-            for launch in self._seq.launches
+            for launch in self.seq.launches
         ]  # fmt: skip
 
     def _alone(
@@ -498,7 +502,7 @@ class _Program:
         least: bool = False,
     ) -> Trace:
         """What happens then with these copies and memsets."""
-        count = len(self._seq.launches)
+        count = len(self.seq.launches)
         sms = 2 * count + 1
         roomy = replace(
             self.copying.roomy(least), sms=sms, sm_preference=tuple(range(sms)), gpcs=(),
@@ -510,7 +514,7 @@ class _Program:
             for one, ns in zip(self._small, spans_ns, strict=True)
         ]
         return predict(
-            with_durations(self._seq, launches, transfers), roomy, "most_room",
+            with_durations(self.seq, launches, transfers), roomy, "most_room",
             launch_interval=self._interval, issue_times=self._issue_times,
         )  # fmt: skip
 
@@ -528,29 +532,25 @@ def _least_and_greatest(found: list[Ends]) -> tuple[Ends, Ends]:
     return [min(column) for column in columns], [max(column) for column in columns]
 
 
-def _widened_by(seq: Sequence, spec: DeviceSpec, copying: Copying) -> tuple[str, ...]:
+def _widened_by(program: _Program, high: list[Durations]) -> tuple[str, ...]:
     """Returns what makes the limits of a program wide, of what can be told from its launches."""
-    launches = seq.launches
+    launches, copying, queues = program.seq.launches, program.copying, program.spec.hardware_queues
     streams = {one.stream for one in launches if one.stream is not None}
-    alone = sum(one.stream is None for one in launches)
+    lines = len(streams) + sum(one.stream is None for one in launches)
+    compete = (lines > 1 or copying.kernels) and program.full_ns(high)
+    smaller = [k for k, one in enumerate(launches) if one.carveout != 100]
     reasons: dict[str, object] = {
         "copies of several streams: each waits for all others of its engine": copying.takes_turns,
         "memsets or copies within the GPU: a block of them counts as a full SM": copying.kernels,
-    }
-    if len(streams) + alone == 1 and not copying.kernels:
-        launches = ()
-    lacking = [k for k, one in enumerate(launches) if one.carveout is None]
-    several = {one.carveout for one in launches} - {None}
-    reasons |= {
-        f"{_numbered(lacking)} without a carveout: a block may keep others off its SM. With one "
-        "carveout= for all launches the limits are tighter": lacking,
-        "launches with different carveouts: a block may keep others off its SM": len(several) > 1,
-        "clusters or cooperative launches: one block may be what they wait for": any(
-            one.cluster > 1 or one.cooperative for one in launches
+        f"{_numbered(smaller)} without carveout=100: a block may keep others off its SM. With "
+        "carveout=100 for all launches the limits can be tighter": (
+            compete and program.crowd.keeps_out
         ),
-        f"{len(streams) + alone} streams share {spec.hardware_queues} hardware queues": (
-            len(streams) + alone > spec.hardware_queues
+        "clusters or cooperative launches: one block may be what they wait for": (
+            compete and any(one.cluster > 1 or one.cooperative for one in launches)
         ),
+        f"{lines} streams share {queues} hardware queues": lines > queues,
+        "several streams: where launches compete for room, any order of them counts": compete,
     }
     return tuple(words for words, holds in reasons.items() if holds)
 

@@ -174,6 +174,11 @@ class Crowd:
         heaviest = np.maximum(self._by_parts(near), self._by_memory(near, memory))
         return near, np.minimum(heaviest, each), float(len(sms))
 
+    @property
+    def keeps_out(self) -> bool:
+        """Whether a block may set an SM to a configuration that has no room for another launch."""
+        return self._memory(list(range(len(self._launches)))) is None
+
     def _by_parts(self, launches: list[int]) -> Float64Array:
         """By slots, and by the warps and registers of a processing block."""
         taken = self._in_part[launches]
