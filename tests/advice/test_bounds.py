@@ -158,6 +158,22 @@ def test_a_launch_that_nothing_holds_up_ends_before_others() -> None:
     assert first[1] < 20 * US < 90 * US <= second[0]
 
 
+def test_a_more_urgent_launch_waits_for_running_blocks_alone() -> None:
+    """Eight launches take turns, 1 ms each; another one comes when the first of them run."""
+
+    def latest(priority: int) -> float:
+        background = [timed(2, us=1000, stream=k) for k in range(8)]
+        found = bounds(
+            *background, timed(2, us=100, stream=8, priority=priority), spec=small(2),
+            durations=[(50 * US, 1000 * US)] * 8 + [None], issue_times=[0.0] * 8 + [100 * US],
+        )  # fmt: skip
+        assert found.seen_ends[-1][1] <= found.ends[-1][1]
+        return found.ends[-1][1]
+
+    assert latest(-1) == pytest.approx((100 + 1000 + 100) * US, abs=50 * US)
+    assert latest(0) > 4000 * US
+
+
 def test_wide_limits_say_that_the_largest_carveout_makes_them_tighter() -> None:
     """Six launches without one: 12 ms at most, where 3 ms are seen; with it, 2 ms."""
 

@@ -380,7 +380,15 @@ class _Program:
         if one_line:
             sms = min((self.crowd.sms[k] for k in everyone), key=len)
         near = [k for k in everyone if one_line or self.crowd.sms[k] & sms]
-        return self._full_ns(near, everyone, kept, sms, launch)
+        full_ns = self._full_ns(near, everyone, kept, sms, launch)
+        if self.spec.launch_order != "leftover":
+            return full_ns
+        urgent = [k for k in everyone if self._levels[k] <= self._levels[launch]]
+        less_ns = [kept[k].longest for k in everyone if self._levels[k] > self._levels[launch]]
+        # Of less urgent launches only those blocks are there that started before this one waited.
+        started_ns = max(less_ns, default=0) + self._delay_ns(launch)
+        near = [k for k in near if k in urgent]
+        return min(full_ns, started_ns + self._full_ns(near, urgent, kept, sms, launch))
 
     def _full_ns(
         self,
@@ -448,6 +456,15 @@ class _Program:
         if turns or spec.exit_latency_ns + spec.completion_latency_ns < spec.launch_switch_ns:
             turns += 1
         return (2 if self._nodes else 1) * turns * spec.launch_switch_ns
+
+    @functools.cached_property
+    def _levels(self) -> list[int]:
+        """Priority of each launch as the scheduler counts it: a lower number is more urgent."""
+        most_urgent = 1 - self.spec.priority_levels
+        return [
+            most_urgent if one.cooperative else min(max(one.priority, most_urgent), 0)
+            for one in self.seq.launches
+        ]
 
     @property
     def _watch_ns(self) -> int:
