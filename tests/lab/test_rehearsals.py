@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def rehearse(fake: Path, script: str, out: Path, *arguments: str) -> None:
 
 
 def started(
-    fake: Path, script: str, out: Path, *arguments: str
+    fake: Path, script: str, out: Path, *arguments: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, ROOT / "tests" / "lab" / script, "--out", out, *arguments],
@@ -33,6 +34,7 @@ def started(
             "PYTHONPATH": os.pathsep.join(sys.path),
             "TBSCHED_LIBCUDA": str(fake),
             "TBSCHED_LIBNVML": str(fake),
+            **environment,
         },
         capture_output=True,
         text=True,
@@ -97,8 +99,7 @@ def test_cooperative_launches_are_asked_about(fake: Path, tmp_path: Path, which:
     done = started(fake, "together/cooperative.py", tmp_path, *which)
     assert done.returncode == 1, done.stderr
     found = json.loads((tmp_path / "cooperative.json").read_text("utf-8"))
-    with lzma.open(tmp_path / "cooperative.jsonl.xz", "rt") as file:
-        rows = [json.loads(line) for line in file]
+    rows = rows_of(tmp_path / "cooperative.jsonl.xz")
     assert sum(found["counts"].values()) == len(rows) > 0
     assert all(row["allowed"] % row["cluster"] == 0 for row in rows)
     assert [row for row in rows if row in found["wrong"]] == found["wrong"]
@@ -119,6 +120,44 @@ def test_witnesses_of_larger_groups_are_run(fake: Path, tmp_path: Path) -> None:
     found = json.loads((tmp_path / "fixes.json").read_text("utf-8"))
     assert found["answers"]["not safe"] == 4
     assert found["runs"].get("witness", 0) + len(found["others"]) == 4
+
+
+# The fake GPU is as slow as a busy machine: what hangs and what ends there says nothing.
+def test_programs_over_several_gpus_are_prepared_and_run(fake: Path, tmp_path: Path) -> None:
+    script, file = "several/programs.py", str(tmp_path / "programs.json.xz")
+    few = ("--device", "emulated", "--count", "8", "--processes", "1")
+    done = started(fake, script, tmp_path, "prepare", file, *few)
+    assert done.returncode == 0, done.stderr
+    done = started(fake, script, tmp_path, "run", file, FAKE_GPUS="2")
+    found = json.loads((tmp_path / "several_programs.json").read_text("utf-8"))
+    assert found["counts"]["programs"] == found["drawn"] == 8, done.stderr
+    rows = rows_of(tmp_path / "several_programs.jsonl.xz")
+    assert [len(row["runs"]) for row in rows] == [2] * 8
+    assert sum("begun" in run for row in rows for run in row["runs"]) > 8
+
+
+def test_late_hosts_of_several_gpus_are_prepared_and_run(fake: Path, tmp_path: Path) -> None:
+    script, file = "several/near.py", str(tmp_path / "near.json.xz")
+    few = ("--device", "emulated", "--count", "6", "--processes", "1")
+    done = started(fake, script, tmp_path, "prepare", file, *few)
+    assert done.returncode == 0, done.stderr
+    done = started(fake, script, tmp_path, "run", file, "--skews", "2", FAKE_GPUS="2")
+    found = json.loads((tmp_path / "several_near.json").read_text("utf-8"))
+    assert sum(found["answers"][name] for name in ("safe", "not safe")) == 6, done.stderr
+    rows = rows_of(tmp_path / "several_near.jsonl.xz")
+    assert sum(found["counts"].values()) == sum(len(row["runs"]) for row in rows) >= 12
+
+
+def test_public_hangs_of_several_gpus_are_run(fake: Path, tmp_path: Path) -> None:
+    done = started(fake, "several/public.py", tmp_path, "--runs", "1", FAKE_GPUS="2")
+    rows = json.loads((tmp_path / "several_public.json").read_text("utf-8"))
+    assert len({row["case"] for row in rows}) == 4, done.stderr
+    assert all("hung" in row for row in rows)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    with lzma.open(path, "rt") as file:
+        return [json.loads(line) for line in file]
 
 
 def test_neighbours_are_recorded(tmp_path: Path) -> None:
@@ -142,5 +181,5 @@ def test_cells_of_notebooks_run_without_jupyter(fake: Path, tmp_path: Path) -> N
     assert done.returncode == 0, done.stdout
     found = json.loads((tmp_path / "notebooks.json").read_text("utf-8"))
     (row,) = found["notebooks"]
-    assert (found["gpu"], row["ran"], row["error"]) == ("Fake GPU", 9, "")
+    assert (found["gpu"], row["ran"], row["error"]) == ("Fake GPU", 10, "")
     assert "of 129 launches" in row["printed"][6]  # which ran now

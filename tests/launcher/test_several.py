@@ -40,6 +40,13 @@ LATE = """
 late = [tb.HostCall("sleep", duration=0.02, host=1, gpu=1), kernel(2, 1, "a")]
 show(tb.observe(tb.Sequence([kernel(8, 0, "a"), kernel(8, 0), *late]), [0, 1], settle=SETTLE))
 """
+# The host of GPU 0 waits for a group that also waits for what it would launch next.
+WAITS = """
+for waits, stream in (("device", None), ("stream", 0), ("stream", 1)):
+    call = tb.HostCall("load", duration=1e-3, waits=waits, stream=stream)
+    program = [kernel(3, 0, "a"), call, kernel(4, 0, "b", 1), kernel(4, 1, "b"), kernel(5, 1, "a")]
+    show(tb.observe(tb.Sequence(program), [0, 1], settle=SETTLE))
+"""
 NOT_IN_TIME = """
 import ctypes
 import os
@@ -112,6 +119,7 @@ print(memory() == before)
         (ENDS, "[True] [3, 4, 20] 2\n[True] [3] 2\n"),
         (HANGS, "[False, False] [8, 0, 8, 0] 2\n[True] [1, 1] 2\n"),
         (LATE, "[True] [8, 8, 2] 2\n"),
+        (WAITS, "[False, False] [3, 0, 4, 0] 2\n" * 2 + "[True, True] [3, 4, 4, 5] 2\n"),
         (NOT_IN_TIME, "[True] [1, 1] 2\nTrue\n[True] [1, 1] 2\n"),
         (LATER, "[True] [1, 1] 2\n[True, True]\n[True] [1, 1] 2\nTrue\n"),
         (
@@ -120,7 +128,7 @@ print(memory() == before)
             "cuCtxEnablePeerAccess\n[True] [1, 1] 2\ncuLaunchKernelEx\n[True] [1, 1] 2\n",
         ),
     ],
-    ids=["ends", "hangs", "late", "not in time", "later", "fails"],
+    ids=["ends", "hangs", "late", "waits", "not in time", "later", "fails"],
 )
 def test_two_gpus(fake: Path, code: str, expected: str) -> None:
     pytest.importorskip("tbsched._launcher", reason="built without nvcc")
@@ -176,12 +184,15 @@ def kernel(**changes: object) -> tb.Launch:
         ([kernel(), kernel(gpu=2, host=2)], "2 GPUs, but the sequence needs 3"),
         ([kernel(), kernel(gpu=1)], "host 0 launches on GPUs 0 and 1"),
         ([kernel(), tb.Memset(8, stream=1)], "event 1 is a Memset"),
-        ([kernel(), tb.HostCall("x", duration=1e-6, waits="device")], "event 1 is a HostCall"),
+        (
+            [kernel(), kernel(gpu=1, host=1), tb.HostCall("x", waits="device", gpu=1)],
+            "event 2: host 0 waits for GPU 1, but launches on GPU 0",
+        ),
         ([kernel(), tb.HostCall("x", duration=1e-6, host=5)], "host 5 launches nothing"),
         ([kernel(in_block_order=True)], r"event 0: Launch\.in_block_order cannot"),
         ([tb.Launch(2, 32, 16)], "need launches with durations"),
     ],
-    ids=["gpus", "host", "memset", "waits", "nothing", "order", "held"],
+    ids=["gpus", "host", "memset", "other", "nothing", "order", "held"],
 )
 def test_what_cannot_be_observed_is_refused(events: list[tb.Launch], words: str) -> None:
     with pytest.raises(ValueError, match=words):

@@ -355,12 +355,13 @@ def observe(
     event. It was if it started before the first exit that a later release, or the end of the
     sequence, brought about. Nobody had made room until then, so the block did not wait for room.
 
-    On several GPUs a timed sequence of launches and of host calls that wait for nothing runs, each
-    host on a GPU of its own. Launches that meet count their blocks in the memory of the first GPU
-    of the sequence, which the others reach as peers. If nothing has moved on any GPU for twice the
-    longest duration, all host calls and ``settle``, at least 20 ms, the program hangs: all blocks
-    are told to leave, and those that had not begun by then have the SM -1. ``extra["groups"]`` and
-    ``extra["met"]`` say which launches met. Times are by each GPU's clock, from its first start.
+    On several GPUs a timed sequence of launches and of host calls runs. Each host launches on one
+    GPU, and its calls wait only for that one. Launches that meet count their blocks in the memory
+    of the first GPU of the sequence, which the others reach as peers. If nothing has moved on any
+    GPU for twice the longest duration, all host calls and ``settle``, at least 20 ms, the program
+    hangs: all blocks are told to leave, and those that had not begun by then have the SM -1.
+    ``extra["groups"]`` and ``extra["met"]`` say which launches met. Times are by each GPU's clock,
+    from its first start.
 
     Args:
         seq: what to run.

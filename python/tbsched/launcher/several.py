@@ -79,15 +79,21 @@ def check_several(seq: Sequence, gpus: int) -> None:
                     f"{where}: host {event.host} launches on GPUs {gpu_of[event.host]} and "
                     f"{event.gpu}; give each GPU a host of its own"
                 )
-        elif not isinstance(event, HostCall) or event.waits is not None:
+        elif not isinstance(event, HostCall):
             raise ValueError(
                 f"{where} is a {type(event).__name__}; on several GPUs only launches and host "
-                "calls that wait for nothing can be observed"
+                "calls can be observed"
             )
     for number, event in enumerate(seq):
-        if isinstance(event, HostCall) and event.host not in gpu_of:
+        if not isinstance(event, HostCall):
+            continue
+        where = f"observe.seq: event {number}"
+        if event.host not in gpu_of:
+            raise ValueError(f"{where}: host {event.host} launches nothing; leave it out")
+        if event.waits is not None and event.gpu != gpu_of[event.host]:
             raise ValueError(
-                f"observe.seq: event {number}: host {event.host} launches nothing; leave it out"
+                f"{where}: host {event.host} waits for GPU {event.gpu}, but launches on GPU "
+                f"{gpu_of[event.host]}; on several GPUs a host can only wait for its own"
             )
 
 
