@@ -167,6 +167,7 @@ def test_events_are_told_of_while_something_waits_for_them(run: Played, tmp_path
 
 
 def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path) -> None:
+    """Nor is their stream asked for its kind: that breaks its capture, here the whole program."""
     code = 'gpu.play("stream_capture", True)\n' + launch(1)
     code += 'gpu.play("stream_capture", False)\n' + launch(2)
     lines = played(run, tmp_path, code)

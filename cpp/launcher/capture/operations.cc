@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launcher/capture/driver.h"
+
 namespace tbsched::capture {
 namespace {
 
@@ -242,6 +244,15 @@ const Row* row_of(const Cupti& cupti, const CUpti_CallbackId id) {
 
 std::atomic<uint64_t> destroyed_streams = 0;
 
+// Whether a stream is being captured into a graph. Asking it for its flags would break the capture,
+// so it is not new before that has ended.
+bool is_captured(const CUstream stream) {
+  static const auto ask = driver_function<decltype(&cuStreamIsCapturing)>("cuStreamIsCapturing");
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (ask == nullptr) return false;
+  return ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 // Asking CUPTI for a stream's number takes longer than a launch may be delayed.
 bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, const CUstream stream,
                         const bool per_thread, Operation& operation) {
@@ -255,6 +266,7 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
   thread_local std::array<Known, 32> kept;
   const uint64_t destroyed = destroyed_streams.load(std::memory_order_relaxed);
   const uint64_t handle = number(stream);
+  operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   Known& known = kept[(handle >> 4 ^ handle >> 12) % kept.size()];
   if (known.destroyed != destroyed || known.stream != stream || known.per_thread != per_thread ||
       known.context != data.contextUid) {
@@ -262,11 +274,14 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
     if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &found) != CUPTI_SUCCESS) {
       return false;
     }
+    if (is_captured(operation.handle)) {
+      operation.stream = found;
+      return true;
+    }
     known = {data.contextUid, per_thread, stream, destroyed, found};
     operation.is_new_stream = true;
   }
   operation.stream = known.found;
-  operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   return true;
 }
 

@@ -31,7 +31,8 @@ CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
-bool was_called = false;  // the driver
+bool was_called = false;    // the driver
+bool is_capturing = false;  // a stream, into a graph
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
@@ -196,8 +197,14 @@ CUresult cuCtxSynchronize() {
   was_called = true;
   return CUDA_SUCCESS;
 }
-// Stream 13 is urgent and does not wait for the null stream.
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* const status) {
+  *status = is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
+// Stream 13 is urgent and does not wait for the null stream. The question breaks a capture
+// of the stream into a graph: here it ends the program.
 CUresult cuStreamGetFlags(const CUstream stream, unsigned* const flags) {
+  if (is_capturing) std::abort();
   *flags = number(stream) == 13 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
   return CUDA_SUCCESS;
 }
@@ -539,6 +546,7 @@ void fake_set_carveout(const int32_t percent) {
   call_back(CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute, &parameters, 0);
 }
 void fake_stream_capture(const bool begins) {
+  is_capturing = begins;
   const cuStreamBeginCapture_v2_params parameters{};
   call_back(begins ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2
                    : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
