@@ -32,13 +32,14 @@ __device__ uint64_t global_ns() {
 }
 
 // Writes half a record at once: the bus takes it in one piece, so no fence is needed.
-__device__ void publish(uint64_t& half) {
-  const uint64_t now = global_ns();
+__device__ void publish(uint64_t& half, const uint64_t now) {
   asm volatile("st.volatile.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(&half),
                "r"(static_cast<uint32_t>(now)), "r"(static_cast<uint32_t>(now >> 32)), "r"(smid()),
                "r"(1)
                : "memory");
 }
+
+__device__ void publish(uint64_t& half) { publish(half, global_ns()); }
 
 // Read again each time, since keeping it takes a register.
 __device__ unsigned block() {
@@ -78,10 +79,15 @@ struct Sm {
   }
 };
 
-__device__ void note_warp_slot(const ProbeArguments& arguments) {
+// `slots`: those of the run, per block and warp.
+__device__ void note_warp_slot(int32_t* const slots) {
   const unsigned warps = (blockDim.x + kWarpThreads - 1) / kWarpThreads;
   const uint64_t index = uint64_t{blockIdx.x} * warps + threadIdx.x / kWarpThreads;
-  arguments.warp_slots[index] = static_cast<int32_t>(warpid());
+  slots[index] = static_cast<int32_t>(warpid());
+}
+
+__device__ void note_warp_slot(const ProbeArguments& arguments) {
+  note_warp_slot(arguments.warp_slots);
 }
 
 __device__ uint32_t duration_ticks(const ProbeArguments& arguments) {
@@ -89,8 +95,9 @@ __device__ uint32_t duration_ticks(const ProbeArguments& arguments) {
 }
 
 // Stays until `end`, or until released. `last`: the tick of the last poll.
+template <typename Machine = Sm>
 __device__ void stay(const ProbeArguments& arguments, uint32_t& last, const uint32_t end) {
-  constexpr Sm sm;
+  constexpr Machine sm;
   for (;;) {
     const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
     if (sleep_ns == tbsched::cuda::kLeave) break;

@@ -189,7 +189,9 @@ struct Python {
   Attribute edges{"edges"};
   Attribute decisions{"decisions"};
   Attribute late_roots{"late_roots"};
-  Attribute has_conditionals{"has_conditionals"};
+  Attribute with_conditionals{"_with_conditionals"};
+  Attribute times{"times"};
+  Attribute runs{"_runs"};
   Attribute launch{"launch"};
   Attribute event{"event"};
   Attribute waits{"waits"};
@@ -199,6 +201,7 @@ struct Python {
   PyTypeObject* copy;
   PyTypeObject* memset;
   PyTypeObject* host_function;
+  PyTypeObject* conditional;
 
   Python() {
     const py::module_ module = py::module_::import("tbsched.program.sequence");
@@ -209,6 +212,7 @@ struct Python {
     copy = type("Copy");
     memset = type("Memset");
     host_function = type("HostFunction");
+    conditional = type("Conditional");
   }
 };
 
@@ -341,15 +345,34 @@ Node node_of(const py::handle node, Shared& shared) {
   return launch_of(node, shared);
 }
 
+Graph graph_of(py::handle graph, Shared& shared);
+
+Conditional conditional_of(const py::handle conditional, Shared& shared) {
+  const Python& known = python();
+  return {.body = std::make_shared<const Graph>(graph_of(known.graph.of(conditional), shared)),
+          .times = known.times.number_of(conditional),
+          .varies = py::len(known.runs.of(conditional)) > 0};
+}
+
 Graph graph_of(const py::handle graph, Shared& shared) {
   const Python& known = python();
-  using Pairs = std::vector<std::array<int32_t, 2>>;
-  Graph found{.edges = known.edges.of(graph).cast<Pairs>(),
+  Graph found{.edges = known.edges.of(graph).cast<Edges>(),
               .decisions = known.decisions.of(graph).cast<std::vector<int32_t>>(),
-              .late_roots = known.late_roots.of(graph).cast<Pairs>(),
-              .has_conditionals = known.has_conditionals.flag_of(graph)};
+              .late_roots = known.late_roots.of(graph).cast<Edges>()};
   for (const py::handle node : known.nodes.of(graph)) {
     found.nodes.push_back(node_of(node, shared));
+  }
+  const py::object made = known.with_conditionals.of(graph);
+  if (made.is_none()) return found;
+  const auto [parts, edges] = made.cast<std::pair<py::tuple, Edges>>();
+  found.part_edges = edges;
+  for (const py::handle part : parts) {
+    if (PyObject_TypeCheck(part.ptr(), known.conditional) != 0) {
+      found.parts.emplace_back(conditional_of(part, shared));
+    } else {
+      std::visit([&](auto node) { found.parts.emplace_back(std::move(node)); },
+                 node_of(part, shared));
+    }
   }
   return found;
 }

@@ -369,6 +369,7 @@ py::list usage(const py::bytes& image) {
 
 std::string prefix(const cuda::ProbeKind kind) {
   if (kind == cuda::ProbeKind::plain) return "";
+  if (kind == cuda::ProbeKind::body) return "body_";
   return kind == cuda::ProbeKind::dependent ? "dependent_" : "meeting_";
 }
 

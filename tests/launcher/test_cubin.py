@@ -52,11 +52,11 @@ def usage(cubin: bytes, folder: Path) -> dict[str, int]:
 
 def test_there_is_ptx_for_gpus_newer_than_the_toolkit() -> None:
     ptx = [image for name, image in launcher.images().items() if "compute_" in name]
-    assert len(ptx) == 3
+    assert len(ptx) == 4
     for image in ptx:
         assert b".entry tbsched_probe" in image
         assert image.endswith(b"\0")
-    assert sorted(b"griddepcontrol" in image for image in ptx) == [False, False, True]
+    assert sorted(b"griddepcontrol" in image for image in ptx) == [False, False, False, True]
 
 
 @pytest.mark.parametrize("name", CUBINS)
@@ -84,6 +84,14 @@ def test_the_meeting_probe_needs_few_registers_everywhere() -> None:
         number = int(name[11:])
         assert needed(image) <= (FEW if number < 100 else 18 if number < 120 else 24)
         assert launcher.patch(image, needed(image), 0) == image
+
+
+def test_the_body_probe_needs_as_many_registers_as_a_call_everywhere() -> None:
+    body = {name: image for name, image in launcher.images().items() if "body_sm" in name}
+    assert sorted(body) == [f"body_{name}" for name in CUBINS]
+    for image in body.values():
+        assert needed(image) == 24
+        assert launcher.patch(image, 24, 0) == image
 
 
 @pytest.mark.parametrize("name", CUBINS)

@@ -49,8 +49,11 @@ GRAPH = tb.Graph(
     [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES, tb.HostFunction(1e-6)],
     [(0, 2), (1, 2), (2, 3), (3, 4)],
 )
+BODY = tb.Graph([replace(NODE, registers=24)])
+LOOP = tb.Graph([NODE, tb.Conditional(BODY, times=2)], edges=[(0, 1)])
 WAYS = tb.Sequence(
     [
+        LOOP.launch(3),
         GRAPH.launch(3),
         GRAPH.launch(3),
         tb.HostFunction(1e-6, stream=3),

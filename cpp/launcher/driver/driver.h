@@ -134,6 +134,11 @@ struct Driver {
   // cuda.h of CUDA 13 has another function by this name.
   Entry<CUresult (*)(CUgraph, const CUgraphNode*, const CUgraphNode*, size_t)>
       graph_add_dependencies{library, "cuGraphAddDependencies"};
+  // Conditional nodes, of CUDA 12.3. cuda.h of CUDA 13 has another cuGraphAddNode.
+  Entry<decltype(&::cuGraphConditionalHandleCreate)> graph_conditional_handle{
+      library, "cuGraphConditionalHandleCreate", OptionalEntry()};
+  Entry<CUresult (*)(CUgraphNode*, CUgraph, const CUgraphNode*, size_t, CUgraphNodeParams*)>
+      graph_add_node{library, "cuGraphAddNode", OptionalEntry()};
   Entry<decltype(&::cuGraphInstantiate)> graph_instantiate{library, "cuGraphInstantiateWithFlags"};
   Entry<decltype(&::cuGraphExecKernelNodeSetParams)> graph_exec_set_kernel{
       library, "cuGraphExecKernelNodeSetParams_v2"};

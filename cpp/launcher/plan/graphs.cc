@@ -44,49 +44,101 @@ void prepare(PlannedLaunch& planned) {
   planned.function->prepare(planned.launch);
 }
 
-CUgraphNode add_node(const Context& context, const CudaGraph& graph, PlannedLaunch& planned) {
-  const Driver& driver = context.driver();
-  prepare(planned);
-  const LaunchConfiguration configuration(planned.launch, nullptr, nullptr);
-  const KernelParameters parameters(planned, configuration.config);
-  CUgraphNode node = nullptr;
-  driver.graph_add_kernel(&node, graph.handle(), nullptr, 0, &parameters.get());
-  for (const CUlaunchAttribute& attribute : configuration.attributes()) {
-    set(driver, node, attribute);
-  }
-  CUlaunchAttribute priority{};
-  priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
-  priority.value.priority = context.clamped(planned.launch.priority);
-  set(driver, node, priority);
-  return node;
-}
+// Makes the nodes of a graph.
+class NodeMaker {
+ public:
+  // `launches`: those of the graph, in all runs of bodies.
+  NodeMaker(const Context& context, const TransferMemory& memory,
+            const std::span<PlannedLaunch> launches)
+      : context_(context), driver_(context.driver()), memory_(memory), launches_(launches) {}
 
-// Returns the nodes that run kernels.
-std::vector<CUgraphNode> add_all(const Context& context, const CudaGraph& made, const Graph& graph,
-                                 const std::span<PlannedLaunch> launches,
-                                 const TransferMemory& memory) {
-  std::vector<CUgraphNode> nodes;
-  std::vector<CUgraphNode> kernels;
-  const auto add_kernel = [&](const Launch&) {
-    kernels.push_back(add_node(context, made, launches[kernels.size()]));
-    return kernels.back();
-  };
-  const auto transfer = [&](const auto& node) { return memory.add(context, made, node); };
-  for (const Node& node : graph.nodes) {
-    nodes.push_back(std::visit(Overloaded{
-                                   add_kernel,
-                                   [&](const Copy& copy) { return transfer(copy); },
-                                   [&](const Memset& memset) { return transfer(memset); },
-                                   [&](const HostFunction& function) { return transfer(function); },
-                               },
-                               node));
+  // Returns the nodes that run kernels, without those in bodies.
+  std::vector<KernelNode> make(const CUgraph made, const Graph& graph) {
+    std::vector<KernelNode> kernels;
+    const auto add_kernel = [&](const Launch&) {
+      const size_t launch = next_++;
+      kernels.push_back({launch, add(made, launches_[launch])});
+      return kernels.back().node;
+    };
+    if (graph.parts.empty()) {
+      add_all(made, graph.nodes, graph.edges, add_kernel);
+    } else {
+      add_all(made, graph.parts, graph.part_edges, add_kernel);
+    }
+    return kernels;
   }
-  for (const auto& [before, after] : graph.edges) {
-    context.driver().graph_add_dependencies(made.handle(), &nodes[static_cast<size_t>(before)],
-                                            &nodes[static_cast<size_t>(after)], 1);
+
+ private:
+  template <typename Nodes, typename AddKernel>
+  void add_all(const CUgraph made, const Nodes& nodes, const Edges& edges,
+               const AddKernel& add_kernel) {
+    std::vector<CUgraphNode> handles;
+    const auto transfer = [&](const auto& node) { return memory_.add(context_, made, node); };
+    for (const auto& node : nodes) {
+      handles.push_back(
+          std::visit(Overloaded{
+                         add_kernel,
+                         [&](const Copy& copy) { return transfer(copy); },
+                         [&](const Memset& memset) { return transfer(memset); },
+                         [&](const HostFunction& function) { return transfer(function); },
+                         [&](const Conditional& conditional) { return add(made, conditional); },
+                     },
+                     node));
+    }
+    for (const auto& [before, after] : edges) {
+      driver_.graph_add_dependencies(made, &handles[static_cast<size_t>(before)],
+                                     &handles[static_cast<size_t>(after)], 1);
+    }
   }
-  return kernels;
-}
+
+  CUgraphNode add(const CUgraph made, PlannedLaunch& planned) const {
+    prepare(planned);
+    const LaunchConfiguration configuration(planned.launch, nullptr, nullptr);
+    const KernelParameters parameters(planned, configuration.config);
+    CUgraphNode node = nullptr;
+    driver_.graph_add_kernel(&node, made, nullptr, 0, &parameters.get());
+    for (const CUlaunchAttribute& attribute : configuration.attributes()) {
+      set(driver_, node, attribute);
+    }
+    CUlaunchAttribute priority{};
+    priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    priority.value.priority = context_.clamped(planned.launch.priority);
+    set(driver_, node, priority);
+    return node;
+  }
+
+  // Its value is 1, until a kernel in the body decides that it does not run again. A body that
+  // never runs stays empty.
+  CUgraphNode add(const CUgraph made, const Conditional& conditional) {
+    CUgraphConditionalHandle handle = 0;
+    driver_.graph_conditional_handle(&handle, made, context_.handle(), conditional.times > 0,
+                                     CU_GRAPH_COND_ASSIGN_DEFAULT);
+    CUgraphNodeParams parameters{};
+    parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+    parameters.conditional.handle = handle;
+    parameters.conditional.type =
+        conditional.times > 1 ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF;
+    parameters.conditional.size = 1;
+    parameters.conditional.ctx = context_.handle();
+    CUgraphNode node = nullptr;
+    driver_.graph_add_node(&node, made, nullptr, 0, &parameters);
+    if (conditional.times == 0) return node;
+    const size_t kernels = count_launches(*conditional.body);
+    const size_t behind = next_ + kernels * static_cast<size_t>(conditional.times);
+    for (PlannedLaunch& planned : launches_.subspan(next_, kernels)) {
+      planned.arguments.runs.handle = handle;
+    }
+    make(parameters.conditional.phGraph_out[0], *conditional.body);
+    next_ = behind;
+    return node;
+  }
+
+  const Context& context_;
+  const Driver& driver_;
+  const TransferMemory& memory_;
+  const std::span<PlannedLaunch> launches_;
+  size_t next_ = 0;  // launch
+};
 
 }  // namespace
 
@@ -94,17 +146,17 @@ ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstrea
                        const std::span<PlannedLaunch> nodes, const TransferMemory& memory)
     : driver_(context.driver()),
       graph_(driver_),
-      nodes_(add_all(context, graph_, graph, nodes, memory)),
+      nodes_(NodeMaker(context, memory, nodes).make(graph_.handle(), graph)),
       executable_(driver_, graph_, stream),
       first_(nodes.data()) {}
 
 void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> nodes) {
   if (first_ != nodes.data()) {
-    // Earlier launches keep their arguments, even while they run.
-    for (size_t node = 0; node < nodes.size(); ++node) {
-      const LaunchConfiguration configuration(nodes[node].launch, nullptr, nullptr);
-      executable_.set_kernel(nodes_[node],
-                             KernelParameters(nodes[node], configuration.config).get());
+    // Earlier launches keep their arguments, even while they run. Kernels in bodies find out
+    // themselves in which launch they are.
+    for (const auto& [launch, node] : nodes_) {
+      const LaunchConfiguration configuration(nodes[launch].launch, nullptr, nullptr);
+      executable_.set_kernel(node, KernelParameters(nodes[launch], configuration.config).get());
     }
     first_ = nodes.data();
   }

@@ -16,6 +16,11 @@ namespace tbsched::cuda {
 struct Plan;
 struct PlannedLaunch;
 
+struct KernelNode {
+  size_t launch;  // its number in the graph, counting all runs of bodies
+  CUgraphNode node;
+};
+
 // A graph on the GPU that can be launched any number of times: the driver never runs two launches
 // of it at once.
 class ReadyGraph {
@@ -31,7 +36,7 @@ class ReadyGraph {
  private:
   const Driver& driver_;
   const CudaGraph graph_;
-  const std::vector<CUgraphNode> nodes_;  // nodes that run kernels
+  const std::vector<KernelNode> nodes_;  // without those in bodies
   const ExecutableGraph executable_;
   const PlannedLaunch* first_;  // the launch whose arguments it has
 };

@@ -133,10 +133,9 @@ class SequenceCheck {
   void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
-    if (launched.graph->has_conditionals) {
-      throw std::invalid_argument(
-          "Graph.nodes: a Conditional can only be predicted: this library does not run it on a "
-          "GPU");
+    for (const auto& part : launched.graph->parts) {
+      const auto* const conditional = std::get_if<Conditional>(&part);
+      if (conditional != nullptr) check_conditional(*conditional);
     }
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     for (const Node& node : launched.graph->nodes) {
@@ -210,6 +209,29 @@ class SequenceCheck {
                                   " is less than 0");
     }
     other_streams_.insert(value.stream);
+  }
+
+  void check_conditional(const Conditional& conditional) const {
+    if (!context_.driver().graph_conditional_handle) {
+      throw std::invalid_argument(
+          "Graph.nodes: a Conditional needs a driver of CUDA 12.3 or later");
+    }
+    if (!conditional.body->parts.empty()) {
+      throw std::invalid_argument(
+          "Conditional.graph: a Conditional is in it; one in the body of another can only be "
+          "predicted");
+    }
+    if (conditional.varies) {
+      throw std::invalid_argument(
+          "Conditional.graph: its nodes differ from run to run, but a GPU runs the same body each "
+          "time; it can only be predicted");
+    }
+    for_each_launch(*conditional.body, [](const Launch& node) {
+      if (!node.partition) return;
+      throw std::invalid_argument(
+          "Launch.partition: a node in the body of a Conditional has one; that can only be "
+          "predicted");
+    });
   }
 
   void check(const Launch& launch) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <variant>
 
@@ -255,17 +257,22 @@ class Planner {
   void operator()(const WaitValue& wait) { add_value(wait, /*waits=*/true); }
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
+    const Graph& graph = *launched.graph;
     plan_.graphs.push_back(
         {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
-    for_each_launch(*launched.graph, [&](const Launch& node) {
-      interrupted_();
-      const Lane lane = supplies_.lane(node);
-      const CUstream of_partition =
-          lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
-      const bool meets = meets_.contains(plan_.launches.size());
-      ProbeFunction& function = supplies_.probe.node_function(node, meets, lane.partition);
-      add(node, lane, function, of_partition).stream = stream;
-    });
+    if (graph.parts.empty()) {
+      for_each_launch(graph, [&](const Launch& node) { add_node(node, stream); });
+      return;
+    }
+    const size_t first = first_runs_.try_emplace(&graph, plan_.runs.size()).first->second;
+    size_t runs = first;
+    for (const auto& part : graph.parts) {
+      if (const auto* const node = std::get_if<Launch>(&part)) add_node(*node, stream);
+      const auto* const conditional = std::get_if<Conditional>(&part);
+      if (conditional == nullptr || conditional->times == 0) continue;
+      add_runs(*conditional, runs, stream);
+      runs += count_launches(*conditional->body);
+    }
   }
 
   void operator()(const Copy& copy) {
@@ -287,6 +294,41 @@ class Planner {
         {.waits = waits, .value = value.value, .place = place, .stream = timed_.of_value(value)});
   }
 
+  void add_node(const Launch& node, const CUstream stream) {
+    interrupted_();
+    const Lane lane = supplies_.lane(node);
+    const CUstream of_partition =
+        lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
+    const bool meets = meets_.contains(plan_.launches.size());
+    ProbeFunction& function = supplies_.probe.node_function(node, meets, lane.partition);
+    add(node, lane, function, of_partition).stream = stream;
+  }
+
+  // Adds the launches of all runs of a body. `first`: the index of its first kernel in plan.runs.
+  void add_runs(const Conditional& conditional, const size_t first, const CUstream stream) {
+    const size_t kernels = count_launches(*conditional.body);
+    plan_.runs.resize(std::max(plan_.runs.size(), first + kernels));
+    if (conditional.times > 1) plan_.runs[first + kernels - 1].decides_for = conditional.times;
+    for (int32_t run = 0; run < conditional.times; ++run) {
+      size_t kernel = first;
+      for_each_launch(*conditional.body, [&](const Launch& node) {
+        interrupted_();
+        refuse_meeting(plan_.launches.size());
+        plan_.runs[kernel++].launches.push_back(plan_.launches.size());
+        PlannedLaunch& planned =
+            add(node, supplies_.lane(node), supplies_.probe.body_function(node), nullptr);
+        planned.stream = stream;
+        planned.in_body = true;
+      });
+    }
+  }
+
+  void refuse_meeting(const size_t number) const {
+    if (!meets_.contains(number)) return;
+    throw std::invalid_argument("launch " + std::to_string(number) +
+                                ": a node in the body of a Conditional meets no others on a GPU");
+  }
+
   // `stream`: one of those whose SMs it uses.
   PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
                      const CUstream stream) {
@@ -305,7 +347,8 @@ class Planner {
   Plan& plan_;
   StreamChoice choice_;
   TimedStreams timed_;
-  std::map<std::string, size_t> places_;  // of values, by name
+  std::map<std::string, size_t> places_;       // of values, by name
+  std::map<const Graph*, size_t> first_runs_;  // in plan.runs
 };
 
 }  // namespace
@@ -362,12 +405,14 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
         .waiting = waiting,
         .steps = {},
         .meeting = {},
+        .runs = {},
     };
     if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
   lay_out_meetings(plan, ticks(std::min(hold, kLongestWait), waiting));
   lay_out_ticks(plan.launches);
+  lay_out_runs(plan);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
   for (const PlannedTransfer& planned : plan.transfers) {
     std::visit([&](const auto& transfer) { transfers_.reserve(transfer); }, planned.transfer);
@@ -395,13 +440,20 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
     next += round_up(count * sizeof(Value), kLineBytes);
     return std::span<Value>(begin, count);
   };
-  for (PlannedLaunch& planned : launches) {
+  const auto take_for = [&](PlannedLaunch& planned) {
     planned.release = take(1, static_cast<uint32_t*>(nullptr)).data();
     planned.records =
         take(static_cast<size_t>(planned.launch.blocks), static_cast<BlockRecord*>(nullptr));
     if (warp_slots) {
       planned.warp_slots = take(warps_of(planned.launch), static_cast<int32_t*>(nullptr));
     }
+  };
+  for (PlannedLaunch& planned : launches) {
+    if (!planned.in_body) take_for(planned);
+  }
+  // Those of a kernel in a body lie at equal distances.
+  for (const PlannedRuns& runs : plan.runs) {
+    for (const size_t number : runs.launches) take_for(launches[number]);
   }
   for (PlannedMeeting& meeting : plan.meetings) {
     meeting.met = take(1, static_cast<uint32_t*>(nullptr)).data();
@@ -453,6 +505,32 @@ void RunMemory::lay_out_ticks(const std::span<PlannedLaunch> launches) {
     if (planned.ticks.size() == 1) continue;
     planned.arguments.ticks = ticks_.at(next);
     next += planned.ticks.size();
+  }
+}
+
+// The driver launches a kernel of a body with the arguments of its first run.
+void RunMemory::lay_out_runs(Plan& plan) {
+  std::vector<uint32_t> next;
+  std::vector<size_t> begins;
+  for (const PlannedRuns& runs : plan.runs) {
+    begins.push_back(next.size());
+    const size_t blocks = plan.launches[runs.launches.front()].records.size();
+    next.resize(next.size() + blocks);
+    std::iota(next.end() - static_cast<std::ptrdiff_t>(blocks), next.end(), 0U);
+  }
+  if (next.empty()) return;
+  next_records_.reserve(next.size());
+  next_records_.write(next);
+  for (size_t kernel = 0; kernel < plan.runs.size(); ++kernel) {
+    const PlannedRuns& runs = plan.runs[kernel];
+    PlannedLaunch& first = plan.launches[runs.launches.front()];
+    const auto apart = runs.launches.size() > 1
+                           ? plan.launches[runs.launches[1]].records.data() - first.records.data()
+                           : std::ssize(first.records);
+    first.arguments.runs = {.record = next_records_.at(begins[kernel]),
+                            .apart = static_cast<uint32_t>(apart),
+                            .times = static_cast<uint32_t>(runs.decides_for),
+                            .handle = 0};
   }
 }
 

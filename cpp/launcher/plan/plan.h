@@ -33,6 +33,7 @@ struct PlannedLaunch {
   std::vector<uint32_t> ticks;  // one for all blocks, or one per block
   uint32_t* release = nullptr;
   ProbeArguments arguments{};                    // the same memory, with the GPU's addresses
+  bool in_body = false;                          // of a conditional node
   std::chrono::steady_clock::time_point issued;  // time of the launch call
 };
 
@@ -49,6 +50,12 @@ struct PlannedCall {
   std::chrono::steady_clock::time_point end;
 };
 
+// A kernel in the body of a conditional node.
+struct PlannedRuns {
+  std::vector<size_t> launches;  // one for each run of the body, in all launches of its graph
+  int32_t decides_for = 0;       // how often the body runs in each; 0: another kernel decides
+};
+
 struct Plan {
   std::span<PlannedLaunch> nodes_of(const PlannedGraph& planned) {
     return std::span(launches).subspan(planned.first, count_launches(*planned.graph));
@@ -58,6 +65,7 @@ struct Plan {
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
   std::vector<PlannedGraph> graphs;
+  std::vector<PlannedRuns> runs;
   std::vector<PlannedTransfer> transfers;  // except those in graphs
   std::vector<PlannedValue> values;
   std::vector<PlannedCall> calls;        // by event
@@ -110,6 +118,7 @@ class RunMemory {
         relays_(driver),
         points_(driver),
         ticks_(driver),
+        next_records_(driver),
         transfers_(driver),
         values_(driver) {}
 
@@ -123,12 +132,14 @@ class RunMemory {
   void lay_out_relays(Plan& plan);
   void lay_out_meetings(Plan& plan, uint32_t wait_ticks);
   void lay_out_ticks(std::span<PlannedLaunch> launches);
+  void lay_out_runs(Plan& plan);
 
   const Driver& driver_;
   std::unique_ptr<MappedMemory> memory_;
   DeviceMemory<Relay> relays_;
   MeetingPoints points_;
   DeviceMemory<uint32_t> ticks_;
+  DeviceMemory<uint32_t> next_records_;  // per block of kernels in bodies
   TransferMemory transfers_;
   ValueMemory values_;
   uint32_t run_ = 0;

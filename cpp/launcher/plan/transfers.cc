@@ -86,7 +86,7 @@ void TransferMemory::lay_out(PlannedTransfer& planned) {
   planned.destination = destination_.address();
 }
 
-CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
+CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
                                 const Copy& copy) const {
   CUDA_MEMCPY3D parameters{};
   parameters.WidthInBytes = static_cast<size_t>(copy.bytes);
@@ -106,11 +106,11 @@ CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
     parameters.dstDevice = destination_.address();
   }
   CUgraphNode node = nullptr;
-  driver_.graph_add_copy(&node, graph.handle(), nullptr, 0, &parameters, context.handle());
+  driver_.graph_add_copy(&node, graph, nullptr, 0, &parameters, context.handle());
   return node;
 }
 
-CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
+CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
                                 const Memset& memset) const {
   CUDA_MEMSET_NODE_PARAMS parameters{};
   parameters.dst = destination_.address();
@@ -118,15 +118,15 @@ CUgraphNode TransferMemory::add(const Context& context, const CudaGraph& graph,
   parameters.width = static_cast<size_t>(memset.bytes);
   parameters.height = 1;
   CUgraphNode node = nullptr;
-  driver_.graph_add_memset(&node, graph.handle(), nullptr, 0, &parameters, context.handle());
+  driver_.graph_add_memset(&node, graph, nullptr, 0, &parameters, context.handle());
   return node;
 }
 
-CUgraphNode TransferMemory::add(const Context& /*context*/, const CudaGraph& graph,
+CUgraphNode TransferMemory::add(const Context& /*context*/, const CUgraph graph,
                                 const HostFunction& function) const {
   const CUDA_HOST_NODE_PARAMS parameters{.fn = hold_thread, .userData = argument_of(function)};
   CUgraphNode node = nullptr;
-  driver_.graph_add_host_function(&node, graph.handle(), nullptr, 0, &parameters);
+  driver_.graph_add_host_function(&node, graph, nullptr, 0, &parameters);
   return node;
 }
 

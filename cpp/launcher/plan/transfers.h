@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "launcher/driver/context.h"
-#include "launcher/driver/graph.h"
 #include "launcher/driver/resources.h"
 #include "tbsched/program/event.h"
 
@@ -40,10 +39,9 @@ class TransferMemory {
 
   // Sets the addresses of a transfer, for which there must be room.
   void lay_out(PlannedTransfer& planned);
-  CUgraphNode add(const Context& context, const CudaGraph& graph, const Copy& copy) const;
-  CUgraphNode add(const Context& context, const CudaGraph& graph, const Memset& memset) const;
-  CUgraphNode add(const Context& context, const CudaGraph& graph,
-                  const HostFunction& function) const;
+  CUgraphNode add(const Context& context, CUgraph graph, const Copy& copy) const;
+  CUgraphNode add(const Context& context, CUgraph graph, const Memset& memset) const;
+  CUgraphNode add(const Context& context, CUgraph graph, const HostFunction& function) const;
 
  private:
   const Driver& driver_;

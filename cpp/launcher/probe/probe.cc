@@ -153,6 +153,14 @@ ProbeFunction& Probe::node_function(const Launch& node, const bool meets,
               partition);
 }
 
+ProbeFunction& Probe::body_function(const Launch& node) {
+  return find({.registers = node.registers,
+               .local_memory = node.local_memory,
+               .kind = ProbeKind::body,
+               .carveout = carveout_of(node)},
+              nullptr);
+}
+
 ProbeFunction& Probe::find(const Variant& variant, const GreenContext* const partition) {
   auto& kernel = kernels_[variant];
   if (!kernel) {

@@ -75,6 +75,8 @@ class Probe {
   // Returns the function of a graph's node. It is not known when the driver reads its carveout, so
   // no launch with another carveout shares its kernel.
   ProbeFunction& node_function(const Launch& node, bool meets, const GreenContext* partition);
+  // Returns the function of a node in the body of a conditional node.
+  ProbeFunction& body_function(const Launch& node);
   // Unloads all kernels if there are many. None may be running.
   void trim();
   // Drops the functions of all partitions. None may be running.

@@ -81,6 +81,15 @@ struct Meeting {
                         // long after it has met them as it would after its start
 };
 
+// Where the kernel of a body of a conditional node writes: the driver launches it again and again
+// with the same arguments.
+struct Runs {
+  uint32_t* record;  // per block, in device memory: the record of its next run
+  uint32_t apart;    // records from those of a run to those of the next
+  uint32_t times;    // how often the body runs in a launch of its graph; 0: it does not decide
+  uint64_t handle;   // of the conditional node, if it decides
+};
+
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.
 // So blocks poll a relay, and only few polls go on to the host: a block that learns there that
 // blocks shall leave notifies the others through the relay.
@@ -99,6 +108,7 @@ struct ProbeArguments {
   Waiting waiting;
   Step steps[2];    // in order of time; of the dependent probe only
   Meeting meeting;  // of the meeting probe only
+  Runs runs;        // of the body probe only
 };
 
 }  // namespace tbsched::cuda

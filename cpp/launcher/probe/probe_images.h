@@ -12,6 +12,7 @@ enum class ProbeKind : uint8_t {
   plain,      // nothing
   dependent,  // triggers, or waits for the work before it in its stream
   meeting,    // waits for the blocks that it meets
+  body,       // writes where its run does, and may decide whether the body runs again
 };
 
 struct ProbeImage {

@@ -134,17 +134,29 @@ struct HostFunction {
 };
 
 using Node = std::variant<Launch, Copy, Memset, HostFunction>;
+using Edges = std::vector<std::array<int32_t, 2>>;  // the second waits for the first; no circles
+
+struct Graph;
+
+// A conditional node, whose body runs so many times.
+struct Conditional {
+  std::shared_ptr<const Graph> body;
+  int32_t times = 1;
+  bool varies = false;  // whether the nodes of the body differ from run to run
+};
 
 // Nodes that wait for each other. Its launches have durations and no streams. Child graphs are
 // taken apart, and the body of a conditional node is there as often as it runs.
 struct Graph {
   std::vector<Node> nodes;
-  std::vector<std::array<int32_t, 2>> edges;  // the second node waits for the first; no circles
+  Edges edges;
   // How many times conditional nodes decide between the nodes of each edge; empty: never.
   std::vector<int32_t> decisions = {};
   // Nodes that wait for nothing but decisions, and for how many.
   std::vector<std::array<int32_t, 2>> late_roots = {};
-  bool has_conditionals = false;  // whether it has had conditional nodes
+  // The same with each conditional node as one. Empty: there are none.
+  std::vector<std::variant<Launch, Copy, Memset, HostFunction, Conditional>> parts = {};
+  Edges part_edges = {};
 };
 
 // Launches all nodes at once. Within a sequence, launches of one graph have the same object.

@@ -17,12 +17,13 @@ constexpr int kDriversChoice = -1;
 struct Sm {
   uint64_t now;
   unsigned index;
+  BlockRecord* own;
 
   unsigned block() const { return index; }
   uint32_t ticks(const Waiting& waiting) const {
     return static_cast<uint32_t>(now >> waiting.tick_bits);
   }
-  BlockRecord& record(const ProbeArguments& arguments) const { return arguments.records[index]; }
+  BlockRecord& record(const ProbeArguments&) const { return *own; }
   static uint32_t fresh(const uint32_t& value) { return __atomic_load_n(&value, __ATOMIC_ACQUIRE); }
   static void store(uint32_t& place, const uint32_t value) {
     std::atomic_ref(place).store(value, std::memory_order_release);
@@ -134,44 +135,75 @@ CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
   std::unique_lock lock(mutex_);
   const FakeStream& stream = at(handle);
   int local_memory = 0;
-  for (const FakeNode& node : executable.nodes) {
+  std::vector<FakeNode*> nodes;
+  for (FakeNode& node : executable.nodes) {
+    nodes.push_back(&node);
     if (node.function != nullptr) local_memory = std::max(local_memory, node.function->local);
   }
   enter_launch(lock, local_memory, stream);
   Waits after = before(stream);
   after.ended.merge(executable.last_launch);
   executable.last_launch.clear();
-  std::vector<Grid*> grids;  // by node; null: a copy or memset
-  for (FakeNode& node : executable.nodes) {
-    grids.push_back(nullptr);
-    if (node.function == nullptr) continue;
-    node.config.attrs = node.attributes.data();
-    node.config.numAttrs = static_cast<unsigned>(node.attributes.size());
-    Grid& grid = add(*node.function, node.config, node.arguments, stream);
-    grid.after = after;
-    grid.sms = node.function->sms;
-    const CUlaunchAttribute* const priority =
-        attribute_of(node.config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
-    if (priority != nullptr) grid.priority = priority->value.priority;
-    executable.last_launch.insert(grid.number);
-    grids.back() = &grid;
+  for (const Grid* const grid : add(nodes, after, stream)) {
+    executable.last_launch.insert(grid->number);
   }
-  for (const FakeNode& node : executable.nodes) {
-    if (node.function == nullptr) continue;
-    // A copy or memset is over with what it waits for.
-    std::vector<size_t> others = node.after;
+  return CUDA_SUCCESS;
+}
+
+std::vector<Grid*> FakeGpu::add(const std::vector<FakeNode*>& nodes, const Waits& after,
+                                const FakeStream& stream) {
+  std::vector<std::vector<Grid*>> grids;  // by node; none: it is over with what it waits for
+  for (FakeNode* const node : nodes) {
+    std::vector<Grid*>& own = grids.emplace_back();
+    if (node->conditional) {
+      std::vector<FakeNode*> body;
+      for (const auto& each : node->conditional->body->nodes) body.push_back(each.get());
+      const uint32_t times = times_of(*node->conditional).value();
+      Waits before = after;
+      for (uint32_t run = 0; run < times; ++run) {
+        for (Grid* const grid : add(body, before, stream)) {
+          before.ended.insert(grid->number);
+          own.push_back(grid);
+        }
+      }
+    }
+    if (node->function == nullptr) continue;
+    node->config.attrs = node->attributes.data();
+    node->config.numAttrs = static_cast<unsigned>(node->attributes.size());
+    Grid& grid = add(*node->function, node->config, node->arguments, stream);
+    grid.after = after;
+    grid.sms = node->function->sms;
+    const CUlaunchAttribute* const priority =
+        attribute_of(node->config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+    if (priority != nullptr) grid.priority = priority->value.priority;
+    own.push_back(&grid);
+  }
+  for (const FakeNode* const node : nodes) {
+    std::vector<size_t> others = node->after;
     while (!others.empty()) {
       const size_t other = others.back();
       others.pop_back();
-      if (grids[other] != nullptr) {
-        grids[node.number]->after.ended.insert(grids[other]->number);
-      } else {
-        const std::vector<size_t>& before_it = executable.nodes[other].after;
-        others.insert(others.end(), before_it.begin(), before_it.end());
+      for (Grid* const grid : grids[node->number]) {
+        for (const Grid* const earlier : grids[other]) grid->after.ended.insert(earlier->number);
       }
+      if (!grids[other].empty()) continue;
+      const std::vector<size_t>& before_it = nodes[other]->after;
+      others.insert(others.end(), before_it.begin(), before_it.end());
     }
   }
-  return CUDA_SUCCESS;
+  std::vector<Grid*> all;
+  for (const auto& own : grids) all.insert(all.end(), own.begin(), own.end());
+  return all;
+}
+
+std::optional<uint32_t> times_of(const FakeConditional& conditional) {
+  if (!conditional.value) return 0;
+  if (!conditional.loops) return 1;
+  for (const auto& node : conditional.body->nodes) {
+    const auto& runs = node->arguments.runs;
+    if (runs.times > 0 && runs.handle == conditional.handle) return runs.times;
+  }
+  return std::nullopt;
 }
 
 void FakeGpu::add(const MemoryValue& value, const CUstream handle) {
@@ -321,6 +353,9 @@ bool FakeGpu::advance(Block& block) {
   sms_[static_cast<size_t>(block.sm)].add(block.grid->block, -1);
   trigger(block);
   ++block.grid->gone;
+  if (arguments.runs.record != nullptr) {
+    arguments.runs.record[block.number] += arguments.runs.apart;
+  }
   return false;
 }
 
@@ -333,7 +368,7 @@ const Step* FakeGpu::next_step(const Block& block) const {
 
 void FakeGpu::look(Block& block) {
   const ProbeArguments& arguments = block.grid->arguments;
-  const Sm sm{now_, static_cast<unsigned>(block.record - arguments.records)};
+  const Sm sm{now_, block.number, block.record};
   if (block.waits) {
     const Grids& before = block.grid->before;
     if (std::ranges::any_of(grids_, [&](const Grid& g) { return before.contains(g.number); })) {
@@ -426,7 +461,13 @@ void FakeGpu::place_next(Grid& grid, const int sm) {
   sms_[static_cast<size_t>(sm)].add(grid.block, 1);
   const size_t index = grid.next++;
   Block& block = blocks_.emplace_back();
-  block = {.grid = &grid, .record = &grid.arguments.records[index], .sm = sm, .start = now_};
+  const uint32_t* const runs = grid.arguments.runs.record;
+  const size_t place = runs != nullptr ? runs[index] : index;
+  block = {.grid = &grid,
+           .number = static_cast<unsigned>(index),
+           .record = &grid.arguments.records[place],
+           .sm = sm,
+           .start = now_};
   if (settings_["doubtful"] != 0 && last_end_ != 0)
     block.start = last_end_ + tbsched::cuda::kLingerNs / 8 * 5;
   const ProbeArguments& arguments = grid.arguments;
@@ -441,9 +482,10 @@ void FakeGpu::place_next(Grid& grid, const int sm) {
   block.record->start_ns = block.start;
   block.record->smid = static_cast<uint32_t>(sm);
   if (grid.arguments.warp_slots != nullptr) {
+    constexpr size_t slots_per_record = sizeof(BlockRecord) / sizeof(int32_t);
+    int32_t* const slots = grid.arguments.warp_slots + (place - index) * slots_per_record;
     for (int warp = 0; warp < grid.warps; ++warp) {
-      grid.arguments
-          .warp_slots[index * static_cast<size_t>(grid.warps) + static_cast<size_t>(warp)] = warp;
+      slots[index * static_cast<size_t>(grid.warps) + static_cast<size_t>(warp)] = warp;
     }
   }
 }

@@ -160,8 +160,20 @@ inline const CUlaunchAttribute* attribute_of(const CUlaunchConfig& config,
   return nullptr;
 }
 
+struct FakeGraph;
+
+// A node whose body runs if its value is not 0, again and again if it loops.
+struct FakeConditional {
+  CUgraphConditionalHandle handle = 0;
+  bool loops = false;
+  bool value = false;  // at first
+  std::unique_ptr<FakeGraph> body;
+};
+
 struct FakeNode {
-  const Function* function = nullptr;  // null: a copy or memset
+  const Function* function = nullptr;  // null: a copy, memset or conditional node
+  std::shared_ptr<const FakeConditional> conditional = nullptr;
+  CUgraph body = nullptr;  // the conditional's
   CUlaunchConfig config{};
   ProbeArguments arguments{};
   std::vector<CUlaunchAttribute> attributes;
@@ -171,7 +183,11 @@ struct FakeNode {
 
 struct FakeGraph {
   std::vector<std::unique_ptr<FakeNode>> nodes;
+  std::map<CUgraphConditionalHandle, bool> values;  // of conditional nodes, at first
 };
+
+// How often its body runs in a launch; none: it would never end.
+std::optional<uint32_t> times_of(const FakeConditional& conditional);
 
 // What can be launched, and does not run beside itself.
 struct FakeExecutable {
@@ -182,6 +198,7 @@ struct FakeExecutable {
 
 struct Block {
   Grid* grid = nullptr;
+  unsigned number = 0;
   BlockRecord* record = nullptr;
   int sm = 0;
   uint64_t start = 0;
@@ -230,6 +247,9 @@ class FakeGpu {
 
   Grid& add(const Function& function, const CUlaunchConfig& config, const ProbeArguments& arguments,
             const FakeStream& stream);
+  // Adds the grids of a graph, or of a run of a body, and returns them.
+  std::vector<Grid*> add(const std::vector<FakeNode*>& nodes, const Waits& after,
+                         const FakeStream& stream);
   // Holds up the caller where the driver would.
   void enter_launch(std::unique_lock<std::mutex>& lock, int local_memory, const FakeStream& stream);
   // What must happen before whatever comes next in the stream.

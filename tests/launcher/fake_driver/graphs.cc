@@ -1,6 +1,7 @@
 // CUDA graphs of the fake GPU: all nodes become grids at once, and wait for each other.
 #include <cuda.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "accounts.h"
@@ -8,14 +9,16 @@
 #include "contexts.h"
 #include "fake_gpu.h"
 
-// The macro of CUDA 13 names another function.
+// The macros of CUDA 13 name other functions.
 #undef cuGraphAddDependencies
+#undef cuGraphAddNode
 
 namespace {
 
 using fake::Accounts;
 using fake::Contexts;
 using fake::entered;
+using fake::FakeConditional;
 using fake::FakeExecutable;
 using fake::FakeGpu;
 using fake::FakeGraph;
@@ -44,14 +47,15 @@ CUresult set(FakeNode& node, const CUDA_KERNEL_NODE_PARAMS& parameters) {
   return CUDA_SUCCESS;
 }
 
-// A node without a function: it takes no time.
-CUgraphNode add_transfer(CUgraph graph) {
+FakeNode& add_node(CUgraph graph) {
   auto& nodes = reinterpret_cast<FakeGraph*>(graph)->nodes;
-  auto made = std::make_unique<FakeNode>();
-  made->number = nodes.size();
-  nodes.push_back(std::move(made));
-  return reinterpret_cast<CUgraphNode>(nodes.back().get());
+  nodes.push_back(std::make_unique<FakeNode>());
+  nodes.back()->number = nodes.size() - 1;
+  return *nodes.back();
 }
+
+// A node without a function: it takes no time.
+CUgraphNode add_transfer(CUgraph graph) { return reinterpret_cast<CUgraphNode>(&add_node(graph)); }
 
 }  // namespace
 
@@ -107,6 +111,35 @@ CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*
   *node = add_transfer(graph);
   return CUDA_SUCCESS;
 }
+CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph, CUcontext,
+                                        unsigned value, unsigned flags) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  if (flags != CU_GRAPH_COND_ASSIGN_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
+  auto& values = reinterpret_cast<FakeGraph*>(graph)->values;
+  *handle = values.size() + 1;
+  values[*handle] = value != 0;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                        CUgraphNodeParams* parameters) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  auto& asked = parameters->conditional;
+  const auto& values = reinterpret_cast<FakeGraph*>(graph)->values;
+  const bool known = parameters->type == CU_GRAPH_NODE_TYPE_CONDITIONAL &&
+                     values.contains(asked.handle) && asked.size == 1;
+  if (!known) return CUDA_ERROR_INVALID_VALUE;
+  FakeNode& made = add_node(graph);
+  made.conditional = std::make_shared<const FakeConditional>(FakeConditional{
+      .handle = asked.handle,
+      .loops = asked.type == CU_GRAPH_COND_TYPE_WHILE,
+      .value = values.at(asked.handle),
+      .body = std::make_unique<FakeGraph>(),
+  });
+  made.body = reinterpret_cast<CUgraph>(made.conditional->body.get());
+  asked.phGraph_out = &made.body;
+  *node = reinterpret_cast<CUgraphNode>(&made);
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphKernelNodeSetAttribute(CUgraphNode handle, CUkernelNodeAttrID which,
                                        const CUkernelNodeAttrValue* value) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
@@ -131,6 +164,9 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
   if (flags != CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<FakeExecutable>();
   made->made_of = reinterpret_cast<const FakeGraph*>(graph);
+  for (const auto& node : made->made_of->nodes) {
+    if (node->conditional && !fake::times_of(*node->conditional)) return CUDA_ERROR_INVALID_VALUE;
+  }
   for (const auto& node : made->made_of->nodes) made->nodes.push_back(*node);
   *executable = reinterpret_cast<CUgraphExec>(made.release());
   FakeGpu::get().count("graphs");
@@ -143,6 +179,11 @@ CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec executable, CUgraphNode h
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   auto& whole = *reinterpret_cast<FakeExecutable*>(executable);
   if (!Accounts::get().gave("graphs", whole.made_of)) return CUDA_ERROR_INVALID_VALUE;
+  const auto is_it = [&](const auto& node) {
+    return node.get() == reinterpret_cast<FakeNode*>(handle);
+  };
+  // It does not reach into bodies.
+  if (std::ranges::none_of(whole.made_of->nodes, is_it)) return CUDA_ERROR_INVALID_VALUE;
   FakeNode& node = whole.nodes.at(reinterpret_cast<const FakeNode*>(handle)->number);
   const Function* const function = named_in(*parameters);
   if (function == nullptr || function->context != node.function->context) {

@@ -193,6 +193,13 @@ class Graph(Shown):
             for part in self.parts
         )
 
+    @property
+    def _with_conditionals(self) -> tuple[tuple[Node | Conditional, ...], tuple[Edge, ...]] | None:
+        """The nodes and edges with each conditional node as one; None if there are none."""
+        if not self.has_conditionals:
+            return None
+        return tuple(_parts_of(self)), tuple(_Flat(self, apart=True).edges)
+
     def launch(
         self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0, gpu: int = 0
     ) -> GraphLaunch:
@@ -250,6 +257,7 @@ class Graph(Shown):
 
 
 Part: TypeAlias = Node | Graph | Conditional
+Edge: TypeAlias = tuple[int, int]
 # Nodes that something waits for, and how many decisions of conditional nodes come in between.
 _Ends: TypeAlias = dict[int, int]
 _BEGIN = -1  # the begin of a graph, as a node
@@ -267,17 +275,29 @@ def _count_nodes(part: Part) -> int:
     return len(part.nodes) if isinstance(part, Graph) else 1
 
 
+def _parts_of(graph: Graph) -> Iterator[Node | Conditional]:
+    for part in graph.parts:
+        if isinstance(part, Graph):
+            yield from _parts_of(part)
+        else:
+            yield part
+
+
 class _Flat:
     """The edges between the nodes of a graph whose child graphs are taken apart.
+
+    Args:
+        apart: whether a conditional node is one node, and not its body in each of its runs.
 
     Attributes:
         edges: with the decisions of conditional nodes on each.
         late_roots: with the decisions before each.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.edges: dict[tuple[int, int], int] = {}
+    def __init__(self, graph: Graph, *, apart: bool = False) -> None:
+        self.edges: dict[Edge, int] = {}
         self.late_roots: dict[int, int] = {}
+        self._apart = apart
         self._add(graph, 0, {_BEGIN: 0}, depth=0)
 
     def _add(self, graph: Graph, first: int, before: _Ends, depth: int) -> _Ends:
@@ -290,7 +310,7 @@ class _Flat:
         """
         if depth > MAX_DEPTH:
             raise ValueError(f"Graph.nodes: child graphs more than {MAX_DEPTH} deep")
-        counts = map(_count_nodes, graph.parts)
+        counts = map(self._count, graph.parts)
         firsts = [*itertools.accumulate(counts, initial=first)]
         behind: dict[int, list[int]] = {part: [] for part in range(len(graph.parts))}
         for one, other in graph.part_edges:
@@ -305,13 +325,18 @@ class _Flat:
     def _add_part(self, part: Part, first: int, before: _Ends, depth: int) -> _Ends:
         if isinstance(part, Graph):
             return self._add(part, first, before, depth + 1)
-        if not isinstance(part, Conditional):
+        if self._apart or not isinstance(part, Conditional):
             return self._add_node(first, before)
         ends = _decided(before)
         for run in part.runs:
             ends = _decided(self._add(run, first, ends, depth + 1))
             first += len(run.nodes)
         return ends  # a body that does not run is one decision
+
+    def _count(self, part: Part) -> int:
+        if not self._apart:
+            return _count_nodes(part)
+        return sum(map(self._count, part.parts)) if isinstance(part, Graph) else 1
 
     def _add_node(self, node: int, before: _Ends) -> _Ends:
         others = {one: decisions for one, decisions in before.items() if one != _BEGIN}

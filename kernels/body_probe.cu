@@ -1,0 +1,50 @@
+// The probe of bodies of conditional nodes. Each run writes records of its own. The first block of
+// one of a body's kernels decides whether the body runs again. The driver provides the function
+// that does so, and a call takes registers.
+#include "block.cuh"
+
+namespace {
+
+// A block in one of its runs.
+struct Running : Sm {
+  __device__ static uint32_t index(const ProbeArguments& arguments) {
+    return fresh(arguments.runs.record[::block()]);
+  }
+  __device__ static BlockRecord& record(const ProbeArguments& arguments) {
+    return arguments.records[index(arguments)];
+  }
+};
+
+__device__ void decide(const ProbeArguments& arguments) {
+  if (arguments.runs.times == 0 || block() != 0) return;
+  const uint32_t runs = Running::index(arguments) / arguments.runs.apart + 1;
+  cudaGraphSetConditional(arguments.runs.handle, runs % arguments.runs.times != 0);
+}
+
+__device__ void run(const ProbeArguments& arguments) {
+  const uint64_t start_ns = global_ns();
+  publish(Running::record(arguments).start_ns, start_ns);
+  uint32_t last = Running::ticks(arguments.waiting);
+  const uint32_t end = last + duration_ticks(arguments);
+  decide(arguments);
+  stay<Running>(arguments, last, end);
+  publish(Running::record(arguments).end_ns);
+  linger(arguments);
+}
+
+__device__ void note_warp_slot_of_run(const ProbeArguments& arguments) {
+  constexpr uint32_t kSlots = sizeof(BlockRecord) / sizeof(int32_t);  // in the room of a record
+  note_warp_slot(arguments.warp_slots + (Running::index(arguments) - block()) * kSlots);
+}
+
+}  // namespace
+
+extern "C" __global__ void __launch_bounds__(1024)
+    tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
+  if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) {
+    note_warp_slot_of_run(arguments);
+  }
+  if (threadIdx.x == 0) run(arguments);
+  __syncthreads();
+  if (threadIdx.x == 0) arguments.runs.record[block()] += arguments.runs.apart;
+}
