@@ -178,6 +178,7 @@ class OfAllKinds(Drawn):
             (0.5, 2, self.cluster), (0.5, 2, self.cooperative), (0.5, 2, self.dependent),
             (0.5, 1, self.completion_event), (0.5, 2, self.synchronize),
             (0.4, 1, self.host_copy), (0.4, 1, self.legacy), (0.4, 1, self.graph_again),
+            (0.4, 2, self.conditional),
         )  # fmt: skip
         each = [self.kernel] * 10
         for share, count, draw in kinds:
@@ -308,6 +309,26 @@ class OfAllKinds(Drawn):
         self.rng.shuffle(nodes)
         edges = [(k, k + 1) for k in range(len(nodes) - 1) if self.rng.random() < 0.6]
         self.events.append(tb.Graph(nodes, edges).launch(**self.of_whole_gpu()))
+
+    def conditional(self) -> None:
+        """A graph with a conditional node or two, which is maybe launched twice."""
+        self.kinds.add("conditional")
+        parts: list[Any] = [self.node(), self.node()]
+        for _ in range(self.rng.choice((1, 1, 2))):
+            nodes: list[Any] = [self.node() for _ in range(self.rng.choice((1, 1, 2, 3)))]
+            if self.rng.random() < 0.2:
+                self.kinds.add("transfer_node")
+                nodes.append(tb.Memset(self.rng.choice((64, 1 << 18))))
+            edges = [(k, k + 1) for k in range(len(nodes) - 1) if self.rng.random() < 0.7]
+            times = self.rng.choice((0, 1, 1, 2, 3, 6))
+            parts.append(tb.Conditional(tb.Graph(nodes, edges), times))
+        self.rng.shuffle(parts)
+        edges = [(k, k + 1) for k in range(len(parts) - 1) if self.rng.random() < 0.7]
+        graph = tb.Graph(parts, edges)
+        where = self.of_whole_gpu()
+        self.events.append(graph.launch(**where))
+        if self.rng.random() < 0.3:
+            self.events.append(graph.launch(**self.of_whole_gpu(where["host"])))
 
 
 @dataclass
