@@ -14,10 +14,10 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict_as_recorded
-from tbsched.prediction.recorded import calls_as_issued
+from tbsched.program.arrays import Int64Array
 from tbsched.program.checks import instance
 from tbsched.program.sequence import GraphLaunch, HostFunction, Launch, Sequence
-from tbsched.traces.annotations import issued, issued_ns
+from tbsched.traces.annotations import called, called_ns, issued, issued_ns
 from tbsched.traces.hang import refuse_hang
 from tbsched.traces.placement import Placement
 from tbsched.traces.trace import Trace
@@ -29,6 +29,9 @@ TOLERANCE_NS = 20_000
 # From the end of the work before a host function until it begins: an H200 and an H100 take some 50
 # us, and now and then 500 us (traces hosts/events-h200, events-h100).
 _WAKING_NS = (20_000, 150_000, 300_000, 600_000)
+# The driver hands a call on at any time within so long after it began.
+_LATE_NS = 3_000
+_DRAWS = 8  # of these times
 # How long the thread stays awake decides whether it has to wake up again.
 _AWAKE_NS = (0, 15_000)
 
@@ -44,9 +47,9 @@ def order_differs(
     The program is predicted as it was recorded. A pair is one of these if a launch started before
     the end of another one, and is predicted to start behind it, or the other way round, and if the
     time between them differs by more than 20 us. How long the driver's thread takes to begin a host
-    function is chance: the pair must differ whatever that time is. Where calls of two threads
-    overlap, nobody recorded which of them the driver handed on first: the pair must differ whether
-    graphs were handed on when their calls began, or when they returned.
+    function is chance: the pair must differ whatever that time is. When the
+    driver handed a call on is not recorded: the pair must differ for eight draws of these times, up
+    to 3 us after each call began, and up to its return for graphs of a program of several threads.
 
     Args:
         observation: a trace of a timed sequence, recorded on a GPU.
@@ -93,19 +96,30 @@ def _plausible(observation: Trace, spec: DeviceSpec) -> Iterator[tuple[Trace, De
 
 
 def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
-    """Yields the recording, and one whose graphs were handed on at the end of their calls."""
+    """Yields the recording, and ones whose calls were handed on later."""
     yield observation
     sequence = observation.sequence
-    threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
-    called_ns, at_ns = calls_as_issued(observation), issued_ns(observation.extra)
-    if called_ns is None or at_ns is None or len(threads) < 2:
+    began_ns, at_ns = called_ns(observation.extra), issued_ns(observation.extra)
+    if began_ns is None or at_ns is None:
         return
-    is_graph = [isinstance(event, GraphLaunch) for event in sequence]
-    latest_ns = np.where(is_graph, called_ns[:, 1] - spec.launch_call_ns, 0)
-    of_launches_ns = np.repeat(latest_ns, [len(event.launches) for event in sequence])
-    handed_on_ns = np.maximum(np.array(at_ns), of_launches_ns).tolist()
-    if handed_on_ns != at_ns:
-        yield replace(observation, extra={**observation.extra, **issued(handed_on_ns)})
+    calls_ns = np.array(began_ns)
+    threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
+    overlaps = [len(threads) > 1 and isinstance(event, GraphLaunch) for event in sequence]
+    launches = [len(event.launches) for event in sequence]
+    until_end_ns = np.maximum(np.ptp(calls_ns, axis=1) - spec.launch_call_ns, 0)
+    latest_ns = np.where(overlaps, until_end_ns, 0)
+
+    def later(late_ns: Int64Array) -> Trace:
+        handed_on_ns = np.array(at_ns) + np.repeat(late_ns, launches)
+        called_then_ns = np.maximum(calls_ns, calls_ns[:, :1] + late_ns[:, None])
+        times = {**issued(handed_on_ns.tolist()), **called(called_then_ns.tolist())}
+        return replace(observation, extra={**observation.extra, **times})
+
+    if latest_ns.any():
+        yield later(latest_ns)
+    for seed in range(_DRAWS):
+        share = np.random.default_rng(seed).random(len(latest_ns))
+        yield later(np.rint(share * np.maximum(latest_ns, _LATE_NS)).astype(np.int64))
 
 
 def _devices(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:

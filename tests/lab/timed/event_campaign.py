@@ -316,11 +316,11 @@ class OfAllKinds(Drawn):
         parts: list[Any] = [self.node(), self.node()]
         for _ in range(self.rng.choice((1, 1, 2))):
             nodes: list[Any] = [self.node() for _ in range(self.rng.choice((1, 1, 2, 3)))]
-            if self.rng.random() < 0.2:
+            times = self.rng.choice((0, 1, 1, 2, 3, 6))
+            if times and self.rng.random() < 0.2:
                 self.kinds.add("transfer_node")
                 nodes.append(tb.Memset(self.rng.choice((64, 1 << 18))))
             edges = [(k, k + 1) for k in range(len(nodes) - 1) if self.rng.random() < 0.7]
-            times = self.rng.choice((0, 1, 1, 2, 3, 6))
             parts.append(tb.Conditional(tb.Graph(nodes, edges), times))
         self.rng.shuffle(parts)
         edges = [(k, k + 1) for k in range(len(parts) - 1) if self.rng.random() < 0.7]
