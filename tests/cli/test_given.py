@@ -12,11 +12,8 @@ from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 import tbsched as tb
-from cli.test_options import VERBS
-from tbsched.cli.app import VERBS as FUNCTIONS
+from cli.verbs import COMMANDS, FUNCTIONS
 from tbsched.cli.app import app
-from tbsched.cli.programs.explain import explain
-from tbsched.cli.sm.verbs import SM_VERBS
 
 OUTPUTS = {"output", "evidence", "html", "perfetto", "report"}
 READ = {"against", "cubin"}  # options that name a file that is read
@@ -30,7 +27,7 @@ def refusal(*arguments: str | Path) -> str:
 
 
 def options(verb: str) -> Iterator[Any]:
-    return (each for each in VERBS[verb].params if each.param_type_name == "option")
+    return (each for each in COMMANDS[verb].params if each.param_type_name == "option")
 
 
 def paths(verb: Callable[..., object]) -> Iterator[str]:
@@ -44,7 +41,7 @@ def paths(verb: Callable[..., object]) -> Iterator[str]:
 # -- empty values ----------------------------------------------------------------------------------
 
 WITH_VALUES = [
-    (verb, each.opts, each.nargs) for verb in VERBS for each in options(verb) if not each.is_flag
+    (verb, each.opts, each.nargs) for verb in COMMANDS for each in options(verb) if not each.is_flag
 ]
 
 
@@ -61,8 +58,8 @@ def test_empty_value_of_an_option_is_refused(verb: str, names: list[str], values
     ("verb", "argument"),
     [
         (verb, each.metavar)
-        for verb in VERBS
-        for each in VERBS[verb].params
+        for verb in COMMANDS
+        for each in COMMANDS[verb].params
         if each.param_type_name == "argument" and verb != "capture"
     ],
 )
@@ -88,15 +85,15 @@ def test_number_of_differences_is_not_negative(tmp_path: Path) -> None:
 
 
 def test_every_option_that_names_a_file_is_known_as_read_or_written() -> None:
-    assert set(paths(explain)) == {"html", "perfetto"}
-    assert {name for verb in (*FUNCTIONS, *SM_VERBS) for name in paths(verb)} == OUTPUTS | READ
+    assert set(paths(FUNCTIONS["explain"])) == {"html", "perfetto"}
+    assert {name for verb in FUNCTIONS.values() for name in paths(verb)} == OUTPUTS | READ
 
 
 @pytest.mark.parametrize(
     ("verb", "one", "other"),
     [
         (verb, *pair)
-        for verb in VERBS
+        for verb in COMMANDS
         for pair in itertools.combinations(
             [each.opts[0] for each in options(verb) if each.name in OUTPUTS], 2
         )

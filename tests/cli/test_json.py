@@ -14,13 +14,13 @@ import pytest
 from typer.testing import CliRunner
 
 import tbsched as tb
+from cli.verbs import FUNCTIONS
 from helpers import ROOT
 from sm.characterization.model_sm import ModelSm
 from tbsched import views
 from tbsched.campaigns.results import Counterexample, Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
-from tbsched.cli.app import VERBS, app
-from tbsched.cli.sm.verbs import SM_VERBS
+from tbsched.cli.app import app
 from tbsched.sm.characterization.toolkit import ToolMissing, tool
 from tbsched.traces.cases import Case
 
@@ -80,8 +80,9 @@ def traces(tmp_path: Path) -> dict[str, Path]:
 
 def test_page_has_every_verb() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
-    have_it = {verb.__name__ for verb in VERBS if "as_json" in inspect.signature(verb).parameters}
-    assert set(headings) - {"Roots"} == have_it | {f"sm {verb.__name__}" for verb in SM_VERBS}
+    assert set(headings) - {"Roots"} == {
+        name for name, verb in FUNCTIONS.items() if "as_json" in inspect.signature(verb).parameters
+    }
 
 
 ROOTS = {

@@ -7,28 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
+from cli.verbs import COMMANDS
 from tbsched.cli.app import app
 from tbsched.cli.spellings import OLD, POSITIONAL
 
 
-def commands(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every verb, as the command line has it."""
-    below = getattr(command, "commands", None)
-    if below is None:
-        yield name.strip(), command
-        return
-    for word, each in below.items():
-        yield from commands(each, f"{name} {word}")
-
-
-VERBS = dict(commands(typer.main.get_command(app)))
-
-
 def parameters(kind: str) -> Iterator[tuple[str, Any]]:
-    for verb, command in VERBS.items():
+    for verb, command in COMMANDS.items():
         for each in command.params:
             if each.param_type_name == kind:
                 yield verb, each
@@ -56,7 +43,7 @@ def test_an_option_has_one_meaning_in_all_verbs() -> None:
 
 
 def meaning_of(verb: str, name: str) -> tuple[object, ...]:
-    (option,) = (each for each in VERBS[verb].params if name in each.opts)
+    (option,) = (each for each in COMMANDS[verb].params if name in each.opts)
     return meaning(option)
 
 
@@ -82,7 +69,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def test_old_spellings_name_options_that_are_there() -> None:
-    by_last_word = {verb.split()[-1]: command for verb, command in VERBS.items()}
+    by_last_word = {verb.split()[-1]: command for verb, command in COMMANDS.items()}
     for verb, old in OLD.items():
         names = {name for each in by_last_word[verb].params for name in each.opts}
         assert set(old.values()) <= names

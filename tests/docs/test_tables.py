@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from cli.verbs import FUNCTIONS
 from conformance.papers.differences import rows as difference_rows
 from conformance.papers.figure3 import figure
 from conformance.papers.gf100 import spreads
@@ -24,8 +25,6 @@ from docs.verbs import options_of
 from sm.variants import score as variants
 from tbsched import _core, unpacking
 from tbsched.advice.launch_configs import Kernel, launch_configs
-from tbsched.cli.app import VERBS
-from tbsched.cli.sm.verbs import SM_VERBS
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
 from tbsched.prediction.predict import launch_orders
@@ -196,8 +195,8 @@ def limits_list() -> str:
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "command-line.md": {
-        **{f"{verb.__name__}-options": partial(options_of, verb) for verb in VERBS},
-        **{f"sm-{verb.__name__}-options": partial(options_of, verb) for verb in SM_VERBS},
+        f"{name.replace(' ', '-')}-options": partial(options_of, verb)
+        for name, verb in FUNCTIONS.items()
     },
     "simulating.md": {
         "schedulers": schedulers_table,

@@ -12,29 +12,22 @@ import os
 import platform
 import sys
 import traceback
-from importlib import metadata, util
-from typing import Annotated, NoReturn
+from collections.abc import Callable, Mapping
+from importlib import import_module, metadata, util
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
-from tbsched.cli.calibrate import calibrate
-from tbsched.cli.campaigns import fuzz, record
-from tbsched.cli.compare import compare, verify
-from tbsched.cli.configs import configs
-from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note
-from tbsched.cli.console import show as print_out
-from tbsched.cli.devices import describe, devices
+from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note, show
 from tbsched.cli.hints import hint
-from tbsched.cli.interrupts import INTERRUPTED, is_interruption, sigterm_as_ctrl_c
-from tbsched.cli.programs.capture import capture
-from tbsched.cli.programs.explain import explain
-from tbsched.cli.programs.hang import hang
-from tbsched.cli.run import observe, predict
-from tbsched.cli.show import show
-from tbsched.cli.sm.verbs import sm
+from tbsched.cli.interrupts import (
+    INTERRUPTED,
+    ending_at_once,
+    is_interruption,
+    sigterm_as_ctrl_c,
+)
 from tbsched.cli.spellings import Verb
-from tbsched.cli.together.capacity import capacity
-from tbsched.cli.together.coresident import coresident
 from tbsched.errors import NoGpuError, TbschedError
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
@@ -42,13 +35,66 @@ _WITHOUT_GPU = (
     "Without a GPU: predict, explain, show and coresident need none, with a --device of `tbsched "
     "devices`; fuzz, record and calibrate take --oracle rtx3090, a model that plays one."
 )
-VERBS = (
-    devices, predict, observe, configs, explain, capacity, coresident, compare, verify, show, fuzz,
-    record, describe, calibrate, capture, hang,
-)  # fmt: skip
+# By verb: the module of its function, below tbsched.cli.
+VERBS: Mapping[str, str] = {
+    "devices": "devices",
+    "predict": "run",
+    "observe": "run",
+    "configs": "configs",
+    "explain": "programs.explain",
+    "capacity": "together.capacity",
+    "coresident": "together.coresident",
+    "compare": "compare",
+    "verify": "compare",
+    "show": "show",
+    "fuzz": "campaigns",
+    "record": "campaigns",
+    "describe": "devices",
+    "calibrate": "calibrate",
+    "capture": "programs.capture",
+    "hang": "programs.hang",
+    "sm": "sm.verbs",
+}
+
+
+def verb(name: str) -> Callable[..., int | None] | typer.Typer:
+    """Imports the function of a verb; ``sm`` is an app with verbs of its own."""
+    with ending_at_once():
+        module = import_module(f"tbsched.cli.{VERBS[name]}")
+    found: Callable[..., int | None] | typer.Typer = getattr(module, name)
+    return found
+
+
+class Verbs(TyperGroup):
+    """The verbs; each is imported when it is asked for, so that none waits for the others."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands: dict[str, Any] = dict.fromkeys(VERBS)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Returns the names of the verbs."""
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Returns the command of a verb, or None if there is no such verb."""
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            self.commands[cmd_name] = _command(cmd_name)
+        return self.commands.get(cmd_name)
+
+
+def _command(name: str) -> Any:
+    found = verb(name)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_command(found)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+    alone.command(cls=Verb, short_help=(found.__doc__ or "").partition("\n")[0])(found)
+    return typer.main.get_command(alone)
+
 
 app = typer.Typer(
     name="tbsched",
+    cls=Verbs,
     help="Predicts which SM every thread block of concurrent CUDA kernels lands on, runs the same "
     "on the GPU and compares.\n\nExit status: 0 agreement or success, 1 a disagreement found, "
     "2 bad input or output, 3 no usable GPU, 130 interrupted.",
@@ -57,9 +103,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # its help cuts names in narrow windows
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in VERBS:
-    app.command(cls=Verb, short_help=(verb.__doc__ or "").partition("\n")[0])(verb)
-app.add_typer(sm, name="sm", short_help="Simulate or measure what runs inside the SMs.")
 
 
 def _show_version(wanted: bool) -> None:
@@ -67,9 +110,7 @@ def _show_version(wanted: bool) -> None:
         built = util.find_spec("tbsched._launcher") is not None
         launcher = "with" if built else "without"
         version = metadata.version("tbsched")
-        print_out(
-            f"tbsched {version}, {launcher} the CUDA launcher, Python {platform.python_version()}"
-        )
+        show(f"tbsched {version}, {launcher} the CUDA launcher, Python {platform.python_version()}")
         raise typer.Exit
 
 

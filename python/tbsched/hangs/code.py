@@ -326,6 +326,7 @@ class _Reading:
                 yield own
 
     def _is_endless(self, loop: range) -> bool:
+        """Returns whether nothing inside a loop changes what its exits depend on."""
         exits = list(self._exits(loop))
         if not exits:
             return True

@@ -336,7 +336,7 @@ def _about_missing(ranks: Sequence[int], world: int | None) -> list[str]:
 
 
 def _of_sources(ranks: Sequence[int], sources: Sequence[Source]) -> list[str]:
-    """What the profiles do not say: what all say once, and of the others which rank it is of."""
+    """Returns what the profiles lack, in sentences; one that only some ranks share names them."""
     seen: dict[str, list[int]] = {}
     for rank, source in zip(ranks, sources, strict=True):
         for sentence in source.recording.missing:

@@ -104,7 +104,7 @@ def processes_html(found: Processes) -> str:
 
 
 def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
-    """On a clock that begins at 0, as that of the turns does."""
+    """Returns the timeline of a process's launches, on the time axis of the turns."""
     colours = colours_of(trace.sequence.launches)
     names = timeline_names(trace, colours + [TRANSFER_COLOUR] * len(trace.sequence.transfers), None)
     spans = replace(spans_by_stream(trace), zero_ns=0, length_ns=end_ns)

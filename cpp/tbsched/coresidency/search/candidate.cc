@@ -195,6 +195,8 @@ class Planner {
     return found;
   }
 
+  // Adds the blocks on one GPC that leave so that a whole cluster enters: to `leaving` the blocks,
+  // to `to_do` the entries on their SMs.
   void help(const int32_t launch, const ClusterDomain& domain, ToDo& to_do, Blocks& leaving) const {
     const auto enters_at = [&](const int32_t sm) {
       const auto at = to_do.find(sm);
@@ -237,6 +239,7 @@ class Planner {
     return found;
   }
 
+  // Returns the blocks of a launch on an SM that the candidate does not have leave.
   std::vector<int32_t> all_there(const OnSm& where) const {
     std::vector<int32_t> blocks = blocks_on(where);
     std::erase_if(blocks, [&](const int32_t block) { return !is_there(where.first, block); });

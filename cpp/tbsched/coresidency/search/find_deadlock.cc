@@ -171,7 +171,8 @@ class Search {
     chosen_sets_ -= has_all_sets ? 0 : 1;
   }
 
-  // Between two arrivals, launches whose blocks leave are in ascending order.
+  // Returns whether blocks of a background launch may leave in the next step: it has some, all that
+  // it waits for have arrived, and launches leave in ascending order between two arrivals.
   bool may_leave(const size_t launch) const {
     if (in_group_[launch] || there_[launch].empty()) return false;
     const auto has_arrived = [&](const int32_t partner) { return arrived_[partner]; };

@@ -46,10 +46,10 @@ def _waits(
     arrived: float,
     shares: dict[tuple[str, int], float],
 ) -> float:
-    """Adds the predicted causes of the launch's wait on the GPU; returns how long they are.
+    """Adds the predicted causes of the launch's wait on the GPU; returns how long they are, in ns.
 
-    The waits that end last count: both clocks agree about when the kernel started. For something
-    that had ended nobody waits for long.
+    The predicted start is put on the measured one, so of a longer predicted wait only the end
+    counts. A wait for a launch counts until that one has ended on the GPU.
     """
     rows = facts.prediction.waits
     assert rows is not None  # predictions with durations have waits

@@ -51,6 +51,7 @@ class ByTables:
                 left -= len(part)
 
     def _next_news(self) -> News | None:
+        """Returns the next draw that disagrees in a new way, with its comparison; None: the end."""
         trials = self._trials
         with contextlib.closing(self._tables.outcomes()) as outcomes:
             for found in outcomes:

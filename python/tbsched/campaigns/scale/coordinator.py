@@ -112,7 +112,7 @@ class _Work:
         self._seen = Tally()  # sum of all returned units, for the bar
 
     def run(self) -> str:
-        """Until the campaign ends, and says why.
+        """Runs the campaign to its end; returns why it ended.
 
         Raises:
             whatever a unit raises, or the executor; what came back before is merged.

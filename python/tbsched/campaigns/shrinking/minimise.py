@@ -132,6 +132,7 @@ def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
 
 
 def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
+    """Yields the sequence without a launch or event, with less of one, or with two made one."""
     for number in reversed(range(len(sequence.launches))):
         if len(sequence.launches) > 1:
             yield without_launch(sequence, number)

@@ -197,7 +197,7 @@ def _is_in_foreground() -> bool:
 
 
 def _files_of(place: Path) -> list[Path]:
-    """The file of the first process that used CUDA, and those of the others."""
+    """Returns the captures of a program's processes: ``run.jsonl``, ``run.4711.jsonl``, ..."""
     name = re.compile(rf"{re.escape(place.stem)}(\.\d+(-\d+)?)?{re.escape(place.suffix)}")
     return sorted(each for each in place.parent.iterdir() if name.fullmatch(each.name))
 

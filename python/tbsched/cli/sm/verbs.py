@@ -32,7 +32,10 @@ from tbsched.sm.running import schedulers, simulate_many
 from tbsched.views.words import counted
 
 sm = typer.Typer(
+    name="sm",
     help="What runs inside the SMs: simulated, or measured.",
+    short_help="Simulate or measure what runs inside the SMs.",
+    add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
 )

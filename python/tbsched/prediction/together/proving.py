@@ -157,13 +157,13 @@ class _Program:
 
     @staticmethod
     def _levels(stage: Stage) -> int:
-        """Levels at which a launch may stop; of one that waits there is one, behind all others."""
+        """Returns at how many levels a launch may stop; a launch that waits stops behind all."""
         if stage.waits:
             return 1
         return stage.most_room + (1 if stage.way == "whole_tpcs" else 0)
 
     def allowed(self, outcomes: Outcomes, stage: int, level: int) -> Values:
-        """Which outcomes a unit may have if a launch stops at a level."""
+        """Returns, for each outcome, whether a unit may have it if a launch stops at a level."""
         own = self.earlier[stage]
         taken, left = outcomes.taken[:, stage], outcomes.left[:, stage]
         if own.waits:
@@ -176,7 +176,10 @@ class _Program:
         return np.asarray(fits.all(axis=1))
 
     def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
-        """Places of a unit before a level, or all, that clusters took or left."""
+        """Returns, for each outcome, the places of a unit for clusters of a launch.
+
+        They are those taken before the launch came to a level, or at any time if that is None.
+        """
         own = self.earlier[stage]
         room = np.asarray(outcomes.taken[:, stage] + outcomes.left[:, stage])
         if own.way != "whole_tpcs":
@@ -327,7 +330,10 @@ class _Program:
     def _add_clusters(
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int
     ) -> None:
-        """All clusters that fit before the level come; then domains get one each, pass by pass."""
+        """Adds how many clusters of a launch each GPC gets if the launch stops at a level.
+
+        All that fit before the level enter. Then the GPCs get one each, in passes, while one fits.
+        """
         own = self.earlier[stage]
         size = own.parts * own.on_part
         most = own.blocks // size

@@ -305,7 +305,10 @@ def _counted(places: Int64Array, place: Int64Array, blocks: Int64Array) -> Int64
 def _waits(
     trace: Trace, came: Int64Array, stays: Int64Array, launch: Int64Array, begin: Int64Array
 ) -> Waits:
-    """From each launch to its last block, as far as that is known; at least to the next event."""
+    """Returns one wait for each launch that a limiter kept from entering whole.
+
+    It lasts from the launch to its last block, or to its release if some never entered.
+    """
     own = np.array([k for k, placement in enumerate(trace) if placement.limiter], np.int64)
     until = came + 1
     np.maximum.at(until, launch, begin)

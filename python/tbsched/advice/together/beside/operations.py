@@ -262,7 +262,7 @@ def _earlier(
 
 
 def _orders(event: Event, awaited: set[object]) -> bool:
-    """Returns whether an event keeps a place among others: no record for which nothing waits."""
+    """Returns whether an event can delay others; a record that nothing waits for cannot."""
     is_record = isinstance(event, RecordEvent) and event.stream != LEGACY_STREAM
     return not is_record or _cuda_event(event) in awaited
 
