@@ -154,12 +154,14 @@ UNSAFE = {
 @pytest.mark.parametrize("launches", (SAFE | WAITING_SAFE).values(), ids=SAFE | WAITING_SAFE)
 def test_group_that_is_safe_whatever_leaves(launches: tuple[tb.Launch, ...]) -> None:
     group = range(1, len(launches))
-    assert tb.coresident(launches, "h200", groups=[group], fixes=False).safe is True
-    strands_by_no_chance(launches, group)
+    check_is_safe(launches, group, tb.device("h200"))
 
 
-def strands_by_no_chance(launches: tuple[tb.Launch, ...], group: Iterable[int]) -> None:
-    spec, rng = tb.device("h200"), random.Random(0)
+def check_is_safe(
+    launches: tuple[tb.Launch, ...], group: Iterable[int], spec: tb.DeviceSpec
+) -> None:
+    assert tb.coresident(launches, spec, groups=[group], fixes=False).safe is True
+    rng = random.Random(0)
     for _ in range(HISTORIES):
         history, strands = random_history(Case(spec, spec.policy, launches, frozenset(group)), rng)
         assert not strands, history.steps
@@ -176,16 +178,6 @@ TWO_OUTSIDERS = {
         tb.Launch(64, 384, 48, carveout=100, cluster=8),
         tb.Launch(134, 320, 32, 120_158, carveout=100, cluster=2),
         tb.Launch(48, 512, 64, carveout=100, cluster=16, cooperative=True),
-    ),
-    "blocks of one warp wait, and an SM has many states": (
-        tb.Launch(370, 32, 128, carveout=100),
-        tb.Launch(136, 32, 80, 138_043, carveout=100, cluster=2),
-        tb.Launch(29, 640, 16, 41_290, carveout=100, priority=-1),
-    ),
-    "clusters of one warp wait": (
-        tb.Launch(588, 32, 64, carveout=100, cluster=4),
-        tb.Launch(408, 32, 96, carveout=100, cluster=4),
-        tb.Launch(364, 64, 128, carveout=100, cooperative=True),
     ),
     "gaps in shared memory are looked at while clusters wait": (
         tb.Launch(68, 64, 48, 71_451, carveout=0, cluster=4),
@@ -208,6 +200,20 @@ TWO_OUTSIDERS = {
         tb.Launch(68, 768, 48, cluster=4, priority=-1),
     ),
 }
+# On a GPU on which the solver has less to do.
+FEW_SMS = gpu(24, "h200", gpcs=(tuple(range(6)), tuple(range(6, 12))))
+TWO_OUTSIDERS_ON_FEW_SMS = {
+    "blocks of one warp wait, and an SM has many states": (
+        tb.Launch(74, 32, 128, carveout=100),
+        tb.Launch(26, 32, 80, 138_043, carveout=100, cluster=2),
+        tb.Launch(5, 640, 16, 41_290, carveout=100, priority=-1),
+    ),
+    "clusters of one warp wait": (
+        tb.Launch(116, 32, 64, carveout=100, cluster=4),
+        tb.Launch(80, 32, 96, carveout=100, cluster=4),
+        tb.Launch(72, 64, 128, carveout=100, cooperative=True),
+    ),
+}
 TWO_OUTSIDERS_UNSAFE = {
     "both leave in part": (
         tb.Launch(180, 640, 24, carveout=100),
@@ -224,8 +230,16 @@ TWO_OUTSIDERS_UNSAFE = {
 
 @pytest.mark.parametrize("launches", TWO_OUTSIDERS.values(), ids=TWO_OUTSIDERS)
 def test_group_that_is_safe_whatever_leaves_of_two(launches: tuple[tb.Launch, ...]) -> None:
-    assert tb.coresident(launches, "h200", groups=[[2]], fixes=False).safe is True
-    strands_by_no_chance(launches, [2])
+    check_is_safe(launches, [2], tb.device("h200"))
+
+
+@pytest.mark.parametrize(
+    "launches", TWO_OUTSIDERS_ON_FEW_SMS.values(), ids=TWO_OUTSIDERS_ON_FEW_SMS
+)
+def test_group_that_is_safe_on_few_sms_whatever_leaves_of_two(
+    launches: tuple[tb.Launch, ...],
+) -> None:
+    check_is_safe(launches, [2], FEW_SMS)
 
 
 # What a proof that knew more once decided; with how many outsiders, and whether they are safe.
