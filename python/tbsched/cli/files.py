@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from tbsched import storage
@@ -117,11 +118,29 @@ def check_device_output(output: Path) -> str:
     return output.name.removesuffix(".toml")
 
 
-def write_traces(output: Path, traces: list[Trace]) -> None:
-    """Writes the traces, and says so on standard error."""
-    is_there = storage.check_writable(output)
-    save_traces(output, traces)
-    note_written(output, is_there, f"{len(traces)} trace{'s' if len(traces) != 1 else ''}")
+def check_writable(*outputs: Path | None) -> None:
+    """Refuses outputs that could not be written; None: this one is not asked for.
+
+    Raises:
+        FileNotFoundError, ValueError: naming the file.
+    """
+    for output in outputs:
+        if output is not None:
+            storage.check_writable(output)
+
+
+def write(output: Path | None, writer: Callable[[Path], object], what: str) -> None:
+    """Writes a file, if one is asked for, and says on standard error what it has."""
+    if output is not None:
+        is_there = storage.check_writable(output)
+        writer(output)
+        note_written(output, is_there, what)
+
+
+def write_traces(output: Path | None, traces: list[Trace]) -> None:
+    """Writes the traces, if a file is asked for, and says so."""
+    words = f"{len(traces)} trace{'s' if len(traces) != 1 else ''}"
+    write(output, lambda path: save_traces(path, traces), words)
 
 
 def note_written(output: Path, was_there: bool, what: str) -> None:

@@ -9,9 +9,15 @@ from typing import Annotated
 
 import typer
 
-from tbsched import storage, views
+from tbsched import views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
-from tbsched.cli.files import predict_program, profiled, sequences_of, write_traces
+from tbsched.cli.files import (
+    check_writable,
+    predict_program,
+    profiled,
+    sequences_of,
+    write_traces,
+)
 from tbsched.cli.options import (
     DEFAULT_DEVICE,
     AsJson,
@@ -63,7 +69,7 @@ def predict(
     Of a profile, launches are issued in the gaps that its host threads left. For several GPUs,
     --device names the device of each: h200,h200. The exit status is 1 if a sequence hangs.
     """
-    _check(output)
+    check_writable(output)
     program = profiled(sequences, Part(start, end, stream, match))
     names = (device or DEFAULT_DEVICE).split(",")
     if program is not None:
@@ -102,7 +108,7 @@ def observe(
     """
     if (sequences is None) == (cases is None):
         raise ValueError("observe: SEQUENCES or --cases is needed, and not both")
-    _check(output)
+    check_writable(output)
     if cases is not None:
         known, spec = case_set(cases), find_device(device)
         with Gpu(gpu) as open_gpu:
@@ -146,14 +152,8 @@ def _observe_cases(
             for x, answers in found
         )
         show(table_of(headings, rows))
-    if output is not None:
-        write_traces(output, traces)
+    write_traces(output, traces)
     return DISAGREEMENT if differing else AGREEMENT
-
-
-def _check(output: Path | None) -> None:
-    if output is not None:
-        storage.check_writable(output)
 
 
 def _run_all(
@@ -174,5 +174,4 @@ def _show_all(traces: list[Trace], output: Path | None, as_json: bool) -> None:
         for trace in traces:
             show(trace)
             show("")
-    if output is not None:
-        write_traces(output, traces)
+    write_traces(output, traces)

@@ -17,10 +17,11 @@ from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
 from tbsched.hangs.ranks import order_of_ranks
 from tbsched.hangs.replay import replayed
-from tbsched.hangs.unfinished import Unfinished, is_capture, unfinished_in
+from tbsched.hangs.unfinished import Unfinished, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.captured_files import is_capture
 from tbsched.importers.reading.packed import head_of
 from tbsched.program.checks import integer
 from tbsched.program.gpu_facts import GpuFacts

@@ -164,11 +164,6 @@ class Unfinished:
         return max(self.last_seen - self.last_end, 0.0)
 
 
-def is_capture(path: Path) -> bool:
-    """Returns whether a file is a capture."""
-    return path.is_file() and takes(head_of(path))
-
-
 def unfinished_in(path: Path) -> Unfinished:
     """Reads what has not ended.
 

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from tbsched.errors import shown
 from tbsched.hangs.find import hang
 from tbsched.hangs.hang import HangReport
-from tbsched.hangs.unfinished import is_capture
+from tbsched.importers.captured_files import is_capture
 
 MOST_SECONDS = 1e6
 _PERIOD = 0.5  # seconds between two looks at the files

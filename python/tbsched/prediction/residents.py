@@ -13,7 +13,7 @@ from tbsched.prediction.calls import Calls
 from tbsched.prediction.model import prepared
 from tbsched.prediction.neighbours.slowing import Neighbours
 from tbsched.prediction.own_policy import Choices
-from tbsched.program.arrays import StructuredArray
+from tbsched.program.arrays import StructuredArray, structured
 from tbsched.program.sequence import Sequence
 from tbsched.traces.placement import DeviceInfo
 from tbsched.traces.residents import PIECE, Residents, SmLimits, resident_type
@@ -63,7 +63,5 @@ def residents_of(
 def _sorted_rows(
     kind: np.dtype[np.void], columns: tuple[Any, ...], by: tuple[str, str]
 ) -> StructuredArray:
-    rows = np.empty(len(columns[0]), kind)
-    for name, column in zip(kind.names or (), columns, strict=True):
-        rows[name] = column
+    rows = structured(columns, kind)
     return rows[np.lexsort([rows[name] for name in reversed(by)])]

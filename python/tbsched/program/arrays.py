@@ -41,6 +41,14 @@ def objects(values: Iterable[object]) -> npt.NDArray[np.object_]:
     return found
 
 
+def structured(columns: tuple[Any, ...], kind: np.dtype[np.void]) -> StructuredArray:
+    """Returns columns of one length as a read-only structured array of a type."""
+    found = np.empty(len(columns[0]), kind)
+    for name, column in zip(kind.names or (), columns, strict=True):
+        found[name] = column
+    return read_only(found)
+
+
 class HoldsArrays:
     """A frozen dataclass whose arrays nobody can write to, also once it was copied or pickled."""
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from tbsched import _core
 from tbsched.errors import shown
-from tbsched.program.arrays import StructuredArray, read_only
+from tbsched.program.arrays import StructuredArray, structured
 from tbsched.program.checks import flag, integer, items
 from tbsched.sm.parameters import Config
 from tbsched.sm.parameters import config as config_named
@@ -31,10 +31,7 @@ _COMMANDS = np.dtype(
 
 def commands_of(columns: tuple[Any, ...]) -> StructuredArray:
     """Returns the columns of commands as one array."""
-    found = np.empty(len(columns[0]), _COMMANDS)
-    for name, column in zip(_COMMANDS.names or (), columns, strict=True):
-        found[name] = column
-    return read_only(found)
+    return structured(columns, _COMMANDS)
 
 
 def dram_commands(

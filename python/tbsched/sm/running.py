@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from tbsched import _core
 from tbsched.errors import did_you_mean, shown
-from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, read_only
+from tbsched.program.arrays import structured
 from tbsched.program.checks import flag, integer, items
 from tbsched.sm.generator import preset
 from tbsched.sm.memory import commands_of
@@ -133,15 +133,8 @@ def simulate(
     )  # fmt: skip
     name = asked if isinstance(asked, str) else getattr(asked, "__name__", "own")
     log = commands_of(columns) if commands else None
-    issuing = _warps_of(awake) if warps else None
+    issuing = structured(awake, _WARPS) if warps else None
     return Simulation(held.name, name, gpu, counts, core, start, end, log, issuing)
-
-
-def _warps_of(columns: tuple[Int32Array | Int64Array, ...]) -> StructuredArray:
-    found = np.empty(len(columns[0]), _WARPS)
-    for name, column in zip(_WARPS.names or (), columns, strict=True):
-        found[name] = column
-    return read_only(found)
 
 
 def simulate_many(

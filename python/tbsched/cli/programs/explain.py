@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import tbsched.show as shows
-from tbsched import storage, views
+from tbsched import views
 from tbsched.advice.explain.explain import explain as explained
 from tbsched.cli.console import show, show_json
-from tbsched.cli.files import note_written
+from tbsched.cli.files import check_writable, write
 from tbsched.cli.options import AsJson, FromTime, Match, OnlyStream, ToTime, device_option
 from tbsched.importers.programs import load_program
 from tbsched.prediction.program_device import check_ran_on
@@ -65,9 +66,7 @@ def explain(
 
       tbsched explain rank*.json.gz
     """
-    for output in (html, perfetto):
-        if output is not None:
-            storage.check_writable(output)
+    check_writable(html, perfetto)
     program = load_program(
         files[0] if len(files) == 1 else files,
         device,
@@ -83,11 +82,5 @@ def explain(
         show_json(views.data(found))
     else:
         show(found)
-    for output, write, what in (
-        (html, shows.to_html, "a page"),
-        (perfetto, shows.to_perfetto, "a trace for ui.perfetto.dev"),
-    ):
-        if output is not None:
-            is_there = storage.check_writable(output)
-            write(found, output)
-            note_written(output, is_there, what)
+    write(html, partial(shows.to_html, found), "a page")
+    write(perfetto, partial(shows.to_perfetto, found), "a trace for ui.perfetto.dev")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 import tbsched.show as shows
-from tbsched import storage, views
+from tbsched import views
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, show, show_json
-from tbsched.cli.files import note_written
+from tbsched.cli.files import check_writable, write
 from tbsched.cli.options import AsJson, Seconds, device_option
 from tbsched.hangs.debugger import SECONDS
 from tbsched.hangs.find import hang as found_hang
@@ -56,15 +57,11 @@ def hang(
 
       tbsched hang core.nvcudmp run.jsonl
     """
-    if html is not None:
-        storage.check_writable(html)
+    check_writable(html)
     found = found_hang(*(files or ()), pid=pid or None, device=device, seconds=seconds)
     if as_json:
         show_json(views.data(found))
     else:
         show(found)
-    if html is not None:
-        is_there = storage.check_writable(html)
-        shows.to_html(found, html)
-        note_written(html, is_there, "a page")
+    write(html, partial(shows.to_html, found), "a page")
     return DISAGREEMENT if found.hangs else AGREEMENT
