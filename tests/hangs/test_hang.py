@@ -457,9 +457,11 @@ def test_capture_of_a_process_is_found_by_itself_and_no_debugger_comes(
     answering("room_readme")
     place = tmp_path / "run.jsonl"
     with subprocess.Popen(
-        [sys.executable, "-S", "-c", "input()"], stdin=subprocess.PIPE,
-        env={"TBSCHED_CAPTURE": str(place)},
+        [sys.executable, "-S", "-c", "input('runs\\n')"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={"TBSCHED_CAPTURE": str(place)},
     ) as waits:  # fmt: skip
+        assert waits.stdout is not None
+        assert waits.stdout.readline() == b"runs\n"  # before that it may have no environment
         captured(place, issued(1, 13, "grid", 300, 1024), ALIVE, process=waits.pid)
         found = tb.hang(pid=waits.pid)
         waits.kill()
