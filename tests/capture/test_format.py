@@ -105,6 +105,19 @@ def test_waits_that_become_edges_of_graphs_are_none_of_the_program(tmp_path: Pat
     assert len([event for event in program.sequence if isinstance(event, tb.WaitEvent)]) == 1
 
 
+def test_a_wait_for_another_gpu_is_none_of_the_predicted_one(tmp_path: Path) -> None:
+    for gpu, waits in ((0, 1), (1, 0)):
+        more = [
+            {"function": 2, "name": "cudaDeviceSynchronize_v3020"},
+            {"call": 20, "of": 2, "thread": 0, "at": [7000, 8000]},
+            {"wait": "context", "call": 20, "at": [7100, 7900], "context": 3},
+            {"context": 3, "device": gpu, "null_stream": 7},
+        ]  # fmt: skip
+        content = TEXT + b"\n".join(json.dumps(x).encode() for x in more)
+        program = load(tmp_path / "run.jsonl", content)
+        assert sum(isinstance(event, tb.Synchronize) for event in program.sequence) == waits
+
+
 def test_bodies_of_conditional_nodes_belong_to_the_last_launch_of_their_graph(
     tmp_path: Path,
 ) -> None:

@@ -316,6 +316,23 @@ def test_only_the_gpu_with_most_kernels_is_read(tmp_path: Path) -> None:
     assert assumed(program, "1 kernels ran on 1 other GPUs")
 
 
+@pytest.mark.parametrize("name", ["cudaFree", "cudaDeviceSynchronize"])
+def test_a_thread_waits_for_the_gpu_that_it_works_for(tmp_path: Path, name: str) -> None:
+    # The trace does not say for which GPU either call waits.
+    events = [
+        call(1, 0, 5), kernel(1, 8, 100), call(2, 6, 5), kernel(2, 110, 100),
+        call(3, 0, 5, tid=2), kernel(3, 8, 100, device=1), call(4, 20, 195, name, tid=2),
+    ]  # fmt: skip
+    found = read(tmp_path, *events)
+    assert not any(isinstance(x, tb.Synchronize | tb.HostCall) for x in found.sequence)
+    assert not assumed(found, "For which GPU")
+    # The same thread works for both.
+    events[4]["tid"] = 1
+    events[6] |= {"tid": 1, "ts": 30}
+    found = read(tmp_path, *events[:2], *events[4:], *events[2:4])
+    assert assumed(found, "For which GPU 1 calls wait")
+
+
 def test_numbers_of_gpus_may_be_any(tmp_path: Path) -> None:
     # The second one is 0 in 32 bits.
     numbers = 0, 2**32, 2**62

@@ -142,6 +142,53 @@ def test_each_process_may_number_gpus_in_its_own_way(tmp_path: Path) -> None:
     assert (program.device, program.sms) == ("NVIDIA H100 PCIe", 114)
 
 
+def _of_context(context: int, gpu: int) -> dict[str, int]:
+    return {"processId": PROCESS, "contextId": context, "deviceId": gpu}
+
+
+def test_the_gpu_of_a_row_without_one_is_that_of_its_context(tmp_path: Path) -> None:
+    content = rows()
+    content[KERNELS].append(row_of_kernel(15, 51_000, 52_000, 7, deviceId=None, contextId=2))
+    content["TARGET_INFO_CUDA_CONTEXT_INFO"] = [_of_context(1, 0), _of_context(2, 3)]
+    program = read(tmp_path, content)
+    assert [row[0] for row in worked(program)] == [0, 0, 3, 0]
+    assert not any("On which GPU" in said for said in program.assumed)
+
+
+def test_a_process_that_sees_one_gpu_uses_no_other(tmp_path: Path) -> None:
+    content = rows()
+    for row in content[KERNELS]:
+        row["deviceId"] = None
+    content["TARGET_INFO_CUDA_DEVICE"] = [
+        {"gpuId": 0, "cudaId": 2, "pid": PROCESS}, {"gpuId": 1, "cudaId": 0, "pid": _OTHER},
+    ]  # fmt: skip
+    program = read(tmp_path, content)
+    assert [row[0] for row in worked(program)] == [2, 2, 0]
+    assert not any("On which GPU" in said for said in program.assumed)
+
+
+def test_work_of_which_nothing_says_the_gpu_is_said(tmp_path: Path) -> None:
+    content = rows()
+    content[KERNELS].append(row_of_kernel(15, 51_000, 52_000, 7, deviceId=None, contextId=2))
+    program = read(tmp_path, content)
+    assert [row[0] for row in worked(program)] == [0, 0, 0, 0]
+    assert any("On which GPU 1 kernels, copies" in said for said in program.assumed)
+
+
+@pytest.mark.parametrize("said", [{"deviceId": 1}, {"deviceId": None, "contextId": 2}])
+def test_a_wait_for_another_gpu_is_none_of_the_predicted_one(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
+    content = rows()
+    wait = {"start": 19_100, "end": 54_000, "streamId": 2**32 - 1, "eventId": 2**32 - 1}
+    of = {"correlationId": 16, "globalPid": PROCESS << 24, "syncType": 4}
+    content["TARGET_INFO_CUDA_CONTEXT_INFO"] = [_of_context(1, 0), _of_context(2, 1)]
+    content["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"].append({**wait, **of, **said})
+    assert not any(isinstance(x, tb.Synchronize) for x in read(tmp_path, content).sequence)
+    content["CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"][-1] |= {"deviceId": 0, "contextId": 1}
+    assert any(isinstance(x, tb.Synchronize) for x in read(tmp_path, content).sequence)
+
+
 def test_graphs_as_a_whole_are_work(tmp_path: Path) -> None:
     content = rows()
     content[CALLS].append(row_of_call(20, 60_000, 65_000, 6))

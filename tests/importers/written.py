@@ -106,7 +106,8 @@ TABLES: dict[str, dict[str, int]] = {
     "TARGET_INFO_CUDA_NULL_STREAM": {"streamId": 2020, "processId": 2020},
     "TARGET_INFO_CUDA_STREAM": {"streamId": 2023, "processId": 2023, "contextId": 2023,
         "priority": 2023, "flag": 2023},
-    "TARGET_INFO_CUDA_CONTEXT_INFO": {"nullStreamId": 2023, "processId": 2023, "contextId": 2023},
+    "TARGET_INFO_CUDA_CONTEXT_INFO": {"nullStreamId": 2023, "processId": 2023, "contextId": 2023,
+        "deviceId": 2023},
     "ENUM_CUDA_KERNEL_LAUNCH_TYPE": {"id": 2023, "name": 2023, "label": 2023},
     "ENUM_CUDA_MEM_KIND": {"id": 2020, "name": 2020, "label": 2020},
 }  # fmt: skip

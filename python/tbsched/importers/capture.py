@@ -93,7 +93,8 @@ class _Captured:
     kernels: list[tuple[Any, ...]] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
     devices: dict[int, tuple[str, int]] = field(default_factory=dict)
-    device_of: dict[int, int] = field(default_factory=dict)
+    device_of: dict[int, int] = field(default_factory=dict)  # by context
+    contexts: dict[int, int] = field(default_factory=dict)  # of waits and records, by call
     green: set[int] = field(default_factory=set)
     null_streams: set[_Stream] = field(default_factory=set)
     streams: dict[_Stream, tuple[str, int]] = field(default_factory=dict)
@@ -192,14 +193,16 @@ class _Captured:
         self.work.append(_Work(*_ran(line), moved=("memset", integer(line, "memset"), None)))
 
     def event(self, line: Line) -> None:
-        self.joined.recorded[integer(line, "call")] = (
-            integer(line, "event"),
-            self.numbered(_stream(line)),
-        )
+        call, stream = integer(line, "call"), _stream(line)
+        self.joined.recorded[call] = integer(line, "event"), self.numbered(stream)
+        self.contexts[call] = stream.context
 
     def wait(self, line: Line) -> None:
         stream = self.numbered(_stream(line)) if "stream" in line else None
-        self.joined.waited[integer(line, "call")] = Waited(stream, optional(line, "event"))
+        call, context = integer(line, "call"), optional(line, "context")
+        self.joined.waited[call] = Waited(stream, optional(line, "event"))
+        if context is not None:
+            self.contexts[call] = context
 
     def loads(self, line: Line) -> None:
         if text(line, "loading") == "function":
@@ -270,6 +273,8 @@ class _Captured:
             if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
                 self._join(work, stream)
         self.work.clear()
+        for call, context in self.contexts.items():
+            self.joined.gpus[call] = self.device_of.get(context, 0)
         for number in self.loading:
             self.joined.activity.loaded(number)
         self._forget_waits_of_graphs()

@@ -91,8 +91,8 @@ def read(place: Path, selection: Selection) -> Recording:
             raise ValueError(f"{storage.shown(place)}: traceEvents[{number}]: {error}") from None
     joined = reader.joined
     gpu = _gpu(devices, joined.device)
-    missing_ = [_STREAMS, *joined.left_out]
     records, activity = joined.records()
+    missing_ = [_STREAMS, *joined.left_out]
     if joined.unknown_waits:
         missing_.append(_UNKNOWN_WAITS.format(count=joined.unknown_waits))
     return Recording(

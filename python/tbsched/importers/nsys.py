@@ -32,7 +32,7 @@ from tbsched.importers.reading.nsys_tables import (
     time_of,
     whole,
 )
-from tbsched.importers.reading.nsys_target import Gpus, Streams
+from tbsched.importers.reading.nsys_target import MOST_DEVICES, Gpus, Streams
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
 from tbsched.program.activity import COPY, GRAPH, KERNEL, MEMSET, MIGRATION, copy_name
@@ -77,7 +77,6 @@ _CAUSES = {
     4: "eviction", 5: "access counters",
 }  # fmt: skip
 _NOBODY = 2**32 - 1  # in the place of a stream or an event
-_MOST_DEVICES = 2**31 - 1
 _PLACE_BITS = 38  # shift of a process's index, above CUPTI's numbers of 32 bits
 _UNKNOWN_WAITS = (
     "The file does not say for which work streams wait in {count} calls; Nsight Systems writes it "
@@ -100,6 +99,10 @@ _UNASKED = (
     "cudaMemPrefetchAsync before the memory is needed would avoid them."
 )
 _BACKWARDS = "{count} kernels, copies or memsets end before they start: taken as of no length."
+_NO_GPU = (
+    "On which GPU {count} kernels, copies, memsets or graphs ran: the file does not say it; they "
+    "count for GPU 0."
+)
 _DEFAULT_STREAM = "Which stream is the default one: assumed stream 7, CUPTI's number of it."
 _SOURCES = {
     "name": f"{KERNELS}.demangledName",
@@ -213,6 +216,7 @@ class _Export:
         self._gpus = Gpus(self._tables)
         self._first_ns = self._found_first_ns() if selection.timed else 0
         self._backwards = 0
+        self._without_gpu = 0
         self._migrations: Counter[str] = Counter()  # by name
 
     def recording(self) -> Recording:
@@ -226,9 +230,9 @@ class _Export:
         self._add_events()
         add_host(self._tables, joined.activity)
         streams = Streams.of(self._tables, self._process)
-        self._missing += joined.left_out
         device = joined.device
         records, activity = joined.records()
+        self._missing += joined.left_out
         if device is None and len(activity.work):
             device = int(activity.work["gpu"][0])
         gpu = self._gpus.facts(self._process, device or 0)
@@ -238,6 +242,7 @@ class _Export:
         self._note(
             _UNASKED, sum(self._migrations[name] for name in self._migrations if _ASKED not in name)
         )
+        self._note(_NO_GPU, self._without_gpu)
         self._note(_BACKWARDS, self._backwards)
         if not streams.legacy:
             self._missing.append(_DEFAULT_STREAM)
@@ -370,15 +375,19 @@ class _Export:
             self._migrations[name] += 1
         process = process_of(of)
         place = self._place(process)
-        device = self._gpus.numbered(process, maybe("deviceId", device, _MOST_DEVICES) or 0)
+        device = maybe("deviceId", device, MOST_DEVICES)
+        gpu = self._gpus.of_row(process, device, context)
+        if gpu is None:
+            gpu = 0
+            self._without_gpu += 1
         correlation = _correlation(correlation, place)
         added = self._joined.activity.add_work(
-            device, kind, name, stream + (place << _PLACE_BITS), start, end, correlation, size=size
+            gpu, kind, name, stream + (place << _PLACE_BITS), start, end, correlation, size=size
         )
         if place:
             return None
         return correlation, (
-            start, end, device, maybe("contextId", context) or 0, stream,
+            start, end, gpu, maybe("contextId", context) or 0, stream,
             maybe("graphId", graph) or None, maybe("graphNodeId", node) or None, added,
         )  # fmt: skip
 
@@ -403,18 +412,28 @@ class _Export:
                 joined.add_call(correlation, name, process, thread, start, end)
 
     def _add_events(self) -> None:
-        joined, columns = self._joined, ("streamId", "eventId", "correlationId", "globalPid")
-        for stream, event, number, process in self._tables.rows(RECORDED, columns):
+        joined = self._joined
+        columns = ("streamId", "eventId", "correlationId", "globalPid", "deviceId", "contextId")
+        for stream, event, number, process, *place in self._tables.rows(RECORDED, columns):
             stream, event = _somebody("streamId", stream), _somebody("eventId", event)
             if self._place(process_of(process)) or stream is None or event is None:
                 continue
-            joined.recorded[_correlation(number, 0)] = event, stream
+            correlation = _correlation(number, 0)
+            joined.recorded[correlation] = event, stream
+            self._note_gpu(correlation, process, *place)
         known = {event for event, _ in joined.recorded.values()}
-        for stream, event, number, process in self._tables.rows(WAITS, columns):
+        for stream, event, number, process, *place in self._tables.rows(WAITS, columns):
             stream, event = _somebody("streamId", stream), _somebody("eventId", event)
             if not self._place(process_of(process)):
-                waited = Waited(stream, event if event in known else None)
-                joined.waited[_correlation(number, 0)] = waited
+                correlation = _correlation(number, 0)
+                joined.waited[correlation] = Waited(stream, event if event in known else None)
+                self._note_gpu(correlation, process, *place)
+
+    def _note_gpu(self, correlation: int, process: object, device: object, context: object) -> None:
+        device = _somebody("deviceId", device)
+        gpu = self._gpus.of_row(process_of(process), device, context)
+        if gpu is not None:
+            self._joined.gpus[correlation] = gpu
 
 
 def _correlation(number: object, place: int) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,6 +35,7 @@ _EVENT_CALLS = {
 # They wait for the device, and then do something else. Those that load modules do, too, but launch
 # calls load most kernels.
 _WAITING = frozenset({"cudaFree", "cudaFreeHost", "cudaHostUnregister"})
+_WAITING_FOR_ANY = _WAITING | {"device", "stream", "event"}
 MOST_PREDICTED = 50_000  # kernels; each takes some hundred bytes and microseconds
 _GRAPHS = ("cudaGraphLaunch", "cuGraphLaunch")
 _WORK = ("cudaLaunch", "cuLaunch", *_GRAPHS, "cudaMemcpy", "cuMemcpy", "cudaMemset", "cuMemset")
@@ -87,6 +89,8 @@ class Joined:
         recorded: by correlation of the call that records: the event and the stream.
         gpus: by correlation of the call that waits, or records, of which GPU; if the file says it.
         unknown_waits: calls that make a stream wait for nobody knows what.
+        unknown_gpus: calls that wait for a GPU that the file does not say, of threads that do not
+            work for one GPU alone; 0 until there are records.
 
         activity: what ran on all GPUs, and what host threads did.
         is_too_long: whether there are more kernels than are predicted; then it keeps no records.
@@ -100,6 +104,7 @@ class Joined:
     recorded: dict[int, tuple[int, int]] = field(default_factory=dict)
     gpus: dict[int, int] = field(default_factory=dict)
     unknown_waits: int = 0
+    unknown_gpus: int = 0
     activity: ActivityBuilder = field(default_factory=ActivityBuilder)
     is_too_long: bool = False
     _kernels_of: Counter[int] = field(default_factory=Counter)
@@ -156,16 +161,23 @@ class Joined:
         if not others:
             return []
         count = sum(self._kernels_of[device] for device in others)
-        return [
+        said = [
             f"{count} kernels ran on {len(others)} other GPUs: they are in the account, but only "
             f"GPU {self.device} is predicted, and nothing of it is assumed to wait for them."
         ]
+        if self.unknown_gpus:
+            said.append(
+                f"For which GPU {self.unknown_gpus} calls wait: assumed the one that their thread "
+                "last launched work on."
+            )
+        return said
 
     def records(self) -> tuple[list[Record], Activity]:
         """Everything, joined. The work is gone afterwards, to save memory."""
         activity, rows = self.activity.built()
         found: list[Record] = []
         nodes: dict[int, tuple[int, int, int | None]] = {}
+        gpus: dict[int, int] = {}
         device = self.device
         self._work.reverse()
         while self._work:
@@ -173,6 +185,7 @@ class Joined:
             given = dict(zip(names, values, strict=True))
             executable = given.pop("executable", None)
             given["row"] = int(rows[given["row"]])
+            gpus[correlation] = given["device"]
             if given["device"] != device or given["row"] == UNKNOWN:
                 continue
             call = self.calls.get(correlation)
@@ -191,12 +204,35 @@ class Joined:
             times = _times(self.calls[correlation])
             graph = GraphCall(number=correlation, stream=stream, executable=executable, **times)
             found.append(graph)
+        self._add_gpus(gpus)
         found += filter(None, [self._event(*item) for item in self.calls.items()])
         return found, activity
 
+    def _add_gpus(self, of_work: Mapping[int, int]) -> None:
+        """Adds the GPUs of calls for which the file says none: those that their threads work for.
+
+        Args:
+            of_work: by the correlation of a call, the GPU of its work.
+        """
+        known = {**of_work, **self.gpus}
+        threads: dict[int, list[tuple[int, int]]] = {}
+        for correlation, call in self.calls.items():
+            threads.setdefault(call.thread, []).append((call.call_ns, correlation))
+        for own in threads.values():
+            own.sort()
+            numbers = [number for _, number in own]
+            said = [known[number] for number in numbers if number in known]
+            last = said[0] if said else self.device
+            for number in numbers:
+                last = known.get(number, last)
+                if last is not None:
+                    self.gpus[number] = last
+                is_unknown = number not in known and self.calls[number].what in _WAITING_FOR_ANY
+                self.unknown_gpus += is_unknown and len({*said}) != 1
+
     def _event(self, correlation: int, call: Call) -> Record | None:
         """The record of a call that makes no work; None: it makes nothing of the program wait."""
-        if self.gpus.get(correlation, self.device) != self.device:
+        if self.gpus.get(correlation) != self.device:
             return None
         times = _times(call)
         if call.what == "record":

@@ -20,6 +20,7 @@ from tbsched.program.gpu_facts import GpuFacts
 
 _NON_BLOCKING, _NULL = 2, 3  # the kinds of streams
 _WARP = 32  # threads
+MOST_DEVICES = 2**31 - 1
 # The columns of the table of GPUs, in exports of these years and of earlier ones.
 _GPU = {
     "name": "name", "sms": "smCount", "major": "computeMajor", "minor": "computeMinor",
@@ -58,6 +59,22 @@ class Gpus:
         for (_, device), number in self._ids.items():
             found[device].add(number)
         self._is_ambiguous = any(len(numbers) > 1 for numbers in found.values())
+        contexts = tables.rows(CONTEXTS, ("processId", "contextId", "deviceId"))
+        self._contexts = {(process, context): device for process, context, device in contexts}
+
+    def of_row(self, process: int | None, device: int | None, context: object) -> int | None:
+        """Returns the GPU of a row, by its device or else its context; None: nothing says it.
+
+        A process that sees one GPU uses no other.
+        """
+        if device is None:
+            device = self._contexts.get((process, context))
+        if device is None:
+            seen = {number for of, number, _, _ in self._seen if process in (None, of)}
+            device = seen.pop() if len(seen) == 1 else None
+        if type(device) is int and 0 <= device <= MOST_DEVICES:
+            return self.numbered(process, device)
+        return None
 
     def numbered(self, process: int | None, device: int) -> int:
         """A number that no other GPU has: CUDA's, if that is the same GPU in all processes."""
