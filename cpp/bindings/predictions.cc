@@ -163,6 +163,20 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
   return in_python(std::move(timeline));
 }
 
+py::tuple launches_in_python(const Model& model, const Sequence& sequence, const InitialState state,
+                             Times issue_ns, Times gap_ns, const int64_t interval_ns,
+                             Times called_ns) {
+  HostCalls calls =
+      to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
+  Timeline timeline;
+  {
+    const Unlocked unlocked;
+    timeline =
+        predict_timeline(model, sequence, state, std::move(calls), {}, nullptr, Detail::launches);
+  }
+  return in_python(std::move(timeline));
+}
+
 // Models and states of GPUs. Each model outlives its use.
 using GivenGpus = std::vector<std::pair<const Model*, InitialState>>;
 
@@ -476,6 +490,11 @@ void bind_predictions(py::module_& module) {
       "time, the one of the least of `turns` is first. With `neighbours` (for each launch its "
       "shares and waits) blocks slow each "
       "other.");
+  module.def("predict_launches", &launches_in_python, py::arg("model"), py::arg("sequence"),
+             py::arg("state"), py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"),
+             py::arg("called_ns"),
+             "What predict_timeline() returns, but a row for each launch in the place of its "
+             "blocks: an SM, the first start and the last end.");
   module.def("predict_gpus", &timeline_of_gpus_in_python, py::arg("gpus"), py::arg("sequence"),
              py::arg("issue_ns"), py::arg("gap_ns"), py::arg("interval_ns"), py::arg("called_ns"),
              "What predict_timeline() returns, for a (model, state) per GPU.");

@@ -127,6 +127,28 @@ def predict_gpus(
     ]
     | None,
 ]: ...
+def predict_launches(
+    model: Model,
+    sequence: Sequence,
+    state: InitialState,
+    issue_ns: _Sequence[int] | None,
+    gap_ns: _Sequence[int] | None,
+    interval_ns: int,
+    called_ns: _Sequence[int] | None,
+) -> tuple[
+    tuple[_Ints, _Longs, _Longs],
+    tuple[_Ints, _Ints, _Longs, _Longs, _Ints, npt.NDArray[np.uint32]],
+    _Ints,
+    _Longs | None,
+    tuple[_Longs, _Longs],
+    tuple[_Longs, _Longs],
+    tuple[
+        list[tuple[int, int, str | None, int]],
+        list[int],
+        list[tuple[int, str, int, int]],
+    ]
+    | None,
+]: ...
 def predict_many(
     model: Model,
     sequences: _Sequence[Sequence],

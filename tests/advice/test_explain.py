@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,11 @@ from helpers import examples
 from profiled import profile_of, profiled
 from tbsched import _core, views
 from tbsched.advice.change import Change
+from tbsched.advice.explain.changes import predicted
+from tbsched.advice.explain.changes.predicted import _distinct
+from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
+from tbsched.advice.explain.facts import Facts
 from tbsched.strategies import programs
 
 MS, US, KB = 1e-3, 1e-6, 1024
@@ -51,6 +56,33 @@ def test_a_host_that_does_not_call() -> None:
     found = explained(kernel(0), kernel(0), kernel(0), host=3 * MS)
     check_cause(found, 2, "host", "no time between the calls of the host")
     assert found.idle["host"] == pytest.approx(4 * MS, rel=0.02)
+
+
+def test_each_change_is_predicted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+    predictions: list[object] = []
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*given: Any) -> Any:
+            predictions.append(function)
+            return function(*given)
+
+        return called
+
+    def distinct(facts: Facts, gaps: Iterable[tb.Gap]) -> Iterator[Proposal]:
+        for proposal in _distinct(facts, gaps):
+            tried.append(proposal.what)
+            yield proposal
+        # From here on nothing but proposals is predicted, and before them the program as it is.
+        for name in ("predict_timeline", "predict_launches", "shortest_order"):
+            monkeypatch.setattr(_core, name, counted(getattr(_core, name)))
+
+    monkeypatch.setattr(predicted, "_distinct", distinct)
+    monkeypatch.setattr(predicted, "_together", lambda *_: [])
+    copy = tb.Copy(1 << 20, "h2d", MS, stream=0)
+    found = explained(kernel(0), copy, kernel(0), kernel(1), tb.Synchronize(), kernel(0), kernel(0))
+    assert len(found.changes) > 1
+    assert len(predictions) == len(tried)
 
 
 def test_a_host_that_waits_for_the_gpu() -> None:

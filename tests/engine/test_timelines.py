@@ -17,7 +17,7 @@ from contract.references.timed import MOST_URGENT, HangError, Toy, simulate
 from helpers import examples, gpu
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
-from tbsched.prediction.predict import launch_orders, predict
+from tbsched.prediction.predict import launch_orders, predict, predict_launches
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Event,
@@ -32,6 +32,7 @@ from tbsched.program.sequence import (
     WaitValue,
     WriteValue,
 )
+from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
 
 REPEATABLE = settings(deadline=None, derandomize=True)
@@ -333,6 +334,36 @@ def test_what_hosts_do_beside_launching_runs_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:
     check_against_plain_simulation(device, *program, gaps=True)
+
+
+@st.composite
+def called(draw: st.DrawFn) -> tuple[Sequence, dict[str, list[float]]]:
+    """A program, and when its calls are made, as predictions take it."""
+    if draw(st.booleans()):
+        program, gaps = draw(hosted_programs(toy_launches(), HOST_WORK))
+        return program, {"host": in_seconds(gaps)}
+    program, times = draw(issued(way_programs() | programs(big_launches()), GAPS))
+    return program, {"issue_times": in_seconds(times)}
+
+
+@settings(REPEATABLE, max_examples=examples(600))
+@given(program=called())
+def test_launches_without_their_blocks_are_predicted_the_same(
+    program: tuple[Sequence, dict[str, list[float]]],
+) -> None:
+    sequence, given = program
+    of_blocks = predict(sequence, "h100", **given)
+    of_launches = predict_launches(sequence, device("h100"), **given)
+    for one, other in zip(of_blocks, of_launches, strict=True):
+        assert len(other.smid) == 1
+        assert span_of(0, one) == span_of(0, other)
+        assert (one.limiter, one.hardware_queue) == (other.limiter, other.hardware_queue)
+    if sequence.launches:
+        assert of_blocks.makespan == of_launches.makespan
+    assert of_blocks.issue_times == of_launches.issue_times
+    for name in ("waits", "transfer_ns", "call_ns"):
+        assert np.array_equal(getattr(of_blocks, name), getattr(of_launches, name))
+    assert str(of_blocks.hang) == str(of_launches.hang)
 
 
 def within_capacity(trace: Trace, name: str) -> bool:

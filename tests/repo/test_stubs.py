@@ -68,6 +68,7 @@ RETURNS = {
     "snapshot_of_gpu_at": _SNAPSHOT,
     "predict_timeline": _TIMELINE,
     "predict_gpus": _TIMELINE,
+    "predict_launches": _TIMELINE,
 }
 CONSTANTS = {
     "CAUSES": "tuple[str, ...]",

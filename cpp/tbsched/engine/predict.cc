@@ -114,9 +114,10 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,
                           HostCalls calls, std::vector<int32_t> turns,
-                          const Neighbours* const neighbours) {
+                          const Neighbours* const neighbours, const Detail detail) {
   Simulation engine(model, state, std::move(calls));
   engine.take_turns(std::move(turns));
+  engine.keep(detail);
   if (neighbours != nullptr) engine.slow(*neighbours);
   return std::move(engine).run(sequence);
 }

@@ -32,7 +32,7 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, I
 // that may start at the same time, the least goes first. With `neighbours`, blocks slow each other.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
                           HostCalls calls, std::vector<int32_t> turns = {},
-                          const Neighbours* neighbours = nullptr);
+                          const Neighbours* neighbours = nullptr, Detail detail = Detail::blocks);
 
 // Predicts a timed sequence over several GPUs.
 Timeline predict_timeline(const std::vector<StartingGpu>& gpus, const Sequence& sequence,

@@ -29,6 +29,9 @@ struct BlockTime {
   int64_t end_ns;
 };
 
+// What a timeline has a row for: each block, or each launch, from its first start to its last end.
+enum class Detail { blocks, launches };
+
 // Returns the name of copy or memset k of a sequence in `Wait::behind`; they are numbered in the
 // order of the sequence. Its own inverse.
 constexpr int32_t transfer_number(const int32_t k) { return -2 - k; }
@@ -83,7 +86,7 @@ struct Hang {
 // A block that never starts has no SM, kNotPlaced, and starts and ends at kNever. One that starts
 // and never ends, ends at kNever. So do copies and calls.
 struct Timeline {
-  std::vector<BlockTime> blocks;        // by launch and block
+  std::vector<BlockTime> blocks;        // by launch and block; with Detail::launches one a launch
   std::vector<Wait> waits;              // by launch and time
   std::vector<int32_t> hardware_queue;  // by launch
   // By launch, when the host called; empty if that was given.

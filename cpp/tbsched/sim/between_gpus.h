@@ -31,6 +31,7 @@ struct BetweenGpus {
   // follow.
   std::vector<BlockTime> blocks;
   size_t rows = 0;  // of the launches that have been added
+  Detail detail = Detail::blocks;
 
   bool has_news() const { return !notices.empty() || meetings.any_complete(); }
 };

@@ -23,13 +23,17 @@ bool triggers_first(const Launch& launch) {
 void RunningBlocks::add(const Launch& launch, const int32_t name,
                         const std::optional<int32_t> meeting) {
   any_programmatic_ |= launch.programmatic;
+  // The end of a block that waits on its SM, or is slowed, is not known when it is placed.
+  const bool ends_are_known = !meeting && !launch.memory_wait_ns && !paces_;
+  const bool has_one_row = between_.detail == Detail::launches && name >= 0 && ends_are_known;
   launches_.push_back({.launch = &launch,
                        .name = name,
                        .first_row = between_.rows,
+                       .has_one_row = has_one_row,
                        .unfinished = launch.blocks,
                        .untriggered = launch.blocks,
                        .meeting = meeting});
-  between_.rows += static_cast<size_t>(launch.blocks);
+  between_.rows += launches_.back().row_count();
   if (paces_) expect_alone(static_cast<int32_t>(launches_.size()) - 1);
 }
 
@@ -38,7 +42,7 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = leave_together(*state.launch);
-  const std::span own_rows = rows(launch).subspan(placed.first_block);
+  const std::span own_rows = rows(launch).subspan(state.has_one_row ? 0 : placed.first_block);
   const int64_t now = clock_.gpu_now();
   if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, clock_.now());
   // Neighbouring blocks of equal durations leave together.
@@ -50,7 +54,12 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
       const int64_t* const own = durations.data() + placed.first_block;
       while (next < blocks && own[next] == duration) ++next;
     }
-    for (int32_t k = first; k < next; ++k) {
+    if (state.has_one_row) {
+      BlockTime& row = own_rows.front();
+      if (placed.first_block + first == 0) row = {state.name, 0, placed.sms[0], now, now};
+      row.end_ns = std::max(row.end_ns, now + duration);
+    }
+    for (int32_t k = first; k < next && !state.has_one_row; ++k) {
       own_rows[k] = {.launch = state.name,
                      .block = placed.first_block + k,
                      .sm = placed.sms[k],
@@ -107,6 +116,7 @@ void RunningBlocks::mark_never_started() {
     if (scheduler_.placed_whole(number)) continue;
     const int32_t placed = scheduler_.placed(number);
     const std::span own_rows = rows(number);
+    if (placed > 0 && launches_[launch].has_one_row) own_rows.front().end_ns = kNever;
     for (int32_t block = placed; std::cmp_less(block, own_rows.size()); ++block) {
       own_rows[block] = {.launch = launches_[launch].name,
                          .block = block,

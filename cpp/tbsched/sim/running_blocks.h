@@ -66,10 +66,10 @@ class RunningBlocks {
   void change_paces();
 
   const Launch& launch(const int32_t launch) const { return *launches_[launch].launch; }
-  // Returns the rows of its blocks.
+  // Returns the rows of its blocks, or its only row.
   std::span<BlockTime> rows(const int32_t launch) const {
     const LaunchState& state = launches_[launch];
-    return std::span(between_.blocks).subspan(state.first_row, state.launch->blocks);
+    return std::span(between_.blocks).subspan(state.first_row, state.row_count());
   }
   // Whether blocks of the launch have not left.
   bool is_left(const int32_t launch) const { return launches_[launch].unfinished > 0; }
@@ -100,11 +100,14 @@ class RunningBlocks {
     const Launch* launch;
     int32_t name;
     size_t first_row;     // of its blocks in the timeline
+    bool has_one_row;     // for all of its blocks
     int32_t unfinished;   // blocks that have not left
     int32_t untriggered;  // blocks whose trigger time is not known
     std::optional<int32_t> meeting = {};
     int64_t triggered_ns = 0;  // the latest known trigger of its blocks
     int64_t end_ns = 0;        // the latest known end of its blocks
+
+    size_t row_count() const { return has_one_row ? 1 : static_cast<size_t>(launch->blocks); }
   };
   // Blocks of a launch that started together and leave together.
   struct Group {

@@ -69,6 +69,20 @@ void check_call(const GraphLaunch& launched, int32_t index) {
   }
 }
 
+// Returns one row for each launch, from its first start to its last end.
+std::vector<BlockTime> of_launches(const std::vector<BlockTime>& blocks) {
+  std::vector<BlockTime> found;
+  for (const BlockTime& block : blocks) {
+    if (found.empty() || found.back().launch != block.launch) {
+      found.push_back(block);
+    } else {
+      found.back().start_ns = std::min(found.back().start_ns, block.start_ns);
+      found.back().end_ns = std::max(found.back().end_ns, block.end_ns);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
@@ -104,6 +118,7 @@ Timeline Simulation::finish() && {
   }
   timeline.blocks = std::move(between_.blocks);
   timeline.blocks.resize(shown_rows_);
+  if (between_.detail == Detail::launches) timeline.blocks = of_launches(timeline.blocks);
   timeline.issued_ns = std::move(issued_ns_);
   timeline.calls = std::move(hosts_).calls();
   timeline.hang = std::move(hang_);
@@ -132,6 +147,7 @@ Timeline Simulation::in_order(std::vector<Timeline> timelines) const {
 }
 
 int64_t Simulation::makespan(const Sequence& sequence, const int64_t limit_ns) && {
+  keep(Detail::launches);
   begin(sequence);
   while (step(sequence)) {
     if (least_makespan() >= limit_ns) return kNever;

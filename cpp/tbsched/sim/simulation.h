@@ -57,6 +57,8 @@ class Simulation {
   // Makes blocks of these launches of one GPU slow each other. Durations are then those of a launch
   // that has the GPU for itself. Call it before run() or begin().
   void slow(const Neighbours& neighbours) { gpus_[0]->blocks().slow(neighbours); }
+  // Makes the timeline have a row for each launch only. Call it before run() or begin().
+  void keep(const Detail detail) { between_.detail = detail; }
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 

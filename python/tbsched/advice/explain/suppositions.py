@@ -8,7 +8,7 @@ from dataclasses import replace
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.durations import fit_durations
 from tbsched.prediction.fitting.host import fitted_host
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_launches
 from tbsched.program.program import Program
 from tbsched.program.sequence import with_launches
 from tbsched.traces.trace import Trace
@@ -34,7 +34,7 @@ def supposed(program: Program, spec: DeviceSpec) -> tuple[Program, DeviceSpec, T
     if abs(error(given)) > _UNEXPLAINED:
         for what, other, changed in _suppositions(program, spec):
             host, _ = fitted_host(other, changed)
-            found = abs(error(predict(other.sequence, changed, host=host)))
+            found = abs(error(predict_launches(other.sequence, changed, host=host)))
             if found < least:
                 least, best = found, (what, other, changed)
     if best is None:

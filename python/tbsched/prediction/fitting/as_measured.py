@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict, predict_launches
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.duration import Drawn
 from tbsched.program.events.launch import Launch
@@ -59,15 +59,16 @@ class AsMeasured:
         return AsMeasured(launches, self.start_ns[rows], self.end_ns[rows], self.spec)
 
     def predicted(
-        self, duration_ns: Float64Array, spread_ns: Float64Array
+        self, duration_ns: Float64Array, spread_ns: Float64Array, *, each_block: bool = False
     ) -> tuple[Placement, ...]:
-        """Returns the predicted placement and times of each launch's blocks."""
+        """Returns the predicted placement and times of launches, or of each of their blocks."""
         at_once = np.zeros_like(duration_ns)
         times = BlockTimes(duration_ns, spread_ns, at_once, ends_late=False)
         launches = timed_launches(self.launches, times)
         issued = ((self.start_ns - self.start_ns[0]) / 1e9).tolist()
         sequence = merged(Sequence(launches), self.spec)
-        return predict(sequence, self.spec, issue_times=issued).placements
+        predicted = predict if each_block else predict_launches
+        return predicted(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
         """Returns, in ns, how much later than measured each launch starts, and its predicted end.

@@ -110,6 +110,7 @@ class Fit:
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
         duration_ns, least, failures = given_ns[rows], np.inf, 0
+        best_ns = best_end_ns = duration_ns
         blocks = sum(launch.blocks for launch in launches.launches)
         for _ in range(min(MOST_PREDICTIONS, max(2, self._most_blocks // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
@@ -124,13 +125,15 @@ class Fit:
                 least = wrong
                 self.duration_ns[rows[first:]] = duration_ns[first:]
                 self._late_ns[rows[first:]] = late_ns[first:]
-                self._judge(rows, first, target, end_ns, placements)
+                best_ns, best_end_ns = duration_ns, end_ns
             if not (is_wrong & moves).any() or failures == _MOST_FAILURES:
-                return
+                break
             # A kernel starts late where those before it end late, which says nothing of its blocks.
             length_ns = np.where(launches.behind(is_wrong & moves), end_ns - late_ns, end_ns)
             wants = moves & (np.abs(length_ns - target) > near_ns)
             duration_ns = np.where(wants, search.next(duration_ns, length_ns), duration_ns)
+        placements = launches.predicted(best_ns, self.spread_ns[rows], each_block=True)
+        self._judge(rows, first, target, best_end_ns, placements)
 
     def _judge(
         self, rows: Int64Array, first: int, target: Float64Array, end_ns: Float64Array,

@@ -7,7 +7,7 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.issued import IssuedCalls
 from tbsched.prediction.fitting.merged import merged
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict_launches
 from tbsched.program.program import Program
 
 _PREDICTIONS = 4
@@ -32,7 +32,7 @@ def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], 
     gaps = given.copy()
     sequence = merged(program.sequence, spec)
     for _ in range(_PREDICTIONS):
-        found = predict(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
+        found = predict_launches(sequence, spec, host=(gaps / 1e9).tolist()).issue_times
         assert found is not None
         predicted = np.rint(np.array(found)[calls.first] * 1e9) + calls.within_ns
         late = issued_ns - (predicted - predicted.min())

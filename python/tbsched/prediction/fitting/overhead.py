@@ -11,7 +11,7 @@ import numpy as np
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import kernel_times
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict_launches
 from tbsched.program.events.graph import Graph, GraphLaunch
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.transfers import Transfer
@@ -44,7 +44,7 @@ def overhead_ns(program: Program, spec: DeviceSpec) -> float:
         return 0.0
     first, second = pairs.T
     measured = program.measured["start_ns"][second] - program.measured["end_ns"][first]
-    trace = predict(merged(program.sequence, spec), spec, host=program.host)
+    trace = predict_launches(merged(program.sequence, spec), spec, host=program.host)
     start, end = kernel_times(trace)
     predicted = start[second] - end[first]
     near = (np.abs(measured) <= _LONGEST_NS) & (np.abs(predicted) <= _LONGEST_NS)

@@ -14,7 +14,7 @@ from tbsched.prediction.fitting.delays import Delays
 from tbsched.prediction.fitting.effort import QUICK, Effort, StartingPoint, Strategy
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.fitting.spans import Spans, Tails, kernel_times
-from tbsched.prediction.predict import predict
+from tbsched.prediction.predict import predict_launches
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
 
@@ -237,7 +237,7 @@ class Replay:
     def _predicted(self, times: BlockTimes, *, block_by_block: bool = False) -> _Found:
         program = self.timed(times)
         sequence = program.sequence if block_by_block else merged(program.sequence, self.spec)
-        trace = predict(sequence, self.spec, host=program.host)
+        trace = predict_launches(sequence, self.spec, host=program.host)
         spans = Spans.of(*kernel_times(trace))
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
         return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)

@@ -13,12 +13,12 @@ from tbsched.advice.explain.changes.proposal import Proposal, both
 from tbsched.advice.explain.changes.table import LESS_WORK, PROPOSERS
 from tbsched.advice.explain.explanation import Cause, Gap
 from tbsched.advice.explain.facts import Facts
-from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.merged import merged
 from tbsched.prediction.orders import makespan_ns
-from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Sequence
+from tbsched.prediction.predict import predict_launches
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.progress import each
+from tbsched.traces.trace import Trace
 
 # Most changes that are predicted; fewer for programs with many launches or merged blocks.
 _MOST, _FEWEST, _LAUNCHES, _BLOCKS = 40, 4, 50_000, 2**22
@@ -36,7 +36,8 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
     it, the copies included.
     """
     given_ns = round(facts.prediction.makespan * 1e9)
-    whole_ns = _whole_ns(facts.program.sequence, facts.spec, facts.program.host)
+    given = merged(facts.program.sequence, facts.spec)
+    whole_ns = _whole_ns(_trace_of(facts, given)) if facts.program.sequence.transfers else 0
     limit_ns = round(facts.prediction.makespan * (1 - _LEAST_GAIN) * 1e9)
 
     def predicted(proposal: Proposal) -> int | None:
@@ -44,15 +45,18 @@ def changes_of(facts: Facts, gaps: Iterable[Gap]) -> tuple[Change, ...]:
         found = None
         with contextlib.suppress(ValueError):  # the device refuses it
             quick = merged(proposal.sequence, spec)
-            found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
-            if found is not None and quick is not proposal.sequence:
+            if not whole_ns:
+                found = makespan_ns(quick, spec, host=proposal.host, limit_ns=limit_ns)
+            elif not (trace := predict_launches(quick, spec, host=proposal.host)).hang:
+                found = round(trace.makespan * 1e9)
+                saved_ns = whole_ns - _whole_ns(trace)
+            if found is not None and found < limit_ns and quick is not proposal.sequence:
                 found = makespan_ns(proposal.sequence, spec, host=proposal.host, limit_ns=limit_ns)
             if found is not None and whole_ns:
-                whole = _whole_ns(proposal.sequence, spec, proposal.host)
-                found = max(found, given_ns - (whole_ns - whole))
+                found = max(found, given_ns - saved_ns)
         return found if found is not None and found < limit_ns else None
 
-    most = _most(facts)
+    most = _most(given.launches)
     proposals = list(itertools.islice(_distinct(facts, gaps), most))
     found = [
         (ns, one)
@@ -99,11 +103,15 @@ def _together(
     return [(least, replace(best, what=f"together: {best.what}"))] if is_best else []
 
 
-def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> int:
-    """Returns the time from first to last work with copies and memsets; 0 without any of these."""
-    if not sequence.transfers:
-        return 0
-    trace = predict(merged(sequence, spec), spec, host=host)
+def _trace_of(facts: Facts, given: Sequence) -> Trace:
+    """Returns the prediction of the program with merged blocks."""
+    if given is facts.program.sequence:
+        return facts.prediction
+    return predict_launches(given, facts.spec, host=facts.program.host)
+
+
+def _whole_ns(trace: Trace) -> int:
+    """Returns the time from first to last work with copies and memsets."""
     assert trace.transfer_ns is not None  # predictions have times of transfers
     starts = [int(p.start_ns.min()) for p in trace if p.start_ns is not None]
     ends = [int(p.end_ns.max()) for p in trace if p.end_ns is not None]
@@ -112,9 +120,8 @@ def _whole_ns(sequence: Sequence, spec: DeviceSpec, host: tuple[float, ...]) -> 
     return max(ends) - min(starts)
 
 
-def _most(facts: Facts) -> int:
-    """Returns how many changes are predicted."""
-    launches = merged(facts.program.sequence, facts.spec).launches
+def _most(launches: tuple[Launch, ...]) -> int:
+    """Returns how many changes of a program of these merged launches are predicted."""
     blocks = sum(launch.blocks for launch in launches)
     return max(_FEWEST, min(_MOST, _LAUNCHES // len(launches), _BLOCKS // blocks))
 
