@@ -277,7 +277,7 @@ class LauncherGpu {
     std::vector<cuda::Observation> found;
     {
       const py::gil_scoped_release no_gil;
-      found = cuda::observe_together(std::move(parts), options);
+      found = cuda::observe_together(parts, options);
     }
     py::list in_order;
     for (const cuda::Observation& each : found) in_order.append(in_python(each));

@@ -47,6 +47,24 @@ for waits, stream in (("device", None), ("stream", 0), ("stream", 1)):
     program = [kernel(3, 0, "a"), call, kernel(4, 0, "b", 1), kernel(4, 1, "b"), kernel(5, 1, "a")]
     show(tb.observe(tb.Sequence(program), [0, 1], settle=SETTLE))
 """
+# When blocks are told to leave, the room lets others come: those must not count as having met.
+HANGS_OFTEN = """
+turned = [kernel(8, 0, "a"), kernel(8, 0, "b", 1), kernel(8, 1, "b", 1), kernel(8, 1, "a")]
+print({tuple(tb.observe(tb.Sequence(turned), [0, 1]).extra["met"]) for _ in range(60)})
+"""
+# Another process takes turns on GPU 1, about one every third run.
+SHARED = """
+import ctypes
+import os
+
+fake = ctypes.CDLL(os.environ["TBSCHED_LIBCUDA"])
+for key, value in ((b"turn_us", 15_000), (b"away_us", 2500)):
+    fake.fake_set_of(ctypes.c_int64(1), key, ctypes.c_int64(value))
+sequence = tb.Sequence([kernel(1, 0, "a", duration=5e-3), kernel(1, 1, "a", duration=5e-3)])
+for _ in range(8):
+    show(tb.observe(sequence, [0, 1], settle=SETTLE))
+print(tb.launcher.observe.opened(1).interruptions > 0)
+"""
 NOT_IN_TIME = """
 import ctypes
 import os
@@ -120,6 +138,8 @@ print(memory() == before)
         (HANGS, "[False, False] [8, 0, 8, 0] 2\n[True] [1, 1] 2\n"),
         (LATE, "[True] [8, 8, 2] 2\n"),
         (WAITS, "[False, False] [3, 0, 4, 0] 2\n" * 2 + "[True, True] [3, 4, 4, 5] 2\n"),
+        (HANGS_OFTEN, "{(False, False)}\n"),
+        (SHARED, "[True] [1, 1] 2\n" * 8 + "True\n"),
         (NOT_IN_TIME, "[True] [1, 1] 2\nTrue\n[True] [1, 1] 2\n"),
         (LATER, "[True] [1, 1] 2\n[True, True]\n[True] [1, 1] 2\nTrue\n"),
         (
@@ -128,7 +148,7 @@ print(memory() == before)
             "cuCtxEnablePeerAccess\n[True] [1, 1] 2\ncuLaunchKernelEx\n[True] [1, 1] 2\n",
         ),
     ],
-    ids=["ends", "hangs", "late", "waits", "not in time", "later", "fails"],
+    ids=["ends", "hangs", "late", "waits", "often", "shared", "not in time", "later", "fails"],
 )
 def test_two_gpus(fake: Path, code: str, expected: str) -> None:
     pytest.importorskip("tbsched._launcher", reason="built without nvcc")

@@ -1,7 +1,6 @@
 #include "launcher/run/gpu.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <optional>
 #include <set>
@@ -16,11 +15,6 @@ namespace tbsched::cuda {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr int kAttempts = 3;
-// Another process's turn is over after some milliseconds, and perhaps all its work.
-constexpr std::array kPausesWhileShared = {milliseconds(0), milliseconds(3), milliseconds(10),
-                                           milliseconds(30), milliseconds(100)};
 
 // Returns a function that calls `interrupted`, but at most every kBetweenInterrupts.
 std::function<void()> now_and_then(const std::function<void()>& interrupted) {
@@ -125,13 +119,12 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
   size_t shared = 0;
   for (;;) {
     Verdict verdict = run_once(sequence, options);
-    if (options.together && verdict.still.count() != 0) {
-      throw Shared("blocks were off their SMs: another process uses GPU " +
-                   std::to_string(context().device()));
-    }
-    if (options.together && !verdict.doubt.empty()) throw Unstable(verdict.doubt);
     if (verdict.still.count() != 0) {
       ++interruptions_;
+      if (options.together) {
+        throw Shared("blocks were off their SMs: another process uses GPU " +
+                     std::to_string(context().device()));
+      }
       if (shared == kPausesWhileShared.size()) {
         throw Shared("another process uses this GPU: in each of " + std::to_string(shared + 1) +
                      " runs blocks were off their SMs, for " +
@@ -144,6 +137,8 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
       return {.launches = std::move(verdict.launches),
               .calls_ns = std::move(verdict.calls_ns),
               .met = std::move(verdict.met)};
+    } else if (options.together) {
+      throw Unstable(verdict.doubt);  // all GPUs run again
     } else if (++doubtful == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);

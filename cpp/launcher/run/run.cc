@@ -284,6 +284,8 @@ void Run::await_meetings() {
   });
   for (const PlannedMeeting& meeting : plan_.meetings) met_.push_back(has_met(meeting));
   if (!timed_) return;
+  // Blocks that take the room of released ones may meet: all runs must have read who has met.
+  if (options_.together) options_.together->arrive_and_wait();
   pace_->given_up.store(true);
   release_launch(0);  // launches of a timed run are released together
 }

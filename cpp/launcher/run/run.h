@@ -2,6 +2,7 @@
 // says whether they have left.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -21,6 +22,14 @@ namespace tbsched::cuda {
 
 // Interval at which waiting functions call `interrupted`.
 inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
+
+// How many runs of a sequence may be doubtful.
+inline constexpr int kAttempts = 3;
+// Before each further run, if another process spoils them: its turn is over after some
+// milliseconds, and perhaps all its work.
+inline constexpr std::array kPausesWhileShared = {
+    std::chrono::milliseconds(0), std::chrono::milliseconds(3), std::chrono::milliseconds(10),
+    std::chrono::milliseconds(30), std::chrono::milliseconds(100)};
 
 struct RunOptions {
   bool warp_slots = false;

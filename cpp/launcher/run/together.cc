@@ -64,6 +64,60 @@ void check_meetings(const std::vector<Part>& parts, const std::vector<Observatio
   }
 }
 
+// Runs all parts at once, one time.
+std::vector<Observation> run_together(const std::vector<Part>& parts, const RunOptions& options) {
+  const auto together = std::make_shared<Together>(parts.size());
+  std::vector<Observation> found(parts.size());
+  std::vector<std::exception_ptr> errors(parts.size());
+  std::atomic<size_t> running = parts.size();
+  const auto run = [&](const size_t number) {
+    const Part& part = parts[number];
+    RunOptions own = options;
+    own.groups = part.groups;
+    own.together = together;
+    own.part = number;
+    own.interrupted = [&together] { together->check(); };
+    try {
+      found[number] = part.gpu->observe(part.sequence, own);
+    } catch (...) {
+      errors[number] = std::current_exception();
+      together->fail();
+    }
+    --running;
+  };
+  std::exception_ptr interrupted;
+  {
+    std::vector<std::jthread> threads;
+    try {
+      for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
+    } catch (...) {  // there is no other thread: those that there are would wait for it
+      together->fail();
+      throw;
+    }
+    while (running != 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(200));
+      if (interrupted) continue;
+      try {
+        options.interrupted();
+      } catch (...) {
+        interrupted = std::current_exception();
+        together->fail();
+      }
+    }
+  }
+  if (interrupted) std::rethrow_exception(interrupted);
+  for (const std::exception_ptr& error : errors) {
+    if (!error) continue;
+    try {
+      std::rethrow_exception(error);
+    } catch (const OtherRunFailed&) {
+      // That one says why.
+    }
+  }
+  check_meetings(parts, found);
+  return found;
+}
+
 }  // namespace
 
 std::shared_ptr<RunMemory> Together::join(const size_t run, Plan& plan, const Context& context,
@@ -148,7 +202,8 @@ void Together::check() const {
   if (failed_) throw OtherRunFailed();
 }
 
-std::vector<Observation> observe_together(std::vector<Part> parts, const RunOptions& options) {
+std::vector<Observation> observe_together(const std::vector<Part>& parts,
+                                          const RunOptions& options) {
   for (const Part& part : parts) {
     if (part.groups.size() != parts.front().groups.size()) {
       throw std::invalid_argument("parts: each needs all groups");
@@ -163,56 +218,18 @@ std::vector<Observation> observe_together(std::vector<Part> parts, const RunOpti
   for (const Part& part : std::span(parts).subspan(1)) {
     check_access(part.gpu->context(), first, meets);
   }
-  const auto together = std::make_shared<Together>(parts.size());
-  std::vector<Observation> found(parts.size());
-  std::vector<std::exception_ptr> errors(parts.size());
-  std::atomic<size_t> running = parts.size();
-  const auto run = [&](const size_t number) {
-    const Part& part = parts[number];
-    RunOptions own = options;
-    own.groups = part.groups;
-    own.together = together;
-    own.part = number;
-    own.interrupted = [&together] { together->check(); };
+  int doubtful = 0;
+  size_t shared = 0;
+  for (;;) {
     try {
-      found[number] = part.gpu->observe(part.sequence, own);
-    } catch (...) {
-      errors[number] = std::current_exception();
-      together->fail();
-    }
-    --running;
-  };
-  std::exception_ptr interrupted;
-  {
-    std::vector<std::jthread> threads;
-    try {
-      for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
-    } catch (...) {  // there is no other thread: those that there are would wait for it
-      together->fail();
-      throw;
-    }
-    while (running != 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(200));
-      if (interrupted) continue;
-      try {
-        options.interrupted();
-      } catch (...) {
-        interrupted = std::current_exception();
-        together->fail();
-      }
+      return run_together(parts, options);
+    } catch (const Shared&) {
+      if (shared == kPausesWhileShared.size()) throw;
+      poll_until(kPausesWhileShared[shared++], [&] { return options.interrupted(), false; });
+    } catch (const Unstable&) {
+      if (++doubtful == kAttempts) throw;
     }
   }
-  if (interrupted) std::rethrow_exception(interrupted);
-  for (const std::exception_ptr& error : errors) {
-    if (!error) continue;
-    try {
-      std::rethrow_exception(error);
-    } catch (const OtherRunFailed&) {
-      // That one says why.
-    }
-  }
-  check_meetings(parts, found);
-  return found;
 }
 
 }  // namespace tbsched::cuda

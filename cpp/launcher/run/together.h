@@ -39,6 +39,9 @@ class Together {
   std::shared_ptr<RunMemory> join(size_t run, Plan& plan, const Context& context,
                                   const std::shared_ptr<RunMemory>& memory);
 
+  // Waits until all runs have called this once more. Throws OtherRunFailed.
+  void arrive_and_wait();
+
   // Notes that something has moved on some GPU.
   void note_move(Clock::time_point now);
   Clock::time_point last_move() const;
@@ -58,8 +61,6 @@ class Together {
   void check() const;
 
  private:
-  void arrive_and_wait();
-
   const size_t runs_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -86,8 +87,10 @@ struct Part {
   Groups groups;
 };
 
-// Runs all parts at once. Throws as Gpu::observe, and std::invalid_argument where a GPU cannot
-// reach the memory of the first one, or has no native atomics on it.
-std::vector<Observation> observe_together(std::vector<Part> parts, const RunOptions& options);
+// Runs all parts at once, and again if a run means nothing. Throws as Gpu::observe, and
+// std::invalid_argument where a GPU cannot reach the memory of the first one, or has no native
+// atomics on it.
+std::vector<Observation> observe_together(const std::vector<Part>& parts,
+                                          const RunOptions& options);
 
 }  // namespace tbsched::cuda
