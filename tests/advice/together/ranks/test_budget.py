@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,20 @@ def test_what_a_collective_leaves() -> None:
     assert tb.budget(gemm, ["h200"] * 2, beside=tb.Sequence(full)) is None
 
 
+@pytest.mark.parametrize(("stream", "first"), [(0, False), (1, False), (1, True)])
+def test_launches_that_meet_no_other_run_beside_it(stream: int, first: bool) -> None:
+    kernel = tb.Launch(1, 128, 32, 200 * 1024)
+    meets = tb.Launch(2, 128, 32, stream=0, duration=1e-5, meets="a")
+    after = tb.Launch(132, 128, 32, 200 * 1024, stream=stream, duration=1e-5)
+    program = tb.Sequence([after, meets] if first else [meets, after])
+    assert tb.budget(kernel, ["h200"], beside=program) == 131
+    assert tb.budget(replace(kernel, gpu=1, duration=1.0), ["h200"] * 2, beside=program) == 132
+    behind = replace(after, meets="b", in_block_order=True)
+    assert tb.budget(kernel, ["h200"], beside=tb.Sequence([meets, behind])) == 131
+    whole = replace(after, cooperative=True)
+    assert tb.budget(kernel, ["h200"], beside=tb.Sequence([meets, whole])) is None
+
+
 def test_bad_input_is_refused() -> None:
     program = tb.Sequence(reduce_(24, 544))
     devices = ["h200", "h200"]
@@ -57,7 +73,9 @@ def programs(draw: st.DrawFn) -> tb.Sequence:
             at = {"stream": stream, "gpu": on, "host": on}
             events.append(tb.Launch(blocks, 32, 16, **at, meets=f"g{k}", duration=1e-6))
             if draw(st.booleans()):
-                events.append(tb.Launch(draw(st.integers(1, 5)), 32, 16, **at, duration=1e-6))
+                shared = draw(st.sampled_from([0, 0, 200 * 1024]))
+                alone = tb.Launch(draw(st.integers(1, 5)), 32, 16, shared, **at, duration=1e-6)
+                events.append(alone)
     return tb.Sequence(events)
 
 

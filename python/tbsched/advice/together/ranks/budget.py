@@ -10,11 +10,12 @@ from tbsched.advice.together.given import with_blocks
 from tbsched.advice.together.greatest import greatest
 from tbsched.advice.together.problem import deadline_in
 from tbsched.advice.together.ranks.coresident import Asking, Devices
-from tbsched.advice.together.ranks.room import check_launches
+from tbsched.advice.together.ranks.room import apart, check_launches
 from tbsched.advice.together.ranks.work import Work, work_of
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.prediction.model import policy_of
 from tbsched.prediction.program_device import with_connections
+from tbsched.prediction.together.ended_work import finds_room
 from tbsched.prediction.together.search import MAX_PLAYS
 from tbsched.program.checks import instance, integer
 from tbsched.program.sequence import Launch, Sequence
@@ -70,10 +71,27 @@ def budget_ranks(
     def safe(clusters: int) -> bool:
         one = with_blocks(kernel, clusters * launch.cluster)
         works = (_with_kernel(sequence, one, asking, stays) for stays in (True, False))
-        return all(_ends(asking, work) for work in works)
+        return _others_find_room(asking, sequence, one) and all(
+            _ends(asking, work) for work in works
+        )
 
     with pulse("looking for the largest grid"):
         return greatest(0, most, safe) * launch.cluster or None
+
+
+def _others_find_room(asking: Asking, sequence: Sequence, kernel: Launch) -> bool:
+    """Returns whether launches that meet no other are proved to run while the kernel stays."""
+    spec = asking.specs[kernel.gpu]
+    policy = policy_of(spec, asking.policy)
+    there = [one for one in sequence.launches if one.gpu == kernel.gpu]
+    ending = [apart(one, number) for number, one in enumerate(there)]
+    for one in there:
+        if one.meets is None or one.in_block_order:
+            part = one if one.cooperative else with_blocks(one, one.cluster)
+            staying = [apart(each, len(there)) for each in (kernel, part)]
+            if not finds_room(staying, ending, spec, policy):
+                return False
+    return True
 
 
 def _ends(asking: Asking, work: Work) -> bool:

@@ -195,14 +195,14 @@ class Room:
         key = ("block", frozenset(chosen), beside, number)
         if key not in self._known:
             one = self.work.launches[number]
-            block = _apart(with_blocks(one, one.cluster), len(chosen))
+            block = apart(with_blocks(one, one.cluster), len(chosen))
             self._known[key] = not one.cooperative and finds_room(
                 [*self._apart(chosen), block], self._apart(members(beside)), self.spec, self.policy
             )
         return self._known[key]
 
     def _apart(self, numbers: Iterable[int]) -> tuple[Launch, ...]:
-        return tuple([_apart(self.work.launches[k], at) for at, k in enumerate(numbers)])
+        return tuple([apart(self.work.launches[k], at) for at, k in enumerate(numbers)])
 
 
 def check_launches(
@@ -216,7 +216,7 @@ def check_launches(
     for gpu, spec in enumerate(specs):
         spec.check(sequence, gpu)
     for number, launch in enumerate(sequence.launches):
-        (alone,), _ = held([_apart(launch, 0)])
+        (alone,), _ = held([apart(launch, 0)])
         try:
             predict(Sequence([alone]), specs[launch.gpu], policy)
         except ValueError as error:
@@ -224,6 +224,6 @@ def check_launches(
             raise ValueError(f"{name}: launch {number}: {words}") from None
 
 
-def _apart(launch: Launch, stream: int) -> Launch:
+def apart(launch: Launch, stream: int) -> Launch:
     """Returns the launch in a stream of its own, as one GPU sees it."""
     return replace(launch, stream=stream, gpu=0, host=0, meets=None, in_block_order=False)
