@@ -39,6 +39,16 @@ def test_launches_that_wait_for_nothing_have_no_limiter() -> None:
             assert [placement.limiter for placement in again] == [None, None]
 
 
+def test_launches_wait_for_the_same_as_where_nothing_is_chance() -> None:
+    kernels = [tb.Launch(269, 1024, 64), tb.Launch(132, 256, 32, 16_000), tb.Launch(1, 32, 16)]
+    expected = tb.predict(tb.Sequence(kernels), "h200")
+    for events in (kernels, [*kernels, tb.Release(0)]):
+        for found in tb.outcomes(tb.Sequence(events), "h200", races=20):
+            limiters = [placement.limiter for placement in found.trace]
+            assert limiters == [placement.limiter for placement in expected]
+    assert [placement.limiter for placement in expected] == ["registers", "queue", "queue"]
+
+
 def test_race_on_which_nothing_later_depends_has_one_outcome() -> None:
     (found,) = tb.outcomes(tb.Sequence([*FULL, tb.Release(0)]), "h200")
     assert found.share == 1

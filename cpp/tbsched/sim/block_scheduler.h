@@ -172,7 +172,7 @@ class BlockScheduler {
   uint64_t changes_seen_ = 0;  // value of gpu_.changes() when launches were last unblocked
   int64_t pass_ = 0;
   Cause cause_;                        // cause at the end of the last pass
-  std::vector<int32_t> new_launches_;  // enqueued since the last pass
+  std::vector<int32_t> new_launches_;  // enqueued since the last report
   bool placing_ = false;
 
   Residents residents_;
