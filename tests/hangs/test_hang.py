@@ -416,6 +416,12 @@ def test_nothing_to_look_at() -> None:
         tb.hang()
 
 
+@pytest.mark.parametrize("pid", [1.5, "17", {17: 18}])
+def test_processes_that_are_no_list_of_numbers(pid: Any) -> None:
+    with pytest.raises(TypeError, match=r"hang\.pid: a list is needed, got "):
+        tb.hang(pid=pid)
+
+
 def test_process_that_is_not_there(answering: Answering, process: int) -> None:
     answering("room_readme")
     with pytest.raises(ValueError, match="pid: there is no process 2147483647"):

@@ -427,6 +427,17 @@ def test_call_that_loads_a_kernel_is_marked(tmp_path: Path) -> None:
     assert loads.end - loads.begin > 2 * (other.end - other.begin)
 
 
+def test_names_of_host_functions_are_made_printable(tmp_path: Path) -> None:
+    kernel = launch(2, 2, stream=0, duration=1e-5)
+    function = tb.HostFunction(1e-6, stream=0, name="log\ud800\x1b[2J" + "a" * 1000)
+    trace = tb.predict(tb.Sequence([kernel, function, kernel]), "h200")
+    tb.show.to_perfetto(trace, tmp_path / "timeline.pftrace")
+    words = [str(each.arguments) for each in read(tmp_path / "timeline.pftrace").slices]
+    (transfer,) = {each for each in words if "log" in each}
+    assert "\\x1b" not in transfer
+    assert len(transfer) < 300
+
+
 def test_nothing_that_ran_is_a_file_too(tmp_path: Path) -> None:
     tb.show.to_perfetto(tb.predict(tb.Sequence([]), gpu()), tmp_path / "empty.pftrace")
     assert not read(tmp_path / "empty.pftrace").slices

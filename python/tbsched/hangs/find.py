@@ -23,7 +23,7 @@ from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.captured_files import is_capture
 from tbsched.importers.reading.packed import head_of
-from tbsched.program.checks import integer
+from tbsched.program.checks import integer, items
 from tbsched.program.gpu_facts import GpuFacts
 from tbsched.progress import pulse
 
@@ -137,7 +137,7 @@ def assert_not_hanging(
 def _numbers(pid: int | Iterable[int] | None) -> tuple[int, ...]:
     if pid is None:
         return ()
-    given = [pid] if isinstance(pid, int) else list(pid)
+    given = [pid] if isinstance(pid, int) else items("hang", "pid", pid)
     return tuple([integer("hang", "pid", each, 1, 2**31 - 1) for each in given])
 
 

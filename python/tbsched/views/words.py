@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tbsched.errors import on_one_line
 from tbsched.program.duration import Drawn
 from tbsched.program.events.host_call import HostCall
 from tbsched.program.events.host_function import HostFunction
@@ -178,7 +179,7 @@ def transfer_kinds(transfers: Sequence[Transfer]) -> str:
 def transfer_words(transfer: Transfer) -> str:
     """What it moves, or its name; its direction, its stream and its duration."""
     if isinstance(transfer, HostFunction):
-        name = transfer.name or "a function of the host"
+        name = on_one_line(transfer.name) if transfer.name else "a function of the host"
         return f"{name}{_own_stream_words(transfer)}, {seconds_words(transfer.duration)}"
     words = size_words(transfer.bytes)
     if isinstance(transfer, Copy):
