@@ -29,6 +29,10 @@ class Gpu:
         """How often CUPTI was told to flush."""
         return int(self._library.fake_flushes())
 
+    def questions(self) -> int:
+        """How often the driver or CUPTI was asked about a stream."""
+        return int(self._library.fake_questions())
+
     def begin(self) -> None:
         """A GPU with a context, its null stream 7, and the streams 13 (urgent) and 14."""
         self.play("device", "Fake H100", 132)

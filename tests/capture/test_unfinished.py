@@ -166,12 +166,70 @@ def test_events_are_told_of_while_something_waits_for_them(run: Played, tmp_path
     assert lines[-1]["bytes"] == 4096
 
 
-def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path) -> None:
-    """Nor is their stream asked for its kind: that breaks its capture, here the whole program."""
-    code = 'gpu.play("stream_capture", True)\n' + launch(1)
-    code += 'gpu.play("stream_capture", False)\n' + launch(2)
+@pytest.mark.parametrize("result", [0, 901])
+def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path, result: int) -> None:
+    code = 'gpu.play("stream_capture", True, 0)\n' + launch(1)
+    code += f'gpu.play("stream_capture", False, {result})\n' + launch(2)
     lines = played(run, tmp_path, code)
     assert [line["issued"] for line in of(lines, "issued")] == [2]
+
+
+def test_nothing_is_asked_about_a_stream_while_it_is_captured_into_a_graph(
+    run: Played, tmp_path: Path
+) -> None:
+    code = 'gpu.play("stream_capture", True, 0)\nbefore = gpu.questions()\n' + launch(1, 14)
+    code += 'gpu.play("graph_launch", 2, wide(5), wide(14))\n'
+    code += 'gpu.play("issue_synchronize", 3, wide(13), 0)\n'
+    code += "assert gpu.questions() == before\n"
+    code += 'gpu.play("stream_capture", False, 0)\n' + launch(4, 14)
+    done = run(code + WAIT + KILL, FAKE_CUPTI_CLOCK="1")
+    assert done.stderr == ""
+    found = unfinished_in(tmp_path / "run.jsonl")
+    assert [each.call for each in found.operations] == [4]
+    assert found.streams[1, 14] == StreamFacts("default", 0)
+
+
+def test_wait_for_a_stream_during_a_capture_ends_no_other(run: Played, tmp_path: Path) -> None:
+    code = launch(1) + 'gpu.play("stream_capture", True, 0)\n'
+    code += 'gpu.play("issue_synchronize", 2, wide(14), 0)\n'
+    code += 'gpu.play("stream_capture", False, 0)\n'
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [1]
+
+
+def test_event_in_the_default_stream_waits_for_other_streams(run: Played, tmp_path: Path) -> None:
+    code = launch(1, 14) + 'gpu.play("issue_record", 2, wide(0), wide(9))\n'
+    code += 'gpu.play("issue_wait", 3, wide(13), wide(9))\n' + launch(4)
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [(line["issued"], line["what"]) for line in lines] == [
+        (1, "launch"), (2, "record"), (3, "wait"), (4, "launch"),
+    ]  # fmt: skip
+
+
+def test_event_in_another_stream_waits_for_the_default_stream(run: Played, tmp_path: Path) -> None:
+    code = launch(1, 0) + 'gpu.play("issue_record", 2, wide(14), wide(9))\n'
+    code += 'gpu.play("issue_wait", 3, wide(13), wide(9))\n' + launch(4)
+    code += 'gpu.play("issue_record", 5, wide(13), wide(8))\n'
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["issued"] for line in lines] == [1, 2, 3, 4, 5]
+
+
+def test_sms_of_a_green_context_are_told(run: Played, tmp_path: Path) -> None:
+    lines = played(run, tmp_path, launch(1, 15) + launch(2, 14))
+    known = {line["stream"]: line.get("green_sms") for line in of(lines, "stream")}
+    assert (known[15], known[14]) == (16, None)
+
+
+def test_arguments_in_one_buffer_are_told(run: Played, tmp_path: Path) -> None:
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    (tmp_path / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    code = """
+        image = open("a.cubin", "rb").read()
+        gpu.play("module", image, wide(len(image)))
+        gpu.play("issue_packed", "tbsched_probe", 1, wide(13))
+    """
+    (issued,) = of(played(run, tmp_path, code), "issued")
+    assert issued["arguments"][:2] == [0, 5]  # type: ignore[index]
 
 
 def test_programs_name_what_has_not_ended(run: Played, tmp_path: Path) -> None:

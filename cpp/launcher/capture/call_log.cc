@@ -43,6 +43,14 @@ struct GivesBack {
 };
 thread_local GivesBack gives_back;
 
+// Returns where an argument of a launch is; null: it is not known.
+const std::byte* argument_of(const Shape& shape, const cuda::Parameter& parameter,
+                             const size_t number) {
+  if (shape.arguments != nullptr) return static_cast<const std::byte*>(shape.arguments[number]);
+  const bool has = shape.buffer.size() >= size_t{parameter.offset} + parameter.size;
+  return has ? shape.buffer.data() + parameter.offset : nullptr;
+}
+
 }  // namespace
 
 ThreadLog::ThreadLog() {
@@ -82,10 +90,10 @@ const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const b
 void CallLog::add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape) {
   note.function = &function;
   note.first_word = log.words.size();
-  if (function.kernel == nullptr || shape.arguments == nullptr) return;
+  if (function.kernel == nullptr) return;
   size_t number = 0;
   for (const cuda::Parameter& each : function.kernel->usage.parameters) {
-    const auto* const bytes = static_cast<const std::byte*>(shape.arguments[number++]);
+    const std::byte* const bytes = argument_of(shape, each, number++);
     if (bytes == nullptr) continue;
     for (uint32_t at = (8 - each.offset % 8) % 8; at + 8 <= each.size; at += 8) {
       if (note.words == kMostWords) return;
@@ -99,7 +107,7 @@ void CallLog::add_words(ThreadLog& log, Note& note, const Function& function, co
 
 void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   ThreadLog& log = own_log();
-  const bool is_noted = issues(operation.what) && captures_.load(std::memory_order_relaxed) == 0;
+  const bool is_noted = issues(operation.what) && !is_capturing();
   const bool is_launch = operation.what == What::kLaunch && operation.shape.symbol != nullptr;
   const Function* const function =
       is_noted && is_launch ? &function_of(log, operation.shape, false) : nullptr;
@@ -139,16 +147,16 @@ void CallLog::note_exit(ThreadLog& log, const Operation& operation, const bool s
         Note{.kind = kind, .order = count_++, .by = log.open, .operation = operation});
   };
   if (issues(operation.what) && !succeeded) add(Note::Kind::kFailed);
+  if (operation.what == What::kEndCapture) {  // it ends, even if it failed
+    int open = captures_;
+    while (open > 0 && !captures_.compare_exchange_weak(open, open - 1)) {
+    }
+  }
   if (!succeeded) return;
   if (function != nullptr) {
     add_words(log, add(Note::Kind::kLoaded), *function, operation.shape);
   }
   if (operation.what == What::kBeginCapture) ++captures_;
-  if (operation.what == What::kEndCapture) {
-    int open = captures_;
-    while (open > 0 && !captures_.compare_exchange_weak(open, open - 1)) {
-    }
-  }
   if (operation.what == What::kQuery) add(Note::Kind::kHappened);
   if (operation.what == What::kSynchronize) {
     add(operation.event != 0 ? Note::Kind::kHappened : Note::Kind::kWaited);

@@ -91,6 +91,9 @@ class CallLog {
   // ended, and one that asked, if it succeeded, that its event has happened.
   void exit(const Operation& operation, bool succeeded);
 
+  // Returns whether a stream is captured into a graph.
+  bool is_capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
+
   void set_carveout(const SetCarveout& given);
   void forget_functions() { launched_.forget(); }
 

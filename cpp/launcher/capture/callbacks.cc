@@ -54,7 +54,9 @@ void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const
 // A function of the runtime calls one of the driver, with the same correlation number.
 void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
                       CallLog& calls, const uint64_t now_ns, const WithRecorder& with_recorder) {
-  const Operation operation = operation_of(cupti, id, data);
+  // A question about a stream could end a capture of it into a graph.
+  const bool asks = !calls.is_capturing();
+  const Operation operation = operation_of(cupti, id, data, asks);
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
     calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
@@ -71,7 +73,7 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
     take_attributes(*launch->config, data.correlationId, with_recorder);
-  } else if (operation.what == What::kGraph) {
+  } else if (operation.what == What::kGraph && asks) {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
     const bool per_thread = id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
     take_graph_launch(cupti, data, launch->hGraph, launch->hStream, per_thread, with_recorder);

@@ -5,6 +5,14 @@
 #include <utility>
 
 namespace tbsched::capture {
+namespace {
+
+// Returns whether an operation takes time by itself.
+bool is_work(const What what) {
+  return what != What::kRecord && what != What::kWait && what != What::kWriteValue;
+}
+
+}  // namespace
 
 void Issued::take(const std::vector<CallLog::Taken::Row>& notes) {
   for (const auto& [note, words] : notes) {
@@ -51,9 +59,10 @@ void Issued::issue(const Note& note, const std::span<const Note::Word> words) {
   Entry entry{.note = note, .words = {words.begin(), words.end()}};
   // Numbers count from 1, so that 0 is none.
   const uint64_t number = note.by.number + 1;
+  if (operation.is_null_stream) null_streams_[operation.context] = operation.stream;
   if (operation.what == What::kRecord) {
     latest_record_[operation.event] = number;
-    if (!streams_.contains(stream)) return;  // it happens at once
+    if (!streams_.contains(stream) && !is_held_up(stream, number)) return;  // it happens at once
     pending_records_.insert(number);
   } else if (operation.what == What::kWait) {
     const auto latest = latest_record_.find(operation.event);
@@ -62,6 +71,24 @@ void Issued::issue(const Note& note, const std::span<const Note::Word> words) {
   }
   streams_[stream].push_back(std::move(entry));
   stream_of_[operation.call] = stream;
+}
+
+// Returns whether work that came before an operation in other streams may hold it up: the legacy
+// default stream waits for the others, and they for it. Those that are non-blocking do not, but
+// what is kept too long does no harm.
+bool Issued::is_held_up(const Stream& stream, const uint64_t number) const {
+  const auto null_stream = null_streams_.find(stream.first);
+  if (null_stream == null_streams_.end()) return false;
+  const auto is_before = [number](const Entry& each) {
+    return each.note.by.number + 1 < number && is_work(each.note.operation.what);
+  };
+  return std::ranges::any_of(streams_, [&](const auto& each) {
+    const auto& [other, entries] = each;
+    const bool waits =
+        other.first == stream.first && other.second != stream.second &&
+        (stream.second == null_stream->second || other.second == null_stream->second);
+    return waits && std::ranges::any_of(entries, is_before);
+  });
 }
 
 void Issued::drop(const Entry& entry, const bool has_record) {
@@ -138,7 +165,9 @@ void Issued::forget_events() {
     for (auto& [stream, entries] : streams_) {
       while (!entries.empty()) {
         const Entry& first = entries.front();
-        const bool has_happened = first.is_done || first.note.operation.what == What::kRecord ||
+        const bool is_record = first.note.operation.what == What::kRecord;
+        const bool has_happened = first.is_done ||
+                                  (is_record && !is_held_up(stream, first.note.by.number + 1)) ||
                                   first.note.operation.what == What::kWriteValue ||
                                   (first.note.operation.what == What::kWait &&
                                    !pending_records_.contains(first.waits_for));

@@ -55,12 +55,14 @@ class Issued {
   Entry* find(uint32_t call);
   void waited(const Note& note);
   void happened(const Note& note);
+  bool is_held_up(const Stream& stream, uint64_t number) const;
   void drop(const Entry& entry, bool has_record);
   void end_through(Entries& entries, Entries::iterator last, bool has_record);
   void remove_empty();
 
   std::map<Stream, Entries> streams_;
   std::unordered_map<uint32_t, Stream> stream_of_;        // by call
+  std::unordered_map<uint32_t, uint32_t> null_streams_;   // by context
   std::unordered_map<uint64_t, uint64_t> latest_record_;  // by event: its number
   std::unordered_set<uint64_t> pending_records_;          // numbers
   std::vector<uint32_t> ended_;

@@ -7,8 +7,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "launcher/capture/driver.h"
-
 namespace tbsched::capture {
 namespace {
 
@@ -17,6 +15,17 @@ struct Row {
   bool per_thread;  // whether the default stream is the thread's own
   void (*take)(Operation&, const void* parameters, CUstream& stream);
 };
+
+// Returns the buffer of a launch's arguments; empty: they are given one by one.
+std::span<const std::byte> buffer_of(void* const* extra) {
+  const std::byte* bytes = nullptr;
+  size_t size = 0;
+  for (; extra != nullptr && extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) bytes = static_cast<const std::byte*>(extra[1]);
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(extra[1]);
+  }
+  return bytes == nullptr ? std::span<const std::byte>() : std::span(bytes, size);
+}
 
 template <typename Handle>
 uint64_t number(const Handle handle) {
@@ -42,6 +51,7 @@ void take(Operation& operation, const void* const parameters, CUstream& stream) 
     shape.dynamic_shared_memory = given.sharedMemBytes;
     shape.function = number(given.f);
     shape.arguments = given.kernelParams;
+    if constexpr (requires { given.extra; }) shape.buffer = buffer_of(given.extra);
   }
 }
 
@@ -91,6 +101,7 @@ void take_launch(Operation& operation, const void* const parameters, CUstream& s
   shape.dynamic_shared_memory = config.sharedMemBytes;
   shape.function = number(given.f);
   shape.arguments = given.kernelParams;
+  shape.buffer = buffer_of(given.extra);
   for (const CUlaunchAttribute& each : std::span(config.attrs, config.numAttrs)) {
     take_attribute(shape, each);
   }
@@ -244,18 +255,9 @@ const Row* row_of(const Cupti& cupti, const CUpti_CallbackId id) {
 
 std::atomic<uint64_t> destroyed_streams = 0;
 
-// Whether a stream is being captured into a graph. Asking it for its flags would break the capture,
-// so it is not new before that has ended.
-bool is_captured(const CUstream stream) {
-  static const auto ask = driver_function<decltype(&cuStreamIsCapturing)>("cuStreamIsCapturing");
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (ask == nullptr) return false;
-  return ask(stream, &status) != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_NONE;
-}
-
 // Asking CUPTI for a stream's number takes longer than a launch may be delayed.
 bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, const CUstream stream,
-                        const bool per_thread, Operation& operation) {
+                        const bool per_thread, const bool asks, Operation& operation) {
   struct Known {
     uint32_t context = 0;
     bool per_thread = false;
@@ -266,22 +268,20 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
   thread_local std::array<Known, 32> kept;
   const uint64_t destroyed = destroyed_streams.load(std::memory_order_relaxed);
   const uint64_t handle = number(stream);
-  operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   Known& known = kept[(handle >> 4 ^ handle >> 12) % kept.size()];
   if (known.destroyed != destroyed || known.stream != stream || known.per_thread != per_thread ||
       known.context != data.contextUid) {
     uint32_t found = 0;
-    if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &found) != CUPTI_SUCCESS) {
+    if (!asks ||
+        cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &found) != CUPTI_SUCCESS) {
       return false;
-    }
-    if (is_captured(operation.handle)) {
-      operation.stream = found;
-      return true;
     }
     known = {data.contextUid, per_thread, stream, destroyed, found};
     operation.is_new_stream = true;
   }
   operation.stream = known.found;
+  operation.is_null_stream = !per_thread && (stream == nullptr || stream == CU_STREAM_LEGACY);
+  operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   return true;
 }
 
@@ -311,7 +311,7 @@ bool issues(const What what) {
 }
 
 Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
-                       const CUpti_CallbackData& data) {
+                       const CUpti_CallbackData& data, const bool asks) {
   Operation operation;
   operation.function = id;
   operation.call = data.correlationId;
@@ -323,9 +323,12 @@ Operation operation_of(const Cupti& cupti, const CUpti_CallbackId id,
   if (has_returned && issues(row->what) && row->what != What::kLaunch) return operation;
   CUstream stream = nullptr;
   row->take(operation, data.functionParams, stream);
-  if (operation.has_stream) {
-    operation.has_stream = !(has_returned && issues(row->what)) &&
-                           take_stream_number(cupti, data, stream, row->per_thread, operation);
+  const bool names_stream = operation.has_stream && !(has_returned && issues(row->what));
+  operation.has_stream =
+      names_stream && take_stream_number(cupti, data, stream, row->per_thread, asks, operation);
+  // A wait for a stream that is not known says nothing of the others.
+  if (names_stream && !operation.has_stream && row->what == What::kSynchronize) {
+    operation.what = What::kOther;
   }
   if (row->what == What::kLaunch) operation.shape.symbol = data.symbolName;
   return operation;

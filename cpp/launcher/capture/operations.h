@@ -4,6 +4,7 @@
 #include <cupti.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -41,8 +42,10 @@ struct Shape {
   bool has_priority = false;
   bool cooperative = false;
   bool programmatic = false;
-  uint64_t function = 0;             // the driver's handle
-  void* const* arguments = nullptr;  // as long as the call lasts; null: given in another way
+  uint64_t function = 0;  // the driver's handle
+  // As long as the call lasts: a pointer to each argument, or one buffer of all.
+  void* const* arguments = nullptr;
+  std::span<const std::byte> buffer = {};
 };
 
 struct Operation {
@@ -52,8 +55,9 @@ struct Operation {
   uint32_t context = 0;
   uint32_t stream = 0;
   bool has_stream = false;
-  bool is_new_stream = false;  // this thread has not used it lately
-  CUstream handle = nullptr;   // of the stream
+  bool is_null_stream = false;  // the legacy default stream, which waits for others
+  bool is_new_stream = false;   // this thread has not used it lately
+  CUstream handle = nullptr;    // of the stream
   uint64_t bytes = 0;
   uint64_t event = 0;  // the driver's handle
   Shape shape;
@@ -66,8 +70,10 @@ std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti);
 bool issues(What what);
 
 // Returns what a call is about to do, or, if it has returned, what it has done. Of a call that has
-// returned and issued something, only which one it was, and a launch's shape.
-Operation operation_of(const Cupti& cupti, CUpti_CallbackId id, const CUpti_CallbackData& data);
+// returned and issued something, only which one it was, and a launch's shape. `asks`: CUPTI may be
+// asked for the number of a stream; without it, a stream that is not known yet has none.
+Operation operation_of(const Cupti& cupti, CUpti_CallbackId id, const CUpti_CallbackData& data,
+                       bool asks);
 
 // A stream or a context was destroyed: others may get their handles.
 void forget_streams();

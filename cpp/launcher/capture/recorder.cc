@@ -295,11 +295,12 @@ void Recorder::surroundings(const Surroundings& given) {
   const std::string_view kind = given.stream == given.null_stream ? "null"
                                 : given.is_blocking               ? "default"
                                                                   : "non_blocking";
-  Line(text_)
-      .add("stream", given.stream)
+  Line line(text_);
+  line.add("stream", given.stream)
       .add("context", given.context)
       .add("kind", kind)
       .add("priority", given.priority);
+  if (given.green_sms > 0) line.add("green_sms", given.green_sms);
 }
 
 // Records what the program loads, and what CUPTI does in its calls for the capture.

@@ -16,7 +16,27 @@ struct Driver {
   decltype(&cuDeviceGetName) name = driver_function<decltype(name)>("cuDeviceGetName");
   decltype(&cuDeviceGetAttribute) attribute =
       driver_function<decltype(attribute)>("cuDeviceGetAttribute");
+#if CUDA_VERSION >= 12050
+  decltype(&cuStreamGetCtx_v2) contexts = driver_function<decltype(contexts)>("cuStreamGetCtx_v2");
+  decltype(&cuGreenCtxGetDevResource) resource =
+      driver_function<decltype(resource)>("cuGreenCtxGetDevResource");
+#endif
 };
+
+// Returns the number of SMs of the green context of a stream; 0: it has none.
+uint32_t green_sms_of(const Driver& driver, const CUstream stream) {
+#if CUDA_VERSION >= 12050
+  CUcontext context = nullptr;
+  CUgreenCtx green = nullptr;
+  CUdevResource resource{};
+  if (driver.contexts != nullptr && driver.resource != nullptr &&
+      driver.contexts(stream, &context, &green) == CUDA_SUCCESS && green != nullptr &&
+      driver.resource(green, &resource, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS) {
+    return resource.sm.smCount;
+  }
+#endif
+  return 0;
+}
 
 }  // namespace
 
@@ -47,6 +67,7 @@ std::optional<Surroundings> surroundings_of(const Cupti& cupti, const Operation&
     return std::nullopt;
   }
   found.name = name.data();
+  found.green_sms = green_sms_of(driver, operation.handle);
   found.is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
   return found;
 }

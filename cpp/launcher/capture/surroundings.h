@@ -16,6 +16,7 @@ struct Surroundings {
   uint32_t stream = 0;
   bool is_blocking = false;  // with the null stream
   int32_t priority = 0;
+  uint32_t green_sms = 0;  // number of SMs of its green context; 0: it has none
   uint32_t device = 0;
   std::string name = {};  // of the device
   int32_t major = 0;

@@ -31,13 +31,13 @@ CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
-bool was_called = false;    // the driver
-bool is_capturing = false;  // a stream, into a graph
+bool was_called = false;  // the driver
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> callbacks;  // that are on
 int flushes = 0;
+int questions = 0;  // about streams
 const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
@@ -197,21 +197,27 @@ CUresult cuCtxSynchronize() {
   was_called = true;
   return CUDA_SUCCESS;
 }
-CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* const status) {
-  *status = is_capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  return CUDA_SUCCESS;
-}
-// Stream 13 is urgent and does not wait for the null stream. The question breaks a capture
-// of the stream into a graph: here it ends the program.
+// Stream 13 is urgent and does not wait for the null stream; 15 is of a green context.
 CUresult cuStreamGetFlags(const CUstream stream, unsigned* const flags) {
-  if (is_capturing) std::abort();
+  ++questions;
   *flags = number(stream) == 13 ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetPriority(const CUstream stream, int* const priority) {
+  ++questions;
   *priority = number(stream) == 13 ? -1 : 0;
   return CUDA_SUCCESS;
 }
+#if CUDA_VERSION >= 12050
+CUresult cuStreamGetCtx_v2(const CUstream stream, CUcontext*, CUgreenCtx* const green) {
+  *green = number(stream) == 15 ? handle<CUgreenCtx>(1) : nullptr;
+  return CUDA_SUCCESS;
+}
+CUresult cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource* const resource, CUdevResourceType) {
+  resource->sm.smCount = 16;
+  return CUDA_SUCCESS;
+}
+#endif
 CUresult cuDeviceGetName(char* const name, const int length, CUdevice) {
   std::strncpy(name, "Fake H100", static_cast<size_t>(length));
   return CUDA_SUCCESS;
@@ -317,6 +323,7 @@ CUptiResult cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* const
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetStreamIdEx(CUcontext, const CUstream stream, uint8_t, uint32_t* const id) {
+  ++questions;
   *id = static_cast<uint32_t>(number(stream));
   return CUPTI_SUCCESS;
 }
@@ -342,6 +349,7 @@ int fake_records(const char* const name) {
   return is_one ? 1 : 0;
 }
 int fake_flushes() { return flushes; }
+int fake_questions() { return questions; }
 
 // What a test plays. Times are nanoseconds since the capture started.
 constexpr uint64_t kStarted = 1'000'000;
@@ -513,6 +521,19 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
   call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), name,
             CUresult(result));
 }
+// Its arguments, of which the first is 5, are in one buffer.
+void fake_issue_packed(const char* const name, const uint32_t call, const uint64_t stream) {
+  static std::vector<uint64_t> bytes(512, 5);
+  static size_t size = 8 * bytes.size();
+  static void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, bytes.data(), CU_LAUNCH_PARAM_BUFFER_SIZE,
+                          &size, CU_LAUNCH_PARAM_END};
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+  config.hStream = handle<CUstream>(stream);
+  const cuLaunchKernelEx_params parameters{&config, handle<CUfunction>(77), nullptr, extra};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, &parameters, call, kBoth, name);
+}
 void fake_issue_copy(const uint32_t call, const uint64_t stream, const uint64_t bytes) {
   cuMemcpyHtoDAsync_v2_params parameters{};
   parameters.ByteCount = bytes;
@@ -545,12 +566,11 @@ void fake_set_carveout(const int32_t percent) {
       handle<CUfunction>(77), CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuFuncSetAttribute, &parameters, 0);
 }
-void fake_stream_capture(const bool begins) {
-  is_capturing = begins;
+void fake_stream_capture(const bool begins, const int result) {
   const cuStreamBeginCapture_v2_params parameters{};
   call_back(begins ? CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2
                    : CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture,
-            &parameters, 0);
+            &parameters, 0, kBoth, nullptr, CUresult(result));
 }
 void fake_graph_launch(const uint32_t call, const uint64_t executable, const uint64_t stream) {
   const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};
