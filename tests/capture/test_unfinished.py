@@ -230,6 +230,13 @@ def test_arguments_in_one_buffer_are_told(run: Played, tmp_path: Path) -> None:
     """
     (issued,) = of(played(run, tmp_path, code), "issued")
     assert issued["arguments"][:2] == [0, 5]  # type: ignore[index]
+    assert "host_arguments" not in issued
+
+
+def test_launches_of_a_name_are_counted(run: Played, tmp_path: Path) -> None:
+    ran = 'gpu.play("kernel", "_Z3addPfi", 1, 1, 14, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
+    lines = played(run, tmp_path, launch(1, 14) + ran + launch(2) + launch(3))
+    assert [(line["issued"], line["before"]) for line in of(lines, "issued")] == [(2, 1), (3, 2)]
 
 
 def test_programs_name_what_has_not_ended(run: Played, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
                                            .by = log.open,
                                            .operation = operation});
   if (function == nullptr) return;
+  note.launches_before = (*function->launches)++;
   add_words(log, note, *function, operation.shape);
   note.operation.shape.carveout = carveout;
   if (function->kernel == nullptr) log.launched = function;

@@ -34,6 +34,7 @@ struct Note {
   OpenCall by;
   Operation operation;
   const Function* function = nullptr;  // of a launch
+  uint64_t launches_before = 0;        // of kernels of its name
   // Words of 8 bytes of a launch's arguments, each with its place among them.
   struct Word {
     uint64_t offset;

@@ -59,7 +59,7 @@ const Function& Launched::find(const uint64_t handle, const char* const symbol,
   }
   const Kernel* const kernel = kernel_of(handle, name, is_loaded);
   const std::lock_guard lock(mutex_);
-  const Function& found = *all_.insert({name, kernel}).first;
+  const Function& found = *all_.insert({name, kernel, &launches_[name]}).first;
   found_[handle] = {&found, is_loaded};
   return found;
 }

@@ -15,8 +15,9 @@ namespace tbsched::capture {
 
 // A function that is launched.
 struct Function {
-  std::string name;                // as the linker has it
-  const Kernel* kernel = nullptr;  // null: it is not loaded yet, or unknown
+  std::string name;                           // as the linker has it
+  const Kernel* kernel = nullptr;             // null: it is not loaded yet, or unknown
+  std::atomic<uint64_t>* launches = nullptr;  // number of launches of the name so far
 
   auto operator<=>(const Function&) const = default;
 };
@@ -46,6 +47,7 @@ class Launched {
   };
   std::unordered_map<uint64_t, Found> found_;
   std::set<Function> all_;  // each once, however often handles are forgotten
+  std::unordered_map<std::string, std::atomic<uint64_t>> launches_;  // by name
 };
 
 }  // namespace tbsched::capture

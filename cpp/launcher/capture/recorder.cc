@@ -399,7 +399,9 @@ void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
   const auto add_extent = [&](const std::string_view key, const std::array<uint32_t, 3>& extent) {
     line.add(key, std::array<int64_t, 3>{extent[0], extent[1], extent[2]});
   };
-  if (note.function != nullptr) line.add("name", readable(note.function->name));
+  if (note.function != nullptr) {
+    line.add("name", readable(note.function->name)).add("before", note.launches_before);
+  }
   add_extent("grid", shape.grid);
   add_extent("block", shape.block);
   line.add("dynamic_shared_memory", shape.dynamic_shared_memory);
@@ -418,16 +420,20 @@ void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
   line.add("cooperative", shape.cooperative).add("programmatic", shape.programmatic);
   if (shape.has_priority) line.add("priority", shape.priority);
   if (entry.words.empty()) return;
-  std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
   std::vector<int64_t> words;
   for (const Note::Word& each : entry.words) {
     words.push_back(static_cast<int64_t>(each.offset));
     words.push_back(static_cast<int64_t>(each.value));
+  }
+  line.add("arguments", words);
+  // One buffer may hold addresses that the kernel's code does not use.
+  if (!shape.buffer.empty()) return;
+  std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
+  for (const Note::Word& each : entry.words) {
     places[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
         static_cast<int64_t>(each.offset));
   }
-  line.add("arguments", words)
-      .add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
+  line.add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
       .add("managed_arguments", places[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
 }
 
