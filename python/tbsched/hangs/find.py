@@ -15,7 +15,7 @@ from tbsched.hangs.hang import HangReport
 from tbsched.hangs.judge import judged
 from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
-from tbsched.hangs.ranks import order_of_ranks
+from tbsched.hangs.ranks import joined, order_of_ranks
 from tbsched.hangs.replay import replayed
 from tbsched.hangs.unfinished import Unfinished, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
@@ -98,12 +98,15 @@ def hang(
     for core in cores:
         capture = left.pop(next(iter(left)), None) if left and not numbers else None
         found.append(_of_core(core, capture, spec, seconds))
-    ranks = [*captures]
-    if len(ranks) > 1:
-        crossed = order_of_ranks(ranks, [_never_start(each, spec) for each in ranks])
+    if len(captures) > 1:
+        crossed = order_of_ranks(captures, [_never_start(each, spec) for each in captures])
         if crossed is not None:
             return crossed
     found += [_of_capture(each, spec) for each in left.values()]
+    if len(left) == len(captures) > 1:
+        together = joined(captures, found)
+        if together is not None:
+            return together
     return next((each for each in found if each.hangs), found[0])
 
 

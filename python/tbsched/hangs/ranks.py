@@ -1,15 +1,21 @@
-"""Ranks that have issued their collectives in different orders, and wait for each other."""
+"""Ranks that wait for each other in their collectives."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from tbsched.hangs.debugger_text import bare_name
-from tbsched.hangs.hang import RANKS, HangReport, NeverStarts
+from tbsched.hangs.evidence import QUIET, listed
+from tbsched.hangs.hang import HOST, INSIDE, NOT_HANGING, RANKS, HangReport, NeverStarts
 from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
+_SENDS = "SendRecv"  # of a part of NCCL's names: each rank may send and receive other sizes
 
 
 class Collective(NamedTuple):
@@ -71,14 +77,160 @@ def collectives_of(rank: Unfinished) -> dict[Collective, int]:
         if not _is_collective(operation):
             continue
         name = bare_name(operation.name or "")
-        found[Collective(name, counts[name])] = operation.call
-        counts[name] += 1
+        number = counts[name] if operation.before is None else operation.before
+        found[Collective(name, number)] = operation.call
+        counts[name] = number + 1
     return found
 
 
+def joined(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport | None:
+    """Returns why ranks hang of which some wait in collectives; None: none of them does.
+
+    A collective waits for other ranks alone. So a rank that hangs for another reason has the
+    answer. Else a rank that is in no collective has not issued the one that the others wait in, and
+    if all are in collectives, these are not the same one.
+
+    Args:
+        ranks: their captures.
+        alone: what each capture says by itself.
+    """
+    waiting = [at for at, each in enumerate(alone) if _is_in_collective(each)]
+    if not waiting:
+        return None
+    others = [at for at in range(len(ranks)) if at not in waiting]
+    cause = next((alone[at] for at in others if alone[at].hangs), None)
+    if cause is not None:
+        return cause
+    if others:
+        return _late(ranks, alone, waiting[0], others)
+    return _different(ranks, alone)
+
+
+def _is_in_collective(report: HangReport) -> bool:
+    """Returns whether all that is on a GPU are collectives that do not end."""
+    names = [row.name for row in report.resident]
+    return report.kind == INSIDE and bool(names) and all(map(_names_collective, names))
+
+
+def _late(
+    ranks: list[Unfinished], alone: list[HangReport], rank: int, others: list[int]
+) -> HangReport:
+    """Returns the report of a rank in a collective that the others have not issued."""
+    now = max(each.started + each.last_seen for each in ranks)
+    silent = {at: now - ranks[at].started - ranks[at].last_seen for at in others}
+    own, name = alone[rank], listed(dict.fromkeys(row.name for row in alone[rank].resident))
+    waits = f"{ranks[rank].path.name} waits in {name}"
+    for at in others:
+        if ranks[at].operations or (silent[at] < QUIET and not ranks[at].is_whole):
+            reason = f"{waits}, and {ranks[at].path.name} goes on: {alone[at].reason}"
+            return replace(own, kind=NOT_HANGING, reason=reason, stranded=())
+    files = [ranks[at].path.name for at in others]
+    which, have = listed(files), "has" if len(files) == 1 else "have"
+    does = "all that was issued there has ended, and no call of CUDA is open"
+    if all(ranks[at].is_whole for at in others):
+        does = f"that program {have} ended"
+    proof = [
+        f"{ranks[at].path.name}: all that was issued has ended; nothing has been issued in the last "
+        f"{silent[at]:.1f} s."
+        for at in others
+    ]
+    return replace(
+        own,
+        kind=HOST,
+        reason=f"{waits}, which {which} {have} not issued: {does}",
+        proof=(*own.proof, *proof),
+        unseen=(
+            *own.unseen,
+            f"What the host of {which} does: a capture knows calls of CUDA alone. A stack says it, "
+            "as of `py-spy dump` or gdb, if the process still runs.",
+            f"Whether {which} takes part in that collective: a capture does not know communicators.",
+        ),
+    )
+
+
+def _different(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport | None:
+    """Returns the hang of ranks that are all in collectives; None: these may be the same one."""
+    first = [next(each for each in rank.operations if _is_collective(each)) for rank in ranks]
+    names = [bare_name(each.name or "") for each in first]
+    files = [each.path.name for each in ranks]
+    reason = ""
+    for one, other in itertools.combinations(range(len(ranks)), 2):
+        how = next(_differences(ranks[one], first[one], ranks[other], first[other]), None)
+        if how is not None:
+            reason = (
+                f"{files[one]} waits in {names[one]} and {files[other]} in {names[other]}, which "
+                f"are not the same one: {how}"
+            )
+            break
+    if not reason and all(each.is_usual for each in first):
+        reason = (
+            f"{listed(files)} wait in {listed(dict.fromkeys(names))} for each other; such have "
+            "ended before, so these are not the same one"
+        )
+    if not reason:
+        return None
+    proof = [
+        f"{file}: waits in {name} of {_blocks(operation):,} blocks."
+        for file, name, operation in zip(files, names, first, strict=True)
+    ]
+    return replace(
+        alone[0],
+        kind=RANKS,
+        reason=reason,
+        stranded=(),
+        proof=(*alone[0].proof, *proof),
+        unseen=(
+            *alone[0].unseen,
+            "Whether other ranks, of which no capture is given, take part.",
+            "Which sizes and communicators collectives have: a capture does not know them.",
+        ),
+    )
+
+
+def _differences(
+    one: Unfinished, mine: Operation, other: Unfinished, theirs: Operation
+) -> Iterator[str]:
+    """Yields why collectives of two ranks cannot be the same one."""
+    if mine.name != theirs.name:
+        yield "they are of other kinds"
+        return
+    if (mine.grid, mine.block) != (theirs.grid, theirs.block) and _SENDS not in (mine.name or ""):
+        yield f"they have {_blocks(mine):,} and {_blocks(theirs):,} blocks, so other sizes"
+    streams = [_streams_behind(rank) for rank in (one, other)]
+    my_stream, their_stream = streams[0].get(mine.call), streams[1].get(theirs.call)
+    is_known = {*streams[0].values()} == {*streams[1].values()} and my_stream is not None
+    if is_known and my_stream != their_stream:
+        yield f"their communicators have the streams {my_stream} and {their_stream}"
+
+
+def _streams_behind(rank: Unfinished) -> dict[int, int]:
+    """Returns, by the calls of collectives, the stream that NCCL makes wait for each.
+
+    Each communicator has one of its own. Ranks of a program make them in the same order, so they
+    have the same numbers.
+    """
+    found = {}
+    for at, operation in enumerate(rank.operations):
+        if not _is_collective(operation):
+            continue
+        record, wait = (*rank.operations[at + 1 : at + 3], None, None)[:2]
+        if record is None or wait is None or (record.what, wait.what) != ("record", "wait"):
+            continue
+        if record.stream_key == operation.stream_key and record.event == wait.event:
+            found[operation.call] = wait.stream
+    return found
+
+
+def _blocks(operation: Operation) -> int:
+    return math.prod(operation.grid)
+
+
+def _names_collective(name: str) -> bool:
+    return any(word in name.lower() for word in _COLLECTIVES)
+
+
 def _is_collective(operation: Operation) -> bool:
-    name = (operation.name or "").lower()
-    return operation.what == LAUNCH and any(word in name for word in _COLLECTIVES)
+    return operation.what == LAUNCH and _names_collective(operation.name or "")
 
 
 def _is_later(asked: Collective, own: list[Collective]) -> bool:

@@ -44,6 +44,7 @@ class Operation:
         is_called: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
         is_usual: whether a kernel of that name has ended before.
+        before: how many kernels of that name were launched before; None: the file does not say it.
         code: the number of its code in the file.
         arguments: of a launch, words of 8 bytes by their place, in bytes.
         host_arguments, managed_arguments: places of a launch's arguments, in bytes, that are
@@ -66,6 +67,7 @@ class Operation:
     is_called: bool = True
     is_first: bool = False
     is_usual: bool = False
+    before: int | None = None
     code: int | None = None
     arguments: Mapping[int, int] | None = None
     host_arguments: frozenset[int] | None = None
@@ -129,6 +131,7 @@ class Unfinished:
         operations: in the order of issue.
         open_calls: calls that have not returned.
         streams: by context and number.
+        started: when the capture began, in seconds since 1970.
         last_end: when something last ended, or was issued; seconds since the capture began.
         last_seen: when the process last ran, as far as the file says.
         ended: how often each kernel has ended, by its name.
@@ -149,6 +152,7 @@ class Unfinished:
     operations: tuple[Operation, ...]
     open_calls: tuple[OpenCall, ...]
     streams: dict[tuple[int, int], StreamFacts]
+    started: float
     last_end: float
     last_seen: float
     ended: Mapping[str, int]
@@ -188,6 +192,7 @@ def unfinished_in(path: Path) -> Unfinished:
 class _Reader:
     process: int | None = None
     connections: int | None = None
+    started_ns: int = 0
     notes_issued: bool = False
     notes_flushes: bool = False
     is_whole: bool = False
@@ -219,6 +224,7 @@ class _Reader:
                     optional(line, "process"),
                     optional(line, "connections", 1),
                 )
+                self.started_ns = optional(line, "started_ns") or 0
                 self.notes_issued = bool(flag(line, "notes_issued"))
                 self.notes_flushes = bool(flag(line, "notes_flushes"))
             case "device":
@@ -313,6 +319,7 @@ class _Reader:
             operations=tuple(sorted(operations, key=lambda each: (each.issued, each.call))),
             open_calls=tuple(self.open_calls.values()),
             streams=streams,
+            started=self.started_ns / 1e9,
             last_end=self.last_end_ns / 1e9,
             last_seen=self.last_seen_ns / 1e9,
             ended=self.counts,
@@ -347,6 +354,7 @@ class _Reader:
             is_called=call not in self.open_calls,
             is_first=call in self.first_uses,
             is_usual=line.get("name") in self.counts,
+            before=optional(line, "before"),
             code=optional(line, "code"),
             arguments=_words(line, "arguments"),
             host_arguments=_places(line, "host_arguments"),
