@@ -317,13 +317,19 @@ def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int]
 def _gpu_of(
     capture: Unfinished | None, look: Look | None, spec: DeviceSpec | None
 ) -> DeviceSpec | None:
-    """Returns the GPU as the process uses it: with its number of hardware queues.
+    """Returns the GPU as the process uses it: with its hardware queues and local memory.
 
     Raises:
         ValueError: the capture has a number that no GPU has.
     """
     known = spec or _device_of(capture, look)
-    if known is None or capture is None or capture.connections is None:
+    if known is None or capture is None:
+        return known
+    # What has run has set up its local memory.
+    usual = [each.local_memory or 0 for each in capture.operations if each.is_usual]
+    grown = max([known.local_memory_initial, capture.local_memory, *usual])
+    known = replace(known, local_memory_initial=grown)
+    if capture.connections is None:
         return known
     try:
         return replace(known, hardware_queues=capture.connections)

@@ -150,7 +150,12 @@ def _late(
 
 def _different(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport | None:
     """Returns the hang of ranks that are all in collectives; None: these may be the same one."""
-    first = [next(each for each in rank.operations if _is_collective(each)) for rank in ranks]
+    if any(len(each.resident) > 1 for each in alone):
+        return None
+    first = [
+        next(each for each in rank.operations if each.name == report.resident[0].name)
+        for rank, report in zip(ranks, alone, strict=True)
+    ]
     names = [bare_name(each.name or "") for each in first]
     files = [each.path.name for each in ranks]
     reason = ""

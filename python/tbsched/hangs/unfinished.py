@@ -135,6 +135,7 @@ class Unfinished:
         last_end: when something last ended, or was issued; seconds since the capture began.
         last_seen: when the process last ran, as far as the file says.
         ended: how often each kernel has ended, by its name.
+        local_memory: the largest of kernels that have ended, in bytes per thread.
         codes: of kernels that were issued and have not ended, by their number.
         notes_flushes: whether the file says that CUPTI gave no answer; older captures do not.
         failed: how often the capture itself failed, and so did not note something.
@@ -156,6 +157,7 @@ class Unfinished:
     last_end: float
     last_seen: float
     ended: Mapping[str, int]
+    local_memory: int
     codes: Mapping[int, Code]
     notes_flushes: bool
     waits_for_driver: float
@@ -201,6 +203,8 @@ class _Reader:
     null_streams: set[tuple[int, int]] = field(default_factory=set)
     streams: dict[tuple[int, int], StreamFacts] = field(default_factory=dict)
     kernels: list[str] = field(default_factory=list)
+    local_memory: list[int] = field(default_factory=list)
+    ran: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     issued: dict[int, Line] = field(default_factory=dict)
     first_uses: set[int] = field(default_factory=set)
@@ -244,9 +248,11 @@ class _Reader:
                 )
             case "kernel":
                 self.kernels.append(text(line, "name"))
+                self.local_memory.append(optional(line, "local_memory") or 0)
             case "ran":
                 number = integer(line, "ran")
                 if number < len(self.kernels):
+                    self.ran.add(number)
                     self.names.add(self.kernels[number])
                     self.counts[self.kernels[number]] += 1
                 self.has_ended(line)
@@ -323,6 +329,7 @@ class _Reader:
             last_end=self.last_end_ns / 1e9,
             last_seen=self.last_seen_ns / 1e9,
             ended=self.counts,
+            local_memory=max((self.local_memory[number] for number in self.ran), default=0),
             codes=self.codes,
             notes_flushes=self.notes_flushes,
             waits_for_driver=self.waits_for_driver(),
