@@ -67,19 +67,33 @@ def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table |
     if not shown:
         return None
     names = cut_apart([root.by for root in shown], _BY)
+    steps = len(found.accounted.steps.names)
     rows = [
         (
             seconds_words(root.own + root.waited),
             percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * whole)),
             seconds_words(root.waited) if root.waited else "",
+            *_saved_words(root, steps),
             "all" if root.gpu == ALL else who(found, root.gpu),
             f"{cause_word(root.cause)}: {name}",
         )
         for root, name in zip(shown, names, strict=True)
     ]
-    headings = ("lost", "%", "of it peers waited", "because of", "what it did")
+    headings = (
+        "lost", "%", "of it peers waited", "saves", "on all ranks", *(("per step",) * (steps > 0)),
+        "because of", "what it did",
+    )  # fmt: skip
     more = more_of(len(found.roots), len(rows), "cause")
-    return table_of(headings, rows, (3, 4), more, wrapped=(4,))
+    last = len(headings) - 1
+    return table_of(headings, rows, (last - 1, last), more, wrapped=(last,))
+
+
+def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
+    """What the program saves without a cause: in all, if all ranks do without it, and per step."""
+    if root.saves is None or root.saves_on_all is None:
+        return ("",) * (3 if steps else 2)
+    found = seconds_words(root.saves), seconds_words(root.saves_on_all)
+    return (*found, seconds_words(root.saves_on_all / steps)) if steps else found
 
 
 def exposed_table(found: Explanation) -> Table | None:

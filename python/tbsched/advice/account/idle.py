@@ -181,22 +181,22 @@ class Late:
         row, of = spent.second, halves.of[spent.first]
         after = np.where(spent.first >= count, waited[spent.first % count], UNKNOWN)
         loads = self._loads(row, of)
-        maker = _maker(activity, times, row)
-        is_own = (row != UNKNOWN) & (row == self._call[of]) & (maker == UNKNOWN)
+        inside = maker(activity, times, row)
+        is_own = (row != UNKNOWN) & (row == self._call[of]) & (inside == UNKNOWN)
         needs_kernel = loads | (row == UNKNOWN) | is_own
         label = self._labels.of_keys(
             self._host_words,
             _named(activity, row),
-            _named(activity, maker),
+            _named(activity, inside),
             _named(activity, _scope(activity, times, row)),
             _named(activity, after),
-            _named(activity, _maker(activity, times, after)),
+            _named(activity, maker(activity, times, after)),
             np.where(needs_kernel, activity.work["name"][self._next[of]], UNKNOWN),
             loads.astype(np.int64),
         )
         self._labels.of_host(label, _named(activity, row))
         found = Overlaps(spent.begin, spent.end, of, label)
-        waits = (row != UNKNOWN) & _matching(activity, _WAITS)[row]
+        waits = (row != UNKNOWN) & matching(activity, _WAITS)[row]
         if not waits.any() or not others:
             return found
         return concatenated([found.some(~waits), self._waiting(found.some(waits), others)])
@@ -241,7 +241,7 @@ class Late:
     def _waited(self, place: Int64Array) -> Int64Array:
         """The last call of its thread that waited, and returned in an idle time; or ``UNKNOWN``."""
         host = self._activity.host
-        rows = np.flatnonzero(_matching(self._activity, _WAITS) | _blocking_copies(self._activity))
+        rows = np.flatnonzero(matching(self._activity, _WAITS) | blocking_copies(self._activity))
         found = np.full(len(place), UNKNOWN)
         for thread in np.unique(self._thread[place]).tolist():
             own = rows[host["thread"][rows] == thread]
@@ -259,8 +259,8 @@ class Late:
     def _loads(self, row: Int64Array, of: Int64Array) -> BoolArray:
         """Returns in which parts a kernel was loaded: a call that loads, or a long first launch."""
         activity, host, work = self._activity, self._activity.host, self._activity.work
-        loading = _matching(activity, _LOADS)
-        launching = np.flatnonzero(_matching(activity, _LAUNCHES))
+        loading = matching(activity, _LOADS)
+        launching = np.flatnonzero(matching(activity, _LAUNCHES))
         length = host["end_ns"] - host["begin_ns"]
         first = np.full(len(activity.names), np.iinfo(np.int64).max)
         np.minimum.at(first, work["name"], work["start_ns"])
@@ -364,7 +364,7 @@ class _OnGpu:
     def _waits_in_stream(self, rows: Int64Array, call: re.Pattern[str]) -> BoolArray:
         """Returns whether a thread made a stream wait since its launch before each of these."""
         host, work = self._activity.host, self._activity.work
-        waits = np.flatnonzero(_matching(self._activity, call))
+        waits = np.flatnonzero(matching(self._activity, call))
         found = np.zeros(len(rows), np.bool_)
         if not len(waits):
             return found
@@ -390,7 +390,7 @@ def _named(activity: Activity, rows: Int64Array) -> Int64Array:
     return np.where(rows == UNKNOWN, UNKNOWN, activity.host["name"][rows])
 
 
-def _maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
+def maker(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
     """Returns what made calls: the row that encloses each, unless it is an annotation.
 
     A function that is built into Python says little, so who called it is told, too.
@@ -414,7 +414,7 @@ def _scope(activity: Activity, times: HostTime, rows: Int64Array) -> Int64Array:
         found = np.where(is_other, times.inside[found], found)
 
 
-def _matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
+def matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
     """Returns a mask of the rows of the host that are calls with such a name."""
     names = np.array([pattern.match(name) is not None for name in activity.names], np.bool_)
     host = activity.host
@@ -424,7 +424,7 @@ def _matching(activity: Activity, pattern: re.Pattern[str]) -> BoolArray:
     return found
 
 
-def _blocking_copies(activity: Activity) -> BoolArray:
+def blocking_copies(activity: Activity) -> BoolArray:
     """Returns a mask of the calls of copies that returned after the copies had ended."""
     work = activity.work
     found = np.zeros(len(activity.host), np.bool_)

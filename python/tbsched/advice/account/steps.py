@@ -96,8 +96,13 @@ def _marked(activity: Activity) -> Steps:
 
 
 def _steps(activity: Activity, rows: Int64Array) -> Steps | None:
-    """Rows of the host as steps; None: they overlap, or are of several threads."""
+    """Rows of the host as steps; None: they overlap, or are of several threads.
+
+    Of several processes, which are ranks, the first one counts.
+    """
     host = activity.host
+    process = np.array(activity.processes, np.int64)[host["thread"][rows]]
+    rows = rows[process == process.min()]
     own = rows[np.argsort(host["begin_ns"][rows], kind="stable")]
     begin, end = host["begin_ns"][own].copy(), host["end_ns"][own].copy()
     if len(np.unique(host["thread"][own])) > 1 or (begin[1:] + _ROUNDED_NS < end[:-1]).any():

@@ -19,6 +19,7 @@ from tbsched.advice.explain.exposed import exposed
 from tbsched.advice.explain.facts import Facts
 from tbsched.advice.explain.gaps import gaps_of
 from tbsched.advice.explain.kernel_gaps import kernel_gaps
+from tbsched.advice.explain.savings import roots_with_savings
 from tbsched.advice.explain.suppositions import supposed
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.fitting.coarse import blocks_at_once, coarser
@@ -131,6 +132,7 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
     every = [*kernel_gaps(fitted, account, labels), *gaps_of(facts)]
     gaps = _costly(every, least, is_asked=given is not None)
     alone = exposed(account, labels)
+    causes, untold = roots_with_savings(account)
     off = prediction.makespan / makespan - 1 if makespan else 0.0
     if abs(off) > _LARGEST_ERROR:
         note = (
@@ -138,15 +140,18 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
             f"{'longer' if off > 0 else 'less'} than it took, so what a change saves is not known."
         )
         return Explanation(
-            fitted, account, prediction, gaps, (), least, (note,), filled(facts), alone
-        )
+            fitted, account, prediction, gaps, (), least, (note, *untold), filled(facts), alone,
+            causes,
+        )  # fmt: skip
     if not spec.graph_latency_ns:
         assumed = dict.fromkeys((*fitted.assumed, _NO_GRAPHS.format(name=spec.title)))
         fitted = replace(fitted, assumed=tuple(assumed))
     changes = changes_of(facts, every)
     if (account.activity.work["kind"] == COLLECTIVE).any():
         changes = tuple(map(_with_peers, changes))
-    return Explanation(fitted, account, prediction, gaps, changes, least, (), filled(facts), alone)
+    return Explanation(
+        fitted, account, prediction, gaps, changes, least, untold, filled(facts), alone, causes
+    )
 
 
 def _with_peers(change: Change) -> Change:
@@ -184,9 +189,11 @@ def _accounted(program: Program, threshold: float | None, why: str) -> Explanati
     labels = Labels(account.activity.names, account.labels)
     least = _SHARE * account.span_ns / 1e9 if threshold is None else threshold
     gaps = _costly(kernel_gaps(program, account, labels), least, is_asked=threshold is not None)
+    causes, untold = roots_with_savings(account)
     return Explanation(
-        program, account, None, gaps, (), least, (why,), exposed=exposed(account, labels)
-    )
+        program, account, None, gaps, (), least, (why, *untold), None, exposed(account, labels),
+        causes,
+    )  # fmt: skip
 
 
 def _costly(gaps: Iterable[Gap], least: float, *, is_asked: bool) -> tuple[Gap, ...]:

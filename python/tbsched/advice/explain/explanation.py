@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tbsched.advice.account.account import BUSY, Account, AccountRow
 from tbsched.advice.change import Change
 from tbsched.advice.explain.exposed import Exposed
-from tbsched.advice.explain.roots import Root, roots
+from tbsched.advice.explain.roots import Root
 from tbsched.program.program import Program
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
@@ -96,6 +96,9 @@ class Explanation(Shown):
         filled: of the time in which predicted kernels ran, how much of the GPU their blocks filled,
             0 to 1; None: it was not predicted.
         exposed: of several GPUs an :class:`Exposed` each, the longest first.
+        roots: what kept GPUs from working, wherever the time was lost, a :class:`Root` each, what
+            cost most first. A rank that is late costs its own time, and that of the ranks that
+            wait for it.
 
     Example:
         >>> explained = tb.explain(tb.load_program("trace.json.gz"))  # doctest: +SKIP
@@ -112,6 +115,7 @@ class Explanation(Shown):
     notes: tuple[str, ...] = ()
     filled: float | None = None
     exposed: tuple[Exposed, ...] = ()
+    roots: tuple[Root, ...] = ()
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
@@ -146,14 +150,6 @@ class Explanation(Shown):
         first.
         """
         return self.accounted.rows()
-
-    @property
-    def roots(self) -> tuple[Root, ...]:
-        """What kept GPUs from working, wherever the time was lost, what cost most first.
-
-        A rank that is late costs its own time, and that of the ranks that wait for it.
-        """
-        return roots(self.accounted)
 
     @property
     def idle(self) -> dict[str, float]:

@@ -24,6 +24,9 @@ class Root(NamedTuple):
         by: as in the account, without where in the program it was.
         own: seconds that its own GPU did nothing for it; for -1, that GPUs did nothing else.
         waited: seconds that other GPUs waited for it in collectives.
+        saves: seconds that the program would take less without it, by a replay of the profile;
+            None: it cannot be taken out, or it is not among the first 16.
+        saves_on_all: the same if all ranks did without it.
 
     Example:
         >>> tb.Root(0, "host", "decode_images", 0.012, 0.011).waited
@@ -35,6 +38,8 @@ class Root(NamedTuple):
     by: str
     own: float
     waited: float
+    saves: float | None = None
+    saves_on_all: float | None = None
 
 
 def roots(account: Account) -> tuple[Root, ...]:

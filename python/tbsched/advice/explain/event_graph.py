@@ -1,0 +1,405 @@
+"""A recorded program as a graph of points in time, which can be replayed with other delays."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Set
+from dataclasses import dataclass
+
+import numpy as np
+
+from tbsched.advice.account.account import Account
+from tbsched.advice.account.idle import blocking_copies, matching
+from tbsched.program.activity import COLLECTIVE, UNKNOWN, Activity
+from tbsched.program.arrays import Int64Array
+from tbsched.program.collectives import SYNCHRONIZING
+
+_RECORDS = re.compile(r"cu(da)?EventRecord")
+_STREAM_WAITS = re.compile(r"cu(da)?StreamWaitEvent")
+_STREAM_SYNC = re.compile(r"cu(da)?StreamSynchronize")
+_EVENT_SYNC = re.compile(r"cu(da)?EventSynchronize")
+# Calls that wait for all work of a GPU.
+_DEVICE_SYNC = re.compile(
+    r"cudaDeviceSynchronize|cuCtxSynchronize|cudaFree$|cudaFreeHost$|cudaHostUnregister$|cuMemFree$"
+)
+# Work that starts later than this after all that is known to hold it up has waited for something
+# else. That ended so long before at most.
+_STARTS_NS, _WAKES_NS = 4_000, 6_000
+_NEVER = -(2**62)
+_NOTHING = (0, 0)
+_LOOKED_AT = 64  # works of a stream among which the awaited one is, the last ones issued
+
+
+@dataclass(frozen=True, slots=True)
+class EventGraph:
+    """Points in time of a recorded program: begins and ends of calls, starts and ends of work.
+
+    A point comes its delay after the last of the points that it waits for. With the delays as
+    recorded all points are when they were. A point that waits for none stays where it was.
+
+    Attributes:
+        at_ns: when each point was, ascending, int64 (points,).
+        delay_ns: of each point, int64 (points,).
+        awaited: of each point those that it waits for, all before it, and how long after each it
+            comes at the soonest, in ns. The first one of a host's point is the host itself.
+        start, end: of each row of ``activity.work`` its points, int64.
+        calls: rows of ``activity.host`` that launched work or waited for it, by time, int64
+            (calls,).
+        begun, returned: of each call its points, int64 (calls,).
+        group: of each call the number of its set of threads: those that launch on one GPU.
+        gpus: of each such set the GPUs on which it launches.
+    """
+
+    at_ns: Int64Array
+    delay_ns: Int64Array
+    awaited: tuple[tuple[tuple[int, int], ...], ...]
+    start: Int64Array
+    end: Int64Array
+    calls: Int64Array
+    begun: Int64Array
+    returned: Int64Array
+    group: Int64Array
+    gpus: tuple[frozenset[int], ...]
+
+    @classmethod
+    def of(cls, account: Account) -> EventGraph:
+        """The graph of what an account is of."""
+        return _Builder(account).built()
+
+    def replayed(
+        self, delay_ns: Int64Array | None = None, free: Set[int] = frozenset()
+    ) -> Int64Array:
+        """Returns when each point is with other delays, int64 (points,).
+
+        Args:
+            delay_ns: of each point; None: as recorded.
+            free: points of hosts that wait for nothing but the host itself.
+        """
+        delays = (self.delay_ns if delay_ns is None else delay_ns).tolist()
+        found: list[int] = []
+        for point, awaited in enumerate(self.awaited):
+            first, *others = awaited or (_NOTHING,)
+            since = found[first[0]] + first[1] if awaited else 0
+            for before, ahead in () if point in free else others:
+                time = found[before] + ahead
+                if time > since:
+                    since = time
+            found.append(since + delays[point])
+        return np.array(found, np.int64)
+
+    def ended(self, times: Int64Array) -> int:
+        """Returns when the last work ends, in ns, if points are at these times."""
+        return int(times[self.end].max())
+
+
+class _Builder:
+    """Finds out what each point waited for."""
+
+    def __init__(self, account: Account) -> None:
+        self._account = account
+        self._activity = activity = account.activity
+        host, work = activity.host, activity.work
+        group_of, self._gpus = _groups(activity)
+        syncs = np.zeros(len(host), np.bool_)
+        for pattern in (_STREAM_SYNC, _EVENT_SYNC, _DEVICE_SYNC):
+            syncs |= matching(activity, pattern)
+        syncs &= (group_of[host["thread"]] != UNKNOWN) & account.times.is_outermost
+        launching = np.unique(work["call"][work["call"] != UNKNOWN])
+        calls = np.union1d(launching, np.flatnonzero(syncs))
+        self._calls = calls[np.argsort(host["begin_ns"][calls], kind="stable")]
+        self._group = group_of[host["thread"][self._calls]]
+        self._place = {row: place for place, row in enumerate(self._calls.tolist())}
+        self._order()
+        self._awaited: list[list[tuple[int, int]]] = [[] for _ in self._at]
+
+    def _order(self) -> None:
+        """Orders all points by time; at one time what ends comes before what begins."""
+        work, host, met = self._activity.work, self._activity.host, self._account.met
+        begin, end = host["begin_ns"][self._calls], host["end_ns"][self._calls]
+        together = np.zeros(0, np.int64)
+        if met is not None:
+            together = np.maximum.reduceat(met.begin, met.found.edges[:-1])
+        columns = work["end_ns"], end, begin, work["start_ns"], together
+        is_short = work["end_ns"] == work["start_ns"], end == begin
+        rank = [np.where(each, 3, 0) for each in is_short]
+        rank += [np.full(len(each), 1) for each in columns[2:4]] + [np.full(len(together), 2)]
+        at = np.concatenate(columns).astype(np.int64)
+        order = np.lexsort([np.arange(len(at)), np.concatenate(rank), at])
+        point = np.empty(len(at), np.int64)
+        point[order] = np.arange(len(at))
+        cuts = np.cumsum([len(each) for each in columns])[:-1]
+        self._end, self._returned, self._begun, self._start, self._together = np.split(point, cuts)
+        self._at_ns = at[order]
+        self._at = self._at_ns.tolist()
+
+    def built(self) -> EventGraph:
+        """The graph."""
+        self._hosts()
+        self._streams()
+        self._launches()
+        self._events()
+        self._others()
+        self._synchronisations()
+        self._collectives()
+        since = [
+            max((self._at[before] + ahead for before, ahead in own), default=0)
+            for own in self._awaited
+        ]
+        delay = self._at_ns - np.array(since, np.int64)
+        return EventGraph(
+            self._at_ns, delay, tuple(map(tuple, self._awaited)), self._start, self._end,
+            self._calls, self._begun, self._returned, self._group, self._gpus,
+        )  # fmt: skip
+
+    def _add(self, point: int, before: int, ahead: int = 0) -> None:
+        """Makes a point wait for another one, unless the recorded times contradict it."""
+        if before < point and self._at[before] + ahead <= self._at[point]:
+            self._awaited[point].append((before, ahead))
+
+    def _known(self, point: int) -> int:
+        """Returns when all was done that a point is known to wait for."""
+        return max(
+            (self._at[before] + ahead for before, ahead in self._awaited[point]), default=_NEVER
+        )
+
+    def _hosts(self) -> None:
+        """A call follows the last one of the threads of its GPU, and ends after what is in it.
+
+        Threads that launch on one GPU hand over to each other, as the forward pass and the
+        backward pass of PyTorch do.
+        """
+        thread = self._activity.host["thread"][self._calls].tolist()
+        group = self._group.tolist()
+        points = np.concatenate([self._begun, self._returned])
+        count = len(self._calls)
+        of_group: dict[int, int] = {}
+        of_thread: dict[int, int] = {}
+        for place in np.argsort(points, kind="stable").tolist():
+            call, point = place % count, int(points[place])
+            before = (of_group if place < count else of_thread).get(
+                group[call] if place < count else thread[call], UNKNOWN
+            )
+            if before != UNKNOWN:
+                self._add(point, before)
+            of_group[group[call]] = of_thread[thread[call]] = point
+
+    def _streams(self) -> None:
+        """Work follows the work before it in its stream."""
+        work = self._activity.work
+        last: dict[tuple[int, int], int] = {}
+        columns = [work[name].tolist() for name in ("gpu", "stream")]
+        for row in np.argsort(self._start, kind="stable").tolist():
+            key = columns[0][row], columns[1][row]
+            before = last.get(key, UNKNOWN)
+            point = int(self._start[row])
+            if before != UNKNOWN:
+                has_ended = self._end[before] < point
+                self._add(point, int((self._end if has_ended else self._start)[before]))
+            last[key] = row
+            if self._activity.work["kind"][row] != COLLECTIVE:
+                self._add(int(self._end[row]), point)
+
+    def _launches(self) -> None:
+        """Work starts no sooner after its call than launches onto an idle GPU do."""
+        work, host = self._activity.work, self._activity.host
+        for gpu, idle in zip(self._account.gpus, self._account.idle, strict=True):
+            rows = np.flatnonzero((work["gpu"] == gpu) & (work["call"] != UNKNOWN))
+            if not len(rows):
+                continue
+            took = work["start_ns"] - host["begin_ns"][work["call"]]
+            first = idle.next[idle.next != UNKNOWN]
+            called = host["begin_ns"][work["call"][first]]
+            alone = first[
+                (work["call"][first] != UNKNOWN) & (took[first] >= 0)
+                & (called >= idle.times.begin[idle.next != UNKNOWN])
+            ]  # fmt: skip
+            usual = int(np.median(took[alone])) if len(alone) else 0
+            for row in rows.tolist():
+                call = self._place[int(work["call"][row])]
+                ahead = min(usual, max(int(took[row]), 0))
+                self._add(int(self._start[row]), int(self._begun[call]), ahead)
+
+    def _issued(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
+        """By GPU and stream the times of calls, and the rows that they launched, in order."""
+        work = self._activity.work
+        rows = np.flatnonzero(work["call"] != UNKNOWN)
+        begin = self._activity.host["begin_ns"][work["call"][rows]]
+        found: dict[tuple[int, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        for place in np.lexsort([rows, begin]).tolist():
+            row = int(rows[place])
+            times, own = found[int(work["gpu"][row]), int(work["stream"][row])]
+            times.append(int(begin[place]))
+            own.append(row)
+        return found
+
+    def _last(self, issued: tuple[list[int], list[int]], before_ns: int, ended_ns: int) -> int:
+        """Returns the last work of a stream issued before a time that had ended by another one."""
+        times, rows = issued
+        place = bisect_right(times, before_ns) - 1
+        for row in reversed(rows[max(0, place + 1 - _LOOKED_AT) : place + 1]):
+            if self._activity.work["end_ns"][row] <= ended_ns:
+                return row
+        return UNKNOWN
+
+    def _events(self) -> None:
+        """Streams wait for events of other streams; for which ones, PyTorch's profile leaves open.
+
+        A stream that is not the main one forks from it. The main one joins others: those whose work
+        issued by then ended last, as many as there are calls. A call right after the record of an
+        event belongs to the next launch of its thread; another one also to the next launch into the
+        main stream.
+        """
+        activity = self._activity
+        work, host = activity.work, activity.host
+        issued, main = self._issued(), _main_streams(activity)
+        launched: dict[int, list[int]] = defaultdict(list)
+        for row in np.flatnonzero(work["call"] != UNKNOWN).tolist():
+            launched[int(work["call"][row])].append(row)
+        records, waits = matching(activity, _RECORDS), matching(activity, _STREAM_WAITS)
+        rows = np.union1d(np.flatnonzero(records | waits), self._calls)
+        for thread in np.unique(host["thread"][rows]).tolist():
+            own = rows[host["thread"][rows] == thread]
+            forks, joins, is_record = 0, [0, 0], False
+            for call in own[np.argsort(host["begin_ns"][own], kind="stable")].tolist():
+                if waits[call]:
+                    forks += 1
+                    joins[0] += not is_record
+                elif call in launched:
+                    for row in launched[call]:
+                        gpu, stream = int(work["gpu"][row]), int(work["stream"][row])
+                        is_main = main.get(gpu) == stream
+                        count = forks + joins[1] if is_main else min(forks, 1)
+                        others = [
+                            self._last(own_issued, int(host["begin_ns"][call]),
+                                       int(work["start_ns"][row]))
+                            for key, own_issued in issued.items()
+                            if key[0] == gpu and key[1] != stream
+                            and (is_main or key[1] == main.get(gpu))
+                        ]  # fmt: skip
+                        known = [each for each in others if each != UNKNOWN]
+                        known.sort(key=lambda each: -int(self._end[each]))
+                        for other in known[:count]:
+                            self._add(int(self._start[row]), int(self._end[other]))
+                        joins = [0, 0] if is_main else [0, joins[0] + joins[1]]
+                    forks = 0
+                is_record = bool(records[call])
+
+    def _others(self) -> None:
+        """Work that starts late has waited for other work of its GPU, or for room beside it.
+
+        It follows the end of what ended just before; else the start of what ran.
+        """
+        work = self._activity.work
+        for gpu in self._account.gpus:
+            rows = np.flatnonzero(work["gpu"] == gpu)
+            by_start = rows[np.argsort(self._start[rows], kind="stable")]
+            ends, starts = np.sort(self._end[rows]), self._start[by_start]
+            for place, point in enumerate(starts.tolist()):
+                known = self._known(point)
+                if known == _NEVER or known >= self._at[point] - _STARTS_NS:
+                    continue
+                last = int(np.searchsorted(ends, point)) - 1
+                if last >= 0 and self._at[point] - self._at[int(ends[last])] <= _WAKES_NS:
+                    self._add(point, int(ends[last]))
+                elif place and self._end[by_start[place - 1]] > point:
+                    self._add(point, int(starts[place - 1]))
+
+    def _synchronisations(self) -> None:
+        """Calls end after the work that they waited for."""
+        activity = self._activity
+        host, work = activity.host, activity.work
+        issued = self._issued()
+        kinds = {
+            kind: matching(activity, pattern)
+            for kind, pattern in
+            (("device", _DEVICE_SYNC), ("stream", _STREAM_SYNC), ("event", _EVENT_SYNC))
+        }  # fmt: skip
+        copies = blocking_copies(activity)
+        launched: dict[int, list[int]] = defaultdict(list)
+        for row in np.flatnonzero(work["call"] != UNKNOWN).tolist():
+            launched[int(work["call"][row])].append(row)
+        last_of: dict[int, tuple[int, int]] = {}
+        for place, call in enumerate(self._calls.tolist()):
+            begin, end = int(host["begin_ns"][call]), int(host["end_ns"][call])
+            point, thread = int(self._returned[place]), int(host["thread"][call])
+            if call in launched:
+                row = launched[call][-1]
+                last_of[thread] = int(work["gpu"][row]), int(work["stream"][row])
+                if copies[call]:
+                    for row in launched[call]:
+                        self._add(point, int(self._end[row]))
+                continue
+            gpus = self._gpus[int(self._group[place])]
+            ended = [
+                each for key, own in issued.items() if key[0] in gpus
+                if (each := self._last(own, begin, end)) != UNKNOWN
+            ]  # fmt: skip
+            if kinds["stream"][call] and thread in last_of:
+                times, rows = issued[last_of[thread]]
+                last = bisect_right(times, begin) - 1
+                if last >= 0 and work["end_ns"][rows[last]] <= end:
+                    ended = [rows[last]]
+            if not kinds["device"][call] and len(ended) > 1:
+                ended = [row for row in ended if work["end_ns"][row] > begin]
+                ended = [max(ended, key=lambda row: int(self._end[row]))] if ended else []
+            for row in ended:
+                self._add(point, int(self._end[row]))
+
+    def _collectives(self) -> None:
+        """Bytes of collectives move once all have started; unmatched ones last as recorded."""
+        met, work = self._account.met, self._activity.work
+        if met is not None:
+            edges = met.found.edges.tolist()
+            for number, kind in enumerate(met.found.kinds):
+                all_there = int(self._together[number])
+                for member in range(edges[number], edges[number + 1]):
+                    row = int(met.found.row[member])
+                    self._add(all_there, int(self._start[row]))
+                    self._add(int(self._end[row]), int(self._start[row]))
+                    if kind.op in SYNCHRONIZING or self._end[row] > all_there:
+                        self._add(int(self._end[row]), all_there)
+        for row in np.flatnonzero(work["kind"] == COLLECTIVE).tolist():
+            if not self._awaited[int(self._end[row])]:
+                self._add(int(self._end[row]), int(self._start[row]))
+
+
+def _groups(activity: Activity) -> tuple[Int64Array, tuple[frozenset[int], ...]]:
+    """Returns of each thread the number of its set, or ``UNKNOWN``, and the GPUs of each set.
+
+    Threads of a process that launch on one GPU are one set.
+    """
+    work, host = activity.work, activity.host
+    rows = np.flatnonzero(work["call"] != UNKNOWN)
+    pairs = np.stack([host["thread"][work["call"][rows]].astype(np.int64), work["gpu"][rows]])
+    sets: list[tuple[set[int], set[int]]] = []
+    for thread, gpu in np.unique(pairs, axis=1).T.tolist():
+        process = activity.processes[thread]
+        alike = [
+            each for each in sets
+            if thread in each[0]
+            or (gpu in each[1] and process == activity.processes[min(each[0])])
+        ]  # fmt: skip
+        sets = [each for each in sets if each not in alike]
+        sets.append(
+            (
+                {thread}.union(*(each[0] for each in alike)),
+                {gpu}.union(*(each[1] for each in alike)),
+            )
+        )
+    found = np.full(len(activity.processes), UNKNOWN, np.int64)
+    for number, (threads, _) in enumerate(sets):
+        found[sorted(threads)] = number
+    return found, tuple(frozenset(gpus) for _, gpus in sets)
+
+
+def _main_streams(activity: Activity) -> dict[int, int]:
+    """Returns of each GPU the stream with most work that is no collective."""
+    work = activity.work
+    found: dict[int, int] = {}
+    own = work[work["kind"] != COLLECTIVE]
+    for gpu in np.unique(own["gpu"]).tolist():
+        streams, count = np.unique(own["stream"][own["gpu"] == gpu], return_counts=True)
+        found[gpu] = int(streams[count.argmax()])
+    return found
