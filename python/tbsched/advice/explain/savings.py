@@ -13,7 +13,7 @@ from tbsched.advice.account.intervals import Intervals, overlaps
 from tbsched.advice.account.peers import SLOWED, TRANSFER
 from tbsched.advice.explain.event_graph import EventGraph
 from tbsched.advice.explain.roots import ALL, Root, roots
-from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, UNKNOWN
+from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import BoolArray, Int64Array
 
 _OF_HOST = (HOST, FIRST_USE, SYNCHRONIZE)
@@ -57,8 +57,8 @@ class Savings:
     With nothing changed, a replay has all times of the profile. A cause is taken out where it is
     known how:
 
-    - What the host did takes no time. If most of the time lost in it is its own, so does all that
-      is in it, and calls in it wait for nothing.
+    - What the host did takes no time. So does all that is in it, and calls in it wait for nothing,
+      if it is an operator, or a function by itself costs most of what is lost in it.
     - Kernels that are longer than those of the other GPUs. If all launched equally many since the
       collective before, the work of each is that of all, divided evenly; else they take as long as
       kernels of that name do on the others, and no time if there are none. Copies, too.
@@ -128,8 +128,7 @@ class Savings:
         spent = self._spent.some(self._of_gpu(gpu)[self._group])
         met = overlaps(Intervals(spent.begin, spent.end, spent.second), lost)
         rows: Int64Array = np.unique(spent.second[met.first])
-        rows = rows[rows != UNKNOWN]
-        return rows
+        return rows[rows != UNKNOWN]
 
     def _without_host(
         self, delay_ns: Int64Array, rows: Int64Array, gpu: int, *, everywhere: bool
@@ -144,7 +143,8 @@ class Savings:
             outer = np.where(outer == UNKNOWN, UNKNOWN, self._inside[outer])
         lost_ns = self._lost_ns[gpu]
         own = int(lost_ns[is_it[spent.second]].sum())
-        if 2 * own >= int(lost_ns[is_within[spent.second]].sum()):
+        is_operator = bool((self._account.activity.host["kind"][rows] == OPERATOR).any())
+        if is_operator or 2 * own >= int(lost_ns[is_within[spent.second]].sum()):
             is_it = is_within
         mine = self._of_gpu(gpu) | everywhere
         taken = mine[self._group] & is_it[spent.second]
