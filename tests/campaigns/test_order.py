@@ -32,6 +32,7 @@ from tbsched.program.sequence import (
     WaitValue,
     WriteValue,
 )
+from tbsched.traces.annotations import called, issued
 from tbsched.traces.files import load_traces
 from tbsched.traces.trace import Trace
 
@@ -79,6 +80,18 @@ def test_a_late_function_is_chance() -> None:
         assert not order_differs(AsGpu(late).observe(TWO_FUNCTIONS), "h200")
     seen = AsGpu(FREE).observe(TWO_FUNCTIONS)
     assert order_differs(seen, "h200") == ((1, 3),)
+
+
+def test_calls_of_a_thread_stay_in_their_order_however_late_each_is_handed_on() -> None:
+    """They begin closer to each other than the time that each may be late."""
+    seen = AsGpu(FREE).observe(TWO_FUNCTIONS)
+    begin_ns = [500 * number for number in range(len(TWO_FUNCTIONS))]
+    launches_ns = [
+        ns for ns, event in zip(begin_ns, TWO_FUNCTIONS, strict=True) if isinstance(event, Launch)
+    ]
+    times = {**issued(launches_ns), **called([[ns, ns + 400] for ns in begin_ns])}
+    tight = replace(seen, extra={**seen.extra, **times})
+    assert order_differs(tight, "h200") == order_differs(seen, "h200") == ((1, 3),)
 
 
 def test_a_wait_for_a_value_that_holds_its_queue_shows_with_one_queue() -> None:

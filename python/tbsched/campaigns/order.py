@@ -103,6 +103,7 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     if began_ns is None or at_ns is None:
         return
     calls_ns = np.array(began_ns)
+    hosts = np.array([event.host for event in sequence])
     threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
     overlaps = [len(threads) > 1 and isinstance(event, GraphLaunch) for event in sequence]
     launches = [len(event.launches) for event in sequence]
@@ -112,6 +113,9 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     def later(late_ns: Int64Array) -> Trace:
         handed_on_ns = np.array(at_ns) + np.repeat(late_ns, launches)
         called_then_ns = np.maximum(calls_ns, calls_ns[:, :1] + late_ns[:, None])
+        for host in set(hosts.tolist()):  # a thread makes its next call after this one
+            _ascend(handed_on_ns, np.repeat(hosts, launches) == host)
+            _ascend(called_then_ns, hosts == host)
         times = {**issued(handed_on_ns.tolist()), **called(called_then_ns.tolist())}
         return replace(observation, extra={**observation.extra, **times})
 
@@ -120,6 +124,11 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     for seed in range(_DRAWS):
         share = np.random.default_rng(seed).random(len(latest_ns))
         yield later(np.rint(share * np.maximum(latest_ns, _LATE_NS)).astype(np.int64))
+
+
+def _ascend(times_ns: Int64Array, own: npt.NDArray[np.bool_]) -> None:
+    """Makes times that precede an earlier one of the same thread equal to it, in place."""
+    times_ns[own] = np.maximum.accumulate(times_ns[own], axis=0)
 
 
 def _devices(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:
