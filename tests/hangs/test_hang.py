@@ -19,7 +19,7 @@ import tbsched as tb
 from hangs.conftest import RECORDED, Answering
 from helpers import examples
 from tbsched.cli.app import app
-from tbsched.hangs import debugger
+from tbsched.hangs import debugger, find
 from tbsched.hangs.memory import host_memory_in
 
 HEAD: list[dict[str, Any]] = [
@@ -70,6 +70,19 @@ def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
     assert [(len(each.sms), each.blocks, each.cause) for each in row.limits] == [(132, 2, "warps")]
     assert found.fixes[0].text == "at most 264 blocks for grid, not 300"
     assert any("blocks before them" in each for each in found.unseen)
+
+
+def test_changes_that_were_not_tried_are_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = [issued(number, 12 + number, f"grid {number}", 33, 1024) for number in range(1, 10)]
+    found = of(tmp_path, *many, connections=32)
+    assert (found.kind, found.fixes) == ("room", ())
+    assert "Which changes help: of more than 8 kernels none are tried." in found.unseen
+    monkeypatch.setattr(find, "_FIXES", 0.0)
+    found = of(tmp_path, issued(1, 13, "grid", 300, 1024))
+    assert found.fixes == ()
+    assert "Whether more changes help: the search ended after 0 s." in found.unseen
 
 
 def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -31,13 +32,17 @@ def fixes_of(
     spec: DeviceSpec,
     found: Replay,
     seconds: float,
-) -> tuple[HangFix, ...]:
-    """Returns changes for a launch that can never start, those that change least first."""
+) -> tuple[tuple[HangFix, ...], str]:
+    """Returns changes for a launch that can never start, those that change least first.
+
+    Returns:
+        The changes, and a sentence about those that were not tried, if there may be some.
+    """
     asked = _Asked(operations, streams, spec)
     if stranded.cause == "hardware_queue":
-        return (*asked.connections(), *asked.order(stranded))
+        return (*asked.connections(), *asked.order(stranded)), ""
     if stranded.cause == "legacy_stream":
-        return tuple(asked.non_blocking())
+        return tuple(asked.non_blocking()), ""
     return _together(stranded, found, spec, seconds)
 
 
@@ -128,7 +133,7 @@ class _Asked:
 
 def _together(
     stranded: Stranded, found: Replay, spec: DeviceSpec, seconds: float
-) -> tuple[HangFix, ...]:
+) -> tuple[tuple[HangFix, ...], str]:
     """Returns changes after which the kernels are resident together in every order."""
     late = {each.operation for each in found.stranded}
     numbers = [
@@ -137,13 +142,16 @@ def _together(
         if launch is not None and (place not in late or place == stranded.operation)
     ]
     if len(numbers) > _MOST_TOGETHER:
-        return ()
+        return (), f"Which changes help: of more than {_MOST_TOGETHER} kernels none are tried."
     launches = [_untimed(found.launches[place]) for place in numbers]
+    deadline = time.monotonic() + seconds
     try:
         answer = coresident(launches, spec, seconds=seconds)
-    except ValueError:  # a launch that the search refuses
-        return ()
-    return tuple([HangFix(fix.kind, fix.text) for fix in answer.fixes])
+    except ValueError as error:
+        return (), f"Which changes help: the search refuses a launch: {error}"
+    is_over = time.monotonic() >= deadline
+    unseen = f"Whether more changes help: the search ended after {seconds:g} s." if is_over else ""
+    return tuple([HangFix(fix.kind, fix.text) for fix in answer.fixes]), unseen
 
 
 def _untimed(launch: Launch | None) -> Launch:

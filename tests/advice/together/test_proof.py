@@ -5,6 +5,8 @@ Most are stranded only after blocks of an outsider have left, which the proofs a
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -261,3 +263,16 @@ def test_group_is_stranded(
 ) -> None:
     found = tb.coresident(launches, spec, groups=[group], fixes=False)
     assert (found.safe, found.stranded in group) == (False, True)
+
+
+def test_solver_is_loaded_where_it_is_needed() -> None:
+    """Loading it takes seconds on a busy machine, within the time limit of an answer."""
+    code = """
+import sys
+import tbsched as tb
+found = tb.coresident([tb.Launch(300, 1024, 32)], "h200", seconds=60)
+print(found.safe, len(found.fixes), "ortools.sat.python.cp_model" in sys.modules)
+"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    assert done.stdout.split() == ["False", "1", "False"]

@@ -23,23 +23,26 @@ def never_starts(evidence: Evidence) -> Finding:
     rows = evidence.rows(first)
     name, missing = rows[0].name, rows[0].missing
     why = _why(kind, first.cause, rows[0].behind)
+    fixes, not_tried = fixes_of(
+        first, evidence.issued, capture.streams, spec, replay, evidence.seen.seconds
+    )
+    chained = (
+        f"Whether blocks of {name} wait only for blocks before them, as those of a chained scan "
+        "do: each then ends in its turn, and the program is slow."
+    )
     return Finding(
         kind=kind,
         reason=f"{missing:,} of {rows[0].blocks:,} blocks of {name} never start: {why}",
         stranded=rows,
-        fixes=fixes_of(
-            first, evidence.issued, capture.streams, spec, replay, evidence.seen.seconds
-        ),
+        fixes=fixes,
         proof=(
             f"The model of {spec.title}: with what is on the GPU staying there, "
             f"{missing:,} blocks of {name} never start ({first.cause}).",
         ),
         unseen=(
-            f"Whether blocks of {name} wait only for blocks before them, as those of a chained "
-            "scan do: each then ends in its turn, and the program is slow.",
-        )
-        if 0 < missing < rows[0].blocks
-        else (),
+            *((chained,) if 0 < missing < rows[0].blocks else ()),
+            *((not_tried,) if not_tried else ()),
+        ),
     )
 
 

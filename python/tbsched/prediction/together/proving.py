@@ -12,6 +12,7 @@ The program is a relaxation: for SMs that clusters tie it knows only some rules.
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import threading
 import time
@@ -112,12 +113,12 @@ def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
     Args:
         seconds: returns the remaining time.
     """
-    try:
-        from ortools.sat.python import cp_model
-    except ImportError:
+    if importlib.util.find_spec("ortools") is None:
         return None
 
     def solve(outcomes: Any, groups: Any, stages: Any, waiting: Any) -> Answer:
+        from ortools.sat.python import cp_model  # takes a second; most answers need none
+
         program = _Program(
             [_outcomes(*each) for each in outcomes],
             [_group(*each) for each in groups],
