@@ -194,13 +194,13 @@ class _Captured:
 
     def event(self, line: Line) -> None:
         call, stream = integer(line, "call"), _stream(line)
-        self.joined.recorded[call] = integer(line, "event"), self.numbered(stream)
+        self.joined.add_recorded(call, integer(line, "event"), self.numbered(stream), None)
         self.contexts[call] = stream.context
 
     def wait(self, line: Line) -> None:
         stream = self.numbered(_stream(line)) if "stream" in line else None
         call, context = integer(line, "call"), optional(line, "context")
-        self.joined.waited[call] = Waited(stream, optional(line, "event"))
+        self.joined.add_wait(call, Waited(stream, optional(line, "event")), None)
         if context is not None:
             self.contexts[call] = context
 
@@ -273,8 +273,9 @@ class _Captured:
             if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):
                 self._join(work, stream)
         self.work.clear()
-        for call, context in self.contexts.items():
-            self.joined.gpus[call] = self.device_of.get(context, 0)
+        if not self.joined.is_too_long:
+            for call, context in self.contexts.items():
+                self.joined.gpus[call] = self.device_of.get(context, 0)
         for number in self.loading:
             self.joined.activity.loaded(number)
         self._forget_waits_of_graphs()

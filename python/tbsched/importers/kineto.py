@@ -217,26 +217,26 @@ class _Reader:
         stream = _integer(args, "stream", -1)
         recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
         correlation = _integer(args, "correlation")
-        self._note_gpu(args, correlation)
         of = _optional(args, "wait_on_stream", -1)
         known = recorded is not None and recorded > 0 and of is not None and of >= 0
         # The number of the call that records it tells apart the records of one event.
         event_number = recorded if known else None
-        self.joined.waited[correlation] = Waited(None if stream < 0 else stream, event_number)
+        waited = Waited(None if stream < 0 else stream, event_number)
+        self.joined.add_wait(correlation, waited, _gpu_of(args))
         if known:
             assert recorded is not None
             assert of is not None
-            self.joined.recorded[recorded] = (recorded, of)
+            self.joined.add_recorded(recorded, recorded, of, None)
 
     def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
-        correlation = _integer(args, "correlation")
-        self._note_gpu(args, correlation)
-        self.joined.recorded[correlation] = (correlation, _integer(args, "stream"))
+        correlation, stream = _integer(args, "correlation"), _integer(args, "stream")
+        self.joined.add_recorded(correlation, correlation, stream, _gpu_of(args))
 
-    def _note_gpu(self, args: dict[str, Any], correlation: int) -> None:
-        gpu = _optional(args, "device", -1)
-        if gpu is not None and gpu >= 0:
-            self.joined.gpus[correlation] = gpu
+
+def _gpu_of(args: dict[str, Any]) -> int | None:
+    """Returns the GPU of a wait or record; None: the trace does not say it."""
+    gpu = _optional(args, "device", -1)
+    return None if gpu is None or gpu < 0 else gpu
 
 
 def _graph(args: dict[str, Any]) -> tuple[int | None, int | None]:

@@ -418,22 +418,18 @@ class _Export:
             stream, event = _somebody("streamId", stream), _somebody("eventId", event)
             if self._place(process_of(process)) or stream is None or event is None:
                 continue
-            correlation = _correlation(number, 0)
-            joined.recorded[correlation] = event, stream
-            self._note_gpu(correlation, process, *place)
+            gpu = self._gpu(process, *place)
+            joined.add_recorded(_correlation(number, 0), event, stream, gpu)
         known = {event for event, _ in joined.recorded.values()}
         for stream, event, number, process, *place in self._tables.rows(WAITS, columns):
             stream, event = _somebody("streamId", stream), _somebody("eventId", event)
             if not self._place(process_of(process)):
-                correlation = _correlation(number, 0)
-                joined.waited[correlation] = Waited(stream, event if event in known else None)
-                self._note_gpu(correlation, process, *place)
+                waited = Waited(stream, event if event in known else None)
+                joined.add_wait(_correlation(number, 0), waited, self._gpu(process, *place))
 
-    def _note_gpu(self, correlation: int, process: object, device: object, context: object) -> None:
-        device = _somebody("deviceId", device)
-        gpu = self._gpus.of_row(process_of(process), device, context)
-        if gpu is not None:
-            self._joined.gpus[correlation] = gpu
+    def _gpu(self, process: object, device: object, context: object) -> int | None:
+        """Returns the GPU of a wait or record; None: the export does not say it."""
+        return self._gpus.of_row(process_of(process), _somebody("deviceId", device), context)
 
 
 def _correlation(number: object, place: int) -> int:

@@ -7,7 +7,7 @@ import re
 from array import array
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -154,7 +154,8 @@ class ActivityBuilder:
         self._functions = {name: array("q") for name in HOST_FUNCTIONS.names or ()}
         self._messages = {name: array("q") for name in MESSAGES.names or ()}
         self._correlation, self._node = array("q"), array("q")  # of work
-        self._calls: dict[_Key, int] = {}  # outermost call by correlation
+        self._call_numbers, self._call_rows = array("q"), array("q")  # correlations, rows of host
+        self._loading: list[int] = []  # correlations
         self._kernels: dict[str, int] = {}  # kind by kernel name
 
     def add_work(
@@ -209,9 +210,8 @@ class ActivityBuilder:
         """A call of CUDA; of nested ones with one correlation the outer one launched the work."""
         row = self.add_host(CALL, function_name(name), process, thread, begin_ns, end_ns)
         if correlation >= 0:
-            before = self._calls.get(correlation)
-            if before is None or begin_ns < self._host["begin_ns"][before]:
-                self._calls[correlation] = row
+            self._call_numbers.append(correlation)
+            self._call_rows.append(row)
         return row
 
     def add_host(
@@ -238,9 +238,7 @@ class ActivityBuilder:
 
     def loaded(self, correlation: int) -> None:
         """Marks the call with a correlation number as one that loaded a kernel, if it was added."""
-        row = self._calls.get(correlation)
-        if row is not None:
-            self._host["loads"][row] = 1
+        self._loading.append(correlation)
 
     def built(self) -> tuple[Activity, Int64Array]:
         """Everything, and of each row of work that was added its row now.
@@ -249,22 +247,48 @@ class ActivityBuilder:
         """
         work = _rows(self._work, WORK, len(self._correlation))
         correlation = np.array(self._correlation, np.int64)
-        calls = (self._calls.get(number, UNKNOWN) for number in self._correlation)
-        work["call"] = np.fromiter(calls, np.int64, len(correlation))
+        host = _rows(self._host, HOST, len(self._host["begin_ns"]))
+        calls = self._calls(host["begin_ns"])
+        work["call"] = calls.of(correlation)
+        loading = calls.of(np.array(self._loading, np.int64))
+        host["loads"][loading[loading != UNKNOWN]] = True
         is_first = _is_first(work, correlation, np.array(self._node, np.int64))
         row = np.where(is_first, np.cumsum(is_first) - 1, UNKNOWN)
-        host = _rows(self._host, HOST, len(self._host["begin_ns"]))
         names, processes = tuple(self._names), tuple(self._process_of)
         duplicates = int(len(work) - is_first.sum())
         functions = _rows(self._functions, HOST_FUNCTIONS, len(self._functions["gpu"]))
-        functions["call"] = [
-            self._calls.get(number, UNKNOWN) for number in functions["call"].tolist()
-        ]
+        functions["call"] = calls.of(functions["call"])
         messages = _rows(self._messages, MESSAGES, len(self._messages["work"]))
         messages["work"] = row[messages["work"]]
         messages = messages[messages["work"] != UNKNOWN]
         kept = work[is_first]
         return Activity(kept, host, names, processes, duplicates, functions, messages), row
+
+    def _calls(self, begin_ns: Int64Array) -> _Calls:
+        """The outermost call of each correlation, given when each row of the host began."""
+        numbers, rows = _column(self._call_numbers), _column(self._call_rows)
+        order = np.lexsort([rows, begin_ns[rows], numbers])
+        number, first = np.unique(numbers[order], return_index=True)
+        return _Calls(number, rows[order[first]])
+
+
+class _Calls(NamedTuple):
+    """Calls by their correlation numbers, ascending, and their rows of the host, int64."""
+
+    numbers: Int64Array
+    rows: Int64Array
+
+    def of(self, correlation: Int64Array) -> Int64Array:
+        """Returns the row of the call of each number, or ``UNKNOWN``."""
+        if not len(self.numbers):
+            return np.full(len(correlation), UNKNOWN)
+        place = np.searchsorted(self.numbers, correlation)
+        place = np.minimum(place, len(self.numbers) - 1)
+        return np.where(self.numbers[place] == correlation, self.rows[place], UNKNOWN)
+
+
+def _column(values: array[int]) -> Int64Array:
+    return np.frombuffer(values, np.int64) if len(values) else np.zeros(0, np.int64)
 
 
 def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:

@@ -141,8 +141,24 @@ class Joined:
         if not self.is_too_long:
             self._work.append((correlation, kind, names, values))
         elif self._work or self.calls:
-            self._work.clear()
-            self.calls.clear()
+            for kept in (self._work, self.calls, self.waited, self.recorded, self.gpus):
+                kept.clear()
+
+    def add_wait(self, correlation: int, waited: Waited, gpu: int | None) -> None:
+        """What a call waits for, and of which GPU that is; None: the file does not say it."""
+        if not self.is_too_long:
+            self.waited[correlation] = waited
+            self._add_gpu(correlation, gpu)
+
+    def add_recorded(self, correlation: int, event: int, stream: int, gpu: int | None) -> None:
+        """The event and the stream of a call that records, and the GPU, as of ``add_wait``."""
+        if not self.is_too_long:
+            self.recorded[correlation] = event, stream
+            self._add_gpu(correlation, gpu)
+
+    def _add_gpu(self, correlation: int, gpu: int | None) -> None:
+        if gpu is not None:
+            self.gpus[correlation] = gpu
 
     @property
     def kernels(self) -> int:
