@@ -44,7 +44,8 @@ _OTHER_CALLS = (
 )  # fmt: skip
 _LAUNCH, _WAIT, _STREAM_WAIT, _OTHER = range(-4, 0)  # kinds of calls
 _HOST = {
-    OPERATOR: ("aten::linear", "aten::addmm", "aten::item"), ANNOTATION: ("forward", "cudaFree"),
+    OPERATOR: ("aten::linear", "aten::addmm", "autograd::engine::evaluate_function: MulBackward0"),
+    ANNOTATION: ("forward", "cudaFree"),
     FUNCTION: ("train.py(3): step", "loader.py(9): next"), STEP: ("ProfilerStep#1",),
 }  # fmt: skip
 

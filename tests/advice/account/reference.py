@@ -237,12 +237,25 @@ class Reference:
 
     def did(self, thread: tuple[int, int], ns: int) -> Host | None:
         """The innermost thing that a thread was in, or the next one of its process that told it."""
-        for asked in [thread, *self.others(thread)][: self.rules.asked]:
-            there = [row for row in self.shown(asked) if row.begin <= ns < row.end]
+        own = self.innermost(thread, ns)
+        if own is not None and own.kind != ANNOTATION:
+            return own
+        for asked in self.others(thread)[: self.rules.asked - 1]:
+            row = self.innermost(asked, ns)
             # That another thread sleeps, or is in an annotation, says nothing of this one.
-            if there and (asked == thread or there[-1].kind in (CALL, OPERATOR)):
-                return there[-1]
-        return None
+            if row is None or row.kind not in (CALL, OPERATOR):
+                continue
+            if own is None or any(one.name.startswith("autograd::") for one in self.of(asked)):
+                return row
+        return own
+
+    def innermost(self, thread: tuple[int, int], ns: int) -> Host | None:
+        """The innermost thing that a thread was in."""
+        return next((row for row in self.shown(thread)[::-1] if row.begin <= ns < row.end), None)
+
+    def of(self, thread: tuple[int, int]) -> list[Host]:
+        """All that a thread did."""
+        return [row for row in self.host if row.of == thread]
 
     def others(self, thread: tuple[int, int]) -> list[tuple[int, int]]:
         """The other threads of its process, those with the most calls first."""

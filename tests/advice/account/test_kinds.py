@@ -158,6 +158,19 @@ def test_a_thread_with_nothing_recorded_waits_for_another_one(tmp_path: Path) ->
     }
 
 
+def test_a_thread_in_an_annotation_waits_for_the_backward_pass(tmp_path: Path) -> None:
+    own = ran("user_annotation", "backward", 90, 900)
+    bucket = ran("cpu_op", "copy_bucket_to_grad", 300, 500, tid=2)
+    events = [*FIRST, own, bucket, call(2, 900, 5), kernel(2, 907, 10)]
+    assert idle(tmp_path, *events)["host", "backward"] == 790
+    # The other thread is that of the backward pass.
+    engine = ran("cpu_op", "autograd::engine::evaluate_function: MulBackward0", 150, 250, tid=2)
+    found = idle(tmp_path, *events, engine)
+    assert found["host", "autograd::engine::evaluate_function: MulBackward0"] == 100
+    assert found["host", "copy_bucket_to_grad"] == 200
+    assert found["host", "backward"] == 490
+
+
 def test_a_thread_that_has_something_is_asked_first(tmp_path: Path) -> None:
     forward = ran("cpu_op", "aten::linear", 105, 900)
     own = ran("cpu_op", "MmBackward0", 100, 900, tid=2)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, overlaps
-from tbsched.program.activity import CALL, OPERATOR, STEP, UNKNOWN, Activity
+from tbsched.program.activity import ANNOTATION, CALL, OPERATOR, STEP, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
+_BACKWARD = "autograd::engine::"  # begins the names of its operators
 _OTHERS = 8  # other threads of a process to which time is attributed: those with most calls
 
 
@@ -67,7 +68,8 @@ class HostTime:
         """Returns what threads did in intervals.
 
         Where the file has nothing of a thread, another thread of its process may have done
-        something: that of a backward pass waits for the forward pass.
+        something: that of a backward pass waits for the forward pass. The other way round, a
+        thread that is in nothing but an annotation waits for the backward pass, while that runs.
 
         Args:
             thread: of each interval, int64 (intervals,).
@@ -81,28 +83,38 @@ class HostTime:
             intervals.begin, intervals.end, np.arange(len(thread)), np.full(len(thread), UNKNOWN)
         )
         found: list[Overlaps] = []
+        kind = self.activity.host["kind"]
         for tried in range(_OTHERS):
             asked = self._asked(thread[left.first], tried)
             rest = [left.some(~np.isin(asked, [*self.lines]))]
             for number in np.intersect1d(asked, [*self.lines]).tolist():
                 line, own = self.lines[number], left.some(asked == number)
                 parts = overlaps(Intervals(own.begin, own.end, own.first), line)
-                parts = parts._replace(first=own.first[parts.first], second=line.of[parts.second])
+                open_, row = own.second[parts.first], line.of[parts.second]
                 if tried:
-                    parts = parts._replace(second=self._said_of_others(parts.second))
-                found.append(parts.some(parts.second != UNKNOWN))
-                rest.append(parts.some(parts.second == UNKNOWN))
+                    row = self._said_of_others(row, open_)
+                    is_known = row != UNKNOWN
+                else:
+                    open_, is_known = row, (row != UNKNOWN) & (kind[row] != ANNOTATION)
+                parts = parts._replace(first=own.first[parts.first])
+                found.append(parts._replace(second=row).some(is_known))
+                rest.append(parts._replace(second=open_).some(~is_known))
             left = concatenated(rest)
         return concatenated([*found, left])
 
-    def _said_of_others(self, rows: Int64Array) -> Int64Array:
+    def _said_of_others(self, rows: Int64Array, open_: Int64Array) -> Int64Array:
         """Rows that tell what a thread waits for that is not theirs; the others are ``UNKNOWN``.
 
         A call or an operator is work that may be waited for. That another thread sleeps, or is in
-        an annotation, says nothing.
+        an annotation, says nothing. What a thread does in an annotation, its row ``open_``, is not
+        known: it may wait for a thread of PyTorch's backward pass, and for no other.
         """
-        is_work = np.isin(self.activity.host["kind"][rows], (CALL, OPERATOR))
-        return np.where((rows != UNKNOWN) & is_work, rows, UNKNOWN)
+        host = self.activity.host
+        is_work = (rows != UNKNOWN) & np.isin(host["kind"][rows], (CALL, OPERATOR))
+        backward = [name.startswith(_BACKWARD) for name in self.activity.names]
+        threads = np.unique(host["thread"][np.array(backward, np.bool_)[host["name"]]])
+        is_backward = np.isin(host["thread"][rows], threads)
+        return np.where(is_work & (is_backward | (open_ == UNKNOWN)), rows, UNKNOWN)
 
     def _asked(self, thread: Int64Array, tried: int) -> Int64Array:
         """Whom to ask: first the thread itself, then the others of its process."""
