@@ -72,6 +72,7 @@ class Process {
   // Returns until when work must have been issued to be on the GPU if the process gets it at
   // `gpu_ns`.
   int64_t issued_by_ns(const int64_t gpu_ns) const { return gpu_ns - stopped_->reaches_ns; }
+  // Gives the process the GPU at `gpu_ns`: its own time goes on from where it stopped.
   void resume(const int64_t gpu_ns) {
     starts_ = simulation_.starts();
     simulation_.resume_at(stopped_->own_ns, issued_by_ns(gpu_ns));
@@ -79,6 +80,7 @@ class Process {
     stopped_.reset();
   }
 
+  // Takes the GPU away at `gpu_ns`: the process's own time stops, unless nothing is left to run.
   void stop(const int64_t gpu_ns) {
     simulation_.back_off();
     if (simulation_.work().works_from_ns(true) == kNever) return;

@@ -275,12 +275,12 @@ class _Program:
         return int(self._soonest(low)[0].min()), latest_ns
 
     def _hidden_ns(self, launch: int) -> int:
-        """For how long kernels of the driver alone can leave no room for a launch."""
+        """Returns for how many ns the driver's kernels alone can keep a launch out, at most."""
         _, _, full = self.crowd.weights([launch], [launch], self.crowd.sms[launch])
         return longest_full_ns(self._hidden, np.ones(len(self._hidden)), full, 0.0)
 
     def _soonest(self, kept: list[Durations]) -> tuple[Int64Array, Int64Array]:
-        """When each launch starts and ends at least, by itself and what it waits for."""
+        """Returns the earliest start and end of each launch in ns, by itself and what it awaits."""
         return self._alone(self._spans(kept), queues=MAX_LAUNCHES, least=True)
 
     def _spans(self, kept: list[Durations]) -> list[int]:
@@ -295,7 +295,7 @@ class _Program:
         return list(zip(self._soonest(kept)[1].tolist(), self._spans(kept), strict=True))
 
     def least_end_ns(self, kept: list[Durations]) -> int:
-        """No last block of all ends sooner."""
+        """Returns a lower bound of the end of the last block of all launches, in ns."""
         exit_ns = self.spec.exit_latency_ns
         starts, ends = self._soonest(kept)
         least = int(ends.max())
@@ -372,7 +372,7 @@ class _Program:
         return found
 
     def _full_before_ns(self, launch: int, kept: list[Durations]) -> int:
-        """For how long there can be no room for a launch that waits for nothing else."""
+        """Returns the longest time in ns for which others can keep a ready launch out."""
         sms = self.crowd.sms[launch]
         others = np.flatnonzero(self._may_meet[launch]).tolist()
         everyone = sorted({launch, *others})
@@ -398,7 +398,7 @@ class _Program:
         sms: frozenset[int],
         last: int | None,
     ) -> int:
-        """For how long ``sms`` can be full for one of the launches ``near``.
+        """Returns the longest time in ns for which ``sms`` can be full for a launch of ``near``.
 
         One block is not among those that run: the last one of ``last``, or of any launch.
         """

@@ -69,7 +69,7 @@ def least_span_ns(kept: Durations, at_once: int) -> int:
 def longest_full_ns(
     kept: list[Durations], weights: Float64Array, full: float, spared: float
 ) -> int:
-    """For how long the running blocks can weigh ``full``, if each runs once.
+    """Returns the longest time in ns for which running blocks can weigh ``full``, each run once.
 
     Args:
         kept: of each launch.
@@ -180,7 +180,7 @@ class Crowd:
         return self._memory(list(range(len(self._launches)))) is None
 
     def _by_parts(self, launches: list[int]) -> Float64Array:
-        """By slots, and by the warps and registers of a processing block."""
+        """Returns the weight of a block of each launch, by slots, warps and registers."""
         taken = self._in_part[launches]
         found = np.zeros(len(launches))
         for column, has in zip(taken.T, self._part_has, strict=True):
@@ -190,7 +190,7 @@ class Crowd:
         return found
 
     def _by_memory(self, launches: list[int], memory: int) -> Float64Array:
-        """By shared memory. Between any two blocks there may be almost as much as one needs."""
+        """Returns the weight of a block of each launch, by shared memory with its gaps."""
         own = self._shared_memory[launches]
         if not own.any():
             return np.zeros(len(launches))

@@ -26,7 +26,7 @@ _notes = _Console(highlight=False, soft_wrap=True, width=_WIDTH, stderr=True)
 
 
 def show(value: object) -> None:
-    """On standard output: text, a table, or a value that shows itself.
+    """Prints text, a table, or a value that shows itself, on standard output.
 
     Tables are as wide as the terminal, if it is one. It obeys nothing of what is printed.
     """
@@ -44,5 +44,5 @@ def show_json(document: object) -> None:
 
 
 def note(text: object) -> None:
-    """On standard error, so that output which goes on to a program stays as it is."""
+    """Prints text on standard error, so that output which a program reads stays as it is."""
     _notes.print(written([str(text)]), markup=False)

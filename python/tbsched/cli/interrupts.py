@@ -26,7 +26,7 @@ def end_at_once() -> None:
 
 @contextlib.contextmanager
 def ending_at_once() -> Iterator[None]:
-    """The same for what runs in here: imports, which turn an exception into any other."""
+    """Lets Ctrl-C end the process inside: for imports, which turn an exception into another."""
     end_at_once()
     try:
         yield

@@ -310,7 +310,7 @@ class _Request:
         return self._picked(read_traces(self.place), self.place)
 
     def _predicted(self, recorded: Trace) -> Trace:
-        """From the times, or from the initial state, that suit the recording best."""
+        """Returns the prediction from the recorded times, or from the state that suits best."""
         spec = find_device(self.device) if self.device else _recorded_on(recorded.device)
         if recorded.sequence.timed:
             return predict_as_recorded(recorded, spec, self.policy)

@@ -111,7 +111,7 @@ class capture:  # noqa: N801 - used as a function
         return target
 
     def _folder(self) -> Path:
-        """For a file that is not kept."""
+        """Returns a new folder that is removed with this object."""
         folder = Path(tempfile.mkdtemp(prefix="tbsched-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         return folder

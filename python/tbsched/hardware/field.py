@@ -31,7 +31,7 @@ class Field(NamedTuple):
 
     @property
     def path(self) -> str:
-        """In a device file, and in ``DeviceSpec.provenance``."""
+        """Its name in a device file and in ``DeviceSpec.provenance``, with the section."""
         return f"{self.section}.{self.name}"
 
     def of(self, spec: Any) -> Any:

@@ -265,7 +265,7 @@ def _accounted(found: Recording, activity: Activity, why: str) -> Program:
 
 
 def fitted(program: Program, spec: DeviceSpec) -> Program:
-    """With durations that give the measured times; as it is where there are none."""
+    """Returns the program with fitted durations, or with a note of why they are not fitted."""
     launches = len(program.sequence.launches)
     why = f"{launches} launches take long" if launches > _MOST_FITTED else None
     if all(isinstance(launch.duration, tuple) for launch in program.sequence.launches):

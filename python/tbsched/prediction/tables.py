@@ -78,7 +78,7 @@ def matching_states(
     states: SequenceOf[InitialState],
     threads: int,
 ) -> list[InitialState | None]:
-    """For each sequence the first of ``states`` that puts every block where it was seen."""
+    """Returns, per sequence, the first of ``states`` that puts every block where it was seen."""
     model, _, core_states = prepared(spec, policy)
     found = _core.matching_states(
         model, table.cells, table.bounds, table.partitions,

@@ -46,7 +46,7 @@ class Ties:
         self._events = run.events(seq)
 
     def predict(self, state: InitialState, turns: Turns) -> Trace:
-        """With a number for each launch: of those that tie, the one of the least goes first."""
+        """Returns the prediction in which the launch of the least turn goes first in each tie."""
         run = Run(*self._of, state, self._interval, False)
         rows = _core.predict_timeline(
             run.model, self._events, run.state, *self._calls, list(turns), None

@@ -63,7 +63,7 @@ class Kind(NamedTuple):
 
     @property
     def words(self) -> str:
-        """It in words, such as "all_reduce of 4,096 bytes"."""
+        """The collective in words, such as "all_reduce of 4,096 bytes"."""
         size = "" if self.bytes == UNKNOWN else f" of {self.bytes:,} bytes"
         group = f" in group {self.group}" if self.group else ""
         return f"{self.op or 'collective'}{size}{group}"
@@ -377,7 +377,7 @@ def _together(
 
 
 def _from_the_end(sequences: Mapping[int, Sequence[_Own]]) -> Mapping[int, Sequence[_Own]]:
-    """As many collectives of each GPU that are the same ones, counted from the last one."""
+    """Returns the last collectives of each GPU, as many as are the same on all GPUs."""
     count = 0
     for owns in zip(*(reversed(own) for own in sequences.values()), strict=False):
         if any(own.kind.op != owns[0].kind.op for own in owns):
@@ -389,7 +389,7 @@ def _from_the_end(sequences: Mapping[int, Sequence[_Own]]) -> Mapping[int, Seque
 def _numbered(
     sequences: Mapping[int, Sequence[_Own]],
 ) -> dict[int, dict[int, _Own]] | None:
-    """By GPU its collectives by their numbers in the program; None: some have none of their own."""
+    """Returns collectives by GPU and their number; None: some have no number of their own."""
     found = {gpu: {own.number: own for own in owns} for gpu, owns in sequences.items()}
     for gpu, by_number in found.items():
         if UNKNOWN in by_number or len(by_number) != len(sequences[gpu]):
@@ -538,7 +538,7 @@ class _Apart(NamedTuple):
         return added, max(min(spread, self.span_ns), drift), drift if drift > allowed else 0
 
     def reversed(self) -> _Apart:
-        """The same with the clocks exchanged."""
+        """Returns the bounds of the difference with the two clocks exchanged."""
         ends, least, most = ([-ns for ns in column] for column in self[:3])
         return _Apart(ends, most, least, self.span_ns)
 

@@ -22,12 +22,12 @@ def assumed_words(rules: tuple[str, ...] | None, device: DeviceInfo) -> str:
 
 
 def assumed_lines(rules: tuple[str, ...] | None, device: DeviceInfo) -> list[str]:
-    """The same as lines of text: one or none."""
+    """Returns the rules that are assumed, as lines of text: one or none."""
     words = assumed_words(rules, device)
     return [words] if words else []
 
 
 def assumed_html(rules: tuple[str, ...] | None, device: DeviceInfo) -> Markup:
-    """The same as a note of a card."""
+    """Returns the rules that are assumed, as a note of a card."""
     words = assumed_words(rules, device)
     return note_html(words) if words else Markup()

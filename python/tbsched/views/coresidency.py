@@ -33,7 +33,7 @@ def verdict(found: Coresidency | RankCoresidency) -> str:
 
 
 def shortened(words: str) -> str:
-    """At most a line or two of them."""
+    """Returns the words, cut to a line or two."""
     return words if len(words) < 200 else cut(words, 190)
 
 

@@ -99,6 +99,7 @@ def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, l
 
 
 def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
+    """Returns how many SMs had room for how many blocks, and what bound them, in words."""
     kinds: dict[tuple[int, str], list[int]] = {}
     for sm, (room, bound) in enumerate(zip(blocks.tolist(), limiter, strict=True)):
         kinds.setdefault((room, bound), []).append(sm)

@@ -13,7 +13,7 @@ from tbsched.views.plain import fields, plain
 
 
 def evenness_short(found: Evenness) -> str:
-    """As the text."""
+    """Whether an even spread is certain, and why, in one line."""
     return evenness_text(found)
 
 

@@ -61,7 +61,7 @@ def warps_of(found: Simulation, core: int) -> Stays:
 
 
 def open_rows(found: Simulation, controller: int) -> Stays:
-    """From each activate of a bank to its next activate or precharge; nothing if nobody asked."""
+    """Returns how long banks kept rows open; nothing if commands were not recorded."""
     if found.commands is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)

@@ -17,5 +17,5 @@ def visible(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """The same for several lines, whose ends stay."""
+    """Returns text of several lines so that no terminal obeys it; the ends of lines stay."""
     return text if text.isprintable() else "\n".join(map(visible, text.split("\n")))

@@ -294,7 +294,7 @@ def _levels(trace: Trace, colours: list[str]) -> Markup:
 
 
 def _worth_seeing(trace: Trace) -> int:
-    """After how many events: all; if all is released then, those up to the last launch."""
+    """Returns after how many events SMs are worth seeing: all, or up to the last launch."""
     launched, released = launched_and_released(trace.sequence)
     if not len(trace) or (released < 0).any():
         return len(trace.sequence)

@@ -416,7 +416,7 @@ class Waits:
 
 
 def _until(times: tuple[tuple[float, float], ...] | None, number: int) -> str:
-    """Until when a call lasted, in words; empty: unknown."""
+    """Returns until when a call lasted, in words; empty: unknown."""
     if times is None:
         return ""
     returned = times[number][1]

@@ -111,7 +111,7 @@ class Account:
     notes: tuple[str, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """It is made again from the same activity, so that nobody can write to a copy either."""
+        """Pickles the activity alone: a copy makes its arrays anew, read-only like these."""
         return account_of, (self.activity,)
 
     @property
@@ -123,7 +123,7 @@ class Account:
 
     @property
     def span_ns(self) -> int:
-        """From the first work to the last."""
+        """Nanoseconds from the start of the first work to the end of the last."""
         return self.end_ns - self.begin_ns
 
     def rows(self) -> tuple[AccountRow, ...]:

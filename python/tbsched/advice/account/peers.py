@@ -129,7 +129,7 @@ def kernels_on(activity: Activity, gpu: int) -> Intervals:
 def _slowed(
     activity: Activity, found: Collectives, gpu: Int64Array, begin: Int64Array, end: Int64Array
 ) -> Int64Array:
-    """From when on each kernel moves bytes for longer than without kernels beside it.
+    """Returns since when each kernel is slowed down by kernels beside it, in ns; else its end.
 
     Known only where the same collective also ran without any kernel beside it, some times.
     """

@@ -73,7 +73,7 @@ def _ends_idle(facts: Facts) -> BoolArray:
 
 
 def _behind_others(facts: Facts) -> Iterator[_Ready]:
-    """It waited for work before it in its stream, which did not need all SMs."""
+    """Yields launches that waited for work before them in their stream that left SMs idle."""
     moved = facts.program.transfers
     held = facts.start_ns - facts.free_ns <= _NEXT_NS  # else something else kept it
     for launch in np.flatnonzero(~_ends_idle(facts) & held).tolist():

@@ -107,7 +107,7 @@ def _moved(account: Account, place: int, nothing: Intervals) -> Int64Array:
 
 
 def _numbers(program: Program) -> dict[int, int]:
-    """By the row of the activity the number of its launch, or -2 - k of transfer k."""
+    """Returns, by row of the activity, the number of its launch, or -2 - k of transfer k."""
     launches = program.measured["work"].tolist()
     found = {row: number for number, row in enumerate(launches) if row >= 0}
     transfers = program.transfers["work"].tolist()

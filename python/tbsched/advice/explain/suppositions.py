@@ -54,7 +54,7 @@ def _than(error: float) -> str:
 
 
 def _suppositions(program: Program, spec: DeviceSpec) -> Iterator[tuple[str, Program, DeviceSpec]]:
-    """In words, the program, and the device."""
+    """Yields each supposition: words, and the program and device that it gives."""
     if program.connections is None and spec.hardware_queues > 1:
         one = replace(spec, hardware_queues=1)
         yield "Supposed that CUDA_DEVICE_MAX_CONNECTIONS was 1", program, one

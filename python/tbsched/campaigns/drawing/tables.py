@@ -71,7 +71,7 @@ class Tables:
         self._found: deque[Agreed | Suspect] = deque()
 
     def outcomes(self) -> Generator[Agreed | Suspect, None, None]:
-        """In order; once closed, the next call goes on there."""
+        """Yields the results of draws, in order; after ``close`` the next call goes on there."""
         yield from self._left()
         self._predicted = itertools.chain(tuple(self._taken), self._predicted)
         self._taken.clear()

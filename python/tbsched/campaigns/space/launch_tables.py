@@ -114,7 +114,7 @@ class SequenceTables:
         return EventTable(cells, bounds, self.launches.partitions)
 
     def _released(self, last_bytes: Iterable[int]) -> Iterator[list[int]]:
-        """Before each launch the numbers of those that are released."""
+        """Yields, for each launch, the numbers of the launches that are released before it."""
         resident: list[int] = []
         for number, byte in enumerate(last_bytes):
             released = []
@@ -237,7 +237,7 @@ class LaunchTables:
         return self.fitted(self.picked(drawn, themes))
 
     def picked(self, drawn: Bytes, themes: npt.NDArray[np.bool_]) -> Int32Array:
-        """As :meth:`rows`, each field by itself."""
+        """Returns rows as :meth:`rows`, but picks each field by itself."""
         bytes_ = drawn.astype(np.int32)
 
         def pick(values: Int32Array, byte: int) -> Int32Array:

@@ -22,7 +22,7 @@ class Interrupts:
 
     @contextlib.contextmanager
     def watched(self) -> Iterator[None]:
-        """In the main thread, under Python's own handler; elsewhere it changes nothing."""
+        """Notes Ctrl-C while it is open; does nothing in other threads and under other handlers."""
         before = signal.getsignal(signal.SIGINT)
         main = threading.current_thread() is threading.main_thread()
         if not main or before is not signal.default_int_handler:

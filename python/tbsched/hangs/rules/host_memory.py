@@ -38,7 +38,7 @@ def code_polls_host_memory_only(evidence: Evidence) -> Finding:
 
 
 def code_polls_host_memory_too(evidence: Evidence) -> Finding:
-    """It waits for other memory, too, and for that nothing was found."""
+    """A kernel's code waits for memory of the host, too; tried when nothing else is found."""
     return _code_polls(evidence, any)
 
 

@@ -14,7 +14,7 @@ _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
 
 def nothing_waits(evidence: Evidence) -> Finding:
-    """No kernel that has not ended has code that could wait for others."""
+    """No unfinished kernel has code that could wait for others, so the program is slow."""
     if evidence.look is not None or not evidence.codes or not evidence.gone:
         return NOTHING
     stay = _MAY_STAY

@@ -90,7 +90,7 @@ def _is_unknown(item: Called) -> bool:
 
 
 def _next_work(calls: Sequence[Call], work_of: Callable[[Called], Work | None]) -> dict[int, Work]:
-    """By the place of each unknown wait the work that it makes wait, if there is any."""
+    """Returns, by the place of each unknown wait, the work that it delays, if there is any."""
     of_thread: dict[int, Work] = {}
     of_stream: dict[int, Work] = {}
     found: dict[int, Work] = {}
@@ -112,7 +112,7 @@ def _awaited(
     legacy: frozenset[int],
     pairs: frozenset[tuple[int, int]],
 ) -> dict[int, tuple[Work, int]]:
-    """By the place of an unknown wait the work that waited, and the stream that it waited for.
+    """Returns, by the place of an unknown wait, the work that waited and the awaited stream.
 
     Args:
         calls, work_of, legacy: as of :func:`with_waits`.

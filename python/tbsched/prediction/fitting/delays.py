@@ -53,7 +53,7 @@ class Delays:
 
     @classmethod
     def of(cls, program: Program, measured: Spans, spec: DeviceSpec) -> Delays:
-        """For a program whose kernels ran then."""
+        """Returns the delays of a program whose kernels ran at the measured times."""
         begin = float(program.measured["start_ns"].min())
         launches = program.sequence.launches
         called_ns = np.full(len(launches), np.nan)

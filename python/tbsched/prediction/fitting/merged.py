@@ -59,6 +59,7 @@ class _Merged(Drawn):
     pause: float
 
     def draw(self, blocks: int) -> Float64Array:
+        """Returns durations in s: sums over the blocks that one stands for, then single blocks."""
         durations = self.launch.block_durations()
         assert durations is not None
         whole = len(durations) // self.wave * self.wave

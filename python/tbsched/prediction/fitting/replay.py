@@ -122,7 +122,7 @@ class Replay:
         waves: Float64Array,
         spec: DeviceSpec,
     ) -> Replay:
-        """For a program of which each kernel is to take such a time."""
+        """Returns the replay of a program whose kernels are to take ``target_ns`` each."""
         start_ns = program.measured["start_ns"].astype(np.float64)
         measured = Spans.of(start_ns, start_ns + target_ns)
         delays = Delays.of(program, measured, spec)
@@ -228,7 +228,7 @@ class Replay:
             )
 
     def _first_wrong(self, found: _Found, order: Int64Array) -> int:
-        """In this order of the launches, the place of the first that is predicted elsewhere."""
+        """Returns the place in ``order`` of the first launch with a wrong predicted time."""
         off = np.abs(found.spans.start - self.measured.start)
         off += np.abs(found.spans.end - self.measured.end)
         wrong = np.flatnonzero(off[order] > _OFF_NS)

@@ -98,7 +98,7 @@ class Step:
 
     @property
     def clocks(self) -> int:
-        """Until the next instruction may go."""
+        """Clocks until the next instruction may issue."""
         return max(1, self.control.stall)
 
     def use(self, place: Place) -> tuple[int, ...]:

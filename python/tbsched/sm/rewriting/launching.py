@@ -18,7 +18,7 @@ def launcher(
     *,
     repeats: int = 10,
 ) -> Callable[[Variant], Callable[[], float]]:
-    """For :func:`search`: launches a variant through CuPy, and takes its time with CUDA events.
+    """Returns, for :func:`search`, what launches a variant with CuPy and times it by CUDA events.
 
     Args:
         arguments: of the kernel: CuPy arrays and NumPy scalars. Each run is given the same ones, so

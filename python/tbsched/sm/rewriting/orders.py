@@ -166,7 +166,7 @@ def _listed(
 
 
 def _expected(steps: tuple[Step, ...], needed: Edges) -> dict[tuple[int, int], int]:
-    """For each pair, the clocks that are likely to lie between."""
+    """Returns the likely clocks between the two instructions of each edge."""
     found = {}
     for (early, late), clocks in needed.items():
         told = early != BEFORE and late < len(steps) and any(

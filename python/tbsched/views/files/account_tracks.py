@@ -54,7 +54,7 @@ def _streams(
     activity: Activity, gpu: int, writer: TrackWriter, process: int,
     flows: tuple[Int64Array, Int64Array],
 ) -> None:  # fmt: skip
-    """In rows by stream what ran on a GPU; of each row of work the flow that begins, or ends."""
+    """Writes what ran on a GPU, in a row per stream; ``flows`` begin and end at each work."""
     work, first_ns = activity.work, activity.first_ns
     rows = np.flatnonzero(work["gpu"] == gpu)
     streams, row = np.unique(work["stream"][rows], return_inverse=True)

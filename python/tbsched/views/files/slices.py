@@ -77,7 +77,7 @@ class Waits(HoldsArrays):
     end_ns: Int64Array
 
     def chosen(self, rows: npt.NDArray[np.bool_]) -> Waits:
-        """Those rows for which it is True."""
+        """Returns the waits for which ``rows`` is True."""
         if rows.all():
             return self
         return Waits(

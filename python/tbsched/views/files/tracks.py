@@ -117,7 +117,7 @@ class TraceTracks:
             )  # fmt: skip
 
     def _calls(self, gpu: int) -> None:
-        """In rows by thread its calls, as far as they are known."""
+        """Writes the calls to a GPU, in a row per host thread, as far as they are known."""
         calls, events = self.slices.calls, self._trace.sequence.events
         if not len(calls.launch):
             return
@@ -131,7 +131,7 @@ class TraceTracks:
         )  # fmt: skip
 
     def _streams(self, gpu: int) -> None:
-        """In rows by stream when launches ran and bytes moved, and what launches waited for."""
+        """Writes launches, copies and waits for launches, in a row per stream."""
         titles, row = streams_of(self._trace.sequence, _MOST_STREAMS, self._legacy)
         runs, copies = self.slices.runs, self.slices.transfers
         running = self._out.track(gpu, "streams")
@@ -177,7 +177,7 @@ class TraceTracks:
         return {"behind_node": self._transfer[-2 - behind]}
 
     def _sms(self, group: int) -> None:
-        """In rows by SM its blocks; the flow of a launch ends at its first block."""
+        """Writes blocks, in a row per SM; the flow of a launch ends at its first block."""
         blocks = self.slices.blocks
         titles = [f"SM {sm}" for sm in range(self._trace.device.sms)]
         track = self._out.in_rows(group, titles, blocks.sm, blocks.begin_ns, blocks.end_ns)
@@ -289,7 +289,7 @@ def _measured(program: Program, writer: TrackWriter, later: int) -> int:
 
 
 def _calls(program: Program, writer: TrackWriter, process: int, later: int) -> None:
-    """In rows by host thread."""
+    """Writes the calls that a profile has, in a row per host thread."""
     launch, host, number = [], [], 0
     for event in program.sequence:
         if event.launches and program.measured["call_ns"][number] >= 0:
@@ -310,7 +310,7 @@ def _calls(program: Program, writer: TrackWriter, process: int, later: int) -> N
 
 
 def _kernels(program: Program, writer: TrackWriter, process: int, later: int) -> None:
-    """In rows by stream, as the profile numbers them."""
+    """Writes the kernels that a profile has, in a row per stream, as it numbers them."""
     rows = program.measured
     streams, row = np.unique(rows["stream"], return_inverse=True)
     begin = rows["start_ns"] + later

@@ -28,7 +28,7 @@ def colours_of(launches: Sequence[Launch]) -> list[str]:
 
 
 def colours_of_names(names: Sequence[str | None]) -> list[str]:
-    """The same, for launches of which only the names are known."""
+    """Returns a colour for each launch from its name; without a name, one that no name has."""
     slots = _slots(sorted({name for name in names if name}, key=_preferred))
     every = range(len(PALETTE))
     free = [slot for slot in every if slot not in slots.values()] or list(every)

@@ -125,7 +125,7 @@ def labels_of(launches: Sequence[Launch], longest: int = LONGEST) -> Callable[[i
 
 
 def span_names(sequence: Program, longest: int = LONGEST) -> Callable[[int], str]:
-    """The same; of numbers behind those of launches, the name of a transfer."""
+    """Returns what names a launch by its number; numbers behind them are transfers."""
     launches, labelled = sequence.launches, labels_of(sequence.launches, longest)
 
     @functools.cache
@@ -139,7 +139,7 @@ def span_names(sequence: Program, longest: int = LONGEST) -> Callable[[int], str
 
 
 def kernels_of(launches: Sequence[Launch]) -> Int64Array:
-    """For each launch the first one of its name, int64 (launches,); itself if it has no name."""
+    """Returns the first launch of each one's name, int64 (launches,); itself if it has no name."""
     first: dict[str, int] = {}
     return np.array(
         [

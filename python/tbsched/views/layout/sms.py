@@ -254,7 +254,7 @@ def usage_of(held: Residents) -> tuple[Usage, ...]:
 
 
 def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
-    """The same of a prediction at a moment; None where nobody knows, or it takes long to ask."""
+    """Returns the use of SMs at a moment of a prediction; None: unknown, or slow to compute."""
     blocks = sum([launch.blocks for launch in trace.sequence.launches])
     if trace.replay is None or blocks > _MOST_REPLAYED:
         return None

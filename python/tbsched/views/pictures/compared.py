@@ -229,7 +229,7 @@ def _resident(rows: StructuredArray, groups: _Groups, edges: Float64Array) -> Fl
 
 
 def _since(times_ns: Int64Array, edges: Float64Array) -> Float64Array:
-    """For each edge the time since each of the times, where that is past, in sum."""
+    """Returns, for each edge, the sum of ``edge - time`` over all times before it."""
     ordered = np.sort(times_ns).astype(np.float64)
     before = ordered.searchsorted(edges)
     found: Float64Array = before * edges - np.append(0, ordered.cumsum())[before]

@@ -196,7 +196,7 @@ def _registers(held: Residents, sm: int) -> _Part:
 
 
 def _shared_memory(held: Residents, sm: int) -> _Part:
-    """By address; of memory that is pooled nobody knows addresses."""
+    """Returns the blocks in shared memory, by address; pooled memory has them by launch."""
     total, configured = held.limits.shared_memory, int(held.configured[sm])
     own = held.pieces[held.pieces["sm"] == sm]
     blocks = held.shared_memory.tolist()

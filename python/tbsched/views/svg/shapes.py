@@ -21,7 +21,7 @@ def boxes(rectangles: Iterable[tuple[float, float, float, float]]) -> str:
 
 
 def whole_boxes(rectangles: Iterable[tuple[int, int, int, int]]) -> str:
-    """The same of whole numbers, for many."""
+    """Returns an SVG path of many boxes (x, y, width, height) with whole coordinates."""
     return "".join([f"M{x} {y}h{w}v{h}h-{w}z" for x, y, w, h in rectangles])
 
 

@@ -108,7 +108,7 @@ class Frame:
 
 
 def without_idle(spans: Spans) -> tuple[Spans, list[str]]:
-    """The same without rows in which nothing ran, if those are most; and a note that says so."""
+    """Leaves out rows in which nothing ran, if those are most; returns a note that says so, too."""
     busy = np.unique(spans.row)
     if 2 * len(busy) > len(spans.titles) or not len(busy):
         return spans, []

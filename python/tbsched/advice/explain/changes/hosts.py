@@ -38,7 +38,7 @@ _LOADERS = re.compile(r"dataloader", re.IGNORECASE)
 
 
 def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
-    """No time between calls, and no waits, as if what the hosts do took no time."""
+    """Proposes, as a bound, no time between calls and no waits of hosts."""
     events = facts.program.sequence
     hosts = {getattr(event, "host", 0) for event in events}
     who = "the host" if len(hosts) == 1 else f"all {len(hosts)} host threads"
