@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ import pytest
 
 from helpers import run_python
 from tbsched.campaigns import ModelGpu, RecordedOracle, Report, SequenceOptions, fuzz, record
+from tbsched.campaigns.judge import Judge
+from tbsched.campaigns.shrinking import shrinker
+from tbsched.campaigns.shrinking.narrower import narrower_suspects
+from tbsched.campaigns.space.draws import Draws
 from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import verify
 from tbsched.errors import (
@@ -525,3 +530,19 @@ def test_importing_tbsched_imports_no_extra() -> None:
     )
     found = run_python(code)
     assert found.stdout.strip() == "[]"
+
+
+def test_draws_with_fewer_launches_are_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They leave a local minimum of each disagreement, and are the same every time."""
+    lengths: list[tuple[int, bool]] = []
+
+    def noted(judge: Judge, draws: Draws, whole: bool, until: float) -> Iterator[Sequence]:
+        lengths.append((draws.options.max_launches, whole))
+        return narrower_suspects(judge, draws, whole, until)
+
+    monkeypatch.setattr(shrinker, "narrower_suspects", noted)
+    report = fuzz(
+        "rtx3090", "rtx3090-no-local-memory", seed=1, max_examples=64, max_counterexamples=None,
+        draw="native", shrink_seconds=300.0, progress=False,
+    )  # fmt: skip
+    assert report.disagreements > len(lengths) == len(set(lengths)) > 0

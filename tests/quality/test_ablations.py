@@ -19,6 +19,7 @@ from tbsched.hardware.partitions import split_sms
 from tbsched.strategies import SequenceOptions
 
 SEED = 1
+SHRINK_SECONDS = 600.0  # a busy machine shrinks as far as an idle one
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ def test_a_missing_mechanism_is_found_and_shrunk(known: Known) -> None:
         level=known.level,
         max_examples=known.examples,
         options=known.options,
+        shrink_seconds=SHRINK_SECONDS,
         progress=False,
     )
     (found,) = report.counterexamples
@@ -126,7 +128,10 @@ def test_a_missing_mechanism_is_found_and_shrunk(known: Known) -> None:
 
 
 def test_a_local_minimum_of_four_launches_is_left() -> None:
-    report = fuzz("h200", "h200-no-warp-skip", seed=1795301299, draw="native", progress=False)
+    report = fuzz(
+        "h200", "h200-no-warp-skip", seed=1795301299, draw="native", shrink_seconds=SHRINK_SECONDS,
+        progress=False,
+    )  # fmt: skip
     (found,) = report.counterexamples
     assert len(found.sequence.launches) == 3, found.sequence
 
@@ -134,7 +139,7 @@ def test_a_local_minimum_of_four_launches_is_left() -> None:
 @pytest.mark.parametrize(("policy", "launches"), POLICIES)
 @pytest.mark.parametrize("base", ["h200", "rtx3090"])
 def test_a_simpler_policy_is_found_and_shrunk(base: str, policy: str, launches: int) -> None:
-    report = fuzz(base, base, policy, seed=SEED, progress=False)
+    report = fuzz(base, base, policy, seed=SEED, shrink_seconds=SHRINK_SECONDS, progress=False)
     (found,) = report.counterexamples
     assert len(found.sequence.launches) <= launches, found.sequence
 

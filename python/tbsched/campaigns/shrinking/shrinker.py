@@ -6,7 +6,7 @@ import contextlib
 import heapq
 import itertools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tbsched.campaigns.findings import Findings
 from tbsched.campaigns.judge import Comparison, Judge
@@ -38,6 +38,7 @@ class Shrinker:
         found, best: what is being shrunk, as it was found and confirmed, and the smallest that
             failed since; None while nothing is.
         whole: whether sequences are not cut behind a launch that does not fit.
+        narrower: the smallest disagreement among the draws with so many launches, cut or whole.
     """
 
     judge: Judge
@@ -53,6 +54,7 @@ class Shrinker:
     best: Comparison | None = None
     whole: bool = False
     until: float = 0.0
+    narrower: dict[tuple[int, bool], Comparison | None] = field(default_factory=dict)
 
     def begin(self, comparison: Comparison) -> bool:
         """Stores a disagreement for shrinking if it can be reproduced; returns whether it can."""
@@ -159,6 +161,20 @@ class Shrinker:
         return still_fails
 
     def _narrower(self, launches: int) -> Comparison | None:
+        """Returns the smallest disagreement with so many launches that is drawn; None: none is.
+
+        The draws with a number of launches are the same every time, so they are compared once.
+        """
+        key = launches, self.whole
+        if key in self.narrower:
+            self.best = self.narrower[key] or self.best
+            return self.narrower[key]
+        found = self._drawn_narrower(launches)
+        if time.monotonic() < self.until:
+            self.narrower[key] = found
+        return found
+
+    def _drawn_narrower(self, launches: int) -> Comparison | None:
         draws = self.space.of_length(launches)
         if draws is None:
             return None
