@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.recorded.timed import late_ns, share_of_pairs, starts_ns
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
@@ -37,31 +38,12 @@ def recorded(name: str) -> list[Trace]:
     return load_traces(WAYS / f"copies-{name}.jsonl.xz")
 
 
-def starts_ns(trace: Trace) -> Any:
-    """Returns the starts of the launches, from the first start of all."""
-    starts = np.array([span_of(k, placement)[0] for k, placement in enumerate(trace)])
-    return starts - starts.min()
-
-
-def late_ns(traces: list[Trace], spec: DeviceSpec = H200) -> Any:
-    """By how much launches start later than predicted, or sooner."""
-    return np.concatenate(
-        [np.abs(starts_ns(predict_as_recorded(trace, spec)) - starts_ns(trace)) for trace in traces]
-    )
-
-
-def share_of_pairs(traces: list[Trace]) -> float:
-    """Returns the share of pairs of launches that overlap in both, or in neither."""
-    diffs = [compare_times(predict_as_recorded(trace, H200), trace) for trace in traces]
-    return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
-
-
 @pytest.mark.parametrize(("name", "traces"), [("h200", 180), ("h100", 198)])
 def test_launches_start_around_copies_as_recorded(name: str, traces: int) -> None:
     found = recorded(name)
     assert len(found) == traces
-    assert share_of_pairs(found) > 0.99
-    late = late_ns(found)
+    assert share_of_pairs(found, H200) > 0.99
+    late = late_ns(found, H200)
     assert np.median(late) < 250
     assert np.mean(late < 3000) > 0.87
     assert np.mean(late) < 1320
@@ -81,7 +63,7 @@ def test_launches_start_around_copies_as_recorded(name: str, traces: int) -> Non
 )
 def test_with_other_values_they_start_at_other_times(other: dict[str, Any]) -> None:
     found = recorded("h200")[::4]
-    assert late_ns(found, replace(H200, **other)).mean() > 1.1 * late_ns(found).mean()
+    assert late_ns(found, replace(H200, **other)).mean() > 1.1 * late_ns(found, H200).mean()
 
 
 # -- both directions at once ----------------------------------------------------------------------
@@ -197,7 +179,6 @@ def test_channels_matter_in_fresh_programs() -> None:
     traces = fresh("h200")[::3]
 
     def off(spec: DeviceSpec) -> float:
-        late = [starts_ns(predict_as_recorded(trace, spec)) - starts_ns(trace) for trace in traces]
-        return float(np.abs(np.concatenate(late)).mean())
+        return float(late_ns(traces, spec).mean())
 
     assert off(replace(STREAMS, copy_channels=1)) > 1.1 * off(STREAMS)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from conformance.recorded.timed import share_of_pairs
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
@@ -37,12 +38,6 @@ NO_HOST = replace(H200, node_latency_ns=300, relay_ns=380)
 @cache
 def recorded(name: str) -> list[Trace]:
     return load_traces(WAYS / f"graphs-{name}.jsonl.xz")
-
-
-def share_of_pairs(traces: list[Trace]) -> float:
-    """Returns the share of pairs of launches that overlap in both, or in neither."""
-    diffs = [compare_times(predict_as_recorded(trace, NO_HOST), trace) for trace in traces]
-    return sum(d.pairs_agreeing for d in diffs) / sum(d.pairs for d in diffs)
 
 
 def gaps_ns(trace: Trace) -> list[float]:
@@ -102,7 +97,7 @@ def test_the_host_calls_again_after_the_last_root(name: str) -> None:
 def test_nodes_follow_each_other_as_on_an_h200() -> None:
     traces = recorded("h200")
     assert len(traces) == 270
-    assert share_of_pairs(traces) > 0.999
+    assert share_of_pairs(traces, NO_HOST) > 0.999
     assert error_ns(traces) < 150
     assert in_their_blocks(traces) > 0.99
 
@@ -110,7 +105,7 @@ def test_nodes_follow_each_other_as_on_an_h200() -> None:
 def test_graphs_that_were_only_scored_run_as_predicted() -> None:
     traces = recorded("h100")
     assert len(traces) == 60
-    assert share_of_pairs(traces) > 0.999
+    assert share_of_pairs(traces, NO_HOST) > 0.999
     assert error_ns(traces) < 100
     assert in_their_blocks(traces) > 0.95
 
@@ -121,7 +116,7 @@ def test_graphs_that_fill_the_gpu_overlap_as_predicted() -> None:
         runs[trace.id].append(trace)
     itself = [compare_times(again, first) for first, again in runs.values()]
     assert len(itself) == 30
-    found = share_of_pairs([first for first, _ in runs.values()])
+    found = share_of_pairs([first for first, _ in runs.values()], NO_HOST)
     assert found > 0.99
     assert found > sum(d.pairs_agreeing for d in itself) / sum(d.pairs for d in itself) - 0.005
 

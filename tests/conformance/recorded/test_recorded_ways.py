@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from conformance.recorded import timed
 from helpers import ROOT
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
@@ -209,17 +210,6 @@ def test_front_ends_wait_for_what_was_written_to_the_host(trace: Trace) -> None:
 def test_what_kernels_write_to_the_host_takes_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
     traces = load_traces(WAYS / "long-h200.jsonl.xz")
     assert len(traces) == 24
-    found = mean_late_ns(traces)
+    found = timed.late_ns(traces, MODEL).mean()
     monkeypatch.setattr("tbsched.prediction.predict.host_write_ns", lambda *_: 0)
-    assert mean_late_ns(traces) > 1.5 * found
-
-
-def mean_late_ns(traces: list[Trace]) -> float:
-    """Returns by how much launches start late, counted from the first start of all."""
-    late = [first_starts(predict_as_recorded(t, MODEL)) - first_starts(t) for t in traces]
-    return float(np.abs(np.concatenate(late)).mean())
-
-
-def first_starts(trace: Trace) -> np.ndarray:
-    starts = np.array([span_of(k, placement)[0] for k, placement in enumerate(trace)])
-    return starts - starts.min()
+    assert timed.late_ns(traces, MODEL).mean() > 1.5 * found
