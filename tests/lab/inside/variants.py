@@ -32,6 +32,7 @@ from lab.inside import advice
 from lab.inside.kernels.catalogue import KERNELS, SMS, Real, grids, sizes
 from lab.inside.kernels.timing import Driver, Launcher, differs
 from lab.script import parse
+from sm.variants.score import wrong
 
 ROUNDS = 15
 AGAIN = 20  # fresh rounds of the best one and the original
@@ -42,7 +43,6 @@ ORDERS = ("loads", "critical", "apart")
 DRAWS = 2  # orders drawn by chance that are timed
 CHECKED = 6  # further ones that are only compared
 REPEATS = 5  # runs of the original, which show by how much its output differs from itself
-MARGIN = 10.0  # by which a variant's may differ more
 
 
 @dataclass(frozen=True)
@@ -267,14 +267,6 @@ def again(
     return fresh
 
 
-def wrong(row: dict[str, Any]) -> list[str]:
-    """Variants of a kernel that wrote something else than the original."""
-    return [
-        v["name"] for v in row.get("variants", [])[1:]
-        if not v["same"] and (row["repeats"] or v["differs"] > MARGIN * row["own"])
-    ]  # fmt: skip
-
-
 def show(real: Real, row: dict[str, Any]) -> None:
     """A line about a kernel."""
     found = row.get("variants", [])
@@ -285,8 +277,8 @@ def show(real: Real, row: dict[str, Any]) -> None:
         text += f", best {best} {times[best]:.1f} us, original {times['original']:.1f} us"
     if not row.get("repeats", True):
         text += f", does not repeat: the original differs from itself by {row['own']:.1g}"
-    if wrong(row):
-        text += f", WRONG: {wrong(row)}"
+    if names := wrong(row):
+        text += f", WRONG: {names}"
     print(text + (f", FAILED: {row['failed']}" if "failed" in row else ""), flush=True)
 
 
