@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Set
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from tbsched.advice.account.account import Account
 from tbsched.advice.account.idle import blocking_copies, matching
 from tbsched.program.activity import COLLECTIVE, UNKNOWN, Activity
-from tbsched.program.arrays import Int64Array
+from tbsched.program.arrays import BoolArray, Int64Array
 from tbsched.program.collectives import SYNCHRONIZING
 
 _RECORDS = re.compile(r"cu(da)?EventRecord")
@@ -28,7 +28,6 @@ _DEVICE_SYNC = re.compile(
 # else. That ended so long before at most.
 _STARTS_NS, _WAKES_NS = 4_000, 6_000
 _NEVER = -(2**62)
-_NOTHING = (0, 0)
 _LOOKED_AT = 64  # works of a stream among which the awaited one is, the last ones issued
 
 
@@ -68,30 +67,33 @@ class EventGraph:
         """The graph of what an account is of."""
         return _Builder(account).built()
 
-    def replayed(
-        self, delay_ns: Int64Array | None = None, free: Set[int] = frozenset()
-    ) -> Int64Array:
-        """Returns when each point is with other delays, int64 (points,).
+    def replayed(self, delay_ns: Int64Array, free: Mapping[int, BoolArray]) -> Int64Array:
+        """Returns when each point is with other delays, int64 (points, replays).
 
         Args:
-            delay_ns: of each point; None: as recorded.
-            free: points of hosts that wait for nothing but the host itself.
+            delay_ns: of each point in each replay, int64 (points, replays).
+            free: points of hosts that wait for nothing but the host itself, and in which replays,
+                bool (replays,).
         """
-        delays = (self.delay_ns if delay_ns is None else delay_ns).tolist()
-        found: list[int] = []
+        found = np.empty_like(delay_ns)
         for point, awaited in enumerate(self.awaited):
-            first, *others = awaited or (_NOTHING,)
-            since = found[first[0]] + first[1] if awaited else 0
-            for before, ahead in () if point in free else others:
-                time = found[before] + ahead
-                if time > since:
-                    since = time
-            found.append(since + delays[point])
-        return np.array(found, np.int64)
+            if not awaited:
+                found[point] = delay_ns[point]
+                continue
+            (before, ahead), *others = awaited
+            own = found[before] + ahead
+            since = own
+            for before, ahead in others:
+                since = np.maximum(since, found[before] + ahead)
+            if point in free:
+                since = np.where(free[point], own, since)
+            np.add(since, delay_ns[point], out=found[point])
+        return found
 
-    def ended(self, times: Int64Array) -> int:
-        """Returns when the last work ends, in ns, if points are at these times."""
-        return int(times[self.end].max())
+    def ended(self, times: Int64Array) -> Int64Array:
+        """Returns when the last work ends if points are at some times, int64 ns (replays,)."""
+        found: Int64Array = times[self.end].max(axis=0)
+        return found
 
 
 class _Builder:

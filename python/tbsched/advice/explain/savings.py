@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from tbsched.program.arrays import BoolArray, Int64Array
 _OF_HOST = (HOST, FIRST_USE, SYNCHRONIZE)
 _OF_WORK = ("kernel", "copy", "migration")
 _REPLAYED = 16  # causes, those that cost most
-_MOST = 200_000  # kernels, copies and memsets of a program that is replayed; more take minutes
+_AT_ONCE = 16  # replays
+_MOST = 100_000  # kernels, copies and memsets of a program that is replayed; of more it takes long
 _TOO_LONG = (
     "What the program would save without a cause is not told: {count:,} kernels, copies and "
     "memsets are more than {most:,}; record fewer steps."
@@ -40,15 +42,28 @@ def roots_with_savings(account: Account) -> tuple[tuple[Root, ...], tuple[str, .
         return found, (_TOO_LONG.format(count=count, most=_MOST),)
     if account.clocks_differ:
         return found, (_CLOCKS_DIFFER,)
-    savings = Savings(account)
+    savings, tried = Savings(account), found[:_REPLAYED]
+    taken = [savings.taken(*root[:3]) for root in tried]
+    on_all = [savings.taken(*root[:3], everywhere=True) for root in tried]
+    saved = iter(savings.saved([each for each in (*taken, *on_all) if each is not None]))
+    columns = [[None if each is None else next(saved) for each in some] for some in (taken, on_all)]
     replayed = (
-        root._replace(
-            saves=savings.without(*root[:3]),
-            saves_on_all=savings.without(*root[:3], everywhere=True),
-        )
-        for root in found[:_REPLAYED]
+        root._replace(saves=alone, saves_on_all=all_)
+        for root, alone, all_ in zip(tried, *columns, strict=True)
     )
     return (*replayed, *found[_REPLAYED:]), ()
+
+
+class Taken(NamedTuple):
+    """What is changed where a cause is taken out.
+
+    Attributes:
+        delay_ns: of each point, int64 (points,).
+        free: points of hosts that wait for nothing any more, int64.
+    """
+
+    delay_ns: Int64Array
+    free: Int64Array
 
 
 class Savings:
@@ -71,7 +86,7 @@ class Savings:
     def __init__(self, account: Account) -> None:
         self._account = account
         self._graph = graph = EventGraph.of(account)
-        self._ended = graph.ended(graph.at_ns)
+        self._ended = int(graph.ended(graph.at_ns))
         points = np.concatenate([graph.begun, graph.returned])
         call = np.tile(np.arange(len(graph.calls)), 2)
         since_ns = dict(zip(account.gpus, account.since_ns, strict=True))
@@ -87,8 +102,8 @@ class Savings:
         self._lost_ns = {gpu: self._lost(gpu) for gpu in account.gpus}
         self._said = _said(account, np.unique(spent.second[spent.second != UNKNOWN]))
 
-    def without(self, gpu: int, cause: str, by: str, *, everywhere: bool = False) -> float | None:
-        """Returns the seconds that are saved without a cause; None: it cannot be taken out.
+    def taken(self, gpu: int, cause: str, by: str, *, everywhere: bool = False) -> Taken | None:
+        """Takes out a cause; None: it is not known how.
 
         Args:
             gpu: with which it lies.
@@ -96,26 +111,36 @@ class Savings:
             everywhere: whether the hosts of all GPUs do without it.
         """
         delay_ns = self._graph.delay_ns.copy()
-        free: frozenset[int] = frozenset()
         if cause in _OF_HOST:
             rows = self._rows(gpu, cause, by)
-            if not len(rows):
-                return None
-            free = self._without_host(delay_ns, rows, gpu, everywhere=everywhere)
-        elif cause in (TRANSFER, SLOWED) and gpu == ALL:
+            return self._without_host(rows, gpu, everywhere=everywhere) if len(rows) else None
+        if cause in (TRANSFER, SLOWED) and gpu == ALL:
             self._without_bytes(delay_ns, cause, by)
         elif cause in _OF_WORK and (shorter := dict(self._shorter(gpu, cause, by))):
             delay_ns[self._graph.end[[*shorter]]] = [*shorter.values()]
         else:
             return None
-        saved = self._ended - self._graph.ended(self._graph.replayed(delay_ns, free))
-        return max(0, saved) / 1e9
+        return Taken(delay_ns, np.zeros(0, np.int64))
+
+    def saved(self, taken: Sequence[Taken]) -> list[float]:
+        """Returns the seconds that the program takes less, for each of some changes."""
+        found: list[float] = []
+        for first in range(0, len(taken), _AT_ONCE):
+            some = taken[first : first + _AT_ONCE]
+            free: dict[int, BoolArray] = {}
+            for number, each in enumerate(some):
+                for point in each.free.tolist():
+                    free.setdefault(point, np.zeros(len(some), np.bool_))[number] = True
+            delay_ns = np.stack([each.delay_ns for each in some], axis=1)
+            saved = self._ended - self._graph.ended(self._graph.replayed(delay_ns, free))
+            found += (np.maximum(saved, 0) / 1e9).tolist()
+        return found
 
     def _rows(self, gpu: int, cause: str, by: str) -> Int64Array:
         """Returns the rows of the host that a cause is."""
         if cause == FIRST_USE:
             return self._loading(gpu, by)
-        return np.array([row for row, said in self._said.items() if said == by], np.int64)
+        return np.array(self._said.get(by, []), np.int64)
 
     def _loading(self, gpu: int, by: str) -> Int64Array:
         """Returns what the host was in while a kernel was loaded and the GPU idle."""
@@ -127,13 +152,11 @@ class Savings:
         lost = Intervals(parts.begin, parts.end, np.arange(len(parts.begin)))
         spent = self._spent.some(self._of_gpu(gpu)[self._group])
         met = overlaps(Intervals(spent.begin, spent.end, spent.second), lost)
-        rows: Int64Array = np.unique(spent.second[met.first])
-        return rows[rows != UNKNOWN]
+        known = met.first[spent.second[met.first] != UNKNOWN]
+        return np.unique(spent.second[known])
 
-    def _without_host(
-        self, delay_ns: Int64Array, rows: Int64Array, gpu: int, *, everywhere: bool
-    ) -> frozenset[int]:
-        """Takes time of hosts out of delays; returns points that wait for nothing any more."""
+    def _without_host(self, rows: Int64Array, gpu: int, *, everywhere: bool) -> Taken:
+        """Takes out what hosts did, and the waits of calls in it."""
         graph, spent = self._graph, self._spent
         is_it = np.zeros(len(self._inside) + 1, np.bool_)  # the last one: no row
         is_it[rows] = True
@@ -148,8 +171,9 @@ class Savings:
             is_it = is_within
         mine = self._of_gpu(gpu) | everywhere
         taken = mine[self._group] & is_it[spent.second]
+        delay_ns = graph.delay_ns.copy()
         np.subtract.at(delay_ns, spent.first[taken], (spent.end - spent.begin)[taken])
-        return frozenset(graph.returned[mine[graph.group] & is_it[graph.calls]].tolist())
+        return Taken(delay_ns, graph.returned[mine[graph.group] & is_it[graph.calls]])
 
     def _of_gpu(self, gpu: int) -> BoolArray:
         """Returns which sets of threads launch on a GPU, bool (sets,)."""
@@ -226,12 +250,12 @@ class Savings:
         return found
 
 
-def _said(account: Account, rows: Int64Array) -> dict[int, str]:
-    """Returns of rows of the host what the account calls them, without where they were."""
+def _said(account: Account, rows: Int64Array) -> dict[str, list[int]]:
+    """Returns rows of the host by what the account calls them, without where they were."""
     activity = account.activity
     names, host, work = activity.names, activity.host, activity.work
     kernel = dict(zip(work["call"].tolist(), work["name"].tolist(), strict=True))
-    found = {}
+    found: dict[str, list[int]] = defaultdict(list)
     inside = maker(activity, account.times, rows).tolist()
     for row, outer in zip(rows.tolist(), inside, strict=True):
         said = names[host["name"][row]]
@@ -239,5 +263,5 @@ def _said(account: Account, rows: Int64Array) -> dict[int, str]:
             said = f"{said} in {names[host['name'][outer]]}"
         elif row in kernel:
             said = f"{said} of {names[kernel[row]]}"
-        found[row] = said
+        found[said].append(row)
     return found
