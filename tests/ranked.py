@@ -102,8 +102,8 @@ _KERNELS = {
 class _Rank:
     """A rank: its host thread and the ends of its streams."""
 
-    def __init__(self, rank: int, steps: Sequence[Step], world: int) -> None:
-        self.rank, self.world = rank, world
+    def __init__(self, rank: int, steps: Sequence[Step], world: int, *, waits: bool) -> None:
+        self.rank, self.world, self.waits = rank, world, waits
         self.steps = list(steps)
         self.host = 1000
         self.ends = {COMPUTE: 0, COMMUNICATION: 0}
@@ -126,6 +126,7 @@ class _Rank:
                 start = max(launched + ON_ITS_WAY, self.ends[COMPUTE], self.needs)
                 self._kernel(step.name, start, step.us, COMPUTE)
             else:
+                self._events("cudaEventRecord", "cudaStreamWaitEvent")
                 launched = self._call("cudaLaunchKernel", CALL)
                 start = max(launched + ON_ITS_WAY, *self.ends.values())
                 self.starts.append(start)
@@ -150,6 +151,7 @@ class _Rank:
         self._kernel(name, start, end - start, COMMUNICATION, **args)
         if not step.beside:
             self.needs = end
+            self._events("cudaEventRecord", "cudaStreamWaitEvent")
 
     def _function(self, step: Host) -> None:
         self.events.append(
@@ -157,6 +159,12 @@ class _Rank:
              "ts": self.host, "dur": step.us, "args": {}}
         )  # fmt: skip
         self.host += step.us
+
+    def _events(self, *names: str) -> None:
+        """Calls that make streams wait for each other, as PyTorch makes them."""
+        if self.waits:
+            for name in names:
+                self._call(name, 0)
 
     def _call(self, name: str, us: int) -> int:
         self.correlation += 1
@@ -169,9 +177,16 @@ class _Rank:
         self.ends[stream] = start + us
 
 
-def play(programs: Sequence[Sequence[Step]]) -> Played:
-    """Runs the program of each rank; a collective moves bytes once all ranks have started it."""
-    ranks = [_Rank(number, steps, len(programs)) for number, steps in enumerate(programs)]
+def play(programs: Sequence[Sequence[Step]], *, waits: bool = False) -> Played:
+    """Runs the program of each rank; a collective moves bytes once all ranks have started it.
+
+    Args:
+        programs: of each rank.
+        waits: whether the profiles have the calls that make streams wait.
+    """
+    ranks = [
+        _Rank(number, steps, len(programs), waits=waits) for number, steps in enumerate(programs)
+    ]
     found = Played([each.events for each in ranks])
     waiting = {each.rank: each.until_meeting() for each in ranks}
     sent: dict[tuple[int, int], list[int]] = defaultdict(list)

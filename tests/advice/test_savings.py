@@ -24,7 +24,8 @@ _STEPS = 4
 def explained(programs: Sequence[Sequence[Step]]) -> Explanation:
     """What is found of the profiles of ranks that ran these programs."""
     with tempfile.TemporaryDirectory() as folder:
-        return tb.explain(tb.load_program(written(Path(folder), documents(play(programs)))))
+        files = written(Path(folder), documents(play(programs, waits=True)))
+        return tb.explain(tb.load_program(files))
 
 
 def saved(programs: Sequence[Sequence[Step]], others: Sequence[Sequence[Step]]) -> float:
@@ -145,19 +146,22 @@ def segments(rank: int) -> st.SearchStrategy[list[Step]]:
 
 
 @st.composite
-def programs_of_ranks(draw: st.DrawFn) -> list[list[Step]]:
-    """Programs of two or three ranks that meet in the same collectives."""
+def programs_of_ranks(draw: st.DrawFn, *, beside: bool) -> list[list[Step]]:
+    """Programs of two or three ranks that meet in the same collectives.
+
+    ``beside``: of some of them later kernels need not wait.
+    """
     count = draw(st.integers(2, 3))
     programs: list[list[Step]] = [[Gemm(20)] for _ in range(count)]
     for _ in range(draw(st.integers(1, 5))):
-        meeting = Meet(draw(st.integers(5, 300)), beside=draw(st.booleans()))
+        meeting = Meet(draw(st.integers(5, 300)), beside=beside and draw(st.booleans()))
         for rank, program in enumerate(programs):
             program += [*draw(segments(rank)), meeting]
     return programs
 
 
 @settings(max_examples=examples(60), deadline=None)
-@given(programs_of_ranks())
+@given(programs_of_ranks(beside=True))
 def test_laws_of_replays(programs: list[list[Step]]) -> None:
     """Nothing changed, all times are those of the profile; without a cause nothing is later."""
     found = explained(programs)
@@ -175,12 +179,12 @@ def test_laws_of_replays(programs: list[list[Step]]) -> None:
 
 
 @settings(max_examples=examples(40), deadline=None)
-@given(programs_of_ranks())
+@given(programs_of_ranks(beside=False))
 def test_a_function_of_all_ranks_saves_what_programs_without_it_do(
     programs: list[list[Step]],
 ) -> None:
     found = explained(programs)
     truth = saved(programs, [without(each, "decode") for each in programs])
     for each in found.roots:
-        if each[1:3] == ("host", "decode"):
+        if each[1:3] == ("host", "decode") and each.saves_on_all is not None:
             assert each.saves_on_all == pytest.approx(truth, rel=0.1, abs=50e-6)

@@ -39,6 +39,8 @@ def test_the_command_line_takes_files_of_ranks_and_says_who_waited(files: list[P
     row = next(line for line in first if line.endswith("decode"))
     assert "rank 1" in row
     assert "2 GPUs idle or waiting for a peer" in first[0]
+    headings = next(line for line in first if line.lstrip().startswith("lost"))
+    assert "of it peers waited     saves  on all ranks  because of" in headings
     for heading in ("Rank 0 of 2:", "Rank 1 of 2:", "Collectives:"):
         assert heading in told
     assert "rank 1: host, decode" in told
@@ -49,6 +51,8 @@ def test_json_has_roots_collectives_and_exposed_communication(files: list[Path])
     found = json.loads(run("explain", *files, "--json"))
     assert found["roots"][0]["who"] == "rank 1"
     assert found["roots"][0]["by"] == "decode"
+    assert found["roots"][0]["saves"] == pytest.approx(3 * 2.998e-3)
+    assert found["roots"][0]["saves_on_all"] == pytest.approx(3 * 3.0046e-3, rel=1e-3)
     (kind,) = found["collectives"]
     assert kind["count"] == 3
     assert kind["waiting"] == pytest.approx(8.98e-3, rel=0.02)

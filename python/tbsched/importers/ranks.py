@@ -31,7 +31,8 @@ _NUMBER = re.compile(r"rank[^0-9a-zA-Z]?(\d{1,9})|(?:^|[^0-9a-zA-Z])r(\d{1,9})(?
 _MOST_NAMED = 3  # files that a sentence names
 _NOT_PREDICTED = (
     "Several ranks are not predicted: what one of them saves, it may wait for in its next "
-    "collective. Explain one rank by itself for its changes, which hold for it alone."
+    "collective. What all save without a cause is estimated by a replay of the profiles. Explain "
+    "one rank by itself for its changes, which hold for it alone."
 )
 _US = 1000
 

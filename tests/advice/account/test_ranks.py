@@ -208,6 +208,27 @@ def test_gpus_of_one_process_are_told_apart_as_ranks_are(members: tuple[int, int
     assert seconds(found, 1 - late, PEER) > 2.4e-3 * _STEPS
 
 
+def test_steps_that_each_rank_marks_are_those_of_the_first_rank() -> None:
+    given = documents(play([training(rank, 1, Host("decode_images", 3000)) for rank in (0, 1)]))
+    for profile in given:
+        ends = [
+            each["ts"] + each["dur"] for each in profile["traceEvents"]
+            if each["name"] == "cudaDeviceSynchronize"
+        ]  # fmt: skip
+        for number, (begin, end) in enumerate(zip([1000, *ends], ends, strict=False)):
+            profile["traceEvents"].append(
+                {"ph": "X", "cat": "user_annotation", "name": f"ProfilerStep#{number}", "pid": 5,
+                 "tid": 1, "ts": begin, "dur": end - begin, "args": {}}
+            )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        found = tb.explain(tb.load_program(written(Path(folder), given)))
+    assert found.accounted.steps.names == tuple(f"ProfilerStep#{k}" for k in range(_STEPS))
+    adds_up(found)
+    row = next(line for line in str(found).splitlines() if line.endswith("decode_images"))
+    assert found.roots[0].saves_on_all is not None
+    assert f"{1e3 * found.roots[0].saves_on_all / _STEPS:.3f} ms" in row
+
+
 def test_ranks_with_two_gpus_each_are_numbered_one_after_the_other() -> None:
     given = documents(play([training(rank, 2, Host("late", 3000)) for rank in range(4)]))
     merged = [of_one_process(given[:2]), of_one_process(given[2:])]

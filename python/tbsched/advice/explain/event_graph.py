@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -223,6 +224,7 @@ class _Builder:
                 ahead = min(usual, max(int(took[row]), 0))
                 self._add(int(self._start[row]), int(self._begun[call]), ahead)
 
+    @functools.cached_property
     def _issued(self) -> dict[tuple[int, int], tuple[list[int], list[int]]]:
         """By GPU and stream the times of calls, and the rows that they launched, in order."""
         work = self._activity.work
@@ -249,44 +251,50 @@ class _Builder:
         """Streams wait for events of other streams; for which ones, PyTorch's profile leaves open.
 
         A stream that is not the main one forks from it. The main one joins others: those whose work
-        issued by then ended last, as many as there are calls. A call right after the record of an
-        event belongs to the next launch of its thread; another one also to the next launch into the
-        main stream.
+        issued by then ended last, as many as calls make it wait. A call makes the next launch of
+        its thread wait. Unless the event before it was recorded in the main stream, it may also be
+        for the next launch into that.
         """
         activity = self._activity
-        work, host = activity.work, activity.host
-        issued, main = self._issued(), _main_streams(activity)
-        launched: dict[int, list[int]] = defaultdict(list)
-        for row in np.flatnonzero(work["call"] != UNKNOWN).tolist():
-            launched[int(work["call"][row])].append(row)
+        work, host, main = activity.work, activity.host, _main_streams(activity)
+        launched = self._launched()
         records, waits = matching(activity, _RECORDS), matching(activity, _STREAM_WAITS)
         rows = np.union1d(np.flatnonzero(records | waits), self._calls)
         for thread in np.unique(host["thread"][rows]).tolist():
             own = rows[host["thread"][rows] == thread]
-            forks, joins, is_record = 0, [0, 0], False
+            made = joins = pending = 0  # calls since the last launch; joins of them, and before it
+            in_main, forks = True, False
             for call in own[np.argsort(host["begin_ns"][own], kind="stable")].tolist():
                 if waits[call]:
-                    forks += 1
-                    joins[0] += not is_record
-                elif call in launched:
-                    for row in launched[call]:
-                        gpu, stream = int(work["gpu"][row]), int(work["stream"][row])
-                        is_main = main.get(gpu) == stream
-                        count = forks + joins[1] if is_main else min(forks, 1)
-                        others = [
-                            self._last(own_issued, int(host["begin_ns"][call]),
-                                       int(work["start_ns"][row]))
-                            for key, own_issued in issued.items()
-                            if key[0] == gpu and key[1] != stream
-                            and (is_main or key[1] == main.get(gpu))
-                        ]  # fmt: skip
-                        known = [each for each in others if each != UNKNOWN]
-                        known.sort(key=lambda each: -int(self._end[each]))
-                        for other in known[:count]:
-                            self._add(int(self._start[row]), int(self._end[other]))
-                        joins = [0, 0] if is_main else [0, joins[0] + joins[1]]
-                    forks = 0
-                is_record = bool(records[call])
+                    made += 1
+                    joins += not forks
+                for row in launched.get(call, ()):
+                    in_main = main.get(int(work["gpu"][row])) == work["stream"][row]
+                    self._joins(row, call, made + pending if in_main else min(made, 1), main)
+                    pending = 0 if in_main else pending + joins
+                    made = joins = 0
+                forks = bool(records[call]) and in_main
+
+    def _joins(self, row: int, call: int, count: int, main: Mapping[int, int]) -> None:
+        """Makes work wait for other streams of its GPU, as many as ``count``."""
+        work, begin_ns = self._activity.work, int(self._activity.host["begin_ns"][call])
+        gpu, stream = int(work["gpu"][row]), int(work["stream"][row])
+        known = [
+            last
+            for (other, its), own in (self._issued.items() if count else ())
+            if other == gpu and its != stream and main.get(gpu) in (stream, its)
+            if (last := self._last(own, begin_ns, int(work["start_ns"][row]))) != UNKNOWN
+        ]
+        for last in sorted(known, key=lambda each: -int(self._end[each]))[:count]:
+            self._add(int(self._start[row]), int(self._end[last]))
+
+    def _launched(self) -> dict[int, list[int]]:
+        """Returns by rows of the host the rows of work that they launched."""
+        found: dict[int, list[int]] = defaultdict(list)
+        for row, call in enumerate(self._activity.work["call"].tolist()):
+            if call != UNKNOWN:
+                found[call].append(row)
+        return found
 
     def _others(self) -> None:
         """Work that starts late has waited for other work of its GPU, or for room beside it.
@@ -312,16 +320,14 @@ class _Builder:
         """Calls end after the work that they waited for."""
         activity = self._activity
         host, work = activity.host, activity.work
-        issued = self._issued()
+        issued = self._issued
         kinds = {
             kind: matching(activity, pattern)
             for kind, pattern in
             (("device", _DEVICE_SYNC), ("stream", _STREAM_SYNC), ("event", _EVENT_SYNC))
         }  # fmt: skip
         copies = blocking_copies(activity)
-        launched: dict[int, list[int]] = defaultdict(list)
-        for row in np.flatnonzero(work["call"] != UNKNOWN).tolist():
-            launched[int(work["call"][row])].append(row)
+        launched = self._launched()
         last_of: dict[int, tuple[int, int]] = {}
         for place, call in enumerate(self._calls.tolist()):
             begin, end = int(host["begin_ns"][call]), int(host["end_ns"][call])
