@@ -227,6 +227,12 @@ def test_when_a_call_is_handed_on_is_chance() -> None:
     assert [order_differs(trace, "h200") for trace in recorded] == [()]
 
 
+def test_roots_behind_a_copy_are_issued_late() -> None:
+    """A program of an H200: 20 us pass from the call of a graph until its first root."""
+    recorded = load_traces(HOSTS / "late-roots-h200.jsonl.xz")
+    assert [order_differs(trace, "h200") for trace in recorded] == [(), ()]
+
+
 def test_a_held_sequence_has_no_order() -> None:
     with pytest.raises(ValueError, match="observation: launches with durations are needed"):
         order_differs(predict(Sequence([Launch(8, 64, 32)]), "h200"), "h200")

@@ -130,6 +130,17 @@ def with_calls(trace: tb.Trace, calls: list[tuple[float, float]]) -> tb.Trace:
     return replace(trace, extra={**trace.extra, "called_ns": called})
 
 
+def test_a_graph_is_issued_when_its_roots_show_beside_other_launches() -> None:
+    """Within its call the driver takes 20 us before it issues the first root."""
+    node = tb.Launch(1, 32, 16, duration=1e-4)
+    graph = tb.Graph([node] * 2).launch(stream=1)
+    program = tb.Sequence([node, graph, replace(node, stream=2)])
+    at = [0, 30 * US, 31.1 * US, 36 * US]
+    observation = recorded(program, [0, 10, 10, 36], issue_times=at)
+    called = with_calls(observation, [(0, 4), (10, 35), (36, 40)])
+    assert starts(predict_as_recorded(called, H200)) == starts(observation)
+
+
 def test_a_copy_begins_when_it_was_called() -> None:
     kernel = tb.Launch(1, 32, 16, duration=1e-5)
     copy = tb.Copy(1 << 20, "d2h", pinned=False, stream=0)

@@ -131,16 +131,21 @@ def issue_times(observation: Trace, predicted: Trace, spec: DeviceSpec) -> list[
     if predicted.waits is not None:
         began = _first_starts(predicted)[predicted.waits["launch"]]
         waited = set(predicted.waits["launch"][predicted.waits["begin_ns"] < began].tolist())
-    handed_on = {
-        launch: int(starts[launch]) - call.latency_ns
+    at_once = [
+        (launch, int(starts[launch]) - call.latency_ns, call.is_graph)
         for call in calls
         for launch in call.roots
-        if launch not in waited and (call.is_graph or observation.call_times is None)
+        if launch not in waited
+    ]
+    handed_on = {
+        launch: time
+        for launch, time, is_graph in at_once
+        if is_graph or observation.call_times is None
     }
     if not handed_on:
         return [time / 1e9 for time in issued.tolist()]
-    # No launch is handed on before its call.
-    clock = min(time - issued[launch] for launch, time in handed_on.items())
+    # No launch is handed on before its call. Graphs alone may all be handed on long after it.
+    clock = min(time - issued[launch] for launch, time, _ in at_once)
     found = issued.copy()
     for host in {call.host for call in calls}:
         _hand_on([call for call in calls if call.host == host], handed_on, clock, found)
