@@ -228,7 +228,11 @@ def test_when_a_call_is_handed_on_is_chance() -> None:
 
 
 def test_roots_behind_a_copy_are_issued_late() -> None:
-    """A program of an H200: 20 us pass from the call of a graph until its first root."""
+    """Programs of an H200: 20 us pass within a call until the next root of a graph.
+
+    In the first all of its roots are behind the copy. In the second a memset and the kernel that
+    follows it are ahead of a host function and a copy.
+    """
     recorded = load_traces(HOSTS / "late-roots-h200.jsonl.xz")
     assert [order_differs(trace, "h200") for trace in recorded] == [(), ()]
 

@@ -197,6 +197,21 @@ def test_what_follows_a_memset_starts_once_the_driver_has_issued_it() -> None:
     assert behind_a_memset(child=3) == [0, 1, 2]
 
 
+@pytest.mark.parametrize("slow", [tb.HostFunction(0), tb.Copy(4096, "h2d")], ids=["host", "copy"])
+def test_a_slow_node_takes_the_time_until_the_next_root(slow: tb.Event) -> None:
+    kernel = tb.Launch(1, 32, 16, duration=50 * US)
+
+    def ahead(node: tb.Event) -> int:
+        """Returns how much sooner a kernel behind a memset starts than a root issued at 20 us."""
+        nodes = [tb.Memset(1 << 18), kernel, node, kernel]
+        program = tb.Sequence([tb.Graph(nodes, [(0, 1)]).launch()])
+        behind, root = tb.predict(program, H200, issue_times=[0, 20 * US])
+        return span_of(1, root)[0] - span_of(0, behind)[0]
+
+    assert ahead(slow) > 10_000
+    assert ahead(tb.Memset(1 << 18)) < 10_000
+
+
 def test_no_relay_starts_a_copy() -> None:
     """It would take an SM before the kernel that follows the same node."""
     kernel = tb.Launch(1, 32, 16, duration=50 * US)

@@ -68,6 +68,11 @@ void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int
   for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
 }
 
+// Returns whether the driver may take long to issue a node: a copy by an engine, a host function.
+bool GraphIssue::is_slow(const Operation& node) const {
+  return node.by_engine || (node.transfer >= 0 && engines_.host_function_ns(node.transfer));
+}
+
 int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
                                 const IssueTimes& issued, const int64_t from_ns) {
   // Dependents are served in the reverse order of these calls. If the graph waits in another stream
@@ -105,8 +110,9 @@ int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
   return ends_ns;
 }
 
-// Returns when the driver issues each node. Times are given for roots alone. It issues copies,
-// memsets and their successors right before the next root whose time is given.
+// Returns when the driver issues each node. Times are given for roots alone. It issues memsets and
+// successors right before the next root whose time is given. But the last copy by an engine or host
+// function before that root takes the time until then: what is ahead of it follows the root before.
 GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const int32_t begin,
                                                const int32_t first_launch, const int32_t launches,
                                                const std::span<const int64_t> issue_ns,
@@ -125,8 +131,13 @@ GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const in
     const int64_t asked_ns = clock_.to_own(issue_ns[operation.launch - first_launch]);
     if (known == 0 || asked_ns > known_ns) {
       issued_ns = asked_ns;
-      for (const int64_t back : std::views::iota(size_t{0}, times.size() - known)) {
-        times[times.size() - 1 - back] = issued_ns - back * spec_.node_interval_ns;
+      bool is_right_before = true;
+      for (size_t k = times.size(); k-- > known;) {
+        const auto until_root = static_cast<int64_t>(times.size() - 1 - k);
+        const int64_t latest_ns = issued_ns - until_root * spec_.node_interval_ns;
+        const int32_t index = begin + 1 + order.issued[k].node;
+        is_right_before = is_right_before && !is_slow(operations_[index]);
+        times[k] = is_right_before ? latest_ns : std::min(times[k], latest_ns);
       }
     }
     known = times.size();

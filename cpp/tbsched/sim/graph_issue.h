@@ -57,6 +57,7 @@ class GraphIssue {
     size_t known = 0;
   };
 
+  bool is_slow(const Operation& node) const;
   int64_t issue_nodes(const UploadedGraph& graph, int32_t begin, const IssueTimes& issued,
                       int64_t from_ns);
   IssueTimes issue_times(const GraphOrder& order, int32_t begin, int32_t first_launch,
