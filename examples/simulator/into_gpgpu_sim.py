@@ -43,6 +43,9 @@ VERSIONS = {
     "accel-sim/gpgpu-sim_distribution at 667834cf": (
         "03e24f11c800d1e3914929eb7283f47fc0181babbf2773cd8a7864cd4314fd90"
     ),
+    "accel-sim/gpgpu-sim_distribution at 3844f755": (
+        "87ede605eed44a50106eef2de99e3f3f181f69e984ef708524bfc0ad6af099ca"
+    ),
 }
 # What only the version of that name has in SIM_H. It was not tried.
 NOT_TRIED = {"inter_chiplet_queue_size": "the GPGPU-Sim of Accel-Sim 2 (01f6fc4d)"}
