@@ -262,6 +262,11 @@ bool finds_room_after(const Model& model, const EndedWork& work) {
   const int64_t ended = std::accumulate(stock.begin() + static_cast<std::ptrdiff_t>(work.staying),
                                         stock.end(), int64_t{0});
   stock[work.staying - 1] -= asking.cluster;
+  if (work.staying == 1) {
+    int32_t per_sm = asking.cluster + stock.front();
+    for (const Multiset& blocks : filled.found()) per_sm = std::min(per_sm, blocks.front());
+    if (stock.front() < needed_blocks(asking, device, per_sm)) return true;
+  }
   if (takes_whole_tpcs(asking, device.spec)) {
     stock = for_one_of_each_tpc(demands, stock, device.spec);
   }

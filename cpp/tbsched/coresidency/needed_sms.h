@@ -11,6 +11,9 @@
 namespace tbsched {
 
 int32_t needed(const Demand& demand, const Device& device);
+// Returns the fewest blocks of a launch that is alone with which one more finds no room, if each
+// full SM has so many of them: those of a domain are whole clusters.
+int64_t needed_blocks(const Demand& demand, const Device& device, int32_t per_sm);
 // Returns how many sets of blocks there are for one SM of each TPC, where one full SM of each is
 // enough.
 Multiset for_one_of_each_tpc(const Demands& demands, const Multiset& coming,

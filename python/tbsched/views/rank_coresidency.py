@@ -77,5 +77,5 @@ def rank_coresidency_columns(found: RankCoresidency) -> dict[str, Any]:
 def rank_coresidency_data(found: RankCoresidency) -> dict[str, Any]:
     """The answer with its reason; if it is no, what hangs, and what to change."""
     fixes = [fields(fix, "kind text sequence") for fix in found.fixes]
-    answer = "devices sequence groups safe argument proof in_order host hang assumed_rules"
+    answer = "devices sequence groups safe argument proof in_order witness host hang assumed_rules"
     return {**fields(found, answer), "fixes": fixes, "plays": found.plays}

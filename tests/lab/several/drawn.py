@@ -59,12 +59,15 @@ def random_program(seed: int, number: int, spec: DeviceSpec, *, gpus: int, near:
     return rows
 
 
-def sequence_of(rows: Iterable[Row], spread: bool = False) -> tb.Sequence:
+def sequence_of(
+    rows: Iterable[Row], spread: bool = False, stay: list[list[int]] | None = None
+) -> tb.Sequence:
     """Returns a program.
 
     Args:
         rows: of it.
         spread: whether blocks of a launch stay for different times, drawn always alike.
+        stay: of each launch how many ns its blocks stay; None: as the rows say.
     """
     events: list[tb.Launch | tb.HostCall] = []
     launches = 0
@@ -75,11 +78,13 @@ def sequence_of(rows: Iterable[Row], spread: bool = False) -> tb.Sequence:
             continue
         gpu, stream, blocks, threads, registers, shared, cluster, group, ns = row
         rng = random.Random(launches)
-        launches += 1
         several = tuple(round(ns * (1 + SPREAD * rng.random())) / 1e9 for _ in range(blocks))
+        if stay is not None:
+            several = tuple(each / 1e9 for each in stay[launches])
+        launches += 1
         launch = tb.Launch(
             blocks, threads, registers, shared, cluster=cluster, stream=stream, gpu=gpu, host=gpu,
-            non_blocking=True, duration=several if spread else ns / 1e9,
+            non_blocking=True, duration=several if spread or stay is not None else ns / 1e9,
             meets=None if group < 0 else f"group {group}",
         )  # fmt: skip
         events.append(launch)

@@ -58,6 +58,7 @@ class Run(NamedTuple):
     kind: str
     rows: list[Row]
     hangs: bool | None
+    stay: list[list[int]] | None = None  # as of sequence_of
 
 
 def main() -> int:
@@ -88,10 +89,13 @@ def make(asked: tuple[int, int, str, int]) -> Found:
             for fix in found.fixes
         ],
     }  # fmt: skip
-    if found.host is not None:
+    if found.witness is not None:
+        assert found.host is not None
         said["delays"] = [round(seconds * 1e9) for seconds in found.host]
-        trace = tb.predict(sequence_of(rows), devices, host=found.host, connections=CONNECTIONS)
+        trace = tb.predict(found.witness, devices, host=found.host, connections=CONNECTIONS)
         said["predicted"] = predicted(trace)
+        if found.witness != found.sequence:
+            said["stay"] = [launch.duration_ns().tolist() for launch in found.witness.launches]
     return said
 
 
@@ -110,14 +114,15 @@ def run(given: Found, out: Path, seconds: float, skews: int) -> int:
             answers["without a fix"] += not one["safe"] and not one["fixes"]
             runs = []
             for each in runs_of(one, skews):
-                found = observed(sequence_of(each.rows), gpus)
+                program = sequence_of(each.rows, stay=each.stay)
+                found = observed(program, gpus)
                 runs.append([each.kind, found])
                 counts[f"{each.kind}, {in_words(found)}"] += 1
                 if each.hangs is None and found.get("hang"):
                     answers["not known, and hung"] += 1
                 if "error" in found or each.hangs in {None, found["hang"]}:
                     continue
-                again = [observed(sequence_of(each.rows), gpus) for _ in range(AGAIN)]
+                again = [observed(program, gpus) for _ in range(AGAIN)]
                 wrong.append({"program": one, "run": each._asdict(), "found": [found, *again]})
             record({**one, "runs": runs})
     shown = {
@@ -147,7 +152,7 @@ def runs_of(one: Found, skews: int) -> Iterator[Run]:
     else:
         late = with_delays(one["rows"], one["delays"])
         for _ in range(WITNESS_RUNS):
-            yield Run("witness", late, True)
+            yield Run("witness", late, True, one.get("stay"))
     for fix in one["fixes"]:
         yield from skewed(f"fixed by {fix['kind']}", fix["rows"], rng, FIX_SKEWS, False)
 

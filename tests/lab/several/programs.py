@@ -5,7 +5,8 @@
 
 ``prepare`` needs no GPU: it draws programs, half of them near the limit, predicts them, and writes
 FILE. In every other program blocks of a launch stay for different times. A prediction is *sure* if
-it is the same with hosts that start or call a little later. ``run`` runs each program twice, and
+it is the same with hosts that start or call a little later, and with blocks that do not end at the
+same instant. ``run`` runs each program twice, and
 writes ``several_programs.json``, the score with whole programs that are not as predicted, and
 ``several_programs.jsonl.xz``, all runs. Exit status 1 if a sure prediction is wrong where both runs
 agree.
@@ -14,6 +15,7 @@ agree.
 from __future__ import annotations
 
 import json
+import random
 import sys
 import time
 from collections import Counter
@@ -23,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import tbsched as tb
 from lab.script import parse_draw
-from lab.several.drawn import COLUMNS, random_program, sequence_of, with_delays
+from lab.several.drawn import COLUMNS, Row, is_call, random_program, sequence_of, with_delays
 from lab.several.runs import (
     CONNECTIONS,
     INTERVAL,
@@ -38,6 +40,10 @@ from lab.several.runs import (
 )
 
 LATE_NS = 40_000  # about what hosts of two GPUs start apart
+UNEVEN, UNEVENS = (
+    0.05,
+    3,
+)  # share by which blocks of a launch stay longer, and how often it is drawn
 AGAIN = 4  # more runs of a program that is not as predicted
 
 
@@ -63,11 +69,25 @@ def make(asked: tuple[int, int, str, int]) -> Found:
         firsts = [k for k, row in enumerate(rows) if row[0] == gpu][:1]
         late = with_delays(rows, [LATE_NS * (k in firsts) for k in range(len(rows))])
         others.append(_predict(late, spread, device, gpus, INTERVAL))
+    for rng in () if spread else map(random.Random, range(UNEVENS)):
+        stay = [
+            [round(row[-1] * (1 + UNEVEN * rng.random())) for _ in range(row[2])]
+            for row in rows
+            if not is_call(row)
+        ]
+        others.append(_predict(rows, spread, device, gpus, INTERVAL, stay))
     return {**found, "predicted": first, "sure": all(other == first for other in others)}
 
 
-def _predict(rows: list[list[int]], spread: bool, device: str, gpus: int, interval: float) -> Found:
-    program = sequence_of(rows, spread)
+def _predict(
+    rows: list[Row],
+    spread: bool,
+    device: str,
+    gpus: int,
+    interval: float,
+    stay: list[list[int]] | None = None,
+) -> Found:
+    program = sequence_of(rows, spread, stay)
     devices = [device_of(device)] * gpus
     return predicted(
         tb.predict(program, devices, launch_interval=interval, connections=CONNECTIONS)

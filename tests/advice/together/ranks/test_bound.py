@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,17 @@ def launches(draw: st.DrawFn, spec: tb.DeviceSpec, most: int, sizes: list[int]) 
         draw(st.sampled_from(sizes)),
         cluster=cluster,
     )
+
+
+@pytest.mark.parametrize(("cluster", "most"), [(2, 132), (4, 120), (8, 120), (16, 112)])
+def test_clusters_that_need_whole_sms_find_room_until_no_gpc_has_enough(
+    cluster: int, most: int
+) -> None:
+    spec = tb.device("h200")
+    other = tb.Launch(300, 256, 32, 16 << 10)
+    large = tb.Launch(most, 512, 16, 200 << 10, cluster=cluster)
+    assert finds_room([large], [other], spec, spec.policy)
+    assert not finds_room([replace(large, blocks=most + cluster)], [other], spec, spec.policy)
 
 
 @settings(max_examples=examples(600), deadline=None)

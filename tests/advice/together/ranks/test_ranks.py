@@ -35,8 +35,8 @@ def test_order_of_issue_in_one_stream() -> None:
     assert found.safe is False
     assert "'a' and 'b' wait for each other in a circle" in found.argument
     assert found.host is not None
-    again = tb.predict(turned, ["h200"] * 2, host=found.host)
-    assert again.hang is not None
+    assert found.witness == turned
+    assert tb.predict(turned, ["h200"] * 2, host=found.host).hang is not None
     assert [fix.kind for fix in found.fixes] == ["order"]
 
 
@@ -79,6 +79,40 @@ def test_a_launch_that_never_fits_hangs_by_itself() -> None:
     found = tb.coresident(program(kernel("a", 0, 0, 133), kernel("a", 1)), ["h200"] * 2)
     assert found.safe is False
     assert found.argument == "it hangs although no rank is late"
+
+
+def test_witness_in_which_blocks_do_not_end_together() -> None:
+    # Clusters of four find the SMs that a kernel leaves one by one, and other ones than together.
+    before = tb.Launch(452, 256, 64, 16 << 10, stream=0, gpu=0, host=0, duration=1e-4)
+    other = tb.Launch(132, 512, 64, stream=12, gpu=1, host=1, duration=1.8e-4)
+    meets = [
+        tb.Launch(992, 64, 32, cluster=4, stream=0, gpu=on, host=on, meets="a", duration=4e-5)
+        for on in (0, 1)
+    ]
+    sequence = program(before, meets[0], other, meets[1])
+    assert tb.predict(sequence, ["h200"] * 2).hang is None
+    found = tb.coresident(sequence, ["h200"] * 2)
+    assert found.safe is False
+    assert found.argument == (
+        "it hangs although no rank is late, where blocks of a launch take different times"
+    )
+    assert found.witness is not None
+    assert found.witness != sequence
+    assert tb.predict(found.witness, ["h200"] * 2, host=found.host).hang is not None
+
+
+def test_witness_in_which_a_kernel_takes_longer() -> None:
+    # While the first kernel of GPU 0 lasts, its large one waits, and the small one comes first.
+    before = tb.Launch(1, 32, 16, stream=0, gpu=0, host=0, duration=1e-6)
+    late = tb.HostCall("load", duration=1e-3, gpu=0, host=0)
+    ranks = [[kernel("large", on, 0, 100), kernel("small", on, 1, 66)] for on in (0, 1)]
+    sequence = tb.Sequence([before, ranks[0][0], late, ranks[0][1], *ranks[1]])
+    found = tb.coresident(sequence, ["h200"] * 2)
+    assert found.safe is False
+    assert found.argument == "it hangs if ranks are late and blocks of launch 0 take longer"
+    assert found.witness is not None
+    assert tb.predict(found.witness, ["h200"] * 2, host=found.host).hang is not None
+    assert tb.predict(sequence, ["h200"] * 2, host=found.host).hang is None
 
 
 def test_pairs_say_what_arrives_first() -> None:

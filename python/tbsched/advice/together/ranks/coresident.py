@@ -16,7 +16,7 @@ from tbsched.advice.together.ranks.standstill import (
     TooManySets,
     standstills,
 )
-from tbsched.advice.together.ranks.witness import Search, Witness
+from tbsched.advice.together.ranks.witness import Search, Witness, longer_words
 from tbsched.advice.together.ranks.work import Work, work_of
 from tbsched.errors import shown
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
@@ -52,9 +52,10 @@ class RankCoresidency(Shown):
         argument: why, in words.
         proof: of a safe answer: ``order``, because all launches of a GPU that can meet at a time
             find room there, and no groups wait for each other in a circle; else ``none``.
-        host: of an unsafe one, how late the calls of the witness are: for each event the seconds
-            since its host's last call returned. ``tb.predict(sequence, devices, host=host).hang``
-            shows it.
+        witness: of an unsafe one, the program that hangs: ``sequence``, if need be with other
+            durations.
+        host: how late its calls are: for each event the seconds since its host's last call
+            returned. ``tb.predict(witness, devices, host=host).hang`` shows it.
         hang: what that comes to, as ``Trace.hang``.
         fixes: changes that are proved to make the program safe, a :class:`RankFix` each.
         plays: how many predictions the search took.
@@ -80,6 +81,7 @@ class RankCoresidency(Shown):
     safe: bool | None
     argument: str
     proof: str
+    witness: Sequence | None = None
     host: tuple[float, ...] | None = None
     hang: Hang | None = None
     fixes: tuple[RankFix, ...] = ()
@@ -207,15 +209,20 @@ def coresident_ranks(
         for name in work.groups
     }
     return RankCoresidency(
-        infos, sequence, groups, safe, _argument(safe, in_order, witness, found, why),
-        "order" if safe else "none", None if witness is None else witness.host,
-        None if witness is None else witness.hang, changes,
-        asking.taken + search.plays, in_order,
+        infos, sequence, groups, safe, _argument(safe, in_order, witness, sequence, found, why),
+        "order" if safe else "none",
+        None if witness is None else witness.sequence, None if witness is None else witness.host,
+        None if witness is None else witness.hang, changes, asking.taken + search.plays, in_order,
     )  # fmt: skip
 
 
 def _argument(
-    safe: bool | None, in_order: bool, witness: Witness | None, found: list[Standstill], why: str
+    safe: bool | None,
+    in_order: bool,
+    witness: Witness | None,
+    sequence: Sequence,
+    found: list[Standstill],
+    why: str,
 ) -> str:
     if safe:
         return (
@@ -229,9 +236,8 @@ def _argument(
             return (
                 f"{names} wait for each other in a circle, by the order in which ranks issue them"
             )
-        if not any(witness.host):
-            return "it hangs although no rank is late"
-        return "it hangs if ranks are late"
+        late = "if ranks are late" if any(witness.host) else "although no rank is late"
+        return f"it hangs {late}{longer_words(sequence, witness.sequence)}"
     if why:
         return why
     names = " and ".join(map(repr, sorted(found[0].groups)))

@@ -78,9 +78,7 @@ class Room:
 
     def _goes_on(self, order: tuple[int, ...], whole: int, arrived: Mask) -> bool:
         """Returns whether the next launch is sure to be resident when the first ones are."""
-        rest, before = 0, 0
-        for number in order[whole:]:
-            rest |= self._ahead(number, arrived)
+        rest, before = self._ahead(order[whole], arrived), 0
         for number in order[:whole]:
             before |= self.work.ended_before[number] | self.work.arrived_before[number]
         # Kernels for which a launch waits in its stream or in line.

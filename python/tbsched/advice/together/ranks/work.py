@@ -50,7 +50,11 @@ class Work:
     @property
     def meeting(self) -> Mask:
         """The launches of all groups."""
-        return functools.reduce(operator.or_, self.groups.values(), 0)
+        return self.of(self.groups)
+
+    def of(self, groups: Iterable[str]) -> Mask:
+        """Returns the launches of some groups."""
+        return functools.reduce(operator.or_, (self.groups[name] for name in groups), 0)
 
 
 def mask(numbers: Iterable[int]) -> Mask:
