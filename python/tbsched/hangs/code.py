@@ -24,6 +24,8 @@ _COUNTER = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
 _CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
 _COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
+_BLOCK = re.compile(r"^(?:S2R|S2UR)\s+\S+\s*,\s*SR_CTAID\.X")
+_DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
 _WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
@@ -67,6 +69,7 @@ class KernelCode:
         hands_over: whether threads arrive at a barrier at which only others wait.
         written: places of the arguments that addresses of its stores and atomics come from.
         writes_anywhere: whether it writes to addresses that it loads from memory.
+        follows: whether each block waits only for what blocks before it write, as of a chained scan.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
     """
 
@@ -77,12 +80,16 @@ class KernelCode:
     hands_over: bool
     written: frozenset[int]
     writes_anywhere: bool
+    follows: bool
     is_whole: bool
 
     @property
     def may_wait(self) -> bool:
-        """Whether it may wait for ever: for others, for itself, or at a barrier without a loop."""
-        return bool(self.polls) or self._waits_without_poll
+        """Whether it may wait for ever: for others, for itself, or at a barrier without a loop.
+
+        Blocks start in their order. So one that waits for blocks before it waits for some that run.
+        """
+        return (bool(self.polls) and not self.follows) or self._waits_without_poll
 
     @property
     def waits_inside(self) -> bool:
@@ -168,6 +175,41 @@ class _Instruction:
         return frozenset() if self.guard is None else frozenset([self.guard])
 
 
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """A constant, and terms with their factors: the word of an argument, or an instruction."""
+
+    constant: int = 0
+    terms: tuple[tuple[int | str, int], ...] = ()
+
+    def plus(self, other: _Sum) -> _Sum:
+        factors = dict(self.terms)
+        for term, factor in other.terms:
+            factors[term] = factors.get(term, 0) + factor
+        terms = sorted(((t, f) for t, f in factors.items() if f), key=lambda each: str(each[0]))
+        return _Sum(self.constant + other.constant, tuple(terms))
+
+    def times(self, factor: int) -> _Sum:
+        return _Sum(self.constant * factor, tuple((term, f * factor) for term, f in self.terms))
+
+
+def _total(values: list[_Sum | None]) -> _Sum | None:
+    total = _Sum()
+    for each in values:
+        if each is None:
+            return None
+        total = total.plus(each)
+    return total
+
+
+def _product(one: _Sum | None, other: _Sum | None) -> _Sum | None:
+    if one is None or other is None:
+        return None
+    if one.terms and other.terms:
+        return None
+    return one.times(other.constant) if not other.terms else other.times(one.constant)
+
+
 class _Reading:
     def __init__(self, instructions: Instructions, parameters_at: int) -> None:
         self.parameters_at = parameters_at
@@ -211,6 +253,7 @@ class _Reading:
             written=frozenset(place for arguments, _ in sources for place in arguments),
             writes_anywhere=any(is_indirect for _, is_indirect in sources)
             or any(body.startswith(_TENSOR_STORES) for body in bodies),
+            follows=bool(polls) and all(self._follows(poll) for poll in polls),
             is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
         )
 
@@ -256,10 +299,15 @@ class _Reading:
             yield Poll(self.every[number].at, is_local, *self._source(number))
 
     def _goes_on(self, number: int, loop: range) -> bool:
-        """Returns whether an instruction has another result by itself: a clock, or a count."""
+        """Returns whether an instruction has another result by itself: a clock, or a count.
+
+        What counts only if memory that others may change says so does not go on by itself.
+        """
         own = self.every[number]
         if _CLOCK.match(own.body):
             return True
+        if any(self._looks(each, loop) for each in self._deciders(own, loop)):
+            return False
         counted = own.writes & own.reads if _COUNTS.match(own.body) else frozenset()
         return any(number in self._writers(name, number, loop) for name in counted)
 
@@ -396,6 +444,83 @@ class _Reading:
                 left.append((name, at))
             left += [(each, at) for each in own.reads if "P" not in each]
         return tuple(sorted(each for each in arguments if each >= 0)), is_indirect
+
+    def _follows(self, poll: Poll) -> bool:
+        """Returns whether a poll looks at what an earlier block writes: at its number less some."""
+        looked = self._address(self.place[poll.at])
+        for number in self._stores():
+            written = self._address(number)
+            if looked is None or written is None or looked.terms != written.terms:
+                continue
+            of_block = [
+                factor
+                for term, factor in written.terms
+                if isinstance(term, int) and _BLOCK.match(self.every[term].body)
+            ]
+            if len(of_block) == 1 and (written.constant - looked.constant) * of_block[0] > 0:
+                return True
+        return False
+
+    def _address(self, number: int) -> _Sum | None:
+        """Returns the address of a load or store as a sum; None: it is no sum of known terms."""
+        address = _ADDRESS.search(_DESCRIPTOR.sub("", self.every[number].body))
+        if address is None:
+            return None
+        total = _Sum()
+        for piece in re.split(r"(?<=[\w.])\+", address[1]):
+            own = self._value(piece, number, _DEEPEST)
+            if own is None:
+                return None
+            total = total.plus(own)
+        return total
+
+    def _value(self, operand: str, before: int, depth: int) -> _Sum | None:
+        """Returns what an operand of an instruction is, as a sum of arguments and other values."""
+        text = operand.strip().removesuffix(".reuse").removesuffix(".64")
+        constant = _CONSTANT.fullmatch(text)
+        if constant is not None:
+            return _Sum(0, ((f"c{int(constant[1], 16)}", 1),))
+        if re.fullmatch(r"-?0x[0-9a-f]+", text):
+            value = int(text, 16)
+            return _Sum(value - (1 << 32) if value >= 1 << 31 else value)
+        if text in ("RZ", "URZ"):
+            return _Sum()
+        if text.startswith("-"):
+            own = self._value(text[1:], before, depth)
+            return None if own is None else own.times(-1)
+        if not re.fullmatch(r"U?R\d+", text) or depth == 0:
+            return None
+        at = next((k for k in range(before - 1, -1, -1) if text in self.every[k].writes), None)
+        if at is None or self.every[at].guard is not None or self._is_carried(text, at, before):
+            return None
+        return self._result(at, depth - 1)
+
+    def _is_carried(self, name: str, written: int, read: int) -> bool:
+        """Returns whether a loop around the reader, not the writer, writes the register, too."""
+        return any(
+            name in self.every[each].writes
+            for loop in self._loops()
+            if read in loop and written not in loop
+            for each in loop
+        )
+
+    def _result(self, number: int, depth: int) -> _Sum | None:
+        """Returns the first result of an instruction as a sum."""
+        operation, _, rest = self.every[number].body.partition(" ")
+        operands = [each.strip() for each in _split(rest)]
+        operands = [each for each in operands[1:] if not re.fullmatch(r"!?U?P[\dT]", each)]
+        if _BLOCK.match(self.every[number].body):
+            return _Sum(0, ((number, 1),))
+        values = [self._value(each, number, depth) for each in operands]
+        if operation.startswith(("MOV", "UMOV", "LDC", "ULDC", "R2UR")) and len(values) == 1:
+            return values[0]
+        if operation.startswith(("VIADD", "IADD3", "UIADD3")) and ".X" not in operation:
+            return _total(values)
+        if operation.startswith(("IMAD", "UIMAD")) and len(values) == 3 and ".X" not in operation:
+            return _total([_product(values[0], values[1]), values[2]])
+        if operation in ("LEA", "ULEA") and len(values) == 3 and values[2] is not None:
+            return _total([_product(values[0], _Sum(1 << values[2].constant)), values[1]])
+        return None
 
     def _stores(self) -> Iterator[int]:
         """Numbers of the instructions that change memory which others may see."""

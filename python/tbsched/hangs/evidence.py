@@ -332,6 +332,11 @@ def _calls(seen: Seen) -> Iterator[HostCall]:
             yield HostCall(call.function, kind_of(call.function), system, call.call)
 
 
+def _has_waves(launch: Operation, spec: DeviceSpec) -> bool:
+    """Returns whether a grid has more blocks than have room at once on an empty GPU."""
+    return bool(replayed((launch,), {}, spec, None).stranded)
+
+
 def _gone(
     issued: tuple[Operation, ...],
     codes: dict[int, KernelCode],
@@ -352,6 +357,16 @@ def _gone(
         if code is not None
         and (not code.may_wait or (code.waits_inside and issued[place].is_usual))
     ]
+    if any(code is not None and code.loops for code in map(known.get, ends)):
+        # Something takes time that ends.
+        waves = [p for p, code in known.items() if code is None and _has_waves(issued[p], spec)]
+        if waves:
+            names = listed(dict.fromkeys(called(issued[place]) for place in waves))
+            unseen.append(
+                f"Whether {names} waits: the capture does not have its code. Its grid has more "
+                "blocks than have room at once, so it is assumed that none waits for later ones."
+            )
+        ends += waves
     usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
     if len(ends) + len(usual) == len(kernels):
         usual = []

@@ -25,6 +25,7 @@ RULES = (
     host.allocation_waits,
     host.copy_waits,
     host.gpu_is_empty,
+    host_memory.code_polls_host_memory_that_it_writes,
     inside.inside_kernels,
 )
 

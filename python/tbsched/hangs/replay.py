@@ -18,9 +18,11 @@ from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import with_blocks
 from tbsched.advice.together.limits import Limit
 from tbsched.hangs.unfinished import Operation, StreamFacts
+from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.program.events.transfers import CopyKind
+from tbsched.program.partition import Partition
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -106,7 +108,7 @@ def replayed(
     Raises:
         ValueError: the GPU takes no such launch.
     """
-    made = _Events(operations, streams, resident)
+    made = _Events(operations, streams, spec, resident)
     if not made.events:
         return Replay(made.launches, (), (), None, tuple(made.assumed))
     for event in made.events:
@@ -136,9 +138,10 @@ class _Events:
         self,
         operations: tuple[Operation, ...],
         streams: dict[tuple[int, int], StreamFacts],
+        spec: DeviceSpec,
         resident: frozenset[int] | None,
     ) -> None:
-        self.operations, self.streams = operations, streams
+        self.operations, self.streams, self.spec = operations, streams, spec
         self.numbers: dict[tuple[int, int], int] = {}
         self.cuda_events: dict[int, int] = {}
         self.threads: dict[int, int] = {}
@@ -230,10 +233,27 @@ class _Events:
             priority=priority,
             cooperative=operation.cooperative,
             programmatic=operation.programmatic,
+            partition=self.partition(facts),
             duration=seconds,
             name=name,
             **of_stream,
         )
+
+    def partition(self, facts: StreamFacts | None) -> Partition | None:
+        """Returns some SMs, as many as the green context of a stream has; None: all."""
+        sms = None if facts is None else facts.green_sms
+        if sms is None or not 0 < sms < self.spec.sms:
+            return None
+        try:
+            groups, _ = split_sms(self.spec, min_sms=sms, groups=1)
+        except ValueError:  # the driver splits this GPU in another way
+            groups = ()
+        same = [group for group in groups if len(group) == sms]
+        which = "The SMs of a green context: a capture has their number alone; assumed those of "
+        which += "the first group of a split." if same else "the lowest numbers."
+        if which not in self.assumed:
+            self.assumed.append(which)
+        return same[0] if same else Partition(tuple(range(sms)))
 
 
 def _kind(operation: Operation) -> CopyKind:

@@ -111,10 +111,14 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class StreamFacts:
-    """What a stream is: ``kind`` is ``null``, ``default``, ``non_blocking`` or ``unknown``."""
+    """What a stream is: ``kind`` is ``null``, ``default``, ``non_blocking`` or ``unknown``.
+
+    ``green_sms``: the number of SMs of its green context; None: it has none.
+    """
 
     kind: str
     priority: int
+    green_sms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,9 +247,11 @@ class _Reader:
                 self.null_streams.add((integer(line, "context"), integer(line, "null_stream")))
             case "stream":
                 key = integer(line, "context"), integer(line, "stream")
+                known = self.streams.get(key)  # CUPTI's own line of it has no SMs
                 self.streams[key] = StreamFacts(
-                    text(line, "kind"), integer(line, "priority", -LARGEST)
-                )
+                    text(line, "kind"), integer(line, "priority", -LARGEST),
+                    optional(line, "green_sms") or (known.green_sms if known else None),
+                )  # fmt: skip
             case "kernel":
                 self.kernels.append(text(line, "name"))
                 self.local_memory.append(optional(line, "local_memory") or 0)

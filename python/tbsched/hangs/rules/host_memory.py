@@ -71,6 +71,36 @@ def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> 
     return NOTHING
 
 
+def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
+    """A kernel waits for memory of the host to which it writes, too: for an answer of the host."""
+    if evidence.look is not None or evidence.replay is None:
+        return NOTHING
+    for place, own in enumerate(evidence.issued):
+        code = evidence.code_of(own)
+        if own.what != LAUNCH or place in evidence.never_start or code is None:
+            continue
+        polls = {at for each in code.polls if not each.is_local for at in each.arguments}
+        if not polls & code.written & (own.host_arguments or frozenset()):
+            continue
+        others = (each for each in evidence.operations if not _cannot_free(each, own))
+        if any(_may_write_host_memory(each, evidence) for each in others):
+            continue
+        name = called(own)
+        return Finding(
+            kind=HOST,
+            reason=_reason(name, evidence),
+            stranded=evidence.rows(),
+            proof=(
+                f"The code of {name} polls an address of its arguments that is memory of the host, "
+                "and no other work that has not ended writes to such memory.",
+            ),
+            unseen=(
+                f"Whether threads of {name} wait for each other in that memory: it writes to it, too.",
+            ),
+        )
+    return NOTHING
+
+
 def _reason(names: str, evidence: Evidence) -> str:
     call = min(evidence.calls, key=lambda each: each.kind is None, default=None)
     reason = f"{names} waits for memory of the host to change"

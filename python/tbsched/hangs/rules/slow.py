@@ -25,15 +25,24 @@ def nothing_waits(evidence: Evidence) -> Finding:
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING
     gone = (each for each in evidence.operations if each.call in evidence.gone)
-    names = list(dict.fromkeys(map(called, gone)))
+    launches = list(gone)
+    names = list(dict.fromkeys(map(called, launches)))
+    known = [evidence.code_of(each) for each in launches]
+    chained = [called(k) for k, code in zip(launches, known, strict=True) if code and code.follows]
+    proof = (
+        f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
+        "write, and no barrier holds it without a loop."
+    )
+    if chained:
+        proof = (
+            f"The code of {listed(dict.fromkeys(chained))}: a block waits only for what blocks "
+            "before it write, and blocks start in their order."
+        )
     return Finding(
         kind=NOT_HANGING,
         reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
-        "the code waits for anything else",
-        proof=(
-            f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
-            "write, and no barrier holds it without a loop.",
-        ),
+        + ("the code waits for later blocks" if chained else "the code waits for anything else"),
+        proof=(proof,),
         unseen=(
             "Whether a loop of such a kernel ends: each turn changes something, so it is taken to "
             "be slow.",
