@@ -216,6 +216,7 @@ class _Reading:
         self.every = [_Instruction(at, text) for at, text in instructions]
         self.place = {each.at: number for number, each in enumerate(self.every)}
         self.reached = self._reached()
+        self.loops = tuple(self._loops())
 
     def _reached(self) -> set[int]:
         """Numbers of instructions that can be reached from the first."""
@@ -234,7 +235,7 @@ class _Reading:
         return found
 
     def answer(self) -> KernelCode:
-        loops = list(self._loops())
+        loops = self.loops
         looks: dict[range, list[int]] = {}
         for number in sorted(self.reached):
             for loop in loops:
@@ -306,10 +307,10 @@ class _Reading:
         own = self.every[number]
         if _CLOCK.match(own.body):
             return True
-        if any(self._looks(each, loop) for each in self._deciders(own, loop)):
-            return False
         counted = own.writes & own.reads if _COUNTS.match(own.body) else frozenset()
-        return any(number in self._writers(name, number, loop) for name in counted)
+        if not any(number in self._writers(name, number, loop) for name in counted):
+            return False
+        return not any(self._looks(each, loop) for each in self._deciders(own, loop))
 
     def _writers(self, name: str, before: int, loop: range) -> Iterator[int]:
         """Numbers of the instructions of a loop that may have written a register last.
@@ -448,9 +449,11 @@ class _Reading:
     def _follows(self, poll: Poll) -> bool:
         """Returns whether a poll looks at what an earlier block writes: at its number less some."""
         looked = self._address(self.place[poll.at])
+        if looked is None:
+            return False
         for number in self._stores():
             written = self._address(number)
-            if looked is None or written is None or looked.terms != written.terms:
+            if written is None or looked.terms != written.terms:
                 continue
             of_block = [
                 factor
@@ -499,7 +502,7 @@ class _Reading:
         """Returns whether a loop around the reader, not the writer, writes the register, too."""
         return any(
             name in self.every[each].writes
-            for loop in self._loops()
+            for loop in self.loops
             if read in loop and written not in loop
             for each in loop
         )
