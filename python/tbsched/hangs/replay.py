@@ -124,6 +124,8 @@ def replayed(
             cause, other = _why(trace, launch)
             if cause == "value" and not _has_wait_before(place, operations):
                 cause = "legacy_stream"  # the wait is in another stream
+            if cause == "event" and _is_held_up_by_others(place, operations):
+                cause = "legacy_stream"
             behind = number_of[other] if 0 <= other < len(number_of) and other != launch else None
             found.append(Stranded(place, late, cause, behind))
     stranded = tuple([_with_limits(each, made, spec, found) for each in found])
@@ -289,6 +291,29 @@ def _has_wait_before(place: int, operations: tuple[Operation, ...]) -> bool:
         for each in operations[:place]
         if each.stream_key == own.stream_key
     )
+
+
+def _is_held_up_by_others(place: int, operations: tuple[Operation, ...]) -> bool:
+    """Returns whether a launch waits for an event before which its own stream has no work.
+
+    So only the legacy default stream, which waits for others and they for it, holds the event up.
+    """
+    own = operations[place]
+    before = operations[:place]
+    waits = [each for each in before if each.what == "wait" and each.stream_key == own.stream_key]
+    for wait in waits:
+        records = [
+            at
+            for at, each in enumerate(before)
+            if each.what == "record" and each.event == wait.event and each.call < wait.call
+        ]
+        if not records:
+            continue
+        stream = operations[records[-1]].stream_key
+        earlier = operations[: records[-1]]
+        if any(each.what != "record" and each.stream_key == stream for each in earlier):
+            return False
+    return bool(waits)
 
 
 def _number(behind: int | None) -> int:

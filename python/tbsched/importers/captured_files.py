@@ -12,7 +12,7 @@ from tbsched.importers.capture import takes
 from tbsched.importers.reading.packed import head_of
 
 _LAUNCH = b'{"ran":'
-_ISSUED = re.compile(rb'\{"issued":(\d+),"what":"launch",')
+_ISSUED = re.compile(rb'\{"issued":(\d+),"what":"(?:launch|graph)",')
 _CALL = re.compile(rb'"call":(\d+),')
 
 
@@ -44,7 +44,10 @@ def place_for(path: Path) -> Path:
 
 
 def launches_of(path: Path) -> int:
-    """Returns how many launches an unpacked capture has, also of those that have not ended."""
+    """Returns how many launches an unpacked capture has, also of those that have not ended.
+
+    A launch of a graph that has not ended is one, too.
+    """
     ran = 0
     unended: set[bytes] = set()
     with storage.opened(path) as file:

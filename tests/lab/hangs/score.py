@@ -13,27 +13,32 @@ from typing import Any
 
 from truth import TRUTH
 
-ROOM = re.compile(r"(?P<blocks>\d+) of (?P<of>\d+) blocks of (?P<launch>.+?) never start")
+# Words of truth.py; the configuration of an SM is how much shared memory it is set to.
+SAME = {"warps": "threads", "slots": "blocks", "configuration": "shared_memory"}
+RUNTIME = {
+    "cuCtxSynchronize": "cudaDeviceSynchronize", "cuCtxSynchronize_v2": "cudaDeviceSynchronize",
+    "cuMemFree_v2": "cudaFree", "cuMemFreeHost": "cudaFreeHost",
+}  # fmt: skip
 
 
 def bare(name: str) -> str:
     """The name of a kernel without its types and arguments."""
-    return re.split(r"[(<]", name.removeprefix("void "))[0]
+    return re.split(r"[(<[]", name.removeprefix("void "))[0].rpartition("::")[2]
 
 
-def rooms(answer: dict[str, Any]) -> list[tuple[str, Any, Any, str]]:
-    """Launch, blocks that never start, of how many, and all words of each stranded launch."""
+def rooms(answer: dict[str, Any]) -> list[tuple[str, int, int, str]]:
+    """Of each launch that never starts: its name, how many blocks of how many, and the cause."""
     found = []
-    for each in answer.get("stranded") or []:
-        words = json.dumps(each)
-        name = next((each[key] for key in ("name", "launch", "kernel") if key in each), None)
-        blocks = next((each[key] for key in ("blocks", "missing", "stranded") if key in each), None)
-        found.append((bare(str(name)), blocks, each.get("of") or each.get("grid"), words))
-    told = ROOM.search(str(answer.get("reason")))
-    if told:
-        reason = str(answer["reason"])
-        found.insert(0, (bare(told["launch"]), int(told["blocks"]), int(told["of"]), reason))
+    for each in answer.get("stranded", []):
+        cause = SAME.get(each["cause"], each["cause"])
+        found.append((bare(each["name"]), each["missing"], each["blocks"], cause))
     return found
+
+
+def called(answer: dict[str, Any]) -> list[str]:
+    """The calls that the host is in, as the runtime names them."""
+    names = [RUNTIME.get(each["function"], each["function"]) for each in answer.get("calls", [])]
+    return [re.sub(r"^cu(?!da)", "cuda", re.sub(r"_v\d+$", "", name)) for name in names]
 
 
 def main() -> None:
@@ -64,15 +69,13 @@ def main() -> None:
         if kind == "error":
             notes.append(str(result.get("error"))[-120:].replace("\n", " "))
         if truth.kind == "room":
-            wanted = (truth.launch, truth.blocks)
-            same = [each for each in rooms(answer) if each[:2] == wanted]
-            is_exact = any(str(truth.resource) in each[3] for each in same)
+            wanted = (truth.launch, truth.blocks, truth.of, truth.resource)
+            is_exact = kind == "room" and wanted in rooms(answer)[:1]
             details.append(is_exact)
             if not is_exact:
-                told = [each[:3] for each in rooms(answer)] or "no room"
-                notes.append(f"wanted {wanted} {truth.resource}, got {told}"[:200])
-        if truth.call and is_right and truth.call not in json.dumps(answer):
-            notes.append(f"{truth.call} is not named")
+                notes.append(f"wanted {wanted}, got {rooms(answer)[:1]}"[:200])
+        if truth.call and is_right and truth.call not in called(answer):
+            notes.append(f"{truth.call} is not named, but {called(answer)}")
         if not is_right:
             notes.append(str(answer.get("reason"))[:120])
         times = f"{result.get('run_s', 0):5.1f} {result.get('judge_s', 0):5.1f}"
