@@ -41,6 +41,8 @@ def code(name: str) -> KernelCode:
         ("locks", [(0,)]),
         ("polls_two", [(0,), (8,)]),
         ("ring_pop", [(0,), (0,)]),  # its loops begin at one place
+        ("counts_clients", [(0,), (0,)]),  # it counts only what memory says
+        ("chained_back", [(8,)]),
         ("shared_flag", [()]),
         ("through_memory", [()]),
     ],
@@ -82,6 +84,26 @@ def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -
     assert not found.waits_inside
     lines = *with_code("hands_over", 1, 13), inside(2, "cuCtxSynchronize")
     assert of(tmp_path, *lines).kind == "inside_kernel"
+
+
+def test_blocks_of_a_chained_scan_wait_for_earlier_ones_alone(tmp_path: Path) -> None:
+    assert code("chained").follows
+    assert not code("chained_back").follows
+    assert not code("grid_barrier").follows
+    chained, back = (with_code(name, 1, 13, blocks=90_000) for name in ("chained", "chained_back"))
+    found = of(tmp_path, *chained)
+    assert (found.kind, found.reason.partition(":")[0]) == ("not_hanging", "chained is slow")
+    assert "blocks start in their order" in found.proof[-1]
+    assert of(tmp_path, *back).kind == "room"
+
+
+def test_grid_of_several_waves_without_code_ends_if_other_work_takes_time(tmp_path: Path) -> None:
+    unknown = issued(2, 13, "gemm", 512, 1024)
+    found = of(tmp_path, *with_code("waits_for_time", 1, 13), unknown)
+    assert found.kind == "not_hanging"
+    assert any("Whether gemm waits" in each for each in found.unseen)
+    assert of(tmp_path, *with_code("acquires", 1, 13), unknown).kind == "inside_kernel"
+    assert of(tmp_path, unknown).kind == "room"
 
 
 LISTING = (RECORDED / "code.txt").read_text("utf-8").splitlines()
@@ -201,6 +223,13 @@ def test_copy_behind_a_kernel_is_not_what_it_waits_for(tmp_path: Path) -> None:
     assert found.kind == "host"
     assert found.reason.endswith(f"the host is in {function}, which has not returned")
     assert of(tmp_path, *lines, beside, inside(2, function)).kind == "inside_kernel"
+
+
+def test_kernel_that_waits_for_an_answer_of_the_host(tmp_path: Path) -> None:
+    found = of(tmp_path, *with_code("mailbox", 1, 13, host=(0,)))
+    assert (found.kind, found.resident[0].name) == ("host", "mailbox")
+    assert any("wait for each other there" in each for each in found.unseen)
+    assert of(tmp_path, *with_code("mailbox", 1, 13)).kind == "inside_kernel"
 
 
 def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -> None:

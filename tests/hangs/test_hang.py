@@ -21,6 +21,7 @@ from helpers import examples
 from tbsched.cli.app import app
 from tbsched.hangs import debugger, find
 from tbsched.hangs.memory import host_memory_in
+from tbsched.importers import captured_files
 
 HEAD: list[dict[str, Any]] = [
     {"tbsched_capture": 1, "process": 1, "connections": 8, "notes_issued": True},
@@ -571,6 +572,122 @@ def test_collectives_in_streams_that_do_not_wait_for_each_other(tmp_path: Path) 
         for number, names in enumerate(((REDUCE, GATHER), (GATHER, REDUCE)))
     ]
     assert tb.hang(*ranks).kind == "inside_kernel"
+
+
+def part(call: int, what: str, stream: int, event: int = 5) -> dict[str, Any]:
+    return {
+        "issued": call, "what": what, "function": "cuEventRecord", "thread": 0, "system_thread": 1,
+        "at": 1000 * call, "context": 1, "stream": stream, "event": event,
+    }  # fmt: skip
+
+
+def ran(name: str) -> list[dict[str, Any]]:
+    kernel = {
+        "kernel": 0, "name": name, "grid": [24, 1, 1], "block": [544, 1, 1], "registers": 32,
+        "static_shared_memory": 0, "dynamic_shared_memory": 0, "local_memory": 1736,
+        "cooperative": False,
+    }  # fmt: skip
+    return [kernel, {"ran": 0, "call": 1, "context": 1, "stream": 13, "at": [10, 20]}]
+
+
+def ranks_of(place: Path, *lines: list[dict[str, Any]], **header: object) -> list[Path]:
+    return [
+        captured(place / f"rank{k}.jsonl", *own, process=k + 1, started_ns=10**18, **header)
+        for k, own in enumerate(lines)
+    ]
+
+
+WAITS_IN = issued(9, 13, REDUCE, 24, 544)
+
+
+def test_rank_that_has_not_issued_the_collective_is_named(tmp_path: Path) -> None:
+    found = tb.hang(*ranks_of(tmp_path, [*ran(REDUCE), WAITS_IN, ALIVE], ran(REDUCE)))
+    assert found.kind == "host"
+    assert "which rank1.jsonl has not issued" in found.reason
+    assert "no call of CUDA is open" in found.reason
+    assert any("nothing has been issued in the last 9.0 s" in each for each in found.proof)
+    ended = [*ran(REDUCE), {"end": 30, "launches": 1}]
+    found = tb.hang(*ranks_of(tmp_path, [*ran(REDUCE), WAITS_IN, ALIVE], ended))
+    assert (found.kind, found.reason[-22:]) == ("host", "that program has ended")
+
+
+def test_rank_that_has_come_shortly_before_goes_on(tmp_path: Path) -> None:
+    late = [*ran(REDUCE), {"call": 8, "of": 0, "thread": 0, "at": [8 * 10**9, 85 * 10**8]}]
+    function = {"function": 0, "name": "cudaLaunchKernel"}
+    found = tb.hang(*ranks_of(tmp_path, [WAITS_IN, ALIVE], [function, *late]))
+    assert found.kind == "not_hanging"
+    assert "rank0.jsonl waits in ncclDevKernel_AllReduce(int), and rank1.jsonl" in found.reason
+
+
+def test_rank_that_hangs_for_another_reason_has_the_answer(tmp_path: Path) -> None:
+    room = issued(2, 13, "grid", 300, 1024)
+    found = tb.hang(*ranks_of(tmp_path, [WAITS_IN, ALIVE], [room, ALIVE]))
+    assert (found.kind, found.process) == ("room", 2)
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "why"),
+    [
+        ([issued(9, 13, GATHER, 24, 544)], [WAITS_IN], "they are of other kinds"),
+        ([issued(9, 13, REDUCE, 1, 544)], [WAITS_IN], "they have 1 and 24 blocks"),
+        (
+            [WAITS_IN, part(10, "record", 13), part(11, "wait", 14),
+             issued(12, 13, REDUCE, 24, 544), part(13, "record", 13), part(14, "wait", 15)],
+            [WAITS_IN, part(10, "record", 13), part(11, "wait", 15),
+             issued(12, 13, REDUCE, 24, 544), part(13, "record", 13), part(14, "wait", 14)],
+            "their communicators have the streams 14 and 15",
+        ),
+        ([*ran(REDUCE), WAITS_IN], [*ran(REDUCE), WAITS_IN], "such have ended before"),
+    ],
+)  # fmt: skip
+def test_ranks_in_different_collectives(
+    tmp_path: Path, mine: list[dict[str, Any]], theirs: list[dict[str, Any]], why: str
+) -> None:
+    found = tb.hang(*ranks_of(tmp_path, [*mine, ALIVE], [*theirs, ALIVE]))
+    assert found.kind == "order_of_ranks"
+    assert why in found.reason
+    assert any("no capture is given" in each for each in found.unseen)
+
+
+def test_ranks_number_their_collectives_as_the_file_does(tmp_path: Path) -> None:
+    # Records of the first rank have not come, so it would count from 0.
+    mine = [issued(k, 13, name, 24, 544, before=6) for k, name in ((8, REDUCE), (9, GATHER))]
+    theirs = [*ran(REDUCE), {**mine[1], "before": 6}, {**mine[0], "issued": 10, "at": 10_000}]
+    found = tb.hang(*ranks_of(tmp_path, [*mine, ALIVE], [*theirs, ALIVE]))
+    assert "number 7 of that name" in found.reason
+
+
+def test_collective_that_has_run_needs_no_more_local_memory(tmp_path: Path) -> None:
+    collective = issued(9, 14, REDUCE, 24, 544, local_memory=1736)
+    holder = issued(8, 13, "holder", 264, 1024)
+    found = of(tmp_path, *ran(REDUCE), holder, collective)
+    assert (found.kind, found.stranded[0].cause) == ("room", "warps")
+
+
+# Default streams, green contexts, graphs.
+
+
+def test_event_that_the_default_stream_holds_up(tmp_path: Path) -> None:
+    event = part(2, "record", 7), part(3, "wait", 14)
+    found = of(tmp_path, issued(1, 15, "merge"), *event, issued(4, 14, "sort"))
+    assert (found.kind, found.stranded[0].name) == ("legacy_stream", "sort")
+    found = of(tmp_path, issued(1, 7, "merge"), *event, issued(4, 14, "sort"))
+    assert found.kind == "inside_kernel"
+
+
+def test_green_context_has_room_for_fewer_blocks(tmp_path: Path) -> None:
+    green = {"stream": 13, "context": 1, "kind": "non_blocking", "priority": 0, "green_sms": 16}
+    barrier = issued(1, 13, "barrier", 32, 1024, dynamic_shared_memory=120 << 10)
+    found = of(tmp_path, green, HEAD[3], barrier)
+    assert (found.kind, found.stranded[0].missing) == ("room", 16)
+    assert any("SMs of a green context" in each for each in found.unseen)
+
+
+def test_capture_of_a_graph_that_does_not_end_is_one_with_a_launch(tmp_path: Path) -> None:
+    graph = {**part(1, "graph", 13), "function": "cuGraphLaunch"}
+    place = tmp_path / "run.jsonl"
+    place.write_text(f"{json.dumps(graph, separators=(',', ':'))}\n", "utf-8")
+    assert captured_files.launches_of(place) == 1
 
 
 # The command line.

@@ -69,7 +69,7 @@ class KernelCode:
         hands_over: whether threads arrive at a barrier at which only others wait.
         written: places of the arguments that addresses of its stores and atomics come from.
         writes_anywhere: whether it writes to addresses that it loads from memory.
-        follows: whether each block waits only for what blocks before it write, as of a chained scan.
+        follows: whether a block waits only for what blocks before it write, as in a chained scan.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
     """
 
@@ -521,8 +521,10 @@ class _Reading:
             return _total(values)
         if operation.startswith(("IMAD", "UIMAD")) and len(values) == 3 and ".X" not in operation:
             return _total([_product(values[0], values[1]), values[2]])
-        if operation in ("LEA", "ULEA") and len(values) == 3 and values[2] is not None:
-            return _total([_product(values[0], _Sum(1 << values[2].constant)), values[1]])
+        if operation in ("LEA", "ULEA") and len(values) == 3:
+            shift = values[2].constant if values[2] is not None else -1
+            if 0 <= shift < 32:
+                return _total([_product(values[0], _Sum(1 << shift)), values[1]])
         return None
 
     def _stores(self) -> Iterator[int]:

@@ -130,8 +130,8 @@ def _late(
     if all(ranks[at].is_whole for at in others):
         does = f"that program {have} ended"
     proof = [
-        f"{ranks[at].path.name}: all that was issued has ended; nothing has been issued in the last "
-        f"{silent[at]:.1f} s."
+        f"{ranks[at].path.name}: all that was issued has ended; nothing has been issued in the "
+        f"last {silent[at]:.1f} s."
         for at in others
     ]
     return replace(
@@ -141,9 +141,9 @@ def _late(
         proof=(*own.proof, *proof),
         unseen=(
             *own.unseen,
-            f"What the host of {which} does: a capture knows calls of CUDA alone. A stack says it, "
-            "as of `py-spy dump` or gdb, if the process still runs.",
-            f"Whether {which} takes part in that collective: a capture does not know communicators.",
+            f"What the host of {which} does: a capture knows calls of CUDA alone. If the process "
+            "still runs, its stack says it (py-spy dump, gdb).",
+            f"Whether {which} takes part in that collective: captures do not name communicators.",
         ),
     )
 

@@ -95,7 +95,7 @@ def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
                 "and no other work that has not ended writes to such memory.",
             ),
             unseen=(
-                f"Whether threads of {name} wait for each other in that memory: it writes to it, too.",
+                f"Whether threads of {name} wait for each other there: it writes to it, too.",
             ),
         )
     return NOTHING
