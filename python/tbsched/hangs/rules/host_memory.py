@@ -94,9 +94,7 @@ def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
                 f"The code of {name} polls an address of its arguments that is memory of the host, "
                 "and no other work that has not ended writes to such memory.",
             ),
-            unseen=(
-                f"Whether threads of {name} wait for each other there: it writes to it, too.",
-            ),
+            unseen=(f"Whether threads of {name} wait for each other there: it writes to it, too.",),
         )
     return NOTHING
 
