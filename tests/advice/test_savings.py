@@ -12,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tbsched as tb
+from advice.account.activities import Records, records
 from helpers import examples
 from ranked import Gemm, Host, Meet, Receive, Send, Step, Sync, documents, play, written
+from tbsched.advice.account.account import account_of
 from tbsched.advice.explain.event_graph import EventGraph
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.advice.explain.roots import ALL, Root
+from tbsched.advice.explain.savings import roots_with_savings
 
 _STEPS = 4
 
@@ -188,3 +191,19 @@ def test_a_function_of_all_ranks_saves_what_programs_without_it_do(
     for each in found.roots:
         if each[1:3] == ("host", "decode") and each.saves_on_all is not None:
             assert each.saves_on_all == pytest.approx(truth, rel=0.1, abs=50e-6)
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(records())
+def test_any_records_are_replayed_as_they_were(given_records: Records) -> None:
+    """Whatever lies beside, in or across anything else."""
+    account = account_of(given_records.activity)
+    graph = EventGraph.of(account)
+    replayed = graph.replayed(graph.delay_ns[:, np.newaxis], {})
+    assert np.array_equal(replayed[:, 0], graph.at_ns)
+    waiting = np.array([bool(each) for each in graph.awaited], np.bool_)
+    assert (graph.delay_ns[waiting] >= 0).all()
+    assert all(before < k for k, each in enumerate(graph.awaited) for before, _ in each)
+    for each in roots_with_savings(account)[0]:
+        if each.saves is not None and each.saves_on_all is not None:
+            assert 0 <= each.saves <= each.saves_on_all <= account.span_ns / 1e9
