@@ -241,7 +241,7 @@ class _Program:
     def some_ends(
         self, shortest: list[Launch], longest: list[Launch], predictions: int
     ) -> list[Ends]:
-        """What the shortest and the longest durations give, and others between."""
+        """Returns the ends in predictions with the shortest, the longest and random durations."""
         states = itertools.cycle(self.spec.initial_states(self._policy))
         draw = np.random.default_rng(0)
         count = len(shortest)

@@ -63,6 +63,7 @@ def _is_own(number: int, handler: object) -> bool:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Handles SIGTERM as Ctrl-C is handled; where that is ignored, as Python handles it."""
     on_ctrl_c = signal.getsignal(signal.SIGINT)
     if not callable(on_ctrl_c):  # ignored, as in the background of a shell
         on_ctrl_c = signal.default_int_handler

@@ -1,11 +1,6 @@
 // Launches from kernels, and graphs launched from the device. Argument: cdp or device_graphs.
 #include "timeline.cuh"
 static const int R = 12;
-__device__ void mark(Rec* r, u64 t) {
-  r->start = t;
-  r->sm = smid();
-  r->seen = 1;
-}
 // kind 0 default stream, 1 fire and forget, 2 tail, 3 a stream made in the kernel, 4 fire and
 // forget + tail
 __global__ void parent(int kind, int children, int blocks, int threads, u64 before, u64 after,
@@ -13,8 +8,7 @@ __global__ void parent(int kind, int children, int blocks, int threads, u64 befo
   u64 t = gtime();
   if (threadIdx.x == 0) {
     mark(me + blockIdx.x, t);
-    while (gtime() - t < before) {
-    }
+    wait_since(t, before);
     cudaStream_t s = 0;
     if (kind == 3) cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
     for (int i = 0; i < children; ++i) {
@@ -35,8 +29,7 @@ __global__ void parent(int kind, int children, int blocks, int threads, u64 befo
       }
     }
     u64 b = gtime();
-    while (gtime() - b < after) {
-    }
+    wait_since(b, after);
     me[blockIdx.x].end = gtime();
   }
 }
@@ -44,8 +37,7 @@ __global__ void nested(int depth, u64 ns, Rec* r) {
   u64 t = gtime();
   mark(r, t);
   if (depth) nested<<<1, 1, 0, cudaStreamFireAndForget>>>(depth - 1, ns, r + 1);
-  while (gtime() - t < ns) {
-  }
+  wait_since(t, ns);
   r->end = gtime();
 }
 
@@ -53,8 +45,7 @@ __global__ void launches_graph(cudaGraphExec_t g, int how, int times, u64 before
                                Rec* r) {
   u64 t = gtime();
   mark(r, t);
-  while (gtime() - t < before) {
-  }
+  wait_since(t, before);
   for (int i = 0; i < times; ++i) {
     u64 a = gtime();
     cudaError_t e = cudaSuccess;
@@ -67,15 +58,13 @@ __global__ void launches_graph(cudaGraphExec_t g, int how, int times, u64 before
     r[1 + i].seen = 1;
   }
   u64 b = gtime();
-  while (gtime() - b < after) {
-  }
+  wait_since(b, after);
   r->end = gtime();
 }
 __global__ void relaunches(unsigned* left, u64 ns, Rec* r, unsigned* count) {
   u64 t = gtime();
   unsigned n = atomicAdd(count, 1u);
-  while (gtime() - t < ns) {
-  }
+  wait_since(t, ns);
   if (--*left > 0) cudaGraphLaunch(cudaGetCurrentGraphExec(), cudaStreamGraphTailLaunch);
   if (n < 64) {
     mark(r + n, t);

@@ -4,11 +4,8 @@
 static const int R = 12;
 __global__ void set_if(cudaGraphConditionalHandle h, unsigned v, u64 ns, Rec* r) {
   u64 t = gtime();
-  r->start = t;
-  r->sm = smid();
-  r->seen = 1;
-  while (gtime() - t < ns) {
-  }
+  mark(r, t);
+  wait_since(t, ns);
   cudaGraphSetConditional(h, v);
   r->end = gtime();
 }
@@ -16,15 +13,12 @@ __global__ void set_if(cudaGraphConditionalHandle h, unsigned v, u64 ns, Rec* r)
 __global__ void count_down(cudaGraphConditionalHandle h, unsigned* left, u64 ns, Rec* r,
                            unsigned* count, unsigned most) {
   u64 t = gtime();
-  while (gtime() - t < ns) {
-  }
+  wait_since(t, ns);
   unsigned n = atomicAdd(count, 1u);
   unsigned l = --*left;
   cudaGraphSetConditional(h, l > 0);
   if (n < most) {
-    r[n].start = t;
-    r[n].sm = smid();
-    r[n].seen = 1;
+    mark(r + n, t);
     r[n].end = gtime();
   }
 }
@@ -36,16 +30,10 @@ __global__ void reset(unsigned* left, unsigned n, unsigned* counts, int k) {
 }
 __global__ void trigger_at(u64 at, u64 ns, Rec* r) {
   u64 t = gtime();
-  if (threadIdx.x == 0) {
-    r[blockIdx.x].start = t;
-    r[blockIdx.x].sm = smid();
-    r[blockIdx.x].seen = 1;
-  }
-  while (gtime() - t < at) {
-  }
+  if (threadIdx.x == 0) mark(r + blockIdx.x, t);
+  wait_since(t, at);
   asm volatile("griddepcontrol.launch_dependents;");
-  while (gtime() - t < ns) {
-  }
+  wait_since(t, ns);
   if (threadIdx.x == 0) r[blockIdx.x].end = gtime();
 }
 

@@ -37,16 +37,23 @@ __device__ __forceinline__ unsigned smid() {
   return s;
 }
 
+// Records that a block began at `t`, and its SM.
+__device__ __forceinline__ void mark(Rec* r, u64 t) {
+  r->start = t;
+  r->sm = smid();
+  r->seen = 1;
+}
+// Spins until `ns` have passed since `t`.
+__device__ __forceinline__ void wait_since(u64 t, u64 ns) {
+  while (gtime() - t < ns) {
+  }
+}
+
 // Each block: records start, spins, records end.
 __global__ void spin(u64 ns, Rec* r) {
   u64 t = gtime();
-  if (threadIdx.x == 0) {
-    r[blockIdx.x].start = t;
-    r[blockIdx.x].sm = smid();
-    r[blockIdx.x].seen = 1;
-  }
-  while (gtime() - t < ns) {
-  }
+  if (threadIdx.x == 0) mark(r + blockIdx.x, t);
+  wait_since(t, ns);
   __syncthreads();
   if (threadIdx.x == 0) r[blockIdx.x].end = gtime();
 }
@@ -56,8 +63,7 @@ __global__ void spin_again(u64 ns, Rec* r, unsigned* count, unsigned most) {
   u64 t = gtime();
   if (threadIdx.x == 0) n = atomicAdd(count + blockIdx.x, 1u);
   __syncthreads();
-  while (gtime() - t < ns) {
-  }
+  wait_since(t, ns);
   __syncthreads();
   if (threadIdx.x == 0 && n < most) {
     Rec& x = r[n * gridDim.x + blockIdx.x];
@@ -77,11 +83,7 @@ __global__ void pingpong(volatile unsigned* in, volatile u64* out, int n) {
 // Waits until *flag is set (in pinned memory), for at most `limit` ns.
 __global__ void gate(volatile unsigned* flag, u64 limit, Rec* r) {
   u64 t = gtime();
-  if (threadIdx.x == 0) {
-    r->start = t;
-    r->sm = smid();
-    r->seen = 1;
-  }
+  if (threadIdx.x == 0) mark(r, t);
   while (!*flag && gtime() - t < limit) {
   }
   if (threadIdx.x == 0) r->end = gtime();

@@ -88,7 +88,7 @@ class Draws:
     begin: int = 0  # the number of the first
 
     def tables(self) -> Iterator[DrawnTable]:
-        """256 at a time, of the first table what is left."""
+        """Yields the draws in tables of 256; the first has those from ``begin`` on."""
         tables = SequenceTables.of(self.device, self.options, self.also)
         few, most = self.options.min_launches, self.options.max_launches
         first, skipped = divmod(self.begin, AT_ONCE)
