@@ -15,6 +15,7 @@ from tbsched.program.activity import (
     CALL,
     COLLECTIVE,
     COPY,
+    FUNCTION,
     GRAPH,
     KERNEL,
     MEMSET,
@@ -266,7 +267,7 @@ class Reference:
         return sorted(kept, key=lambda of: -calls[of])
 
     def shown(self, thread: tuple[int, int]) -> list[Host]:
-        """What a thread did, outer things first: nothing in calls, no operators in operators."""
+        """What a thread did, outer things first: nothing in calls, no operator directly in one."""
         return self._shown[thread]
 
     def _shown_of(self, thread: tuple[int, int]) -> list[Host]:
@@ -274,14 +275,14 @@ class Reference:
             (row for row in self.host if row.of == thread and row.kind != STEP),
             key=lambda row: row.place,
         )
-        return [
-            row
-            for place, row in enumerate(rows)
-            if not any(
-                other.kind in ({CALL, OPERATOR} & {CALL, row.kind}) and other.end >= row.end
-                for other in rows[:place]
-            )
-        ]
+        return [row for place, row in enumerate(rows) if self._is_shown(row, rows[:place])]
+
+    def _is_shown(self, row: Host, before: list[Host]) -> bool:
+        around = [other for other in before if other.end >= row.end]
+        if any(other.kind == CALL for other in around):
+            return False
+        makers = [other.kind for other in around if other.kind in (OPERATOR, FUNCTION)]
+        return row.kind != OPERATOR or makers[-1:] != [OPERATOR]
 
     def waited(self, gap: Gap, call: Host) -> Host | None:
         """The last call that waited before the launch, if it returned in the gap."""

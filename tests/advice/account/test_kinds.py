@@ -158,6 +158,19 @@ def test_a_thread_with_nothing_recorded_waits_for_another_one(tmp_path: Path) ->
     }
 
 
+def test_operators_that_an_operator_in_python_calls_are_named(tmp_path: Path) -> None:
+    events = [
+        *FIRST, ran("cpu_op", "vllm::moe_forward", 90, 950),
+        ran("python_function", "moe.py(3): forward", 95, 940),
+        ran("cpu_op", "aten::linear", 200, 500), ran("cpu_op", "aten::addmm", 250, 450),
+        call(2, 900, 5), kernel(2, 907, 10),
+    ]  # fmt: skip
+    found = idle(tmp_path, *events)
+    assert found["host", "aten::linear"] == 300
+    assert found["host", "moe.py(3): forward"] == 490
+    assert ("host", "aten::addmm") not in found
+
+
 def test_a_thread_in_an_annotation_waits_for_the_backward_pass(tmp_path: Path) -> None:
     own = ran("user_annotation", "backward", 90, 900)
     bucket = ran("cpu_op", "copy_bucket_to_grad", 300, 500, tid=2)

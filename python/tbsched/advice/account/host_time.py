@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
+import operator
 from array import array
 from dataclasses import dataclass
 
 import numpy as np
 
 from tbsched.advice.account.intervals import Intervals, Overlaps, concatenated, overlaps
-from tbsched.program.activity import ANNOTATION, CALL, OPERATOR, STEP, UNKNOWN, Activity
+from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, OPERATOR, STEP, UNKNOWN, Activity
 from tbsched.program.arrays import BoolArray, Int64Array
 
 _BACKWARD = "autograd::engine::"  # begins the names of its operators
@@ -20,12 +22,14 @@ class HostTime:
     """What each host thread was in at any time: the innermost call, operator or function.
 
     Of nested operators the outermost one counts: ``aten::linear`` says more than what it is made
-    of. So does a call of CUDA, and not the calls of the system in it.
+    of. So does a call of CUDA, and not the calls of the system in it. An operator that is written
+    in Python says less than those that its functions call, so these count.
 
     Attributes:
         lines: by thread its time, sorted and disjoint; ``of``: a row of ``activity.host``.
         inside: of each row of ``activity.host`` the row that it was made in, or ``UNKNOWN``, int64.
-        is_outermost: of each row whether it counts: it is in no other call, or no other operator.
+        is_outermost: of each row whether it counts: it is in no other call, or not directly in
+            another operator.
         threads: of each process its threads, those with the most calls first.
     """
 
@@ -48,7 +52,7 @@ class HostTime:
         order = order[host["kind"][order] != STEP]
         threads, starts = np.unique(host["thread"][order], return_index=True)
         for thread, own in zip(threads.tolist(), np.split(order, starts)[1:], strict=True):
-            kept = own[_outside(activity, own, CALL) & _outermost(activity, own, OPERATOR)]
+            kept = own[_outside(activity, own, CALL) & _outermost(activity, own)]
             is_outermost[kept] = True
             lines[thread] = _line(activity, kept, inside)
             calls[thread] = int((host["kind"][own] == CALL).sum())
@@ -139,15 +143,49 @@ def _outside(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
     return found
 
 
-def _outermost(activity: Activity, rows: Int64Array, kind: int) -> BoolArray:
-    """Returns a mask of the rows of a thread without those of a kind in others of that kind."""
-    host = activity.host
-    found = np.ones(len(rows), np.bool_)
-    places = np.flatnonzero(host["kind"][rows] == kind)
-    end = host["end_ns"][rows[places]]
-    until = np.maximum.accumulate(np.append(np.int64(-(2**62)), end))[:-1]
-    found[places] = end > until
+def _outermost(activity: Activity, rows: Int64Array) -> BoolArray:
+    """Returns a mask of the rows of a thread without the operators that are in others.
+
+    Those that a Python function in another operator calls stay.
+    """
+    kind, end = activity.host["kind"][rows], activity.host["end_ns"][rows]
+    is_inside = ~_outside(activity, rows, OPERATOR)
+    found: BoolArray = ~(is_inside & (kind == OPERATOR))
+    functions = is_inside & (kind == FUNCTION)
+    if not functions.any():
+        return found
+    enclosing = {OPERATOR: _Enclosing(), FUNCTION: _Enclosing()}
+    places = np.flatnonzero(functions | (kind == OPERATOR))
+    for place, of, end_ns in zip(
+        places.tolist(), kind[places].tolist(), end[places].tolist(), strict=True
+    ):
+        if not found[place]:
+            found[place] = enclosing[FUNCTION].innermost(end_ns) > enclosing[OPERATOR].innermost(
+                end_ns
+            )
+        enclosing[of].add(place, end_ns)
     return found
+
+
+class _Enclosing:
+    """Rows of a thread in their order, of which the last that ends late enough is wanted."""
+
+    def __init__(self) -> None:
+        # The ends descend: an earlier row that ends no later is never wanted again.
+        self._places: list[int] = []
+        self._ends: list[int] = []
+
+    def add(self, place: int, end_ns: int) -> None:
+        while self._ends and self._ends[-1] <= end_ns:
+            self._ends.pop()
+            self._places.pop()
+        self._ends.append(end_ns)
+        self._places.append(place)
+
+    def innermost(self, end_ns: int) -> int:
+        """Returns the place of the last one that ends then or later; -1: there is none."""
+        count = bisect.bisect_right(self._ends, -end_ns, key=operator.neg)
+        return self._places[count - 1] if count else -1
 
 
 def _line(activity: Activity, rows: Int64Array, inside: Int64Array) -> Intervals:
