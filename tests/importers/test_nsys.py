@@ -138,6 +138,20 @@ def test_database_without_kernels_and_what_is_none_are_refused(tmp_path: Path) -
         tb.load_program(cut)
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (5, "none of its 1 calls of CUDA launches anything"),
+        (1, "it has 1 calls that launch work, so either they failed, or"),
+    ],
+)
+def test_calls_without_work_say_why_there_may_be_none(tmp_path: Path, name: int, why: str) -> None:
+    content = {each: rows()[each] for each in ("StringIds", "TARGET_INFO_GPU")}
+    content["CUPTI_ACTIVITY_KIND_RUNTIME"] = [row_of_call(1, 1_000, 6_000, name)]
+    with pytest.raises(ValueError, match=f"no kernels that ran on a GPU; {why}"):
+        read(tmp_path, content)
+
+
 def test_a_database_of_another_tool_is_refused(tmp_path: Path) -> None:
     place = tmp_path / "other.sqlite"
     with contextlib.closing(sqlite3.connect(place)) as database:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import Any, TypeAlias
 
@@ -16,6 +17,7 @@ from tbsched.importers.assembly.guesses import REGISTERS, Guesses
 from tbsched.importers.assembly.hosts import NOBODY, Hosts
 from tbsched.importers.assembly.streams import Streams
 from tbsched.importers.assembly.waits import Call, Work, with_waits
+from tbsched.importers.reading.joined import what_calls
 from tbsched.importers.records import (
     Called,
     EventCall,
@@ -28,6 +30,7 @@ from tbsched.importers.records import (
     Transfer,
     WaitingCall,
 )
+from tbsched.program.activity import CALL, HOST, Activity
 from tbsched.program.arrays import StructuredArray, read_only
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import (
@@ -130,7 +133,7 @@ class _Assembly:
             self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
             self._rows += [_or_unknown(item.host_row)] * len(made)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
-            raise ValueError(_nothing_ran(self._recording.unended))
+            raise ValueError(_nothing_ran(self._recording))
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
         if self._recording.activity is not None:
             first = min(first, self._recording.activity.first_ns)
@@ -353,14 +356,33 @@ class _Assembly:
         return [Synchronize(host=host)]
 
 
-def _nothing_ran(unended: tuple[str, ...]) -> str:
+def _nothing_ran(recording: Recording) -> str:
     """Returns what to say of a profile without kernels."""
+    unended = recording.unended
     if not unended:
-        return "no kernels that ran on a GPU; was the profiler told to record CUDA?"
+        return f"no kernels that ran on a GPU; {_without_work(recording.activity)}"
     more = f" and {len(unended) - 1} more operations have" if len(unended) > 1 else " has"
     return (
         f"no kernel has ended: a {unended[0]},{more} been issued and not ended; `tbsched hang` "
         "says why"
+    )
+
+
+def _without_work(activity: Activity | None) -> str:
+    """Returns why a profile may have no work, by its calls of CUDA."""
+    host = np.zeros(0, HOST) if activity is None else activity.host
+    calls = Counter(host["name"][host["kind"] == CALL].tolist())
+    if activity is None or not calls:
+        return "was the profiler told to record CUDA?"
+    launching = ("work", "blocking", "graph")
+    launches = sum(
+        count for name, count in calls.items() if what_calls(activity.names[name]) in launching
+    )
+    if not launches:
+        return f"none of its {calls.total():,} calls of CUDA launches anything"
+    return (
+        f"it has {launches:,} calls that launch work, so either they failed, or the profiler could "
+        "not trace the GPU (a driver without that permission, or a virtual machine)"
     )
 
 
