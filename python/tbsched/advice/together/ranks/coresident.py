@@ -16,7 +16,7 @@ from tbsched.advice.together.ranks.standstill import (
     TooManySets,
     standstills,
 )
-from tbsched.advice.together.ranks.witness import Search, Witness, longer_words
+from tbsched.advice.together.ranks.witness import CALL, Search, Witness, longer_words
 from tbsched.advice.together.ranks.work import Work, work_of
 from tbsched.errors import shown
 from tbsched.hardware.assumed import QUEUE, SEVERAL, needs_of, rules_of
@@ -236,7 +236,7 @@ def _argument(
             return (
                 f"{names} wait for each other in a circle, by the order in which ranks issue them"
             )
-        late = "if ranks are late" if any(witness.host) else "although no rank is late"
+        late = "if ranks are late" if max(witness.host) > CALL else "although no rank is late"
         return f"it hangs {late}{longer_words(sequence, witness.sequence)}"
     if why:
         return why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ Try: TypeAlias = tuple[Sequence, list[float]]  # a program, and delays of its ca
 
 PLAYS = 300  # predictions with random delays; without them, two for each standstill
 _MOST_STANDSTILLS = 40
-_LATER = 5e-6  # seconds: about what a launch call takes
+CALL = 5e-6  # seconds: about what a launch call takes
 _UNEVEN = 0.05  # share of its duration by which a block stays longer: GPUs end none together
 _MOST_UNEVEN = (0.05, 0.3, 1.0)  # where other durations are looked for
 _MUCH = 2.1  # a duration so many times as long is named
@@ -67,17 +68,20 @@ class Search:
             work: the order of the program.
             found: what may hang it.
         """
-        for sequence, host in self._tries(work, found):
+        for sequence, late in self._tries(work, found):
             if time.monotonic() > self.deadline:
                 break
-            hang = self._hang(sequence, host)
-            if hang is None:
+            # Calls take time, too: a hang that needs them all at once is none that a GPU repeats.
+            called = [gap + CALL for gap in late]
+            if self._hang(sequence, called) is None:
                 continue
-            as_given = self._hang(self.sequence, host)
-            if as_given is not None:
-                return Witness(self.sequence, tuple(host), as_given)
-            return Witness(sequence, tuple(host), hang)
-        return None
+            for played, host in itertools.product((self.sequence, sequence), (late, called)):
+                hang = self._hang(played, host)
+                if hang is not None:
+                    return Witness(played, tuple(host), hang)
+        punctual = [0.0] * len(self.sequence)
+        hang = self._hang(self.sequence, punctual)
+        return None if hang is None else Witness(self.sequence, tuple(punctual), hang)
 
     def _hang(self, sequence: Sequence, host: list[float]) -> Hang | None:
         self.plays += 1
@@ -110,7 +114,7 @@ class Search:
             yield self._held(work, standstill, long, None)
         # A launch that comes just after another has ended finds what it has left.
         durations = sorted({_longest(launch) for launch in self.sequence.launches})
-        gaps = [long, long / 10, 1e-4, 1e-5, *(each + _LATER for each in durations)]
+        gaps = [long, long / 10, 1e-4, 1e-5, *(each + CALL for each in durations)]
         for number in range(PLAYS):
             if found and number % 2:
                 yield self._held(work, found[number // 2 % len(found)], long, drawn)
@@ -118,7 +122,6 @@ class Search:
             often = drawn.choice((0.1, 0.3, 0.6))
             late = [drawn.choice(gaps) if drawn.random() < often else 0.0 for _ in self.sequence]
             yield self._uneven(drawn), late
-        yield self.sequence, [0.0] * len(self.sequence)
 
     def _late_hosts(self, long: float) -> Iterator[list[float]]:
         """Yields delays of the first call of one host."""
