@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import tbsched as tb
 from hangs.conftest import RECORDED
-from hangs.test_hang import ALIVE, inside, issued, of, of_stream
+from hangs.test_hang import ALIVE, captured, inside, issued, of, of_stream
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
 
@@ -104,6 +104,17 @@ def test_grid_of_several_waves_without_code_ends_if_other_work_takes_time(tmp_pa
     assert any("Whether gemm waits" in each for each in found.unseen)
     assert of(tmp_path, *with_code("acquires", 1, 13), unknown).kind == "inside_kernel"
     assert of(tmp_path, unknown).kind == "room"
+
+
+def test_rank_that_computes_lets_another_wait(tmp_path: Path) -> None:
+    collective = issued(9, 13, "ncclDevKernel_AllReduce(int)", 24, 544)
+    ranks = [
+        captured(tmp_path / "rank0.jsonl", collective, ALIVE),
+        captured(tmp_path / "rank1.jsonl", *with_code("waits_for_time", 1, 13), ALIVE),
+    ]
+    found = tb.hang(*ranks)
+    assert found.kind == "not_hanging"
+    assert "rank1.jsonl goes on: waits_for_time is slow" in found.reason
 
 
 LISTING = (RECORDED / "code.txt").read_text("utf-8").splitlines()
