@@ -55,8 +55,9 @@ def hang(
         seconds: a limit of one look of the debugger.
 
     Returns:
-        A :class:`HangReport`. With captures of several ranks, of the rank that hangs; if
-        collectives are in another order on each, ``kind`` is ``order_of_ranks``.
+        A :class:`HangReport`. With captures of several ranks, of the rank that holds the others up:
+        one that hangs by itself, or has not issued a collective in which they wait (``host``); if
+        all are in different collectives, ``kind`` is ``order_of_ranks``.
 
     Raises:
         FileNotFoundError: no such file; no cuda-gdb for a core dump, or for a process without a

@@ -99,7 +99,8 @@ class HangReport(Shown):
     Attributes:
         kind: ``room`` (blocks find no room), ``queue`` (behind another launch in a hardware
             queue), ``legacy_stream``, ``loading`` (a kernel is loaded behind one that waits),
-            ``order_of_ranks``, ``host`` (the host waits for the GPU, and the GPU for the host),
+            ``order_of_ranks``, ``host`` (the host waits for the GPU, and the GPU for the host; or a
+            rank has not issued a collective in which others wait),
             ``inside_kernel`` (all blocks are on the GPU) or ``not_hanging``.
         reason: the answer, in one sentence.
         resident: the kernels on the GPU, an :class:`OnGpu` each.

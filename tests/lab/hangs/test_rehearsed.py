@@ -25,7 +25,8 @@ chmod +x "$2"
 
 TBSCHED = """#!/bin/bash
 if [ "$1" = hang ]; then
-  echo '{"kind": "room", "reason": "28 of 160 blocks of relax never start (shared_memory)"}'
+  echo '{"kind": "room", "reason": "no room", "calls": [], "stranded":'
+  echo '[{"name": "relax(float*)", "missing": 28, "blocks": 160, "cause": "shared_memory"}]}'
   exit 1
 fi
 while [ "$1" != -o ]; do shift; done
