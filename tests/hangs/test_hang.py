@@ -611,6 +611,14 @@ def test_rank_that_has_not_issued_the_collective_is_named(tmp_path: Path) -> Non
     assert (found.kind, found.reason[-22:]) == ("host", "that program has ended")
 
 
+def test_one_rank_alone_says_that_others_are_needed(tmp_path: Path) -> None:
+    paths = ranks_of(tmp_path, [*ran(REDUCE), WAITS_IN, ALIVE], ran(REDUCE))
+    alone, both = tb.hang(paths[0]), tb.hang(*paths)
+    assert alone.kind == "inside_kernel"
+    assert any(each.startswith("What the other ranks do") for each in alone.unseen)
+    assert not any(each.startswith("What the other ranks do") for each in both.unseen)
+
+
 def test_rank_that_has_come_shortly_before_goes_on(tmp_path: Path) -> None:
     late = [*ran(REDUCE), {"call": 8, "of": 0, "thread": 0, "at": [8 * 10**9, 85 * 10**8]}]
     function = {"function": 0, "name": "cudaLaunchKernel"}

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.evidence import QUIET, listed
 from tbsched.hangs.hang import HOST, INSIDE, NOT_HANGING, RANKS, HangReport, NeverStarts
+from tbsched.hangs.rules.inside import OTHER_RANKS, is_collective
 from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
 
-_COLLECTIVES = ("nccl", "nvshmem", "msccl")
 _SENDS = "SendRecv"  # of a part of NCCL's names: each rank may send and receive other sizes
 
 
@@ -106,10 +106,15 @@ def joined(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport | Non
     return _different(ranks, alone)
 
 
+def _unseen(report: HangReport) -> tuple[str, ...]:
+    """Returns what a rank alone did not see, and several do not either."""
+    return tuple(each for each in report.unseen if each != OTHER_RANKS)
+
+
 def _is_in_collective(report: HangReport) -> bool:
     """Returns whether all that is on a GPU are collectives that do not end."""
     names = [row.name for row in report.resident]
-    return report.kind == INSIDE and bool(names) and all(map(_names_collective, names))
+    return report.kind == INSIDE and bool(names) and all(map(is_collective, names))
 
 
 def _late(
@@ -123,7 +128,7 @@ def _late(
     for at in others:
         if ranks[at].operations or (silent[at] < QUIET and not ranks[at].is_whole):
             reason = f"{waits}, and {ranks[at].path.name} goes on: {alone[at].reason}"
-            return replace(own, kind=NOT_HANGING, reason=reason, stranded=())
+            return replace(own, kind=NOT_HANGING, reason=reason, stranded=(), unseen=_unseen(own))
     files = [ranks[at].path.name for at in others]
     which, have = listed(files), "has" if len(files) == 1 else "have"
     does = "all that was issued there has ended, and no call of CUDA is open"
@@ -140,7 +145,7 @@ def _late(
         reason=f"{waits}, which {which} {have} not issued: {does}",
         proof=(*own.proof, *proof),
         unseen=(
-            *own.unseen,
+            *_unseen(own),
             f"What the host of {which} does: a capture knows calls of CUDA alone. If the process "
             "still runs, its stack says it (py-spy dump, gdb).",
             f"Whether {which} takes part in that collective: captures do not name communicators.",
@@ -185,7 +190,7 @@ def _different(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport |
         stranded=(),
         proof=(*alone[0].proof, *proof),
         unseen=(
-            *alone[0].unseen,
+            *_unseen(alone[0]),
             "Whether other ranks, of which no capture is given, take part.",
             "Which sizes and communicators collectives have: a capture does not know them.",
         ),
@@ -230,12 +235,8 @@ def _blocks(operation: Operation) -> int:
     return math.prod(operation.grid)
 
 
-def _names_collective(name: str) -> bool:
-    return any(word in name.lower() for word in _COLLECTIVES)
-
-
 def _is_collective(operation: Operation) -> bool:
-    return operation.what == LAUNCH and _names_collective(operation.name or "")
+    return operation.what == LAUNCH and is_collective(operation.name or "")
 
 
 def _is_later(asked: Collective, own: list[Collective]) -> bool:

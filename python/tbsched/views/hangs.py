@@ -23,7 +23,7 @@ _KINDS = {
     "legacy_stream": "HANGS, at the legacy default stream",
     "loading": "HANGS, while a kernel is loaded",
     "order_of_ranks": "HANGS, ranks wait in different collectives",
-    "host": "HANGS, host and GPU wait for each other",
+    "host": "HANGS, the GPU waits for a host",
     "inside_kernel": "HANGS, inside a kernel",
     "not_hanging": "does not hang",
 }

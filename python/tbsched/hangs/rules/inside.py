@@ -11,6 +11,17 @@ from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.threads import UNKNOWN
 from tbsched.hangs.unfinished import LAUNCH
 
+_COLLECTIVES = ("nccl", "nvshmem", "msccl")
+OTHER_RANKS = (
+    "What the other ranks do: collectives wait for them. `tbsched hang run*.jsonl` joins the "
+    "captures of all ranks."
+)
+
+
+def is_collective(name: str) -> bool:
+    """Returns whether a kernel of this name waits for other ranks."""
+    return any(word in name.lower() for word in _COLLECTIVES)
+
 
 def inside_kernels(evidence: Evidence) -> Finding:
     """All that can start is on the GPU: what is left when no other rule has an answer."""
@@ -47,6 +58,9 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
             "`tbsched capture`."
         )
     if evidence.look is not None:
+        return
+    if evidence.resident and all(is_collective(row.name) for row in evidence.resident):
+        yield OTHER_RANKS
         return
     if any(row.does == UNKNOWN for row in evidence.resident):
         yield (
