@@ -103,7 +103,7 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     if began_ns is None or at_ns is None:
         return
     calls_ns = np.array(began_ns)
-    hosts = np.array([event.host for event in sequence])
+    hosts = np.array([getattr(event, "host", 0) for event in sequence])
     threads = {event.host for event in sequence if isinstance(event, Launch | GraphLaunch)}
     overlaps = [len(threads) > 1 and isinstance(event, GraphLaunch) for event in sequence]
     launches = [len(event.launches) for event in sequence]
