@@ -237,6 +237,12 @@ def test_roots_behind_a_copy_are_issued_late() -> None:
     assert [order_differs(trace, "h200") for trace in recorded] == [(), ()]
 
 
+def test_the_driver_takes_the_function_that_was_issued_first() -> None:
+    """A program of an H200: it overtakes one that could begin sooner."""
+    recorded = load_traces(HOSTS / "functions-in-turn-h200.jsonl.xz")
+    assert [order_differs(trace, "h200") for trace in recorded] == [()]
+
+
 def test_a_held_sequence_has_no_order() -> None:
     with pytest.raises(ValueError, match="observation: launches with durations are needed"):
         order_differs(predict(Sequence([Launch(8, 64, 32)]), "h200"), "h200")

@@ -78,6 +78,20 @@ def test_one_thread_of_the_driver_calls_all_host_functions() -> None:
     assert two_functions(replace(GPU, mechanisms=free)) == [5, 5]
 
 
+def test_the_thread_that_calls_host_functions_takes_the_one_issued_first() -> None:
+    """While the thread wakes up for the function of stream 1, that of stream 0 may begin, too."""
+    slow = replace(GPU, host_function_latency_ns=50_000, host_function_direct_ns=40_000)
+
+    def kernels_behind(us: float) -> list[int]:
+        before = [replace(KERNEL, duration=us * US), OTHER]
+        functions = [HostFunction(5 * US, stream=0), HostFunction(7 * US, stream=1)]
+        return starts(predict(Sequence([*before, *functions, KERNEL, OTHER]), slow))[2:]
+
+    assert kernels_behind(us=40) == [1 + 50 + 5, 1 + 50 + 5 + 7]
+    # The thread does not see it yet.
+    assert kernels_behind(us=45) == [1 + 50 + 7 + 5, 1 + 50 + 7]
+
+
 def test_the_thread_that_calls_host_functions_sleeps_while_there_are_none() -> None:
     slow = replace(
         GPU, host_function_latency_ns=50_000, host_function_direct_ns=20_000,

@@ -460,12 +460,19 @@ bool GpuWork::call_functions() {
     const bool is_queued = operations_[index].is_launch();
     const bool has_waited =
         clock_.now() > (is_queued ? queues_.reaches_gpu_ns(index) : operations_[index].issued_ns);
-    const int64_t begin_ns =
-        host_functions_.call(clock_.gpu_now(), *engines_.host_function_ns(transfer), has_waited);
-    const int64_t end_ns = engines_.run_at(transfer, begin_ns);
-    end_transfer_at(index, end_ns + spec_.host_function_return_ns);
+    const auto changed = host_functions_.call(clock_.gpu_now(), index,
+                                              *engines_.host_function_ns(transfer), has_waited);
+    for (const HostFunctions::Begin& each : changed) {
+      engines_.run_at(operations_[each.operation].transfer, each.begin_ns);
+    }
+    end_transfer_at(index, function_is_over_ns(transfer));
   }
   return events_.is_due(Phase::change);
+}
+
+// Returns when the GPU knows that a host function is over, as far as is known now.
+int64_t GpuWork::function_is_over_ns(const int32_t transfer) const {
+  return engines_.ends_ns(transfer) + spec_.host_function_return_ns;
 }
 
 // -- values in memory ----------------------------------------------------------------------------
@@ -586,6 +593,10 @@ void GpuWork::end_transfer(const int32_t index) {
   if (operation.by_engine) {
     // Another copy may have slowed it down, or another process may have stopped it.
     const int64_t end_ns = engines_.ends_ns(operation.transfer);
+    if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
+  } else if (engines_.host_function_ns(operation.transfer)) {
+    // Another function may have taken its turn.
+    const int64_t end_ns = function_is_over_ns(operation.transfer);
     if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
   }
   engines_.end(operation.transfer);

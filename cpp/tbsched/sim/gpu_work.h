@@ -161,6 +161,7 @@ class GpuWork : private Stations {
   void apply(const TimedEvent& event);
   void proceed(int32_t operation);
   bool call_functions();
+  int64_t function_is_over_ns(int32_t transfer) const;
   bool takes_queue(const Operation& operation) const;
   void write_value(int32_t operation);
   void wake(int32_t wait);
