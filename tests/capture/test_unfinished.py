@@ -189,6 +189,16 @@ def test_nothing_is_asked_about_a_stream_while_it_is_captured_into_a_graph(
     assert found.streams[1, 14] == StreamFacts("default", 0)
 
 
+def test_launch_of_a_graph_during_the_capture_of_another_is_told(
+    run: Played, tmp_path: Path
+) -> None:
+    """Its stream was used before, so that nothing needs to be asked."""
+    code = launch(1, 14) + 'gpu.play("stream_capture", True, 0)\n'
+    code += 'gpu.play("graph_launch", 2, wide(5), wide(14))\n'
+    (line,) = of(played(run, tmp_path, code), "graph_launch")
+    assert line == {"graph_launch": 2, "executable": 5, "context": 1, "stream": 14}
+
+
 def test_wait_for_a_stream_during_a_capture_ends_no_other(run: Played, tmp_path: Path) -> None:
     code = launch(1) + 'gpu.play("stream_capture", True, 0)\n'
     code += 'gpu.play("issue_synchronize", 2, wide(14), 0)\n'

@@ -120,3 +120,17 @@ def test_a_body_that_differs_from_run_to_run_is_refused(gpu: Gpu) -> None:
     changed = graph.with_nodes([run(), run(2)])
     with pytest.raises(ValueError, match="its nodes differ from run to run"):
         observed(gpu, changed)
+
+
+def test_two_hosts_do_not_launch_a_graph_with_a_conditional(gpu: Gpu) -> None:
+    graph = around(run(2), times=2)
+    launches = [graph.launch(host, host=host) for host in range(2)]
+    with pytest.raises(ValueError, match=r"GraphLaunch\.host: hosts 0 and 1 launch one graph"):
+        gpu.observe(tb.Sequence(launches))
+
+
+def test_two_hosts_launch_a_graph_of_kernels(gpu: Gpu) -> None:
+    graph = tb.Graph([run(2), run(3)])
+    launches = [graph.launch(host, host=host) for host in range(2)]
+    trace = gpu.observe(tb.Sequence(launches * 3))
+    assert [placement.placed for placement in trace] == [2, 3] * 6

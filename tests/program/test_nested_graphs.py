@@ -118,6 +118,12 @@ def test_every_node_waits_for_all_that_it_must(graph: Graph) -> None:
         assert times[other][0] >= times[one][1] + 1_000 * decisions
 
 
+def test_a_body_that_changes_alike_in_each_run_is_another_body() -> None:
+    longer = replace(NODE, duration=3 * US)
+    changed = Graph([Conditional(Graph([NODE]), times=3)]).with_nodes([longer] * 3)
+    assert changed == Graph([Conditional(Graph([longer]), times=3)])
+
+
 def test_launches_of_each_run_of_a_body_may_differ() -> None:
     graph = Graph([Conditional(Graph([NODE]), times=3)])
     longer = [replace(NODE, duration=number * US) for number in (1, 2, 3)]

@@ -39,15 +39,12 @@ void take_attributes(const CUlaunchConfig& config, const uint32_t call,
       [&](Recorder& recorder) { recorder.attributes(call, programmatic, has_priority, priority); });
 }
 
-void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const CUgraphExec graph,
-                       const CUstream stream, const bool per_thread,
+void take_graph_launch(const Cupti& cupti, const CUgraphExec graph, const Operation& operation,
                        const WithRecorder& with_recorder) {
   uint32_t executable = 0;
-  uint32_t number = 0;
-  if (cupti.graph_id(graph, &executable) != CUPTI_SUCCESS) return;
-  if (cupti.stream_id(data.context, stream, per_thread ? 1 : 0, &number) != CUPTI_SUCCESS) return;
+  if (!operation.has_stream || cupti.graph_id(graph, &executable) != CUPTI_SUCCESS) return;
   with_recorder([&](Recorder& recorder) {
-    recorder.graph_launch(data.correlationId, executable, data.contextUid, number);
+    recorder.graph_launch(operation.call, executable, operation.context, operation.stream);
   });
 }
 
@@ -55,8 +52,7 @@ void take_graph_launch(const Cupti& cupti, const CUpti_CallbackData& data, const
 void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
                       CallLog& calls, const uint64_t now_ns, const WithRecorder& with_recorder) {
   // A question about a stream could end a capture of it into a graph.
-  const bool asks = !calls.is_capturing();
-  const Operation operation = operation_of(cupti, id, data, asks);
+  const Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
     calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
@@ -73,10 +69,9 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
     take_attributes(*launch->config, data.correlationId, with_recorder);
-  } else if (operation.what == What::kGraph && asks) {
+  } else if (operation.what == What::kGraph) {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
-    const bool per_thread = id == CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz;
-    take_graph_launch(cupti, data, launch->hGraph, launch->hStream, per_thread, with_recorder);
+    take_graph_launch(cupti, launch->hGraph, operation, with_recorder);
   }
 }
 

@@ -280,7 +280,7 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
     operation.is_new_stream = true;
   }
   operation.stream = known.found;
-  operation.is_null_stream = !per_thread && (stream == nullptr || stream == CU_STREAM_LEGACY);
+  operation.is_null_stream = stream == CU_STREAM_LEGACY || (!per_thread && stream == nullptr);
   operation.handle = per_thread && stream == nullptr ? CU_STREAM_PER_THREAD : stream;
   return true;
 }

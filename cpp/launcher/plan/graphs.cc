@@ -151,6 +151,7 @@ ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstrea
       first_(nodes.data()) {}
 
 void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> nodes) {
+  const std::lock_guard lock(mutex_);
   if (first_ != nodes.data()) {
     // Earlier launches keep their arguments, even while they run. Kernels in bodies find out
     // themselves in which launch they are.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,7 @@ class ReadyGraph {
   const CudaGraph graph_;
   const std::vector<KernelNode> nodes_;  // without those in bodies
   const ExecutableGraph executable_;
+  std::mutex mutex_;            // of what follows: several hosts may launch the graph
   const PlannedLaunch* first_;  // the launch whose arguments it has
 };
 

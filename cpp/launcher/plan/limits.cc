@@ -137,6 +137,7 @@ class SequenceCheck {
       const auto* const conditional = std::get_if<Conditional>(&part);
       if (conditional != nullptr) check_conditional(*conditional);
     }
+    if (!launched.graph->parts.empty()) check_host(launched);
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     for (const Node& node : launched.graph->nodes) {
       const auto* const function = std::get_if<HostFunction>(&node);
@@ -211,6 +212,17 @@ class SequenceCheck {
     other_streams_.insert(value.stream);
   }
 
+  // Records of bodies are taken in the order of calls, which several hosts make by chance.
+  void check_host(const GraphLaunch& launched) {
+    const auto known = host_of_.try_emplace(launched.graph.get(), launched.host).first;
+    if (known->second == launched.host) return;
+    throw std::invalid_argument(
+        "GraphLaunch.host: hosts " + std::to_string(known->second) + " and " +
+        std::to_string(launched.host) +
+        " launch one graph with a Conditional; which is first is chance, so that can only be "
+        "predicted");
+  }
+
   void check_conditional(const Conditional& conditional) const {
     if (!context_.driver().graph_conditional_handle) {
       throw std::invalid_argument(
@@ -264,8 +276,9 @@ class SequenceCheck {
   int64_t blocks_ = 0;
   std::set<int32_t> released_;
   std::map<int32_t, const Launch*> first_of_stream_;
-  std::optional<size_t> in_partition_;  // the first that does not ask for what it gets there
-  std::set<int32_t> other_streams_;     // of all but launches
+  std::map<const Graph*, int32_t> host_of_;  // that launches it, if it has conditional nodes
+  std::optional<size_t> in_partition_;       // the first that does not ask for what it gets there
+  std::set<int32_t> other_streams_;          // of all but launches
   size_t own_streams_ = 0;
 };
 

@@ -50,7 +50,7 @@ int32_t needed(const Demand& demand, const Device& device) {
 int64_t needed_blocks(const Demand& demand, const Device& device, const int32_t per_sm) {
   const DeviceSpec& spec = device.spec;
   if (demand.cluster == 1) return int64_t{per_sm} * usable_sms(demand, spec.sms);
-  const int64_t each = per_sm * (takes_whole_tpcs(demand, spec) ? spec.sms_per_tpc : 1);
+  const int64_t each = int64_t{per_sm} * (takes_whole_tpcs(demand, spec) ? spec.sms_per_tpc : 1);
   int64_t sum = 0;
   for (const ClusterDomain& domain : device.cluster_domains) {
     const int64_t blocks = each * needed_in(domain, demand, spec);

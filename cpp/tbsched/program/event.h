@@ -154,7 +154,7 @@ struct Graph {
   std::vector<int32_t> decisions = {};
   // Nodes that wait for nothing but decisions, and for how many.
   std::vector<std::array<int32_t, 2>> late_roots = {};
-  // The same with each conditional node as one. Empty: there are none.
+  // The nodes, of which a conditional one is one. Empty: there are no conditional ones.
   std::vector<std::variant<Launch, Copy, Memset, HostFunction, Conditional>> parts = {};
   Edges part_edges = {};
 };

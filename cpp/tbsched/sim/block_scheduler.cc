@@ -236,7 +236,11 @@ void BlockScheduler::report_unvisited(const Cause& cause, const Pass& pass) {
     pass.observer.on_refuse(launch, cause.refusal, cause.behind);
   };
   // A pass that ends before the scheduler has turned says of no new launch why it waits.
-  if (cause.refusal == Refusal::turn && !pass.options.every_refusal) return;
+  if (cause.refusal == Refusal::turn && !pass.options.every_refusal) {
+    std::erase_if(new_launches_,
+                  [&](const int32_t launch) { return launches_[launch].visited_in == pass_; });
+    return;
+  }
   // A launch that was visited before the scheduler turned to another one has not reported this
   // cause.
   const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;

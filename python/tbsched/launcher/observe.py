@@ -339,7 +339,7 @@ def observe(
     stream is a CUDA stream that synchronizes with the legacy stream. Streams are made in the order
     of first use. A launch without a number has a stream of its own. A block leaves by itself, some
     0.2 us after its duration and at most 0.7 us in the recordings of an H200 (traces h200-timed).
-    Each launch of a graph is a graph of its own, which is on the GPU before anything is launched.
+    Equal graphs are one graph, which is on the GPU before anything is launched.
     Its nodes have the issue time of its launch, and those of child graphs are nodes of the graph.
 
     Launches in a partition run in a green context, which the driver makes by the same split. Green

@@ -84,13 +84,15 @@ class Conditional:
     def __post_init__(self) -> None:
         instance("Conditional", "graph", self.graph, Graph)
         object.__setattr__(self, "times", integer("Conditional", "times", self.times, 0, MAX_TIMES))
-        if any(isinstance(node, HostFunction) for node in self.graph.nodes):
+        if self._runs and all(run == self._runs[0] for run in self._runs):
+            object.__setattr__(self, "graph", self._runs[0])
+            object.__setattr__(self, "_runs", ())
+        bodies = (self.graph, *self._runs)
+        if any(isinstance(node, HostFunction) for body in bodies for node in body.nodes):
             raise ValueError(
                 "Conditional.graph: a HostFunction is in it, and CUDA allows none in the body of a "
                 "conditional node"
             )
-        if all(run == self.graph for run in self._runs):
-            object.__setattr__(self, "_runs", ())
 
     @property
     def runs(self) -> tuple[Graph, ...]:
