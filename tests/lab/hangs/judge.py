@@ -33,7 +33,7 @@ RANKS = module(HERE / "ranks" / "truth.py", "truth_of_ranks").TRUTH
 
 
 def captures(folder: Path) -> dict[str, list[Path]]:
-    """Of each program its captures: one, or one of each rank in a folder of its own."""
+    """Returns the captures of each program: one, or one for each rank in a folder of its own."""
     for packed in folder.rglob("*.jsonl.xz"):
         packed.with_suffix("").write_bytes(lzma.decompress(packed.read_bytes()))
     found: dict[str, list[Path]] = {}

@@ -27,7 +27,7 @@ def bare(name: str) -> str:
 
 
 def rooms(answer: dict[str, Any]) -> list[tuple[str, int, int, str]]:
-    """Of each launch that never starts: its name, how many blocks of how many, and the cause."""
+    """Returns name, missing blocks, all blocks and cause of each launch that never starts."""
     found = []
     for each in answer.get("stranded", []):
         cause = SAME.get(each["cause"], each["cause"])

@@ -137,7 +137,7 @@ def run(given: Found, out: Path, seconds: float, skews: int) -> int:
 
 
 def in_words(found: Found) -> str:
-    """What came of a run."""
+    """Returns how a run ended, in a word."""
     if "error" in found:
         return "error"
     return "hung" if found["hang"] else "ended"
@@ -160,7 +160,7 @@ def runs_of(one: Found, skews: int) -> Iterator[Run]:
 def skewed(
     kind: str, rows: list[Row], rng: random.Random, skews: int, hangs: bool | None
 ) -> Iterator[Run]:
-    """So many runs with random delays; the first one without any."""
+    """Returns delays of runs: random ones, and none for the first."""
     yield Run(kind, rows, hangs)
     for _ in range(skews - 1):
         yield Run(kind, with_delays(rows, random_delays(rows, rng)), hangs)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
+from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import HOST
@@ -34,69 +36,66 @@ def samples_poll_host_memory(evidence: Evidence) -> Finding:
 
 def code_polls_host_memory_only(evidence: Evidence) -> Finding:
     """A kernel's code waits for memory of the host alone, which no other kernel writes."""
-    return _code_polls(evidence, all)
+    return _finding(_waiting(evidence, lambda own, code: _polls(own, code, all)), evidence)
 
 
 def code_polls_host_memory_too(evidence: Evidence) -> Finding:
     """A kernel's code waits for memory of the host, too; tried when nothing else is found."""
-    return _code_polls(evidence, any)
-
-
-def _code_polls(evidence: Evidence, which: Callable[[Iterable[bool]], bool]) -> Finding:
-    if evidence.look is not None or evidence.replay is None:
-        return NOTHING
-    for place, own in enumerate(evidence.issued):
-        code = evidence.code_of(own)
-        if own.what != LAUNCH or place in evidence.never_start or code is None:
-            continue
-        if own.host_arguments is None or own.managed_arguments is None:
-            continue
-        only_read = (own.host_arguments | own.managed_arguments) - code.written
-        polls = [each for each in code.polls if not each.is_local]
-        if not polls or not which(bool(only_read & {*each.arguments}) for each in polls):
-            continue
-        others = (each for each in evidence.operations if not _cannot_free(each, own))
-        if any(_may_write_host_memory(each, evidence) for each in others):
-            continue
-        name = called(own)
-        return Finding(
-            kind=HOST,
-            reason=_reason(name, evidence),
-            stranded=evidence.rows(),
-            proof=(
-                f"The code of {name} polls an address of its arguments that is memory of the host, "
-                "and nothing that has not ended writes to such memory.",
-            ),
-        )
-    return NOTHING
+    return _finding(_waiting(evidence, lambda own, code: _polls(own, code, any)), evidence)
 
 
 def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
     """A kernel waits for memory of the host to which it writes, too: for an answer of the host."""
-    if evidence.look is not None or evidence.replay is None:
+
+    def waits(own: Operation, code: KernelCode) -> bool:
+        polls = {at for each in code.polls if not each.is_local for at in each.arguments}
+        return bool(polls & code.written & (own.host_arguments or frozenset()))
+
+    own = _waiting(evidence, waits)
+    if own is None:
         return NOTHING
+    unseen = f"Whether threads of {called(own)} wait for each other there: it writes to it, too."
+    return replace(_finding(own, evidence), unseen=(unseen,))
+
+
+def _polls(own: Operation, code: KernelCode, which: Callable[[Iterable[bool]], bool]) -> bool:
+    """Returns whether all or any of the polling loops look at memory of the host alone."""
+    if own.host_arguments is None or own.managed_arguments is None:
+        return False
+    only_read = (own.host_arguments | own.managed_arguments) - code.written
+    polls = [each for each in code.polls if not each.is_local]
+    return bool(polls) and which(bool(only_read & {*each.arguments}) for each in polls)
+
+
+def _waiting(
+    evidence: Evidence, waits: Callable[[Operation, KernelCode], bool]
+) -> Operation | None:
+    """Returns the first launch on the GPU whose code waits, and for which no other work writes."""
+    if evidence.look is not None or evidence.replay is None:
+        return None
     for place, own in enumerate(evidence.issued):
         code = evidence.code_of(own)
         if own.what != LAUNCH or place in evidence.never_start or code is None:
             continue
-        polls = {at for each in code.polls if not each.is_local for at in each.arguments}
-        if not polls & code.written & (own.host_arguments or frozenset()):
-            continue
         others = (each for each in evidence.operations if not _cannot_free(each, own))
-        if any(_may_write_host_memory(each, evidence) for each in others):
-            continue
-        name = called(own)
-        return Finding(
-            kind=HOST,
-            reason=_reason(name, evidence),
-            stranded=evidence.rows(),
-            proof=(
-                f"The code of {name} polls an address of its arguments that is memory of the host, "
-                "and no other work that has not ended writes to such memory.",
-            ),
-            unseen=(f"Whether threads of {name} wait for each other there: it writes to it, too.",),
-        )
-    return NOTHING
+        if waits(own, code) and not any(_may_write_host_memory(each, evidence) for each in others):
+            return own
+    return None
+
+
+def _finding(own: Operation | None, evidence: Evidence) -> Finding:
+    if own is None:
+        return NOTHING
+    name = called(own)
+    return Finding(
+        kind=HOST,
+        reason=_reason(name, evidence),
+        stranded=evidence.rows(),
+        proof=(
+            f"The code of {name} polls an address of its arguments that is memory of the host, "
+            "and no other work that has not ended writes to such memory.",
+        ),
+    )
 
 
 def _reason(names: str, evidence: Evidence) -> str:
