@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -201,3 +202,43 @@ def test_what_is_refused(make: Callable[[], object], message: str) -> None:
 def test_wrong_types(make: Callable[[], object]) -> None:
     with pytest.raises(TypeError, match="is needed, got"):
         make()
+
+
+@pytest.mark.parametrize("device", ["h200", "xavier"])
+def test_no_response_is_longer_than_its_bound(device: str) -> None:
+    """All tasks start late, and the GPU takes some us for a call."""
+    tasks = [
+        tb.Task("long", [tb.Launch(264, 512, 32, duration=2e-3)], period=8e-3, offset=2e-3),
+        tb.Task(
+            "urgent", [tb.Launch(4, 128, 32, duration=1e-4)], period=2e-3, offset=3e-3, priority=-1
+        ),
+    ]
+    released = tb.periodic(tasks)
+    shares, longest = (0.5, 1.0), [launch.duration for launch in released.sequence.launches]
+    limits = tb.makespan_bounds(
+        released.sequence, device, [(shares[0] * each, each) for each in longest],
+        issue_times=released.issue_times, predictions=8,
+    )  # fmt: skip
+    bound = released.response_bounds(limits)
+    draw = np.random.default_rng(1)
+    for _ in range(40):
+        drawn = [draw.uniform(*shares) * each for each in longest]
+        program = tb.Sequence(
+            replace(launch, duration=each)
+            for launch, each in zip(released.sequence.launches, drawn, strict=True)
+        )
+        trace = tb.predict(program, device, issue_times=released.issue_times)
+        times = trace.response_times(released.issue_times)
+        for job in released.jobs:
+            assert times[job.launches[-1]] <= bound[job.task]
+    assert bound["urgent"] < 2.5e-3
+
+
+def test_response_bounds_are_of_the_task_set() -> None:
+    kernel = tb.Launch(1, 32, 16, duration=1e-3)
+    released = tb.periodic([tb.Task("t", [kernel], period=2e-3)])
+    program = tb.Sequence([kernel, kernel])
+    with pytest.raises(ValueError, match="bounds: another sequence than that of the task set"):
+        released.response_bounds(tb.makespan_bounds(program, "xavier"))
+    with pytest.raises(TypeError, match="bounds: a MakespanBounds is needed"):
+        released.response_bounds(3)  # type: ignore[arg-type]

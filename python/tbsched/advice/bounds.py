@@ -54,9 +54,9 @@ class MakespanBounds:
         seen: the shortest and the longest makespan that was predicted on the way.
         predictions: how many predictions that were.
         ends: of each launch, between how many seconds after the program's first block its last
-            block ends: limits of its response time, if the program begins when the launch is
-            called.
+            block ends.
         seen_ends: of each launch the first and the last end that were predicted on the way.
+        begins: between how many seconds the first block starts, on the clock of the calls.
         widened_by: what makes the limits wider than needed, as the page "Bounds of a makespan" has
             it; what can be changed first. Empty if the limits are exact.
         assumed_rules: which rules they rest on that are assumed for the GPU, in words.
@@ -76,6 +76,7 @@ class MakespanBounds:
     predictions: int
     ends: tuple[Interval, ...] = field(default=(), repr=False)
     seen_ends: tuple[Interval, ...] = field(default=(), repr=False)
+    begins: Interval = field(default=(0.0, 0.0), repr=False)
     widened_by: tuple[str, ...] = ()
     assumed_rules: tuple[str, ...] = ()
 
@@ -156,19 +157,22 @@ def makespan_bounds(
     fields = spec.assumed_fields(policy_of(spec, policy))
     assumed = rules_of(fields, needs_of_sequence(seq))
     program = _Program(seq, spec, policy, launch_interval, issued)
+    low, high = (
+        [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
+        for launches in (shortest, longest)
+    )
+    soonest_ns, latest_ns = program.begins_ns(low, high)
+    begins = soonest_ns / 1e9, latest_ns / 1e9
     if shortest == longest and not seq.transfers:
         every = program.all_ends(predictions)
         if every is not None:
             least, greatest = _least_and_greatest(every)
             exact = min(map(max, every)), max(map(max, every))
             each = tuple(zip(least, greatest, strict=True))
-            return MakespanBounds(*exact, exact, len(every), each, each, assumed_rules=assumed)
+            return MakespanBounds(
+                *exact, exact, len(every), each, each, begins, assumed_rules=assumed
+            )
     some = program.some_ends(shortest, longest, predictions)
-    low, high = (
-        [Durations.of(one.duration_ns(), one.blocks, spec.exit_latency_ns) for one in launches]
-        for launches in (shortest, longest)
-    )
-    soonest_ns, latest_ns = program.begins_ns(low, high)
     first = [max(ns - latest_ns, span) for ns, span in program.least_ends_ns(low)]
     last = [ns - soonest_ns for ns in program.greatest_ends_ns(high)]
     ends = [(a / 1e9, b / 1e9) for a, b in zip(first, last, strict=True)]
@@ -179,6 +183,7 @@ def makespan_bounds(
         len(some),
         tuple(ends),
         tuple(zip(*_least_and_greatest(some), strict=True)),
+        begins,
         assumed_rules=assumed,
     )
     if found.exact:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from tbsched.advice.bounds import MakespanBounds
 from tbsched.errors import shown
 from tbsched.program.checks import instance, instances, integer, seconds
 from tbsched.program.sequence import Launch, Sequence
@@ -236,6 +237,35 @@ class Periodic:
                 for job in self.jobs
             ),
         )
+
+    def response_bounds(self, bounds: MakespanBounds) -> dict[str, float]:
+        """Returns the response time in seconds that no job of a task exceeds, by task.
+
+        Args:
+            bounds: :func:`tbsched.makespan_bounds` of ``sequence`` with :attr:`issue_times`.
+
+        Raises:
+            TypeError, ValueError: no bounds, or of a program with another number of launches.
+
+        Example:
+            >>> task = tb.Task("t", [tb.Launch(1, 32, 16, duration=1e-3)], period=2e-3)
+            >>> released = tb.periodic([task])
+            >>> found = tb.makespan_bounds(
+            ...     released.sequence, "xavier", (0.5e-3, 1e-3), issue_times=released.issue_times
+            ... )
+            >>> released.response_bounds(found)
+            {'t': 0.001}
+        """
+        instance("response_bounds", "bounds", bounds, MakespanBounds)
+        if len(bounds.ends) != len(self.sequence.launches):
+            raise ValueError("response_bounds: bounds: another sequence than that of the task set")
+        latest_ns = _ns(bounds.begins[1])
+        found: dict[str, float] = {}
+        for job in self.jobs:
+            ends_ns = latest_ns + max(_ns(bounds.ends[k][1]) for k in job.launches)
+            response = (ends_ns - _ns(job.release)) / 1e9
+            found[job.task] = max(found.get(job.task, 0.0), response)
+        return found
 
 
 def periodic(tasks: Iterable[Task], until: float | None = None) -> Periodic:

@@ -223,7 +223,8 @@ def gpu_words(found: Explanation, gpu: int) -> list[str]:
 def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
     """A row per cause and, below it, what it is by."""
     rows = [row for row in found.account if row.gpu == gpu]
-    per_step, span = found.accounted.per_step(), found.span
+    accounted, span = found.accounted, found.span
+    per_step = {} if accounted.steps.run_ahead else accounted.per_step()
     causes: dict[str, list[AccountRow]] = {}
     for row in rows:
         causes.setdefault(row.cause, []).append(row)

@@ -506,6 +506,17 @@ def test_the_median_of_the_steps_is_told(tmp_path: Path) -> None:
     assert "20 us (10 us to 30 us)" in text
 
 
+def test_steps_of_a_host_that_runs_ahead_say_nothing_of_the_gpu(tmp_path: Path) -> None:
+    """It launches all in the first two steps, and waits in the third."""
+    steps = [
+        ("ProfilerStep#1", 100, 101),
+        ("ProfilerStep#2", 101, 102),
+        ("ProfilerStep#3", 102, 400),
+    ]
+    place = kineto(tmp_path / "trace.json", *step_events(*steps))
+    assert "per step" not in str(tb.explain(tb.load_program(place, fit=False)))
+
+
 def test_steps_of_the_profiler_count_before_other_annotations(tmp_path: Path) -> None:
     steps = [
         ("ProfilerStep#7", 100.0, 350.0),

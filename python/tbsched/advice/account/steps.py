@@ -32,6 +32,15 @@ class Steps(NamedTuple):
     times: Intervals
     names: tuple[str, ...]
 
+    @property
+    def run_ahead(self) -> bool:
+        """Whether the host was ahead of the GPU in most steps, and waited for it in a few.
+
+        What the GPU does in the time of a step on the host is then that of other steps.
+        """
+        length = self.times.end - self.times.begin
+        return bool(self.names) and 2 * float(np.median(length)) * len(length) < length.sum()
+
 
 NO_STEPS = Steps(NO_INTERVALS, ())
 
