@@ -105,3 +105,8 @@ def test_a_refusal_is_one_line(files: list[Path]) -> None:
     done = CliRunner().invoke(app, ["explain", str(files[0]), str(files[0])])
     assert isinstance(done.exception, ValueError)
     assert "of rank 0, and so is" in str(done.exception)
+
+
+def test_ranks_have_no_launches_to_draw(files: list[Path]) -> None:
+    with pytest.raises(ValueError, match="gantt: trace: the profile has no launch that can be dr"):
+        tb.show.gantt(tb.load_program(files))

@@ -82,8 +82,8 @@ def gantt(
     Raises:
         ImportError: matplotlib is missing (``pip install matplotlib``).
         TypeError: something else than a trace or a profile.
-        ValueError: nobody recorded when blocks ran; another word for ``by``; tasks of another
-            sequence.
+        ValueError: nobody recorded when blocks ran; a profile without launches, such as one of
+            several ranks; another word for ``by``; tasks of another sequence.
     """
     if by is not None and (not isinstance(by, str) or by not in _ROWS_OF):
         known = ", ".join(_ROWS_OF)
@@ -118,6 +118,11 @@ def _measured(program: Program, by: str | None, ax: Axes | None) -> Axes:
         raise ValueError(
             "gantt: by: a profile does not say on which SM blocks ran; by='stream' draws what it "
             "says, and gantt(predict(...)) what the model says"
+        )
+    if not len(program.measured) and not len(program.transfers):
+        raise ValueError(
+            "gantt: trace: the profile has no launch that can be drawn; of several ranks, the page "
+            "of tbsched explain --html draws what each GPU did"
         )
     spans = spans_measured(program)
     ax = axes_for("gantt", ax, 12, 1.6 + min(max(_STREAM_INCHES * _rows_tall(spans), 1), 7))
