@@ -40,10 +40,8 @@ from lab.several.runs import (
 )
 
 LATE_NS = 40_000  # about what hosts of two GPUs start apart
-UNEVEN, UNEVENS = (
-    0.05,
-    3,
-)  # share by which blocks of a launch stay longer, and how often it is drawn
+UNEVEN = 0.05  # share by which blocks of a launch stay longer
+UNEVENS = 3  # how often that is drawn
 AGAIN = 4  # more runs of a program that is not as predicted
 
 

@@ -16,7 +16,7 @@ from tbsched.advice.together.ranks.standstill import Standstill
 from tbsched.advice.together.ranks.work import Work, members
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Event, Launch, Sequence
+from tbsched.program.sequence import Launch, Sequence, with_launches
 from tbsched.traces.hang import Hang
 from tbsched.traces.trace import Trace
 
@@ -217,14 +217,13 @@ def _spread(launch: Launch, drawn: random.Random, share: float) -> list[float]:
 
 def _with_durations(sequence: Sequence, stay: list[list[float]]) -> Sequence:
     """Returns a program with other durations of launches; none: as they are."""
-    events: list[Event] = []
-    rows = iter(stay)
-    for event in sequence:
-        if isinstance(event, Launch):
-            row = next(rows)
-            event = replace(event, duration=tuple(row)) if row else event
-        events.append(event)
-    return Sequence(events)
+    return with_launches(
+        sequence,
+        [
+            replace(launch, duration=tuple(row)) if row else launch
+            for launch, row in zip(sequence.launches, stay, strict=True)
+        ],
+    )
 
 
 def _longest(launch: Launch) -> float:
