@@ -83,7 +83,9 @@ def graphs(draw: st.DrawFn, parts: st.SearchStrategy[object]) -> Graph:
 PARTS = st.recursive(
     st.sampled_from([NODE, Memset(64)]),
     lambda parts: st.one_of(
-        graphs(parts), st.builds(Conditional, graphs(parts), st.integers(0, 3))
+        graphs(parts),
+        st.builds(Conditional, graphs(parts), st.integers(0, 3)),
+        st.builds(Conditional, st.lists(graphs(parts), min_size=1, max_size=3)),
     ),
     max_leaves=6,
 )
@@ -134,9 +136,37 @@ def test_launches_of_each_run_of_a_body_may_differ() -> None:
     assert ends.tolist() == [2_000, 5_000, 9_000]
 
 
+def test_runs_that_differ_come_back_from_json() -> None:
+    once, thrice = (Conditional(Graph([NODE]), times) for times in (1, 3))
+    outer = Conditional([Graph([NODE, once]), Graph([NODE, thrice]), Graph([Memset(64), once])])
+    graph = Graph([outer, NODE], edges=[(0, 1)])
+    assert len(graph.launches) == 2 + 4 + 1 + 1
+    program = Sequence([graph.launch(0)])
+    again = Sequence.from_json(program.to_json())
+    assert again == program
+    assert again.launches == program.launches
+    assert eval(repr(graph), globals()) == graph
+    longer = [replace(NODE, duration=number * US) for number in range(len(graph.launches))]
+    changed = with_launches(program, longer)
+    assert Sequence.from_json(changed.to_json()).launches == tuple(longer)
+
+
+def test_a_conditional_of_an_older_file_is_read() -> None:
+    fields = f'"blocks":1,"threads":32,"registers":16,"duration":{NODE.duration}'
+    node = f'{{"launch":{{{fields}}}}}'
+    body = f'{{"conditional":{{"graph":{{"nodes":[{node}]}},"times":2}}}}'
+    program = Sequence.from_json(f'[{{"graph":{{"nodes":[{body}],"stream":0}}}}]')
+    assert program == Sequence([Graph([Conditional(Graph([NODE]), times=2)]).launch(0)])
+    assert '"times":2' in program.to_json()
+    assert "runs" not in program.to_json()
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
+        (lambda: Conditional([]), r"Conditional\.graph: 0 graphs"),
+        (lambda: Conditional([Graph([NODE])], 2), r"Conditional\.graph: 1 graphs for 2 runs"),
+        (lambda: Conditional([Graph([NODE]), NODE]), r"Conditional\.graph\[1\]: a Graph is needed"),
         (lambda: Conditional(NODE), "Conditional.graph: a Graph is needed"),
         (lambda: Conditional(Graph([NODE]), -1), r"Conditional\.times: -1 is outside 0\.\.1000"),
         (lambda: Conditional(Graph([NODE]), 1001), r"Conditional\.times: 1001 is outside"),

@@ -186,7 +186,7 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
         yield [replace(event, graph=Graph(graph.nodes, graph.edges))]
         for position, part in enumerate(graph.parts):
             if isinstance(part, Conditional) and part.times > 1:
-                fewer = replace(part, times=part.times - 1)
+                fewer = Conditional(part.runs[:-1])
                 parts = (*graph.parts[:position], fewer, *graph.parts[position + 1 :])
                 yield [replace(event, graph=Graph(parts, graph.part_edges))]
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import graphlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from tbsched.errors import shown
@@ -54,7 +54,7 @@ _NODES: dict[str, Callable[[str, Any], Node]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, repr=False)
 class Conditional:
     """A conditional node of a :class:`Graph`: an if, or a while whose body runs several times.
 
@@ -63,41 +63,63 @@ class Conditional:
 
     Args:
         graph: the body. CUDA allows kernels, copies, memsets, child graphs and other conditional
-            nodes in it, and no host functions.
-        times: how often the body runs, 0 to 1000.
+            nodes in it, and nothing else. Several graphs: the body in each run, where runs
+            differ, as in durations or in how often a loop within the body runs.
+        times: how often the body runs, 0 to 1000. None: once, or once for each of several graphs.
+
+    Attributes:
+        graph: the body in its first run.
+        times: how often the body runs.
 
     Raises:
-        TypeError, ValueError: no graph, a host function in it, or a number out of range.
+        TypeError, ValueError: no graph, a node in it that CUDA does not allow there, or a number
+            out of range.
 
     Example:
         >>> kernel = tb.Launch(8, 256, 32, duration=1e-5)
         >>> loop = tb.Conditional(tb.Graph([kernel]), times=3)
         >>> len(tb.Graph([kernel, loop], edges=[(0, 1)]).launches)
         4
+        >>> outer = tb.Conditional([tb.Graph([kernel, loop]), tb.Graph([kernel])])
+        >>> outer.times, len(tb.Graph([outer]).launches)
+        (2, 5)
     """
 
     graph: Graph
-    times: int = 1
-    # The body in each run, if its nodes differ; Graph.with_nodes makes them.
-    _runs: tuple[Graph, ...] = field(default=(), repr=False)
+    times: int
+    _runs: tuple[Graph, ...]  # if they differ
 
-    def __post_init__(self) -> None:
-        instance("Conditional", "graph", self.graph, Graph)
-        object.__setattr__(self, "times", integer("Conditional", "times", self.times, 0, MAX_TIMES))
-        if self._runs and all(run == self._runs[0] for run in self._runs):
-            object.__setattr__(self, "graph", self._runs[0])
-            object.__setattr__(self, "_runs", ())
-        bodies = (self.graph, *self._runs)
-        if any(isinstance(node, HostFunction) for body in bodies for node in body.nodes):
-            raise ValueError(
-                "Conditional.graph: a HostFunction is in it, and CUDA allows none in the body of a "
-                "conditional node"
+    def __init__(self, graph: Graph | Iterable[Graph], times: int | None = None) -> None:
+        runs: tuple[Graph, ...] = ()
+        if isinstance(graph, Iterable):
+            runs = tuple(
+                instance("Conditional", f"graph[{number}]", run, Graph)
+                for number, run in enumerate(items("Conditional", "graph", graph))
             )
+            if not runs or times not in (None, len(runs)):
+                raise ValueError(f"Conditional.graph: {len(runs)} graphs for {times or 1} runs")
+            graph, times = runs[0], len(runs)
+        object.__setattr__(self, "graph", instance("Conditional", "graph", graph, Graph))
+        times = integer("Conditional", "times", 1 if times is None else times, 0, MAX_TIMES)
+        object.__setattr__(self, "times", times)
+        is_same = all(run == graph for run in runs)
+        object.__setattr__(self, "_runs", () if is_same else runs)
+        for node in itertools.chain.from_iterable(run.nodes for run in (graph, *runs)):
+            if isinstance(node, HostFunction):
+                raise ValueError(
+                    f"Conditional.graph: a {type(node).__name__} is in it, and CUDA allows none in "
+                    "the body of a conditional node"
+                )
 
     @property
     def runs(self) -> tuple[Graph, ...]:
         """The body as it runs each time."""
         return self._runs or (self.graph,) * self.times
+
+    def __repr__(self) -> str:
+        if self._runs:
+            return f"Conditional({[*self._runs]!r})"
+        return f"Conditional({self.graph!r}, times={self.times})"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -245,7 +267,7 @@ class Graph(Shown):
             if isinstance(part, Graph):
                 return part._with(others)
             if isinstance(part, Conditional):
-                return replace(part, _runs=tuple(run._with(others) for run in part.runs))
+                return Conditional([run._with(others) for run in part.runs]) if part.times else part
             other = next(others, None)
             if other is None:
                 raise ValueError(f"nodes: fewer than {len(self.nodes)}")
@@ -273,7 +295,7 @@ def _nodes_of(part: Part) -> tuple[Node, ...]:
 
 def _count_nodes(part: Part) -> int:
     if isinstance(part, Conditional):
-        return len(part.graph.nodes) * part.times
+        return sum(len(run.nodes) for run in part.runs)
     return len(part.nodes) if isinstance(part, Graph) else 1
 
 
@@ -488,8 +510,26 @@ def _part_to_data(part: Part) -> dict[str, Any]:
     if isinstance(part, Graph):
         return {"graph": _parts_to_data(part)}
     if isinstance(part, Conditional):
-        return {"conditional": {"graph": _parts_to_data(part.graph), "times": part.times}}
+        return {"conditional": _conditional_to_data(part)}
     return {transfer_key(part): transfer_to_data(part)}
+
+
+def _conditional_to_data(conditional: Conditional) -> dict[str, Any]:
+    if conditional._runs:
+        return {"runs": [_parts_to_data(run) for run in conditional._runs]}
+    return {"graph": _parts_to_data(conditional.graph), "times": conditional.times}
+
+
+def _conditional_from_data(where: str, given: object, depth: int) -> Conditional:
+    if isinstance(given, dict) and "runs" in given:
+        runs = items(where, "runs", known_fields(where, given, ("runs",), ("runs",))["runs"])
+        return Conditional([
+            _child_from_data(f"{where}.runs[{number}]", run, depth)
+            for number, run in enumerate(runs)
+        ])  # fmt: skip
+    values = known_fields(where, given, ("graph", "times"), ("graph",))
+    body = _child_from_data(f"{where}.graph", values.pop("graph"), depth)
+    return Conditional(body, **values)
 
 
 def _graph_from(where: str, nodes: Any, edges: Any, depth: int) -> Graph:
@@ -515,10 +555,7 @@ def _part_from_data(where: str, given: object, depth: int) -> Part:
         if key == "graph":
             return _child_from_data(f"{where}.{key}", fields, depth)
         if key == "conditional":
-            own = f"{where}.{key}"
-            values = known_fields(own, fields, ("graph", "times"), ("graph",))
-            body = _child_from_data(f"{own}.graph", values.pop("graph"), depth)
-            return Conditional(body, **values)
+            return _conditional_from_data(f"{where}.{key}", fields, depth)
     return launch_from_data(
         f"{where}.launch", known_fields(where, given, ("launch",), ("launch",))["launch"]
     )
