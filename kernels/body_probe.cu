@@ -1,9 +1,11 @@
 // The probe of bodies of conditional nodes. Each run writes records of its own. The first block of
-// one of a body's kernels decides whether the body runs again. The driver provides the function
-// that does so, and a call takes registers.
+// one of a body's kernels decides whether the body runs again, or whether that of a conditional
+// node beside it does. The driver provides the function that does so, and a call takes registers.
 #include "block.cuh"
 
 namespace {
+
+using tbsched::cuda::Decision;
 
 // A block in one of its runs.
 struct Running : Sm {
@@ -16,9 +18,15 @@ struct Running : Sm {
 };
 
 __device__ void decide(const ProbeArguments& arguments) {
-  if (arguments.runs.times == 0 || block() != 0) return;
-  const uint32_t runs = Running::index(arguments) / arguments.runs.apart + 1;
-  cudaGraphSetConditional(arguments.runs.handle, runs % arguments.runs.times != 0);
+  if (block() != 0) return;
+  // Unrolled, since a counter that is kept over the calls takes a register.
+#pragma unroll
+  for (uint32_t k = 0; k < sizeof(arguments.runs.decides) / sizeof(Decision); ++k) {
+    if (k >= arguments.runs.decisions) return;
+    const uint32_t runs = Running::index(arguments) / arguments.runs.apart + 1;
+    const uint32_t every = arguments.runs.decides[k].every;
+    cudaGraphSetConditional(arguments.runs.decides[k].handle, every == 0 || runs % every != 0);
+  }
 }
 
 __device__ void run(const ProbeArguments& arguments) {

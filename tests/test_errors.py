@@ -106,7 +106,7 @@ def campaign(**options: Any) -> object:
         (lambda: tb.Sequence(ENDLESS), "Sequence.events[0]: Launch, Release"),
         (
             lambda: tb.Graph(ENDLESS),
-            "Graph.nodes[0]: a Launch, Copy, Memset, HostFunction, Graph or Conditional is needed",
+            "Graph.nodes[0]: a Launch, Copy, Memset, HostFunction, RecordEvent, WaitEvent",
         ),
         (lambda: tb.best_order(ENDLESS, "h200"), "kernels[0]: a Launch is needed, got 0"),
         (lambda: tb.coresident(ENDLESS, "h200"), "launches[0]: a Launch is needed, got 0"),

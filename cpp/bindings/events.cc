@@ -189,7 +189,7 @@ struct Python {
   Attribute edges{"edges"};
   Attribute decisions{"decisions"};
   Attribute late_roots{"late_roots"};
-  Attribute with_conditionals{"_with_conditionals"};
+  Attribute as_made{"_as_made"};
   Attribute times{"times"};
   Attribute runs{"_runs"};
   Attribute launch{"launch"};
@@ -201,7 +201,11 @@ struct Python {
   PyTypeObject* copy;
   PyTypeObject* memset;
   PyTypeObject* host_function;
+  PyTypeObject* record_event;
+  PyTypeObject* wait_event;
   PyTypeObject* conditional;
+  PyTypeObject* mem_alloc;
+  PyTypeObject* mem_free;
 
   Python() {
     const py::module_ module = py::module_::import("tbsched.program.sequence");
@@ -212,7 +216,11 @@ struct Python {
     copy = type("Copy");
     memset = type("Memset");
     host_function = type("HostFunction");
+    record_event = type("RecordEvent");
+    wait_event = type("WaitEvent");
     conditional = type("Conditional");
+    mem_alloc = type("MemAlloc");
+    mem_free = type("MemFree");
   }
 };
 
@@ -342,6 +350,12 @@ Node node_of(const py::handle node, Shared& shared) {
   if (PyObject_TypeCheck(node.ptr(), known.copy) != 0) return copy_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.memset) != 0) return memset_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.host_function) != 0) return host_function_of(node);
+  if (PyObject_TypeCheck(node.ptr(), known.record_event) != 0) {
+    return RecordEvent{.event = known.event.number_of(node)};
+  }
+  if (PyObject_TypeCheck(node.ptr(), known.wait_event) != 0) {
+    return WaitEvent{.event = known.event.number_of(node)};
+  }
   return launch_of(node, shared);
 }
 
@@ -362,13 +376,18 @@ Graph graph_of(const py::handle graph, Shared& shared) {
   for (const py::handle node : known.nodes.of(graph)) {
     found.nodes.push_back(node_of(node, shared));
   }
-  const py::object made = known.with_conditionals.of(graph);
+  const py::object made = known.as_made.of(graph);
   if (made.is_none()) return found;
   const auto [parts, edges] = made.cast<std::pair<py::tuple, Edges>>();
   found.part_edges = edges;
   for (const py::handle part : parts) {
     if (PyObject_TypeCheck(part.ptr(), known.conditional) != 0) {
       found.parts.emplace_back(conditional_of(part, shared));
+    } else if (PyObject_TypeCheck(part.ptr(), known.mem_alloc) != 0) {
+      found.parts.emplace_back(MemAlloc{.name = utf8_of(known.name.of(part)),
+                                        .bytes = known.bytes.of(part).cast<int64_t>()});
+    } else if (PyObject_TypeCheck(part.ptr(), known.mem_free) != 0) {
+      found.parts.emplace_back(MemFree{.name = utf8_of(known.name.of(part))});
     } else {
       std::visit([&](auto node) { found.parts.emplace_back(std::move(node)); },
                  node_of(part, shared));

@@ -64,8 +64,8 @@ _NAMES_OF = {
     "program.program": "Program",
     "program.ranks": "Rank",
     "program.sequence": (
-        "LEGACY_STREAM Conditional Copy Graph GraphLaunch HostCall HostFunction Launch Memset "
-        "RecordEvent Release Sequence Synchronize WaitEvent WaitValue WriteValue"
+        "LEGACY_STREAM Conditional Copy Graph GraphLaunch HostCall HostFunction Launch MemAlloc "
+        "MemFree Memset RecordEvent Release Sequence Synchronize WaitEvent WaitValue WriteValue"
     ),
     "traces.files": "load_traces save_traces",
     "traces.placement": "Placement",
@@ -181,6 +181,8 @@ if TYPE_CHECKING:
     from tbsched.program.sequence import HostCall as HostCall
     from tbsched.program.sequence import HostFunction as HostFunction
     from tbsched.program.sequence import Launch as Launch
+    from tbsched.program.sequence import MemAlloc as MemAlloc
+    from tbsched.program.sequence import MemFree as MemFree
     from tbsched.program.sequence import Memset as Memset
     from tbsched.program.sequence import RecordEvent as RecordEvent
     from tbsched.program.sequence import Release as Release

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -20,6 +21,8 @@ from tbsched.program.sequence import (
     HostCall,
     HostFunction,
     Launch,
+    MemAlloc,
+    MemFree,
     Memset,
     RecordEvent,
     Release,
@@ -219,6 +222,33 @@ def test_a_graph_loses_its_copies_with_what_they_join() -> None:
     assert found == Sequence([Graph([node]).launch(1)])
     less = Graph([NODE, Copy(64, "h2d"), Memset(8)], edges=[(0, 1)])
     assert without_launch(Sequence([graph.launch(1)]), 1) == Sequence([less.launch(1)])
+
+
+def test_nodes_of_a_cuda_event_keep_their_order() -> None:
+    parts = [NODE, RecordEvent(0), NODE, WaitEvent(0), NODE]
+    program = Sequence([Graph(parts, itertools.pairwise(range(5))).launch(1)])
+
+    def fails(candidate: Sequence) -> bool:
+        return {RecordEvent, WaitEvent} <= {type(node) for node in candidate.transfers}
+
+    found = minimise(program, fails, FLOORS)
+    node = Launch(1, 1, 32, carveout=100, duration=SHORTEST)
+    events = [RecordEvent(0), WaitEvent(0)]
+    assert found == Sequence([Graph([node, *events], edges=[(1, 2)]).launch(1)])
+    assert minimise(program, lambda _: True, FLOORS) == Sequence([ONLY])
+
+
+def test_what_frees_memory_goes_before_what_allocates_it() -> None:
+    allocates = Graph([MemAlloc("a", 64), NODE, NODE]).launch(0)
+    program = Sequence([allocates, Graph([NODE, MemFree("a")]).launch(0)])
+    assert minimise(program, lambda _: True, FLOORS) == Sequence([ONLY])
+
+    def fails(candidate: Sequence) -> bool:
+        return any(isinstance(event, GraphLaunch) and event.graph.memory for event in candidate)
+
+    (found,) = minimise(program, fails, FLOORS)
+    assert isinstance(found, GraphLaunch)
+    assert found.graph.memory == (MemAlloc("a", 64),)
 
 
 def test_a_copy_shrinks_to_the_bytes_that_matter() -> None:

@@ -319,8 +319,9 @@ WANTED: dict[str, Callable[[Event], bool]] = {
         kind.__name__: lambda e, kind=kind: (  # type: ignore[misc]
             isinstance(e, GraphLaunch) and any(isinstance(node, kind) for node in e.graph.nodes)
         )
-        for kind in (Copy, Memset)
+        for kind in (Copy, Memset, RecordEvent, WaitEvent)
     },
+    "memory": lambda e: isinstance(e, GraphLaunch) and e.graph.memory,
     "function node": lambda e: (
         isinstance(e, GraphLaunch) and any(isinstance(n, HostFunction) for n in e.graph.nodes)
     ),

@@ -49,6 +49,8 @@ EVERY_WAY = launch(
 COPIES = (tb.Copy(1 << 20, "h2d", duration=1e-5), tb.Memset(64))
 GRAPH = tb.Graph([launch(4, duration=1e-3), launch(8, duration=1e-3), *COPIES], edges=[(0, 1)])
 NESTED = tb.Graph([GRAPH, tb.Conditional(GRAPH, times=2)], edges=[(0, 1)])
+MEMORY = (tb.MemAlloc("a", 64), tb.MemFree("a"))
+MARKED = tb.Graph([MEMORY[0], GRAPH, tb.RecordEvent(0), MEMORY[1]], edges=[(0, 1), (1, 3)])
 NOT_VALUES = {tb.Steered, tb.capture}  # they hold a GPU
 SPECIAL = {tb.CudaError: ("cuLaunchKernelEx", "CUDA_ERROR_INVALID_VALUE", "what it says")}
 
@@ -98,6 +100,7 @@ def public_values() -> list[Any]:
         tb.Meeting(held, ((0,),), (True,)), held.residents(), tb.outcomes(HELD, "h200", races=2)[0],
         tb.split_sms("h200", 64)[0][0], tb.SmSplit(8, max_cluster=True),
         tb.split_counts("a100", 8), EVERY_WAY, GRAPH, *COPIES, NESTED, NESTED.parts[1],
+        *MEMORY, MARKED,
         GRAPH.launch(2, non_blocking=True), tb.Sequence([GRAPH.launch(), EVERY_WAY]),
         diff, diff.first_divergence, diff.launches[0], tb.compare_times(timed, timed),
         verify([held], "h200"), configs, configs.rows[0], tb.Kernel(100, 16),

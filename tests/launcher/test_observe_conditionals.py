@@ -85,6 +85,39 @@ def test_conditional_nodes_beside_each_other_and_in_child_graphs(gpu: Gpu) -> No
     assert start(trace, 5) >= max(end(trace, 2), end(trace, 4))
 
 
+def test_bodies_in_bodies_run_as_often_as_they_should(gpu: Gpu) -> None:
+    inner = tb.Conditional(tb.Graph([run(3), run(2)], [(0, 1)]), times=2)
+    once = tb.Conditional(tb.Graph([run(4)]), times=1)
+    never = tb.Conditional(tb.Graph([run(5)]), times=0)
+    chain = [(part, part + 1) for part in range(3)]
+    graph = around(run(1), inner, never, once, times=3, edges=tuple(chain))
+    once_through = [1, 3, 2, 3, 2, 4]
+    for launches in (1, 2):
+        trace = observed(gpu, *launches * [graph])
+        placed = [placement.placed for placement in trace]
+        assert placed == launches * [1, *3 * once_through, 1]
+        for earlier, later in pairwise(range(len(placed))):
+            assert start(trace, later) >= end(trace, earlier)
+
+
+def test_a_kernel_behind_a_loop_decides_that_it_runs_again(gpu: Gpu) -> None:
+    inner = tb.Conditional(tb.Graph([run(3)]), times=2)
+    graph = around(inner, run(1), times=3, edges=((0, 1),))
+    assert [placement.placed for placement in observed(gpu, graph)] == [1, *3 * [3, 3, 1], 1]
+
+
+def test_loops_three_deep_and_beside_each_other(gpu: Gpu) -> None:
+    deepest = tb.Conditional(tb.Graph([run(4)]), times=2)
+    middle = [
+        tb.Conditional(tb.Graph([run(blocks), deepest], [(0, 1)]), times=times)
+        for blocks, times in ((2, 2), (3, 3))
+    ]
+    graph = around(run(1), *middle, times=2, edges=((0, 1), (0, 2)))
+    turn = [1, *2 * [2, 4, 4], *3 * [3, 4, 4]]
+    trace = observed(gpu, graph, graph)
+    assert [placement.placed for placement in trace] == 2 * [1, *2 * turn, 1]
+
+
 def test_a_loop_that_is_too_long_ends_with_its_run(gpu: Gpu, knobs: Fake) -> None:
     with pytest.raises(tb.DeadlineExceeded):
         gpu.observe(tb.Sequence([around(run(4, 0.05), times=50).launch(0)]), deadline=0.1)
@@ -92,13 +125,16 @@ def test_a_loop_that_is_too_long_ends_with_its_run(gpu: Gpu, knobs: Fake) -> Non
 
 
 LOOP = tb.Conditional(tb.Graph([run()]), times=2)
+BEHIND = [(0, part) for part in range(1, 6)]
 PART = tb.Partition([0, 1])
 
 
 @pytest.mark.parametrize(
     ("part", "message"),
     [
-        (tb.Conditional(tb.Graph([run(), LOOP]), 2), "one in the body of another can only be pre"),
+        (tb.Conditional(tb.Graph([run(), LOOP]), 2), "no Launch that comes before or behind it"),
+        (tb.Conditional(tb.Graph([LOOP]), 2), "has no Launch of its own to decide that"),
+        (tb.Conditional(tb.Graph([run(), *5 * [LOOP]], BEHIND), 2), "there is free to decide that"),
         (tb.Conditional(tb.Graph([run(partition=PART)])), r"Launch\.partition: a node in the body"),
         (tb.Conditional(tb.Graph([tb.Launch(1, 32, 16, duration=0.1)])), r"itself needs 24"),
     ],

@@ -129,6 +129,11 @@ struct Driver {
   Entry<decltype(&::cuGraphAddMemcpyNode)> graph_add_copy{library, "cuGraphAddMemcpyNode"};
   Entry<decltype(&::cuGraphAddMemsetNode)> graph_add_memset{library, "cuGraphAddMemsetNode"};
   Entry<decltype(&::cuGraphAddHostNode)> graph_add_host_function{library, "cuGraphAddHostNode"};
+  Entry<decltype(&::cuGraphAddEventRecordNode)> graph_add_record{library,
+                                                                 "cuGraphAddEventRecordNode"};
+  Entry<decltype(&::cuGraphAddEventWaitNode)> graph_add_wait{library, "cuGraphAddEventWaitNode"};
+  Entry<decltype(&::cuGraphAddMemAllocNode)> graph_add_alloc{library, "cuGraphAddMemAllocNode"};
+  Entry<decltype(&::cuGraphAddMemFreeNode)> graph_add_free{library, "cuGraphAddMemFreeNode"};
   Entry<decltype(&::cuGraphKernelNodeSetAttribute)> graph_set_attribute{
       library, "cuGraphKernelNodeSetAttribute"};
   // cuda.h of CUDA 13 has another function by this name.

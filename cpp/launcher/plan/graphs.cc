@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "launcher/plan/decisions.h"
 #include "launcher/plan/plan.h"
 #include "launcher/probe/probe.h"
 
@@ -44,44 +45,75 @@ void prepare(PlannedLaunch& planned) {
   planned.function->prepare(planned.launch);
 }
 
+// The conditional node whose body a graph is.
+struct Enclosing {
+  const Conditional* node = nullptr;  // none: it is no body
+  CUgraphConditionalHandle handle = 0;
+  bool repeats = false;  // whether the body runs more than once in a launch
+};
+
+// Returns how many launches a node is, counting all runs of bodies.
+template <typename Node>
+size_t count_in(const Node& node) {
+  return std::visit(Overloaded{
+                        [](const Launch&) { return size_t{1}; },
+                        [](const Conditional& conditional) {
+                          return count_launches(*conditional.body) *
+                                 static_cast<size_t>(conditional.times);
+                        },
+                        [](const auto&) { return size_t{0}; },
+                    },
+                    node);
+}
+
 // Makes the nodes of a graph.
 class NodeMaker {
  public:
   // `launches`: those of the graph, in all runs of bodies.
-  NodeMaker(const Context& context, const TransferMemory& memory,
+  NodeMaker(const Context& context, GraphSupplies& supplies,
             const std::span<PlannedLaunch> launches)
-      : context_(context), driver_(context.driver()), memory_(memory), launches_(launches) {}
+      : context_(context), driver_(context.driver()), supplies_(supplies), launches_(launches) {}
 
   // Returns the nodes that run kernels, without those in bodies.
-  std::vector<KernelNode> make(const CUgraph made, const Graph& graph) {
+  std::vector<KernelNode> make(const CUgraph made, const Graph& graph,
+                               const Enclosing& enclosing = {}) {
+    if (graph.parts.empty()) return add_all(made, graph.nodes, graph.edges, enclosing);
+    return add_all(made, graph.parts, graph.part_edges, enclosing);
+  }
+
+ private:
+  template <typename Nodes>
+  std::vector<KernelNode> add_all(const CUgraph made, const Nodes& nodes, const Edges& edges,
+                                  const Enclosing& enclosing) {
+    const std::vector<CUgraphConditionalHandle> conditions = add_conditions(made, nodes, enclosing);
     std::vector<KernelNode> kernels;
+    std::vector<CUgraphNode> handles;
     const auto add_kernel = [&](const Launch&) {
       const size_t launch = next_++;
       kernels.push_back({launch, add(made, launches_[launch])});
       return kernels.back().node;
     };
-    if (graph.parts.empty()) {
-      add_all(made, graph.nodes, graph.edges, add_kernel);
-    } else {
-      add_all(made, graph.parts, graph.part_edges, add_kernel);
-    }
-    return kernels;
-  }
-
- private:
-  template <typename Nodes, typename AddKernel>
-  void add_all(const CUgraph made, const Nodes& nodes, const Edges& edges,
-               const AddKernel& add_kernel) {
-    std::vector<CUgraphNode> handles;
-    const auto transfer = [&](const auto& node) { return memory_.add(context_, made, node); };
+    const auto add_conditional = [&](const Conditional& conditional) {
+      return add(made, conditional,
+                 {.node = &conditional,
+                  .handle = conditions[handles.size()],
+                  .repeats = enclosing.repeats || conditional.times > 1});
+    };
+    const auto add_transfer = [&](const auto& node) {
+      return supplies_.memory.add(context_, made, node);
+    };
     for (const auto& node : nodes) {
       handles.push_back(
           std::visit(Overloaded{
                          add_kernel,
-                         [&](const Copy& copy) { return transfer(copy); },
-                         [&](const Memset& memset) { return transfer(memset); },
-                         [&](const HostFunction& function) { return transfer(function); },
-                         [&](const Conditional& conditional) { return add(made, conditional); },
+                         [&](const Copy& copy) { return add_transfer(copy); },
+                         [&](const Memset& memset) { return add_transfer(memset); },
+                         [&](const HostFunction& function) { return add_transfer(function); },
+                         [&](const RecordEvent& record) { return add(made, record); },
+                         [&](const WaitEvent& wait) { return add(made, wait); },
+                         [&](const MemAlloc& memory) { return add(made, memory); },
+                         [&](const MemFree& memory) { return add(made, memory); },
+                         add_conditional,
                      },
                      node));
     }
@@ -89,6 +121,36 @@ class NodeMaker {
       driver_.graph_add_dependencies(made, &handles[static_cast<size_t>(before)],
                                      &handles[static_cast<size_t>(after)], 1);
     }
+    return kernels;
+  }
+
+  // Makes the handles of the conditional nodes among some nodes, and tells kernels of a body what
+  // they decide. A value is 1 at first, and 0 of a body that never runs.
+  template <typename Nodes>
+  std::vector<CUgraphConditionalHandle> add_conditions(const CUgraph made, const Nodes& nodes,
+                                                       const Enclosing& enclosing) {
+    std::vector<CUgraphConditionalHandle> handles;
+    std::vector<size_t> first = {next_};  // launch of each node
+    for (const auto& node : nodes) {
+      first.push_back(first.back() + count_in(node));
+      CUgraphConditionalHandle& handle = handles.emplace_back(0);
+      std::visit(Overloaded{
+                     [&](const Conditional& conditional) {
+                       driver_.graph_conditional_handle(&handle, made, context_.handle(),
+                                                        conditional.times > 0,
+                                                        CU_GRAPH_COND_ASSIGN_DEFAULT);
+                     },
+                     [](const auto&) {},
+                 },
+                 node);
+    }
+    if (enclosing.node == nullptr) return handles;
+    for (const auto& [kernel, node, every] : decisions_of(*enclosing.node, enclosing.repeats)) {
+      Runs& runs = launches_[first[kernel]].arguments.runs;
+      runs.decides[runs.decisions++] = {.handle = node ? handles[*node] : enclosing.handle,
+                                        .every = every};
+    }
+    return handles;
   }
 
   CUgraphNode add(const CUgraph made, PlannedLaunch& planned) const {
@@ -107,15 +169,11 @@ class NodeMaker {
     return node;
   }
 
-  // Its value is 1, until a kernel in the body decides that it does not run again. A body that
-  // never runs stays empty.
-  CUgraphNode add(const CUgraph made, const Conditional& conditional) {
-    CUgraphConditionalHandle handle = 0;
-    driver_.graph_conditional_handle(&handle, made, context_.handle(), conditional.times > 0,
-                                     CU_GRAPH_COND_ASSIGN_DEFAULT);
+  // A body that never runs stays empty.
+  CUgraphNode add(const CUgraph made, const Conditional& conditional, const Enclosing& own) {
     CUgraphNodeParams parameters{};
     parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    parameters.conditional.handle = handle;
+    parameters.conditional.handle = own.handle;
     parameters.conditional.type =
         conditional.times > 1 ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF;
     parameters.conditional.size = 1;
@@ -123,19 +181,46 @@ class NodeMaker {
     CUgraphNode node = nullptr;
     driver_.graph_add_node(&node, made, nullptr, 0, &parameters);
     if (conditional.times == 0) return node;
-    const size_t kernels = count_launches(*conditional.body);
-    const size_t behind = next_ + kernels * static_cast<size_t>(conditional.times);
-    for (PlannedLaunch& planned : launches_.subspan(next_, kernels)) {
-      planned.arguments.runs.handle = handle;
-    }
-    make(parameters.conditional.phGraph_out[0], *conditional.body);
+    const size_t behind =
+        next_ + count_launches(*conditional.body) * static_cast<size_t>(conditional.times);
+    make(parameters.conditional.phGraph_out[0], *conditional.body, own);
     next_ = behind;
+    return node;
+  }
+
+  CUgraphNode add(const CUgraph made, const RecordEvent& record) const {
+    CUgraphNode node = nullptr;
+    driver_.graph_add_record(&node, made, nullptr, 0, supplies_.events.at(record.event)->handle());
+    return node;
+  }
+
+  CUgraphNode add(const CUgraph made, const WaitEvent& wait) const {
+    CUgraphNode node = nullptr;
+    driver_.graph_add_wait(&node, made, nullptr, 0, supplies_.events.at(wait.event)->handle());
+    return node;
+  }
+
+  CUgraphNode add(const CUgraph made, const MemAlloc& memory) {
+    CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
+    parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+    parameters.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    parameters.poolProps.location.id = context_.device();
+    parameters.bytesize = static_cast<size_t>(memory.bytes);
+    CUgraphNode node = nullptr;
+    driver_.graph_add_alloc(&node, made, nullptr, 0, &parameters);
+    supplies_.allocated[memory.name] = parameters.dptr;
+    return node;
+  }
+
+  CUgraphNode add(const CUgraph made, const MemFree& memory) const {
+    CUgraphNode node = nullptr;
+    driver_.graph_add_free(&node, made, nullptr, 0, supplies_.allocated.at(memory.name));
     return node;
   }
 
   const Context& context_;
   const Driver& driver_;
-  const TransferMemory& memory_;
+  GraphSupplies& supplies_;
   const std::span<PlannedLaunch> launches_;
   size_t next_ = 0;  // launch
 };
@@ -143,10 +228,10 @@ class NodeMaker {
 }  // namespace
 
 ReadyGraph::ReadyGraph(const Context& context, const Graph& graph, const CUstream stream,
-                       const std::span<PlannedLaunch> nodes, const TransferMemory& memory)
+                       const std::span<PlannedLaunch> nodes, GraphSupplies& supplies)
     : driver_(context.driver()),
       graph_(driver_),
-      nodes_(NodeMaker(context, memory, nodes).make(graph_.handle(), graph)),
+      nodes_(NodeMaker(context, supplies, nodes).make(graph_.handle(), graph)),
       executable_(driver_, graph_, stream),
       first_(nodes.data()) {}
 
@@ -168,11 +253,12 @@ void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> no
 
 void make_ready(const Context& context, Plan& plan, const TransferMemory& memory) {
   std::map<const Graph*, std::shared_ptr<ReadyGraph>> ready;
+  GraphSupplies supplies{.memory = memory, .events = plan.events};
   for (PlannedGraph& planned : plan.graphs) {
     auto& graph = ready[planned.graph.get()];
     if (!graph) {
       graph = std::make_shared<ReadyGraph>(context, *planned.graph, planned.stream,
-                                           plan.nodes_of(planned), memory);
+                                           plan.nodes_of(planned), supplies);
     }
     planned.ready = graph;
   }

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "launcher/driver/context.h"
 #include "launcher/driver/graph.h"
+#include "launcher/driver/resources.h"
 #include "launcher/plan/transfers.h"
 #include "tbsched/program/event.h"
 
@@ -22,13 +26,20 @@ struct KernelNode {
   CUgraphNode node;
 };
 
+// What nodes of the graphs of a plan use.
+struct GraphSupplies {
+  const TransferMemory& memory;                                   // has room for their transfers
+  const std::map<int32_t, std::unique_ptr<StreamEvent>>& events;  // by number
+  std::map<std::string, CUdeviceptr> allocated = {};              // by the graphs made so far
+};
+
 // A graph on the GPU that can be launched any number of times: the driver never runs two launches
 // of it at once.
 class ReadyGraph {
  public:
-  // `nodes`: those of its first launch that run kernels. `memory`: has room for the graph.
+  // `nodes`: those of its first launch that run kernels.
   ReadyGraph(const Context& context, const Graph& graph, CUstream stream,
-             std::span<PlannedLaunch> nodes, const TransferMemory& memory);
+             std::span<PlannedLaunch> nodes, GraphSupplies& supplies);
 
   // Launches the graph. Each launch has its own records, so its nodes' arguments are updated. The
   // context must be current.

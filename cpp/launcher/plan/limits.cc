@@ -10,6 +10,7 @@
 #include <utility>
 #include <variant>
 
+#include "launcher/plan/decisions.h"
 #include "tbsched/program/event.h"
 
 namespace tbsched::cuda {
@@ -133,11 +134,20 @@ class SequenceCheck {
   void operator()(const RecordEvent& record) { other_streams_.insert(record.stream); }
   void operator()(const WaitEvent& wait) { other_streams_.insert(wait.stream); }
   void operator()(const GraphLaunch& launched) {
+    bool has_conditional = false;
     for (const auto& part : launched.graph->parts) {
-      const auto* const conditional = std::get_if<Conditional>(&part);
-      if (conditional != nullptr) check_conditional(*conditional);
+      std::visit(Overloaded{
+                     [&](const Conditional& conditional) {
+                       has_conditional = true;
+                       check_conditional(conditional, /*repeats=*/false);
+                     },
+                     [&](const MemAlloc& memory) { allocated_.insert(memory.name); },
+                     [&](const MemFree& memory) { allocated_.erase(memory.name); },
+                     [](const auto&) {},
+                 },
+                 part);
     }
-    if (!launched.graph->parts.empty()) check_host(launched);
+    if (has_conditional) check_host(launched);
     for_each_launch(*launched.graph, [&](const Launch& node) { check(node); });
     for (const Node& node : launched.graph->nodes) {
       const auto* const function = std::get_if<HostFunction>(&node);
@@ -167,6 +177,11 @@ class SequenceCheck {
   void operator()(const WaitValue& wait) { check_value("WaitValue", wait); }
 
   void check_totals(const bool timed) {
+    if (!allocated_.empty()) {
+      throw std::invalid_argument("MemAlloc.name: '" + *allocated_.begin() +
+                                  "' is still allocated at the end of the sequence; that can only "
+                                  "be predicted");
+    }
     const bool legacy =
         first_of_stream_.contains(kLegacyStream) || other_streams_.contains(kLegacyStream);
     for (const auto& [stream, launch] : first_of_stream_) other_streams_.erase(stream);
@@ -223,15 +238,11 @@ class SequenceCheck {
         "predicted");
   }
 
-  void check_conditional(const Conditional& conditional) const {
+  // `repeats`: whether it is in a body that runs more than once.
+  void check_conditional(const Conditional& conditional, const bool repeats) const {
     if (!context_.driver().graph_conditional_handle) {
       throw std::invalid_argument(
           "Graph.nodes: a Conditional needs a driver of CUDA 12.3 or later");
-    }
-    if (!conditional.body->parts.empty()) {
-      throw std::invalid_argument(
-          "Conditional.graph: a Conditional is in it; one in the body of another can only be "
-          "predicted");
     }
     if (conditional.varies) {
       throw std::invalid_argument(
@@ -244,6 +255,12 @@ class SequenceCheck {
           "Launch.partition: a node in the body of a Conditional has one; that can only be "
           "predicted");
     });
+    const bool runs_again = repeats || conditional.times > 1;
+    decisions_of(conditional, runs_again);
+    for (const auto& part : conditional.body->parts) {
+      const auto* const inner = std::get_if<Conditional>(&part);
+      if (inner != nullptr) check_conditional(*inner, runs_again);
+    }
   }
 
   void check(const Launch& launch) {
@@ -275,6 +292,7 @@ class SequenceCheck {
   size_t launches_ = 0;
   int64_t blocks_ = 0;
   std::set<int32_t> released_;
+  std::set<std::string> allocated_;  // memory of graphs
   std::map<int32_t, const Launch*> first_of_stream_;
   std::map<const Graph*, int32_t> host_of_;  // that launches it, if it has conditional nodes
   std::optional<size_t> in_partition_;       // the first that does not ask for what it gets there

@@ -258,20 +258,21 @@ class Planner {
   void operator()(const GraphLaunch& launched) {
     const CUstream stream = timed_.of(launched);
     const Graph& graph = *launched.graph;
+    for (const Node& node : graph.nodes) {
+      if (const auto* const record = std::get_if<RecordEvent>(&node)) timed_.event(record->event);
+      if (const auto* const wait = std::get_if<WaitEvent>(&node)) timed_.event(wait->event);
+    }
     plan_.graphs.push_back(
         {.graph = launched.graph, .stream = stream, .first = plan_.launches.size()});
     if (graph.parts.empty()) {
       for_each_launch(graph, [&](const Launch& node) { add_node(node, stream); });
       return;
     }
-    const size_t first = first_runs_.try_emplace(&graph, plan_.runs.size()).first->second;
-    size_t runs = first;
+    size_t runs = first_runs_.try_emplace(&graph, plan_.runs.size()).first->second;
     for (const auto& part : graph.parts) {
       if (const auto* const node = std::get_if<Launch>(&part)) add_node(*node, stream);
       const auto* const conditional = std::get_if<Conditional>(&part);
-      if (conditional == nullptr || conditional->times == 0) continue;
-      add_runs(*conditional, runs, stream);
-      runs += count_launches(*conditional->body);
+      if (conditional != nullptr) runs = add_runs(*conditional, runs, stream);
     }
   }
 
@@ -305,22 +306,33 @@ class Planner {
   }
 
   // Adds the launches of all runs of a body. `first`: the index of its first kernel in plan.runs.
-  void add_runs(const Conditional& conditional, const size_t first, const CUstream stream) {
-    const size_t kernels = count_launches(*conditional.body);
-    plan_.runs.resize(std::max(plan_.runs.size(), first + kernels));
-    if (conditional.times > 1) plan_.runs[first + kernels - 1].decides_for = conditional.times;
+  // Returns the index behind its last one.
+  size_t add_runs(const Conditional& conditional, const size_t first, const CUstream stream) {
+    const Graph& body = *conditional.body;
+    size_t kernel = first;
     for (int32_t run = 0; run < conditional.times; ++run) {
-      size_t kernel = first;
-      for_each_launch(*conditional.body, [&](const Launch& node) {
-        interrupted_();
-        refuse_meeting(plan_.launches.size());
-        plan_.runs[kernel++].launches.push_back(plan_.launches.size());
-        PlannedLaunch& planned =
-            add(node, supplies_.lane(node), supplies_.probe.body_function(node), nullptr);
-        planned.stream = stream;
-        planned.in_body = true;
-      });
+      kernel = first;
+      if (body.parts.empty()) {
+        for_each_launch(body, [&](const Launch& node) { add_run(node, kernel++, stream); });
+      }
+      for (const auto& part : body.parts) {
+        if (const auto* const node = std::get_if<Launch>(&part)) add_run(*node, kernel++, stream);
+        const auto* const inner = std::get_if<Conditional>(&part);
+        if (inner != nullptr) kernel = add_runs(*inner, kernel, stream);
+      }
     }
+    return kernel;
+  }
+
+  void add_run(const Launch& node, const size_t kernel, const CUstream stream) {
+    interrupted_();
+    refuse_meeting(plan_.launches.size());
+    plan_.runs.resize(std::max(plan_.runs.size(), kernel + 1));
+    plan_.runs[kernel].launches.push_back(plan_.launches.size());
+    PlannedLaunch& planned =
+        add(node, supplies_.lane(node), supplies_.probe.body_function(node), nullptr);
+    planned.stream = stream;
+    planned.in_body = true;
   }
 
   void refuse_meeting(const size_t number) const {
@@ -529,8 +541,8 @@ void RunMemory::lay_out_runs(Plan& plan) {
                            : std::ssize(first.records);
     first.arguments.runs = {.record = next_records_.at(begins[kernel]),
                             .apart = static_cast<uint32_t>(apart),
-                            .times = static_cast<uint32_t>(runs.decides_for),
-                            .handle = 0};
+                            .decisions = 0,
+                            .decides = {}};
   }
 }
 

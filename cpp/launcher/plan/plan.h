@@ -53,7 +53,6 @@ struct PlannedCall {
 // A kernel in the body of a conditional node.
 struct PlannedRuns {
   std::vector<size_t> launches;  // one for each run of the body, in all launches of its graph
-  int32_t decides_for = 0;       // how often the body runs in each; 0: another kernel decides
 };
 
 struct Plan {
@@ -64,6 +63,7 @@ struct Plan {
   bool timed = false;  // launches end by themselves
   std::vector<PlannedLaunch> launches;
   std::vector<PlannedMark> marks;
+  std::map<int32_t, std::unique_ptr<StreamEvent>> events;  // longer than graphs, which use them
   std::vector<PlannedGraph> graphs;
   std::vector<PlannedRuns> runs;
   std::vector<PlannedTransfer> transfers;  // except those in graphs
@@ -73,7 +73,6 @@ struct Plan {
   std::vector<Meeting> points;           // by group, laid out
   // Streams of a timed sequence by first use: that order may determine their hardware queues.
   std::vector<std::unique_ptr<CudaStream>> streams;
-  std::map<int32_t, std::unique_ptr<StreamEvent>> events;
 };
 
 // Calls visit(stream) for the stream of every piece of work of the plan, possibly repeatedly.

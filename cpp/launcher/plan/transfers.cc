@@ -70,6 +70,8 @@ void TransferMemory::reserve(const Graph& graph) {
                    [&](const Copy& copy) { reserve(copy); },
                    [&](const Memset& memset) { reserve(memset); },
                    [&](const HostFunction& function) { reserve(function); },
+                   [](const RecordEvent&) {},
+                   [](const WaitEvent&) {},
                },
                node);
   }

@@ -81,13 +81,20 @@ struct Meeting {
                         // long after it has met them as it would after its start
 };
 
+// What a kernel decides for a conditional node in each of its runs: that the node's body runs, but
+// not in every `every`-th run; 0: in all.
+struct Decision {
+  uint64_t handle;  // of the node
+  uint32_t every;
+};
+
 // Where the kernel of a body of a conditional node writes: the driver launches it again and again
 // with the same arguments.
 struct Runs {
-  uint32_t* record;  // per block, in device memory: the record of its next run
-  uint32_t apart;    // records from those of a run to those of the next
-  uint32_t times;    // how often the body runs in a launch of its graph; 0: it does not decide
-  uint64_t handle;   // of the conditional node, if it decides
+  uint32_t* record;    // per block, in device memory: the record of its next run
+  uint32_t apart;      // records from those of a run to those of the next
+  uint32_t decisions;  // how many of these there are
+  Decision decides[4];
 };
 
 // The bus takes about two questions a microsecond, and delays launches while it is busy with them.

@@ -75,7 +75,8 @@ struct Release {
   int32_t launch = 0;  // index among the launches of the sequence
 };
 
-// Happens when all work before it in the stream has ended.
+// Happens when all work before it in the stream has ended. A node of a graph has no stream: it
+// happens when the nodes that it waits for have ended.
 struct RecordEvent {
   int32_t event = 0;
   int32_t stream = 0;
@@ -83,7 +84,8 @@ struct RecordEvent {
   int32_t gpu = 0;
 };
 
-// Makes later work of the stream wait for the most recent record of the event before it.
+// Makes later work of the stream, or later nodes of the graph, wait for the most recent record of
+// the event before it.
 struct WaitEvent {
   int32_t event = 0;
   int32_t stream = 0;
@@ -133,7 +135,7 @@ struct HostFunction {
   int32_t gpu = 0;
 };
 
-using Node = std::variant<Launch, Copy, Memset, HostFunction>;
+using Node = std::variant<Launch, Copy, Memset, HostFunction, RecordEvent, WaitEvent>;
 using Edges = std::vector<std::array<int32_t, 2>>;  // the second waits for the first; no circles
 
 struct Graph;
@@ -145,6 +147,16 @@ struct Conditional {
   bool varies = false;  // whether the nodes of the body differ from run to run
 };
 
+// A node that allocates memory, and one that frees it, in the same graph or in a later one. They
+// take no SM and no time.
+struct MemAlloc {
+  std::string name;
+  int64_t bytes = 1;
+};
+struct MemFree {
+  std::string name;
+};
+
 // Nodes that wait for each other. Its launches have durations and no streams. Child graphs are
 // taken apart, and the body of a conditional node is there as often as it runs.
 struct Graph {
@@ -154,8 +166,11 @@ struct Graph {
   std::vector<int32_t> decisions = {};
   // Nodes that wait for nothing but decisions, and for how many.
   std::vector<std::array<int32_t, 2>> late_roots = {};
-  // The nodes, of which a conditional one is one. Empty: there are no conditional ones.
-  std::vector<std::variant<Launch, Copy, Memset, HostFunction, Conditional>> parts = {};
+  // The nodes that CUDA gets: a conditional one is one, and those of memory are among them. Empty:
+  // there are no such nodes.
+  std::vector<std::variant<Launch, Copy, Memset, HostFunction, RecordEvent, WaitEvent, Conditional,
+                           MemAlloc, MemFree>>
+      parts = {};
   Edges part_edges = {};
 };
 
@@ -229,6 +244,8 @@ void for_each_launch(const Graph& graph, const Visit& visit) {
                    [](const Copy&) {},
                    [](const Memset&) {},
                    [](const HostFunction&) {},
+                   [](const RecordEvent&) {},
+                   [](const WaitEvent&) {},
                },
                node);
   }

@@ -18,7 +18,8 @@
 //   5. The host itself copies from and to pageable memory, within the call.
 //   6. One more engine writes to the memory of other GPUs, over the links between them. It neither
 //      slows the others nor is slowed. Not measured.
-// A host function is a transfer that needs no engine: it moves no bytes, and takes its duration.
+// A host function is a transfer that needs no engine: it moves no bytes, and takes its duration. So
+// is a node of a graph that records a CUDA event or waits for one, which takes no time.
 //
 // Source: traces ways/copies; docs/explanation/copies.md.
 #pragma once
@@ -58,6 +59,8 @@ class CopyEngines {
   void add(int32_t transfer, const HostFunction& function) {
     needs_[transfer] = {.bytes_ns = function.duration_ns, .is_host_function = true};
   }
+  void add(int32_t /*transfer*/, const RecordEvent& /*record*/) {}
+  void add(int32_t /*transfer*/, const WaitEvent& /*wait*/) {}
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves its bytes. Else it goes through a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }

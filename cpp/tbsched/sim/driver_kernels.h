@@ -9,6 +9,7 @@
 // Source: traces ways/copies; docs/explanation/copies.md.
 #pragma once
 
+#include <concepts>
 #include <optional>
 
 #include "tbsched/hardware/device_spec.h"
@@ -23,12 +24,15 @@ bool is_kernel(const DeviceSpec& spec, const Memset& memset);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 
-// A host function needs none.
-constexpr bool is_kernel(const DeviceSpec& /*spec*/, const HostFunction& /*function*/) {
+// Host functions, and records of events and waits for them, need none.
+template <typename Other>
+concept NeedsNoKernel = std::same_as<Other, HostFunction> || std::same_as<Other, RecordEvent> ||
+                        std::same_as<Other, WaitEvent>;
+constexpr bool is_kernel(const DeviceSpec& /*spec*/, const NeedsNoKernel auto& /*other*/) {
   return false;
 }
 constexpr std::optional<Launch> driver_kernel(const DeviceSpec& /*spec*/,
-                                              const HostFunction& /*function*/) {
+                                              const NeedsNoKernel auto& /*other*/) {
   return std::nullopt;
 }
 

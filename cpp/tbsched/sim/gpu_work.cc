@@ -143,13 +143,19 @@ void GpuWork::issue(const RecordEvent& record) {
 
 void GpuWork::issue(const WaitEvent& wait) {
   const int32_t stream = operations_.stream_named(wait.stream);
-  const std::optional<OperationOfGpu> last = between_.records.last(wait.event);
-  const int32_t record = !last ? -1 : last->gpu == gpu_ ? last->operation : record_elsewhere(*last);
+  const int32_t record = last_record(wait.event);
   if (record >= 0 && !operations_[record].done() && operations_[record].stream != stream) {
     operations_.stream(stream).waits_for_event = true;
   }
   const int32_t index = add({.kind = OperationKind::wait, .record = record}, stream);
   operations_.stream(stream).last_wait = index;
+}
+
+// Returns the operation that is done when the last record of an event is; -1: it is done, or there
+// is none.
+int32_t GpuWork::last_record(const int32_t event) {
+  const std::optional<OperationOfGpu> last = between_.records.last(event);
+  return !last ? -1 : last->gpu == gpu_ ? last->operation : record_elsewhere(*last);
 }
 
 // Returns an operation that is done when a record of another GPU is; -1: it is done.
@@ -213,10 +219,25 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
       add({.kind = OperationKind::graph_begin, .record = graphs_.last_end(launched)}, stream);
   not_over_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
   for (int32_t node = begin + 1; node < operations_.size(); ++node) note_issue(node);
+  note_marks(launched, begin);
   const int32_t end = add({.kind = OperationKind::graph_end}, stream);
   graphs_.end(launched, begin, end);
   operations_.stream(stream).continue_from(end);
   return graphs_.until_ns();
+}
+
+// Notes the records of events among the nodes of a graph, and lets nodes wait for the last ones.
+void GpuWork::note_marks(const GraphLaunch& launched, const int32_t begin) {
+  for (const int32_t node : graphs_.marks(launched)) {
+    const int32_t index = begin + 1 + node;
+    if (const auto* const wait = std::get_if<WaitEvent>(&launched.graph->nodes[node])) {
+      const int32_t record = last_record(wait->event);
+      operations_[index].record = record;
+      operations_.depend(index, record);
+    } else if (const auto* const made = std::get_if<RecordEvent>(&launched.graph->nodes[node])) {
+      between_.records.note(made->event, {gpu_, index});
+    }
+  }
 }
 
 int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
@@ -357,7 +378,7 @@ void GpuWork::on_done(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
   if (kind == OperationKind::host_wait) ended_waits_.push_back(index);
   if (kind == OperationKind::load) --not_over_;
-  if (kind != OperationKind::record || !between_.records.crosses_gpus()) return;
+  if (!between_.records.crosses_gpus()) return;
   for (const OperationOfGpu waiting : between_.records.close({gpu_, index})) {
     between_.notices.push_back({{gpu_, index}, waiting});
   }

@@ -38,6 +38,10 @@ int32_t GraphIssue::last_end(const GraphLaunch& launched) const {
   return graphs_.at(executable_of(launched)).last_end;
 }
 
+const std::vector<int32_t>& GraphIssue::marks(const GraphLaunch& launched) const {
+  return graphs_.at(executable_of(launched)).order.marks;
+}
+
 int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, EventNumbers numbers,
                           const std::span<const int64_t> issue_ns, Numbering& numbering) {
   const UploadedGraph& graph = graphs_.at(executable_of(launched));
@@ -157,6 +161,8 @@ void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& n
           [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
           [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },
           [&](const HostFunction& function) { add_transfer(function, begin, numbers, numbering); },
+          [&](const RecordEvent& record) { add_transfer(record, begin, numbers, numbering); },
+          [&](const WaitEvent& wait) { add_transfer(wait, begin, numbers, numbering); },
       },
       node);
 }

@@ -38,6 +38,9 @@ class GraphIssue {
                 std::span<const int64_t> issue_ns, Numbering& numbering);
   // Returns the end of the last launch of a graph, or -1.
   int32_t last_end(const GraphLaunch& launched) const;
+  // Returns the nodes of a graph that record events or wait for them, each behind those that it
+  // waits for.
+  const std::vector<int32_t>& marks(const GraphLaunch& launched) const;
   // Adds the end of a graph behind its nodes.
   void end(const GraphLaunch& launched, int32_t begin, int32_t end);
   // When the driver has issued the last graph, by the process's own clock.

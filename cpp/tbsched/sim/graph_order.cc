@@ -186,6 +186,10 @@ Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
   return order;
 }
 
+bool is_mark(const Node& node) {
+  return std::holds_alternative<RecordEvent>(node) || std::holds_alternative<WaitEvent>(node);
+}
+
 // Returns the node that begins the last of the streams into which the driver divides the graph. A
 // node without a stream begins one. Then it passes its own on to a node without a stream: the last
 // join, or else the first direct dependent. Other direct dependents begin streams at once: all if a
@@ -249,6 +253,10 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   std::vector<bool> joins = find_joins(successors, order.roots, branch);
   order.late_ns = late_of(graph, order.roots, spec);
   const Decisions decisions(graph);
+  if (std::ranges::any_of(graph.nodes, is_mark)) {
+    order.marks = in_turn(successors, order.roots);
+    std::erase_if(order.marks, [&](const int32_t node) { return !is_mark(graph.nodes[node]); });
+  }
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
   const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
   const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);

@@ -25,6 +25,7 @@
 //   8. Copies and memsets that are no kernels are issued by the driver, as roots are. So is what
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //      Successors of a copy or memset start one after the other, too.
+//      So are nodes that record CUDA events or wait for them; that is assumed.
 //   9. Where conditional nodes decide between two nodes, the second starts later by a time for each
 //      decision. In all else the nodes of their bodies are as others.
 //
@@ -62,6 +63,8 @@ struct GraphOrder {
   std::vector<int32_t> queued;   // into roots, in the order in which they take hardware queues
   bool last_root_first = false;  // where branches join: its stream is the last one of the graph
   std::vector<Issued> issued;    // in this order
+  std::vector<int32_t> marks;    // nodes that record events or wait for them, each behind those
+                                 // that it waits for
   std::vector<int32_t> relays;   // the node that each one follows
   std::vector<Edge> edges;       // those of one `from` in the order in which they are served
 };

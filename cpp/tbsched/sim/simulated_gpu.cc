@@ -83,6 +83,8 @@ void SimulatedGpu::add_transfer(const Transfer& transfer) {
 void SimulatedGpu::add(const Node& node) {
   std::visit(Overloaded{
                  [&](const Launch& launch) { add(launch); },
+                 [&](const RecordEvent&) { ++transfers_; },
+                 [&](const WaitEvent&) { ++transfers_; },
                  [&](const auto& transfer) { add_transfer(transfer); },
              },
              node);

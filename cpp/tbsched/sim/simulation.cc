@@ -63,6 +63,8 @@ void check_call(const GraphLaunch& launched, int32_t index) {
   for (const Node& node : launched.graph->nodes) {
     std::visit(Overloaded{
                    [&](const Launch& launch) { check_call(launch, index++); },
+                   [](const RecordEvent&) {},
+                   [](const WaitEvent&) {},
                    [](const auto& transfer) { check_call(transfer); },
                },
                node);

@@ -68,6 +68,7 @@ class Copying:
                 ns,
             )
             for transfer, (by_engine, blocks, ns) in zip(seq.transfers, rows, strict=True)
+            if isinstance(transfer, Transfer)  # the others are nodes of graphs
         ]
         self.kernels = [one.kernel for one in self._all if one.kernel is not None]
         self.stations = sorted({one.station for one in self._all})

@@ -24,8 +24,10 @@ from tbsched.program.one_gpu import one_gpu
 from tbsched.program.sequence import (
     HostCall,
     HostFunction,
+    RecordEvent,
     Sequence,
     Synchronize,
+    WaitEvent,
     WaitValue,
     WriteValue,
 )
@@ -231,7 +233,8 @@ def _checked(
             raise ValueError(f"programs: process {number}: its launches need durations")
         one_gpu("predict_processes", program)
         for event in (*program, *program.transfers):
-            if isinstance(event, HostFunction | WriteValue | WaitValue):
+            is_node = isinstance(event, RecordEvent | WaitEvent) and event.stream is None
+            if is_node or isinstance(event, HostFunction | WriteValue | WaitValue):
                 raise ValueError(
                     f"programs: process {number}: {shown(event)}: nobody knows how it goes on "
                     "while another process has the GPU; leave it out"

@@ -11,6 +11,7 @@ from tbsched import parsing
 from tbsched.errors import shown
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.graph import Conditional, Graph, GraphLaunch
+from tbsched.program.events.graph_memory import MemAlloc, MemFree
 from tbsched.program.events.host_call import HostCall
 from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.kinds import KINDS, Control, Event, event_from_data, event_to_data
@@ -19,7 +20,13 @@ from tbsched.program.events.memory_values import WaitValue, WriteValue
 from tbsched.program.events.release import Release
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.events.synchronize import Synchronize
-from tbsched.program.events.transfers import Copy, Memset, Transfer, transfer_key
+from tbsched.program.events.transfers import (
+    Copy,
+    Memset,
+    Numbered,
+    Transfer,
+    transfer_key,
+)
 from tbsched.program.partition import Partition
 from tbsched.shown import Shown
 
@@ -38,6 +45,8 @@ __all__ = [
     "HostCall",
     "HostFunction",
     "Launch",
+    "MemAlloc",
+    "MemFree",
     "Memset",
     "RecordEvent",
     "Release",
@@ -75,7 +84,8 @@ class Sequence(Shown):
         ValueError: a release of a launch that is not there or is released already; a launch without
             a duration, or a release, in a timed sequence; the legacy stream in a held one; in a
             timed one, work that does not agree whether its stream is non-blocking, or on its
-            partition.
+            partition; memory that a graph allocates while it is allocated, or frees while it is
+            not.
 
     Example:
         >>> sequence = tb.Sequence([tb.Launch(8, 64, 32), tb.Launch(4, 64, 32), tb.Release(0)])
@@ -117,9 +127,12 @@ class Sequence(Shown):
         return self._launches
 
     @property
-    def transfers(self) -> tuple[Transfer, ...]:
-        """The copies, memsets and host functions alone, in order, nodes of graphs included."""
-        found: list[Transfer] = []
+    def transfers(self) -> tuple[Numbered, ...]:
+        """The copies, memsets and host functions alone, and all nodes that are no launches.
+
+        In order. So nodes that record CUDA events, or wait for them, are among these.
+        """
+        found: list[Numbered] = []
         for event in self._events:
             if isinstance(event, Transfer):
                 found.append(event)
@@ -261,6 +274,7 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
     launches: list[Launch] = []
     released: set[int] = set()
     kinds = _KindsOfStreams()
+    allocated: set[tuple[int, str]] = set()  # GPU and name
     for position, event in enumerate(events):
         if isinstance(event, Launch):
             wrong = _wrong_launch(event, timed)
@@ -268,9 +282,13 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
                 wrong = kinds.wrong(event)
         elif isinstance(event, GraphLaunch | Transfer):
             wrong = kinds.wrong(event)
+            if isinstance(event, GraphLaunch) and wrong is None:
+                wrong = _wrong_memory(event, allocated)
         elif isinstance(event, Release):
             wrong = _wrong_release(event.launch, timed, len(launches), released)
             released.add(event.launch)
+        elif isinstance(event, RecordEvent | WaitEvent) and event.stream is None:
+            wrong = f"{type(event).__name__}.stream: None, which is only for nodes of graphs"
         elif isinstance(event, Control):
             wrong = None
         else:
@@ -279,6 +297,21 @@ def _checked_launches(events: tuple[Event, ...], timed: bool) -> list[Launch]:
             raise ValueError(f"Sequence.events[{position}]: {wrong}")
         launches += event.launches
     return launches
+
+
+def _wrong_memory(launched: GraphLaunch, allocated: set[tuple[int, str]]) -> str | None:
+    """Returns what CUDA refuses of the memory of a graph, if there is anything, and notes it."""
+    for node in launched.graph.memory:
+        of_gpu = (launched.gpu, node.name)
+        if isinstance(node, MemAlloc):
+            if of_gpu in allocated:
+                return f"MemAlloc.name: {node.name!r} is allocated and not yet freed"
+            allocated.add(of_gpu)
+        elif of_gpu in allocated:
+            allocated.remove(of_gpu)
+        else:
+            return f"MemFree.name: {node.name!r} is not allocated"
+    return None
 
 
 def _wrong_launch(launch: Launch, timed: bool) -> str | None:

@@ -111,9 +111,11 @@ def _version_of(event: Event) -> int:
     match event:
         case HostFunction() | HostCall() | WriteValue() | WaitValue():
             return 3
-        case GraphLaunch() if event.graph.is_nested:
+        case GraphLaunch() if event.graph.is_nested or event.graph.memory:
             return 3
-        case GraphLaunch() if any(isinstance(node, HostFunction) for node in event.graph.nodes):
+        case GraphLaunch() if any(
+            isinstance(node, HostFunction | RecordEvent | WaitEvent) for node in event.graph.nodes
+        ):
             return 3
         case GraphLaunch() | Copy() | Memset() | Synchronize():
             return 2

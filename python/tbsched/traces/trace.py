@@ -55,8 +55,7 @@ class Trace(Shown, HoldsArrays):
             from when it reaches the GPU until its last block is placed. ``cause`` is one of the
             words of ``Placement.limiter``. ``behind`` is the launch that it waited for. It is -1
             where that is no single launch: room on the SMs, a place among the resident grids, or an
-            event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, a copy, memset
-            or host function.
+            event of the legacy stream. It is -2 - k for ``sequence.transfers[k]``, such as a copy.
         transfer_ns: when each of ``sequence.transfers`` moved its bytes, or ran: start and end,
             int64 (transfers, 2). None where nobody recorded it, as of an observation.
         call_ns: for a prediction with ``host=``, when the call of each event began and returned,

@@ -181,7 +181,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
             number = -1
             if "blocks" in row:
                 row["launch"] = number = next(launches)
-            elif row["event"] in _TRANSFERS:
+            elif row["event"] in _TRANSFERS or isinstance(event, GraphLaunch):
                 row["transfer"] = next(transfers)
                 number = -2 - row["transfer"]
             if number in nodes:
@@ -216,6 +216,8 @@ def _event_rows(event: Event) -> list[dict[str, Any]]:
 def _node_row(node: Node) -> dict[str, Any]:
     if isinstance(node, Launch):
         return _launch_row(node)
+    if isinstance(node, RecordEvent | WaitEvent):
+        return {"event": transfer_key(node), "cuda_event": node.event}
     if isinstance(node, HostFunction):
         return {"event": transfer_key(node), "name": node.name, "duration": node.duration}
     row = {"event": transfer_key(node), "bytes": node.bytes, "duration": node.duration}

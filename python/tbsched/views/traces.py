@@ -9,6 +9,7 @@ from markupsafe import Markup
 
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
+from tbsched.program.events.transfers import Copy, Memset
 from tbsched.traces.annotations import NEVER_NS
 from tbsched.traces.timeline import has_times, shares_of, span_of, waited_ns
 from tbsched.traces.trace import Trace
@@ -202,7 +203,7 @@ def unmeasured_words(trace: Trace) -> str:
     unknown = [
         transfer_name(number, own)
         for number, (own, ns) in enumerate(zip(trace.sequence.transfers, took, strict=True))
-        if ns == 0 and own.duration is None
+        if ns == 0 and isinstance(own, Copy | Memset) and own.duration is None
     ]
     if not unknown:
         return ""

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 
 from tbsched.errors import on_one_line
 from tbsched.program.duration import Drawn
+from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.host_call import HostCall
 from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.memory_values import WaitValue, WriteValue
 from tbsched.program.events.streams import Stream
 from tbsched.program.events.synchronize import Synchronize
-from tbsched.program.events.transfers import Copy, Transfer, transfer_key
+from tbsched.program.events.transfers import Copy, Memset, Numbered, transfer_key
 from tbsched.traces.placement import DeviceInfo
 
 # Those that some devices have another way are in limiter_words().
@@ -131,7 +132,7 @@ def _dependence_words(launch: Launch) -> str:
     return words + host_words(launch.host)
 
 
-def _own_stream_words(event: Launch | Transfer) -> str:
+def _own_stream_words(event: Launch | Copy | Memset | HostFunction) -> str:
     if event.stream is not None:
         return f", {stream_words(event.stream, event.non_blocking)}"
     return ", non-blocking stream" if event.non_blocking else ""
@@ -164,20 +165,24 @@ def value_words(event: WriteValue | WaitValue) -> str:
     return f"{event.name!r} {sign} {event.value}"
 
 
-def transfer_name(number: int, transfer: Transfer) -> str:
-    """A copy, memset or host function by its number among those of its sequence: ``copy 0``."""
+def transfer_name(number: int, transfer: Numbered) -> str:
+    """What is no launch by its number among those of its sequence: ``copy 0``."""
     return f"{transfer_key(transfer).replace('_', ' ')} {number}"
 
 
-def transfer_kinds(transfers: Sequence[Transfer]) -> str:
-    """What transfers are: copies and memsets, and host functions if there are any."""
+def transfer_kinds(transfers: Sequence[Numbered]) -> str:
+    """What transfers are: copies and memsets, and other kinds if there are any."""
+    if any(isinstance(transfer, RecordEvent | WaitEvent) for transfer in transfers):
+        return "copies, memsets and other nodes"
     if any(isinstance(transfer, HostFunction) for transfer in transfers):
         return "copies, memsets and host functions"
     return "copies and memsets"
 
 
-def transfer_words(transfer: Transfer) -> str:
+def transfer_words(transfer: Numbered) -> str:
     """What it moves, or its name; its direction, its stream and its duration."""
+    if isinstance(transfer, RecordEvent | WaitEvent):
+        return f"event {transfer.event}"
     if isinstance(transfer, HostFunction):
         name = on_one_line(transfer.name) if transfer.name else "a function of the host"
         return f"{name}{_own_stream_words(transfer)}, {seconds_words(transfer.duration)}"

@@ -171,7 +171,12 @@ def keep_order(first: Event, second: Event) -> bool:
         return True
     if _waits(first) or _waits(second):
         return True
-    return getattr(first, "event", None) == getattr(second, "event", -1) is not None
+    return bool(_cuda_events(first) & _cuda_events(second))
+
+
+def _cuda_events(event: Event) -> set[int]:
+    nodes = event.graph.nodes if isinstance(event, tb.GraphLaunch) else (event,)
+    return {getattr(node, "event", None) for node in nodes} - {None}
 
 
 def _waits(event: Event) -> bool:

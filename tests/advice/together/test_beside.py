@@ -195,6 +195,41 @@ def test_graph_of_more_than_kernels() -> None:
     assert (twice.safe, twice.cause) == (False, "node")
 
 
+def test_graph_that_waits_for_an_event_of_another_one() -> None:
+    waits = tb.Graph([KERNEL, tb.WaitEvent(0), replace(KERNEL, name="last")], edges=[(1, 2)])
+    behind = tb.Graph([KERNEL, tb.RecordEvent(0), tb.Memset(64)], edges=[(0, 1)])
+    beside = tb.Graph([KERNEL, tb.RecordEvent(0), tb.Memset(64)], edges=[(2, 1)])
+    found = asked(behind.launch(0), waits.launch(1), groups=[[0, 2]])
+    assert (found.safe, found.cause) == (False, "event")
+    check_witness(found)
+    assert asked(behind.launch(0), waits.launch(1), groups=[[0, 1]]).safe is True
+    assert asked(beside.launch(0), waits.launch(1), groups=[[0, 2]]).safe is True
+    assert asked(waits.launch(1), behind.launch(0), groups=[[0, 2]]).safe is True
+    again = [*behind.nodes, tb.RecordEvent(0)]
+    first = tb.Graph(again, edges=[(0, 1), (3, 1)])
+    assert asked(first.launch(0), waits.launch(1), groups=[[0, 2]]).safe is False
+    last = tb.Graph(again, edges=[(1, 3)])
+    assert asked(last.launch(0), waits.launch(1), groups=[[0, 2]]).safe is True
+
+
+def test_graph_that_waits_for_its_own_record_or_for_a_stream() -> None:
+    parts = [KERNEL, tb.RecordEvent(0), tb.WaitEvent(0), replace(KERNEL, name="last")]
+    chain = tb.Graph(parts, edges=[(0, 1), (1, 2), (2, 3)])
+    other = replace(KERNEL, stream=3)
+    record = tb.RecordEvent(0, stream=3)
+    assert asked(chain.launch(0), other, record, groups=[[0, 1]]).safe is False
+    apart = tb.Graph(parts, edges=[(1, 2), (2, 3)])
+    assert asked(other, record, apart.launch(0), groups=[[0, 2]]).safe is True
+    assert asked(other, record, apart.launch(0), groups=[[0, 1, 2]]).safe is True
+    waits = tb.Graph([tb.WaitEvent(0), KERNEL], edges=[(0, 1)])
+    found = asked(other, record, waits.launch(0), groups=[[0, 1]])
+    assert (found.safe, found.cause) == (False, "event")
+    check_witness(found)
+    late = replace(other, completion_event=0)
+    with pytest.raises(ValueError, match=r"event 1, WaitEvent.*completion_event"):
+        asked(late, waits.launch(0), groups=[[0, 1]])
+
+
 def test_background_kernel_before_a_copy_that_a_member_waits_for() -> None:
     found = asked(B, COPY, A, groups=[[1, 2]])
     assert (found.safe, found.cause, found.behind) == (False, "stream", 0)
@@ -348,7 +383,8 @@ def rarer(draw: st.DrawFn) -> Event:
     stream, host = draw(STREAMS), draw(HOSTS)
     where: dict[str, Any] = {"stream": stream, "host": host}
     kernel = tb.Launch(2, 64, 32, duration=1e-5)
-    nodes = [kernel, draw(st.sampled_from([kernel, tb.HostFunction(1e-6), tb.Memset(64)])), kernel]
+    between = [kernel, tb.HostFunction(1e-6), tb.Memset(64), tb.RecordEvent(0), tb.WaitEvent(0)]
+    nodes = [kernel, draw(st.sampled_from(between)), kernel]
     edges = draw(st.sets(st.sampled_from([(0, 1), (1, 2), (0, 2)])))
     return draw(
         st.sampled_from([

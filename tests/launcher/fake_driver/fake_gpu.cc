@@ -12,6 +12,7 @@ namespace {
 
 constexpr uint64_t kLongestStepNs = 50'000;
 constexpr int kDriversChoice = -1;
+constexpr int kMostRuns = 1'000'000;  // of a body
 
 // What a block's wait needs, as of one moment.
 struct Sm {
@@ -48,6 +49,29 @@ void spoil(BlockRecord& record, const int64_t how) {
   if (how == 7) record.smid = record.end_smid = 0xffffffff;
   if (how == 8) record.started = 0;
   if (how == 9) record.started = 0xffffffff;
+}
+
+void add_values(const FakeGraph& graph, Values& values) {
+  values.insert(graph.values.begin(), graph.values.end());
+  for (const auto& node : graph.nodes) {
+    if (node->conditional) add_values(*node->conditional->body, values);
+  }
+}
+
+// Returns the nodes of a graph, each behind those that it waits for.
+std::vector<FakeNode*> in_turn(const std::vector<FakeNode*>& nodes) {
+  std::vector<FakeNode*> order;
+  std::vector<bool> done(nodes.size());
+  while (order.size() < nodes.size()) {
+    for (FakeNode* const node : nodes) {
+      const bool waits =
+          std::ranges::any_of(node->after, [&](size_t other) { return !done[other]; });
+      if (done[node->number] || waits) continue;
+      done[node->number] = true;
+      order.push_back(node);
+    }
+  }
+  return order;
 }
 
 }  // namespace
@@ -133,7 +157,7 @@ CUresult FakeGpu::launch(const Function& function, const CUlaunchConfig& config,
 
 CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
   std::unique_lock lock(mutex_);
-  const FakeStream& stream = at(handle);
+  FakeStream& stream = at(handle);
   int local_memory = 0;
   std::vector<FakeNode*> nodes;
   for (FakeNode& node : executable.nodes) {
@@ -141,54 +165,67 @@ CUresult FakeGpu::launch(FakeExecutable& executable, const CUstream handle) {
     if (node.function != nullptr) local_memory = std::max(local_memory, node.function->local);
   }
   enter_launch(lock, local_memory, stream);
+  if (!allocate(nodes)) return CUDA_ERROR_INVALID_VALUE;
   Waits after = before(stream);
   after.ended.merge(executable.last_launch);
   executable.last_launch.clear();
-  for (const Grid* const grid : add(nodes, after, stream)) {
+  Values values;
+  add_values(*executable.made_of, values);
+  for (const Grid* const grid : add(nodes, after, stream, values)) {
     executable.last_launch.insert(grid->number);
   }
   return CUDA_SUCCESS;
 }
 
-std::vector<Grid*> FakeGpu::add(const std::vector<FakeNode*>& nodes, const Waits& after,
-                                const FakeStream& stream) {
-  std::vector<std::vector<Grid*>> grids;  // by node; none: it is over with what it waits for
-  for (FakeNode* const node : nodes) {
-    std::vector<Grid*>& own = grids.emplace_back();
-    if (node->conditional) {
-      std::vector<FakeNode*> body;
-      for (const auto& each : node->conditional->body->nodes) body.push_back(each.get());
-      const uint32_t times = times_of(*node->conditional).value();
-      Waits before = after;
-      for (uint32_t run = 0; run < times; ++run) {
-        for (Grid* const grid : add(body, before, stream)) {
-          before.ended.insert(grid->number);
-          own.push_back(grid);
-        }
-      }
+bool FakeGpu::allocate(const std::vector<FakeNode*>& nodes) {
+  return std::ranges::all_of(nodes, [&](const FakeNode* const node) {
+    return (node->allocates == 0 || allocated_.insert(node->allocates).second) &&
+           (node->frees == 0 || allocated_.erase(node->frees) == 1);
+  });
+}
+
+std::vector<Grid*> FakeGpu::add(const FakeConditional& conditional, const Waits& after,
+                                FakeStream& stream, Values& values) {
+  std::vector<FakeNode*> body;
+  for (const auto& each : conditional.body->nodes) body.push_back(each.get());
+  std::vector<Grid*> grids;
+  Waits before = after;
+  for (int run = 0; values.at(conditional.handle) && (run == 0 || conditional.loops); ++run) {
+    if (run > kMostRuns) std::abort();  // it would never end
+    for (Grid* const grid : add(body, before, stream, values)) {
+      before.ended.insert(grid->number);
+      grids.push_back(grid);
     }
-    if (node->function == nullptr) continue;
-    node->config.attrs = node->attributes.data();
-    node->config.numAttrs = static_cast<unsigned>(node->attributes.size());
-    Grid& grid = add(*node->function, node->config, node->arguments, stream);
-    grid.after = after;
-    grid.sms = node->function->sms;
-    const CUlaunchAttribute* const priority =
-        attribute_of(node->config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
-    if (priority != nullptr) grid.priority = priority->value.priority;
-    own.push_back(&grid);
   }
-  for (const FakeNode* const node : nodes) {
-    std::vector<size_t> others = node->after;
-    while (!others.empty()) {
-      const size_t other = others.back();
-      others.pop_back();
-      for (Grid* const grid : grids[node->number]) {
-        for (const Grid* const earlier : grids[other]) grid->after.ended.insert(earlier->number);
+  return grids;
+}
+
+std::vector<Grid*> FakeGpu::add(const std::vector<FakeNode*>& nodes, const Waits& after,
+                                FakeStream& stream, Values& values) {
+  std::vector<std::vector<Grid*>> grids(nodes.size());  // none: it is over with what it waits for
+  std::vector<Waits> waits(nodes.size());
+  for (FakeNode* const node : in_turn(nodes)) {
+    Waits& own = waits[node->number];
+    own = after;
+    for (const size_t other : node->after) {
+      for (const Grid* const earlier : grids[other]) own.ended.insert(earlier->number);
+      if (grids[other].empty()) own.add(waits[other]);
+    }
+    if (node->event != nullptr && node->waits) {
+      own.add(node->event->recorded);
+      stream.waits_for.add(own);
+    } else if (node->event != nullptr) {
+      node->event->recorded = own;
+    } else if (node->conditional) {
+      grids[node->number] = add(*node->conditional, own, stream, values);
+    } else if (node->function != nullptr) {
+      grids[node->number] = {&add_kernel(*node, own, stream)};
+      ++node->runs;
+      const auto& runs = node->arguments.runs;
+      for (uint32_t k = 0; k < runs.decisions; ++k) {
+        const auto& [handle, every] = runs.decides[k];
+        values.at(handle) = every == 0 || node->runs % every != 0;
       }
-      if (!grids[other].empty()) continue;
-      const std::vector<size_t>& before_it = nodes[other]->after;
-      others.insert(others.end(), before_it.begin(), before_it.end());
     }
   }
   std::vector<Grid*> all;
@@ -196,14 +233,15 @@ std::vector<Grid*> FakeGpu::add(const std::vector<FakeNode*>& nodes, const Waits
   return all;
 }
 
-std::optional<uint32_t> times_of(const FakeConditional& conditional) {
-  if (!conditional.value) return 0;
-  if (!conditional.loops) return 1;
-  for (const auto& node : conditional.body->nodes) {
-    const auto& runs = node->arguments.runs;
-    if (runs.times > 0 && runs.handle == conditional.handle) return runs.times;
-  }
-  return std::nullopt;
+Grid& FakeGpu::add_kernel(FakeNode& node, const Waits& after, const FakeStream& stream) {
+  node.config.attrs = node.attributes.data();
+  node.config.numAttrs = static_cast<unsigned>(node.attributes.size());
+  Grid& grid = add(*node.function, node.config, node.arguments, stream);
+  grid.after = after;
+  grid.sms = node.function->sms;
+  const CUlaunchAttribute* const priority = attribute_of(node.config, CU_LAUNCH_ATTRIBUTE_PRIORITY);
+  if (priority != nullptr) grid.priority = priority->value.priority;
+  return grid;
 }
 
 void FakeGpu::add(const MemoryValue& value, const CUstream handle) {

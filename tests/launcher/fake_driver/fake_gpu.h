@@ -166,12 +166,16 @@ struct FakeGraph;
 struct FakeConditional {
   CUgraphConditionalHandle handle = 0;
   bool loops = false;
-  bool value = false;  // at first
   std::unique_ptr<FakeGraph> body;
 };
 
 struct FakeNode {
-  const Function* function = nullptr;  // null: a copy, memset or conditional node
+  const Function* function = nullptr;  // null: it runs no kernel itself
+  FakeEvent* event = nullptr;          // that it records or waits for
+  bool waits = false;
+  CUdeviceptr allocates = 0;
+  CUdeviceptr frees = 0;
+  uint32_t runs = 0;  // of its kernel, in all launches
   std::shared_ptr<const FakeConditional> conditional = nullptr;
   CUgraph body = nullptr;  // the conditional's
   CUlaunchConfig config{};
@@ -181,13 +185,13 @@ struct FakeNode {
   std::vector<size_t> after;  // numbers
 };
 
+// The values of conditional nodes.
+using Values = std::map<CUgraphConditionalHandle, bool>;
+
 struct FakeGraph {
   std::vector<std::unique_ptr<FakeNode>> nodes;
-  std::map<CUgraphConditionalHandle, bool> values;  // of conditional nodes, at first
+  Values values;  // at first
 };
-
-// How often its body runs in a launch; none: it would never end.
-std::optional<uint32_t> times_of(const FakeConditional& conditional);
 
 // What can be launched, and does not run beside itself.
 struct FakeExecutable {
@@ -247,9 +251,15 @@ class FakeGpu {
 
   Grid& add(const Function& function, const CUlaunchConfig& config, const ProbeArguments& arguments,
             const FakeStream& stream);
-  // Adds the grids of a graph, or of a run of a body, and returns them.
+  // Adds the grids of a graph, or of a run of a body, and returns them. Its kernels decide at once.
   std::vector<Grid*> add(const std::vector<FakeNode*>& nodes, const Waits& after,
-                         const FakeStream& stream);
+                         FakeStream& stream, Values& values);
+  Grid& add_kernel(FakeNode& node, const Waits& after, const FakeStream& stream);
+  // Adds the grids of all runs of a body.
+  std::vector<Grid*> add(const FakeConditional& conditional, const Waits& after, FakeStream& stream,
+                         Values& values);
+  // False: it allocates what is allocated, or frees what is not.
+  bool allocate(const std::vector<FakeNode*>& nodes);
   // Holds up the caller where the driver would.
   void enter_launch(std::unique_lock<std::mutex>& lock, int local_memory, const FakeStream& stream);
   // What must happen before whatever comes next in the stream.
@@ -289,6 +299,7 @@ class FakeGpu {
   FakeStream legacy_{
       .priority = 0, .blocking = true, .context = 0, .sms = kAllSms, .waits_for = {}};
   uint64_t grids_launched_ = 0;
+  std::set<CUdeviceptr> allocated_;  // by graphs
   std::list<Grid> grids_;
   std::list<Block> blocks_;
   uint64_t last_end_ = 0;

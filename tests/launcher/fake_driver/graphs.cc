@@ -19,6 +19,7 @@ using fake::Accounts;
 using fake::Contexts;
 using fake::entered;
 using fake::FakeConditional;
+using fake::FakeEvent;
 using fake::FakeExecutable;
 using fake::FakeGpu;
 using fake::FakeGraph;
@@ -111,13 +112,52 @@ CUresult cuGraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*
   *node = add_transfer(graph);
   return CUDA_SUCCESS;
 }
+CUresult cuGraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                                   CUevent event) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeNode& made = add_node(graph);
+  made.event = reinterpret_cast<FakeEvent*>(event);
+  *node = reinterpret_cast<CUgraphNode>(&made);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                                 CUevent event) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeNode& made = add_node(graph);
+  made.event = reinterpret_cast<FakeEvent*>(event);
+  made.waits = true;
+  *node = reinterpret_cast<CUgraphNode>(&made);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                                CUDA_MEM_ALLOC_NODE_PARAMS* parameters) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  const bool known = parameters->poolProps.allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+                     parameters->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+                     parameters->bytesize > 0;
+  if (!known) return CUDA_ERROR_INVALID_VALUE;
+  static CUdeviceptr next = 1;
+  FakeNode& made = add_node(graph);
+  made.allocates = parameters->dptr = next++;
+  FakeGpu::get().count("graph_allocations");
+  *node = reinterpret_cast<CUgraphNode>(&made);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddMemFreeNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
+                               CUdeviceptr address) {
+  if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
+  FakeNode& made = add_node(graph);
+  made.frees = address;
+  *node = reinterpret_cast<CUgraphNode>(&made);
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphConditionalHandleCreate(CUgraphConditionalHandle* handle, CUgraph graph, CUcontext,
                                         unsigned value, unsigned flags) {
   if (const CUresult error = entered(__func__); error != CUDA_SUCCESS) return error;
   if (flags != CU_GRAPH_COND_ASSIGN_DEFAULT) return CUDA_ERROR_INVALID_VALUE;
-  auto& values = reinterpret_cast<FakeGraph*>(graph)->values;
-  *handle = values.size() + 1;
-  values[*handle] = value != 0;
+  static CUgraphConditionalHandle made = 0;
+  *handle = ++made;
+  reinterpret_cast<FakeGraph*>(graph)->values[*handle] = value != 0;
   return CUDA_SUCCESS;
 }
 CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, size_t,
@@ -132,7 +172,6 @@ CUresult cuGraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode*, si
   made.conditional = std::make_shared<const FakeConditional>(FakeConditional{
       .handle = asked.handle,
       .loops = asked.type == CU_GRAPH_COND_TYPE_WHILE,
-      .value = values.at(asked.handle),
       .body = std::make_unique<FakeGraph>(),
   });
   made.body = reinterpret_cast<CUgraph>(made.conditional->body.get());
@@ -164,9 +203,6 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph,
   if (flags != CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_unique<FakeExecutable>();
   made->made_of = reinterpret_cast<const FakeGraph*>(graph);
-  for (const auto& node : made->made_of->nodes) {
-    if (node->conditional && !fake::times_of(*node->conditional)) return CUDA_ERROR_INVALID_VALUE;
-  }
   for (const auto& node : made->made_of->nodes) made->nodes.push_back(*node);
   *executable = reinterpret_cast<CUgraphExec>(made.release());
   FakeGpu::get().count("graphs");

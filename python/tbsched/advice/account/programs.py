@@ -79,6 +79,8 @@ def with_activity(program: Program, prediction: Trace | None) -> Program:
                     stream, *times, number, size=node.bytes, node=-1 - transfer,
                 )  # fmt: skip
                 transfer += 1
+            elif isinstance(event, GraphLaunch):  # it records a CUDA event, or waits for one
+                transfer += 1
     activity, _ = builder.built()
     return replace(program, measured=measured, transfers=transfers, activity=activity, calls=calls)
 

@@ -135,7 +135,8 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
     """Yields the sequence without a launch or event, with less of one, or with two made one."""
     for number in reversed(range(len(sequence.launches))):
         if len(sequence.launches) > 1:
-            yield without_launch(sequence, number)
+            with contextlib.suppress(ValueError):  # it is a graph's that others need
+                yield without_launch(sequence, number)
     for position, event in enumerate(sequence.events):
         before, after = sequence.events[:position], sequence.events[position + 1 :]
         match event:
@@ -143,7 +144,8 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
                 pass
             case GraphLaunch():
                 if len(sequence.launches) > len(event.launches):
-                    yield Sequence(before + after)
+                    with contextlib.suppress(ValueError):  # others free what it allocates
+                        yield Sequence(before + after)
                 for instead in _less_than(event):
                     with contextlib.suppress(ValueError):  # others in the stream have a partition
                         yield Sequence([*before, *instead, *after])
@@ -167,7 +169,10 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
             yield Sequence([*before, replace(event, host=0), *after])
     # What fills the GPU before the launch that shows the difference can often be one launch.
     for number, launch in enumerate(sequence.launches):
-        fewer = without_launch(sequence, number)
+        try:
+            fewer = without_launch(sequence, number)
+        except ValueError:  # it is a graph's that others need
+            continue
         for other, rest in enumerate(fewer.launches):
             for one in (_with_blocks_of(rest, launch), _with_blocks_of(launch, rest)):
                 with contextlib.suppress(ValueError):  # invalid for a node, or for its stream
@@ -182,7 +187,7 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
         for node in event.launches
     ]
     yield [*event.launches]
-    if graph.is_nested:
+    if graph.is_nested or graph.memory:
         yield [replace(event, graph=Graph(graph.nodes, graph.edges))]
         for position, part in enumerate(graph.parts):
             if isinstance(part, Conditional) and part.times > 1:
@@ -193,12 +198,14 @@ def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
     for position, node in enumerate(graph.nodes):
         if not isinstance(node, Launch):
             yield [replace(event, graph=_without_node(graph, position))]
+        if isinstance(node, Transfer):
             for less in _less_than_transfer(node):
                 nodes = (*graph.nodes[:position], less, *graph.nodes[position + 1 :])
                 yield [replace(event, graph=Graph(nodes, graph.edges))]
     for position in range(len(graph.edges)):
         edges = graph.edges[:position] + graph.edges[position + 1 :]
-        yield [replace(event, graph=Graph(graph.nodes, edges))]
+        with contextlib.suppress(ValueError):  # nodes of a CUDA event then have no order
+            yield [replace(event, graph=Graph(graph.nodes, edges))]
 
 
 def _count_parts(graph: Graph) -> int:
@@ -276,12 +283,14 @@ def _without_launch(event: GraphLaunch, launch: int) -> list[Event]:
 
 
 def _without_node(graph: Graph, node: int) -> Graph:
-    """Returns the graph without a node and its edges."""
-    edges = [
-        (before - (before > node), after - (after > node))
-        for before, after in graph.edges
-        if node not in (before, after)
-    ]
+    """Returns the graph without a node and its edges; nodes of CUDA events keep their order."""
+    left = [edge for edge in graph.edges if node not in edge]
+    if any(isinstance(each, RecordEvent | WaitEvent) for each in graph.nodes):
+        ahead = [before for before, after in graph.edges if after == node]
+        behind = [after for before, after in graph.edges if before == node]
+        left += [(before, after) for before in ahead for after in behind]
+        left = [*dict.fromkeys(left)]
+    edges = [(before - (before > node), after - (after > node)) for before, after in left]
     return Graph((*graph.nodes[:node], *graph.nodes[node + 1 :]), edges)
 
 

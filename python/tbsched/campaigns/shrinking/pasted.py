@@ -173,7 +173,7 @@ def _names_in_graph(graph: Graph) -> tuple[str, ...]:
         if isinstance(part, Graph):
             names += _names_in_graph(part)
         elif isinstance(part, Conditional):
-            names += _names_in_graph(part.graph)
+            names += [name for run in dict.fromkeys(part.runs) for name in _names_in_graph(run)]
     return tuple(names)
 
 

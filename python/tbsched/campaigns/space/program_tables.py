@@ -22,7 +22,7 @@ from tbsched.campaigns.space.launch_tables import (
 from tbsched.campaigns.space.options import SequenceOptions
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.duration import Drawn
-from tbsched.program.events.graph import Node
+from tbsched.program.events.graph import Memory, Node
 from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
@@ -31,6 +31,8 @@ from tbsched.program.sequence import (
     HostCall,
     HostFunction,
     Launch,
+    MemAlloc,
+    MemFree,
     Memset,
     RecordEvent,
     Sequence,
@@ -72,6 +74,7 @@ _CALLS = (
     HostCall("call", 2e-6), HostCall("call", 2e-6, waits="device"),
     *(HostCall("call", 2e-6, waits="stream", stream=stream) for stream in (0, LEGACY_STREAM)),
 )  # fmt: skip
+_MARKS = tuple(kind(event) for kind in (RecordEvent, WaitEvent) for event in range(_CUDA_EVENTS))
 _VALUES = tuple(
     kind("value", stream=stream)
     for kind in (WriteValue, WaitValue)
@@ -108,6 +111,9 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "call": (*(None,) * 4 * len(_CALLS), *_CALLS),
     "value": (*(None,) * 2 * len(_VALUES), *_VALUES),
     "child": (*(False,) * 7, True),  # whether the launch of a graph is in a child graph
+    # What the launch of a graph waits for, or what waits for it.
+    "mark": (*(None,) * 2 * len(_MARKS), *_MARKS),
+    "memory": (*(False,) * 7, True),  # whether the graph allocates memory for the launch
 }
 
 
@@ -140,6 +146,8 @@ class _Run:
     call: HostCall | None
     value: WriteValue | WaitValue | None
     child: bool
+    mark: RecordEvent | WaitEvent | None
+    memory: bool
 
     @classmethod
     def of(cls, drawn: bytes) -> _Run:
@@ -208,7 +216,7 @@ class ProgramTables:
             if not first.nodes:
                 events.append(_in_stream(launches[group[0]], first, runs[0].non_blocking))
                 continue
-            graph = _graph([launches[number] for number in group], [runs[n] for n in group])
+            graph = _graph({number: (launches[number], runs[number]) for number in group})
             streams = first.graph_streams[: 1 + left // len(group)]
             left -= len(group) * (len(streams) - 1)
             for stream in streams:
@@ -287,25 +295,43 @@ def _is_non_blocking(stream: Stream | None, bits: int) -> bool:
     return isinstance(stream, int) and bool(bits >> stream & 1)
 
 
-def _graph(launches: list[Launch], runs: list[_Run]) -> Graph:
-    nodes: list[Node | Graph] = []
-    edges: list[tuple[int, int]] = []
+def _graph(drawn: dict[int, tuple[Launch, _Run]]) -> Graph:
+    """Returns the graph of launches, by their numbers."""
+    nodes: list[Node | Memory | Graph] = []
+    edges: dict[tuple[int, int], None] = {}
     last_of: list[int] = []  # by launch: the node that others wait for
-    for number, (launch, run) in enumerate(zip(launches, runs, strict=True)):
+    last_mark: dict[int, int] = {}  # by CUDA event: nodes of one have an order
+    for place, (number, (launch, run)) in enumerate(drawn.items()):
         first = len(nodes)
-        edges += [
-            (last_of[number - 1 - bit], first)
-            for bit in range(number)
-            if run.predecessors >> bit & 1
-        ]
-        own = _with_transfer(replace(launch, duration=run.duration_of(launch.blocks)), run)
+        for bit in range(place):
+            if run.predecessors >> bit & 1:
+                edges[last_of[place - 1 - bit], first] = None
+        own = _with_others(replace(launch, duration=run.duration_of(launch.blocks)), run, number)
         if run.child:
             nodes.append(Graph(own, itertools.pairwise(range(len(own)))))
         else:
             nodes += own
-            edges += itertools.pairwise(range(first, len(nodes)))
+            edges |= dict.fromkeys(itertools.pairwise(range(first, len(nodes))))
+        if run.mark is not None:
+            mark = first if run.child else first + own.index(run.mark)
+            if run.mark.event in last_mark:
+                edges[last_mark[run.mark.event], mark] = None
+            last_mark[run.mark.event] = mark
         last_of.append(len(nodes) - 1)
-    return Graph(nodes, edges)
+    return Graph(nodes, [*edges])
+
+
+def _with_others(launch: Launch, run: _Run, number: int) -> list[Node | Memory]:
+    """A launch and the nodes that come with it, each behind the one before."""
+    found: list[Node | Memory] = [*_with_transfer(launch, run)]
+    if isinstance(run.mark, WaitEvent):
+        found.insert(0, run.mark)
+    elif run.mark is not None:
+        found.append(run.mark)
+    if run.memory:
+        name = f"of launch {number}"
+        found = [MemAlloc(name, 64), *found, MemFree(name)]
+    return found
 
 
 def _with_transfer(launch: Launch, run: _Run) -> list[Node]:

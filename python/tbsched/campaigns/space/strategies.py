@@ -90,14 +90,13 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
     microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Some
     are programmatic, trigger, wait for memory, or name a completion event. Some are the nodes of a
     graph, which may have copies and memsets, and may be launched twice. Two CUDA events are
-    recorded and waited for in any of the streams. Copies, memsets and host functions are between
-    the launches, and in graphs. Streams write a value and wait for it. Several host threads call,
-    which synchronise now and then, and make other calls that take time or wait. A stream has one
-    priority and one partition, those of its first launch, and is non-blocking or not. The legacy
-    stream has priority 0 and no partition. No launch is a first use, which
-    :func:`tbsched.observe` refuses. Programs
-    shrink towards few events, streams of their own and launches of one block of one warp for a
-    microsecond.
+    recorded and waited for in any of the streams, and in graphs. Copies, memsets and host functions
+    are between the launches, and in graphs, some of which allocate memory. Streams write a value
+    and wait for it. Several host threads call, which synchronise now and then, and make other calls
+    that take time or wait. A stream has one priority and one partition, those of its first launch,
+    and is non-blocking or not. The legacy stream has priority 0 and no partition. No launch is a
+    first use, which :func:`tbsched.observe` refuses. Programs shrink towards few events, streams of
+    their own and launches of one block of one warp for a microsecond.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec; :meth:`DeviceSpec.check` accepts what is

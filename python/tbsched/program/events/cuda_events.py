@@ -20,14 +20,15 @@ from tbsched.program.written import given_fields, source
 @dataclass(frozen=True, slots=True, repr=False)
 class _OfStream:
     event: int
-    stream: Stream
+    stream: Stream | None = None
     host: int = 0
     gpu: int = 0
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
         object.__setattr__(self, "event", checked_cuda_event(owner, "event", self.event))
-        object.__setattr__(self, "stream", checked_stream(owner, self.stream))
+        if self.stream is not None:
+            object.__setattr__(self, "stream", checked_stream(owner, self.stream))
         object.__setattr__(self, "host", checked_host(owner, self.host))
         object.__setattr__(self, "gpu", checked_gpu(owner, self.gpu))
 
@@ -44,11 +45,16 @@ class _OfStream:
 class RecordEvent(_OfStream):
     """``cudaEventRecord``: the event happens when all work before it in the stream has ended.
 
+    It is an event of a :class:`Sequence`, or a node of a :class:`Graph`
+    (``cudaGraphAddEventRecordNode``). Each launch of the graph records the event anew; it happens
+    when what the node waits for has ended.
+
     Attributes:
         event: the number of the CUDA event, from 0.
-        stream: the stream that records it, a number or :data:`LEGACY_STREAM`.
-        host: the host thread that calls, 0 to 1023.
-        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs.
+        stream: the stream that records it, a number or :data:`LEGACY_STREAM`. A node has none.
+        host: the host thread that calls, 0 to 1023. A node has none.
+        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs. A node has
+            that of its graph.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -67,11 +73,17 @@ class WaitEvent(_OfStream):
     :class:`Launch` with that ``completion_event``. What is recorded later does not count. Without a
     record there is nothing to wait for, as in CUDA.
 
+    It is also a node of a :class:`Graph` (``cudaGraphAddEventWaitNode``), for which what follows it
+    in the graph waits. If a node that it waits for records the event, it waits for that record;
+    else for the most recent one before the launch of the graph.
+
     Attributes:
         event: the number of the CUDA event, from 0.
-        stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`.
-        host: the host thread that calls, 0 to 1023.
-        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs.
+        stream: the stream whose later work waits, a number or :data:`LEGACY_STREAM`. A node has
+            none.
+        host: the host thread that calls, 0 to 1023. A node has none.
+        gpu: the index of the GPU whose stream it is. Events are the same for all GPUs. A node has
+            that of its graph.
 
     Raises:
         TypeError, ValueError: not a number from 0 on; names the field, the value and the limit.
@@ -97,5 +109,5 @@ def wait_event_from_data(where: str, given: object) -> WaitEvent:
     return WaitEvent(**known_fields(where, given, _FIELDS, _NEEDED))
 
 
-_NEEDED = ("event", "stream")
-_FIELDS = (*_NEEDED, "host", "gpu")
+_NEEDED = ("event",)
+_FIELDS = (*_NEEDED, "stream", "host", "gpu")

@@ -10,6 +10,19 @@ from typing import Any, TypeAlias
 
 from tbsched.errors import shown
 from tbsched.program.checks import flag, instance, integer, items, known_fields
+from tbsched.program.events.cuda_events import (
+    RecordEvent,
+    WaitEvent,
+    record_event_from_data,
+    wait_event_from_data,
+)
+from tbsched.program.events.graph_memory import (
+    MemAlloc,
+    MemFree,
+    graph_memory_to_data,
+    mem_alloc_from_data,
+    mem_free_from_data,
+)
 from tbsched.program.events.host_function import HostFunction, host_function_from_data
 from tbsched.program.events.launch import (
     MAX_LAUNCHES,
@@ -27,7 +40,7 @@ from tbsched.program.events.streams import (
 from tbsched.program.events.transfers import (
     Copy,
     Memset,
-    Transfer,
+    Numbered,
     copy_from_data,
     memset_from_data,
     transfer_key,
@@ -36,7 +49,8 @@ from tbsched.program.events.transfers import (
 from tbsched.program.written import given_fields
 from tbsched.shown import Shown
 
-Node: TypeAlias = Launch | Copy | Memset | HostFunction
+Node: TypeAlias = Launch | Copy | Memset | HostFunction | RecordEvent | WaitEvent
+Memory: TypeAlias = MemAlloc | MemFree
 MAX_TIMES = 1_000  # of the body of a conditional node
 MAX_DEPTH = 32  # of child graphs and bodies
 MAX_EDGES = 1_000_000
@@ -46,11 +60,15 @@ _NOT_IN_A_NODE = {
     "stream", "non_blocking", "programmatic", "trigger", "memory_wait", "completion_event",
     "first_use", "delay", "host", "pinned", "blocking", "gpu", "peer",
 }  # fmt: skip
-_NODES: dict[str, Callable[[str, Any], Node]] = {
+_NODES: dict[str, Callable[[str, Any], Node | Memory]] = {
     "launch": launch_from_data,
     "copy": copy_from_data,
     "memset": memset_from_data,
     "host_function": host_function_from_data,
+    "record_event": record_event_from_data,
+    "wait_event": wait_event_from_data,
+    "mem_alloc": mem_alloc_from_data,
+    "mem_free": mem_free_from_data,
 }
 
 
@@ -104,8 +122,10 @@ class Conditional:
         object.__setattr__(self, "times", times)
         is_same = all(run == graph for run in runs)
         object.__setattr__(self, "_runs", () if is_same else runs)
-        for node in itertools.chain.from_iterable(run.nodes for run in (graph, *runs)):
-            if isinstance(node, HostFunction):
+        for node in itertools.chain.from_iterable(
+            (*run.nodes, *run.memory) for run in (graph, *runs)
+        ):
+            if isinstance(node, HostFunction | RecordEvent | WaitEvent | Memory):
                 raise ValueError(
                     f"Conditional.graph: a {type(node).__name__} is in it, and CUDA allows none in "
                     "the body of a conditional node"
@@ -124,7 +144,7 @@ class Conditional:
 
 @dataclass(frozen=True, slots=True, init=False)
 class Graph(Shown):
-    """A CUDA graph: launches, copies, memsets and host functions, and which wait for which.
+    """A CUDA graph: launches, copies, memsets and other nodes, and which wait for which.
 
     A child graph in it is a node: all of it waits for what comes before that node, and what comes
     after waits for all of it. Graphs are compared by value. To launch equal graphs is to launch one
@@ -132,23 +152,28 @@ class Graph(Shown):
 
     Args:
         nodes: each a :class:`Launch`, :class:`Copy`, :class:`Memset`, :class:`HostFunction`,
+            :class:`RecordEvent`, :class:`WaitEvent`, :class:`MemAlloc`, :class:`MemFree`,
             :class:`Graph` or :class:`Conditional`. A launch has a duration and no stream. At least
             one launch is there.
-        edges: pairs of numbers of nodes: the second node waits for the first.
+        edges: pairs of numbers of nodes: the second node waits for the first. They say which comes
+            first of two nodes that record a CUDA event, of which one may wait for it.
 
     Attributes:
         parts: what was given as ``nodes``, a tuple.
         part_edges: what was given as ``edges``, a tuple of tuples.
-        nodes: the nodes that do something, a tuple: child graphs are taken apart, and the body of a
-            conditional node is there as often as it runs.
+        nodes: the nodes that do something, a tuple: child graphs are taken apart, the body of a
+            conditional node is there as often as it runs, and what only allocates or frees memory
+            is left out.
         edges: the pairs of these, a tuple of tuples.
         decisions: how many times conditional nodes decide between the two nodes of each edge.
         late_roots: nodes that wait for nothing but decisions of conditional nodes, and for how
             many.
+        memory: the nodes that allocate and free memory, those of child graphs included.
 
     Raises:
         TypeError, ValueError: a node that is none of these; no launch; an edge to or from a node
-            that is not there, or that is given twice; edges in a circle; too many nodes.
+            that is not there, or that is given twice; edges in a circle; too many nodes; nodes of
+            a CUDA event, or of memory, of which edges do not say which is first.
 
     Example:
         >>> kernel = tb.Launch(132, 256, 32, duration=1e-5)
@@ -165,6 +190,7 @@ class Graph(Shown):
     edges: tuple[tuple[int, int], ...] = field(compare=False)
     decisions: tuple[int, ...] = field(compare=False)
     late_roots: tuple[tuple[int, int], ...] = field(compare=False)
+    memory: tuple[Memory, ...] = field(compare=False)
 
     def __init__(self, nodes: Iterable[Part], edges: Iterable[tuple[int, int]] = ()) -> None:
         given = tuple(
@@ -183,9 +209,11 @@ class Graph(Shown):
             )
         nodes_of_parts = map(_nodes_of, given)
         object.__setattr__(self, "nodes", tuple(itertools.chain.from_iterable(nodes_of_parts)))
+        memory = map(_memory_of, given)
+        object.__setattr__(self, "memory", tuple(itertools.chain.from_iterable(memory)))
         edges_of_nodes = dict.fromkeys(self.part_edges, 0)
         late_roots: dict[int, int] = {}
-        if self.is_nested:
+        if self.is_nested or self.memory:
             flat = _Flat(self)
             edges_of_nodes, late_roots = flat.edges, flat.late_roots
         object.__setattr__(self, "edges", tuple(edges_of_nodes))
@@ -193,6 +221,7 @@ class Graph(Shown):
         object.__setattr__(self, "late_roots", tuple(late_roots.items()))
         if not self.launches:
             raise ValueError("Graph.nodes: no Launch among them; at least one is needed")
+        _check_order(self)
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -200,8 +229,8 @@ class Graph(Shown):
         return tuple(node for node in self.nodes if isinstance(node, Launch))
 
     @property
-    def transfers(self) -> tuple[Transfer, ...]:
-        """The nodes that are copies, memsets and host functions, in order."""
+    def transfers(self) -> tuple[Numbered, ...]:
+        """The nodes that are no launches, in order."""
         return tuple(node for node in self.nodes if not isinstance(node, Launch))
 
     @property
@@ -218,9 +247,9 @@ class Graph(Shown):
         )
 
     @property
-    def _with_conditionals(self) -> tuple[tuple[Node | Conditional, ...], tuple[Edge, ...]] | None:
-        """The nodes and edges with each conditional node as one; None if there are none."""
-        if not self.has_conditionals:
+    def _as_made(self) -> tuple[tuple[_Made, ...], tuple[Edge, ...]] | None:
+        """The nodes and edges that CUDA gets, each conditional node one; None: those that run."""
+        if not self.has_conditionals and not self.memory:
             return None
         return tuple(_parts_of(self)), tuple(_Flat(self, apart=True).edges)
 
@@ -268,6 +297,8 @@ class Graph(Shown):
                 return part._with(others)
             if isinstance(part, Conditional):
                 return Conditional([run._with(others) for run in part.runs]) if part.times else part
+            if isinstance(part, Memory):
+                return part
             other = next(others, None)
             if other is None:
                 raise ValueError(f"nodes: fewer than {len(self.nodes)}")
@@ -280,7 +311,8 @@ class Graph(Shown):
         return f"Graph({[*self.parts]!r}{edges})"
 
 
-Part: TypeAlias = Node | Graph | Conditional
+_Made: TypeAlias = Node | Memory | Conditional
+Part: TypeAlias = _Made | Graph
 Edge: TypeAlias = tuple[int, int]
 # Nodes that something waits for, and how many decisions of conditional nodes come in between.
 _Ends: TypeAlias = dict[int, int]
@@ -290,16 +322,26 @@ _BEGIN = -1  # the begin of a graph, as a node
 def _nodes_of(part: Part) -> tuple[Node, ...]:
     if isinstance(part, Conditional):
         return tuple(itertools.chain.from_iterable(run.nodes for run in part.runs))
+    if isinstance(part, Memory):
+        return ()
     return part.nodes if isinstance(part, Graph) else (part,)
+
+
+def _memory_of(part: Part) -> tuple[Memory, ...]:
+    if isinstance(part, Memory):
+        return (part,)
+    return part.memory if isinstance(part, Graph) else ()
 
 
 def _count_nodes(part: Part) -> int:
     if isinstance(part, Conditional):
         return sum(len(run.nodes) for run in part.runs)
+    if isinstance(part, Memory):
+        return 0
     return len(part.nodes) if isinstance(part, Graph) else 1
 
 
-def _parts_of(graph: Graph) -> Iterator[Node | Conditional]:
+def _parts_of(graph: Graph) -> Iterator[_Made]:
     for part in graph.parts:
         if isinstance(part, Graph):
             yield from _parts_of(part)
@@ -311,7 +353,8 @@ class _Flat:
     """The edges between the nodes of a graph whose child graphs are taken apart.
 
     Args:
-        apart: whether a conditional node is one node, and not its body in each of its runs.
+        apart: whether a conditional node is one node, and not its body in each of its runs, and
+            whether what allocates or frees memory is a node.
 
     Attributes:
         edges: with the decisions of conditional nodes on each.
@@ -349,6 +392,8 @@ class _Flat:
     def _add_part(self, part: Part, first: int, before: _Ends, depth: int) -> _Ends:
         if isinstance(part, Graph):
             return self._add(part, first, before, depth + 1)
+        if isinstance(part, Memory) and not self._apart:
+            return before
         if self._apart or not isinstance(part, Conditional):
             return self._add_node(first, before)
         ends = _decided(before)
@@ -384,13 +429,54 @@ def _decided(ends: _Ends) -> _Ends:
     return {node: decisions + 1 for node, decisions in ends.items()}
 
 
+def _check_order(graph: Graph) -> None:
+    """Checks that edges say which is first of two nodes of a CUDA event, or of memory."""
+    if not graph.memory and not any(isinstance(n, RecordEvent | WaitEvent) for n in graph.nodes):
+        return
+    nodes, edges = graph._as_made or (graph.nodes, graph.edges)
+    before: dict[int, list[int]] = {number: [] for number in range(len(nodes))}
+    for one, other in edges:
+        before[other].append(one)
+    bits: dict[int, int] = {}  # by node of an event or of memory
+    earlier: dict[int, int] = {}  # by node: the bits of those before it
+    same: dict[tuple[str, object], list[int]] = {}
+    for number in graphlib.TopologicalSorter(before).static_order():
+        earlier[number] = 0
+        for one in before[number]:
+            earlier[number] |= earlier[one] | bits.get(one, 0)
+        node = nodes[number]
+        if isinstance(node, RecordEvent | WaitEvent | Memory):
+            bits[number] = 1 << len(bits)
+            of = ("memory", node.name) if isinstance(node, Memory) else ("CUDA event", node.event)
+            same.setdefault(of, []).append(number)
+    for (what, name), numbers in same.items():
+        kinds = [type(nodes[number]) for number in numbers]
+        is_once = kinds in ([MemAlloc], [MemFree], [MemAlloc, MemFree])
+        if what == "memory" and not (is_once and numbers == sorted(numbers)):
+            raise ValueError(
+                f"Graph.nodes: memory {name!r} is allocated at most once, and then freed at most "
+                f"once by a later node, got {shown(', '.join(kind.__name__ for kind in kinds))}"
+            )
+        all_of_it = records = 0
+        for number, kind in zip(numbers, kinds, strict=True):
+            missing = (records if kind is WaitEvent else all_of_it) & ~earlier[number]
+            if missing:
+                other = next(each for each in numbers if bits[each] & missing)
+                raise ValueError(
+                    f"Graph.edges: they do not say which is first of {nodes[other]!r} and "
+                    f"{nodes[number]!r}, nodes of the same {what}"
+                )
+            all_of_it |= bits[number]
+            records |= 0 if kind is WaitEvent else bits[number]
+
+
 def _checked_part(where: str, node: Part) -> Part:
-    if isinstance(node, Graph | Conditional):
+    if isinstance(node, Graph | Conditional | Memory):
         return node
-    if not isinstance(node, Launch | Copy | Memset | HostFunction):
+    if not isinstance(node, Node):
         raise TypeError(
-            f"{where}: a Launch, Copy, Memset, HostFunction, Graph or Conditional is needed, got "
-            f"{shown(node)}"
+            f"{where}: a Launch, Copy, Memset, HostFunction, RecordEvent, WaitEvent, MemAlloc, "
+            f"MemFree, Graph or Conditional is needed, got {shown(node)}"
         )
     if isinstance(node, Launch) and node.duration is None:
         raise ValueError(f"{where}.duration: None; each node of a graph needs one")
@@ -511,7 +597,12 @@ def _part_to_data(part: Part) -> dict[str, Any]:
         return {"graph": _parts_to_data(part)}
     if isinstance(part, Conditional):
         return {"conditional": _conditional_to_data(part)}
+    if isinstance(part, Memory):
+        return {_MEMORY_KEYS[type(part)]: graph_memory_to_data(part)}
     return {transfer_key(part): transfer_to_data(part)}
+
+
+_MEMORY_KEYS: dict[type[Memory], str] = {MemAlloc: "mem_alloc", MemFree: "mem_free"}
 
 
 def _conditional_to_data(conditional: Conditional) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from tbsched.errors import did_you_mean, shown
 from tbsched.program.checks import flag, integer, known_fields, seconds
+from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
 from tbsched.program.events.host_function import HostFunction
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import (
@@ -145,8 +146,11 @@ class Memset:
 
 # A host function moves no bytes, but is numbered among them.
 Transfer: TypeAlias = Copy | Memset | HostFunction
-_KEYS: dict[type[Transfer], str] = {
-    Copy: "copy", Memset: "memset", HostFunction: "host_function",
+# So are nodes of graphs that record a CUDA event or wait for one.
+Numbered: TypeAlias = Transfer | RecordEvent | WaitEvent
+_KEYS: dict[type[Numbered], str] = {
+    Copy: "copy", Memset: "memset", HostFunction: "host_function", RecordEvent: "record_event",
+    WaitEvent: "wait_event",
 }  # fmt: skip
 _NEEDED = ("bytes", "kind")
 
@@ -175,12 +179,12 @@ def _source(transfer: Copy | Memset) -> str:
     return f"{type(transfer).__name__}({', '.join(parts)})"
 
 
-def transfer_key(transfer: Transfer) -> str:
+def transfer_key(transfer: Numbered) -> str:
     """Its key in trace files."""
     return _KEYS[type(transfer)]
 
 
-def transfer_to_data(transfer: Transfer) -> dict[str, Any]:
+def transfer_to_data(transfer: Numbered) -> dict[str, Any]:
     """Its fields, those at their default left out."""
     return given_fields(transfer)
 

@@ -11,7 +11,7 @@ import numpy as np
 from tbsched.program.arrays import Int64Array
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream
-from tbsched.program.events.transfers import Transfer
+from tbsched.program.events.transfers import Numbered, Transfer
 from tbsched.program.sequence import (
     GraphLaunch,
     Release,
@@ -65,7 +65,7 @@ def nodes_of(sequence: Sequence) -> dict[int, Node]:
     return found
 
 
-def _name(number: int, node: Launch | Transfer) -> str:
+def _name(number: int, node: Launch | Numbered) -> str:
     return str(number) if isinstance(node, Launch) else transfer_name(-2 - number, node)
 
 

@@ -69,6 +69,8 @@ def without_edge(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     event = facts.program.sequence[place]
     if not isinstance(event, GraphLaunch) or cause.behind < 0 or event.graph.is_nested:
         return
+    if event.graph.memory or any(isinstance(n, RecordEvent | WaitEvent) for n in event.graph.nodes):
+        return  # edges keep these in order
     if facts.event[cause.behind] != place:
         return
     first = int(facts.event.searchsorted(place))

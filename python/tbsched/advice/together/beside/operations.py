@@ -78,7 +78,9 @@ class Operation:
         work = self.work
         if isinstance(work, Copy):
             return work.bytes <= _OWN_QUEUE_BYTES or work.kind == "d2d"
-        return isinstance(work, Launch | Memset | WaitValue | WriteValue | HostFunction)
+        return self.is_node or isinstance(
+            work, Launch | Memset | WaitValue | WriteValue | HostFunction
+        )
 
     @property
     def is_held_call(self) -> bool:
@@ -141,12 +143,14 @@ def check_events(owner: str, sequence: Sequence) -> None:
         )
     happen = {one.completion_event for one in sequence.launches if one.completion_event is not None}
     for number, event in enumerate(sequence):
-        waited = event.event if isinstance(event, WaitEvent | Synchronize) else None
-        if waited is not None and waited in happen:
-            raise ValueError(
-                f"{owner}: event {number}, {shown(event)}, waits for a launch's completion_event, "
-                "which is not looked at"
-            )
+        nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+        for node in nodes:
+            waited = node.event if isinstance(node, WaitEvent | Synchronize) else None
+            if waited is not None and waited in happen:
+                raise ValueError(
+                    f"{owner}: event {number}, {shown(node)}, waits for a launch's "
+                    "completion_event, which is not looked at"
+                )
 
 
 def other_work(sequence: Sequence) -> tuple[Work, ...]:
@@ -242,7 +246,8 @@ def _earlier(
 ) -> tuple[Mask, ...]:
     """Returns of each event those that are called before it in any case."""
     calls = {row.event for row in rows if row.is_held_call}
-    awaited = {_cuda_event(event) for event in sequence if not isinstance(event, RecordEvent)}
+    others = (event for event in sequence if not isinstance(event, RecordEvent))
+    awaited = {number for event in others for number in _cuda_events(event)}
     asked = {number for pair in pairs for number in pair}
     ordered = [k for k, event in enumerate(sequence) if k in asked or _orders(event, awaited)]
     before: list[Mask] = [0] * len(sequence)
@@ -261,10 +266,10 @@ def _earlier(
     return _closed(before)
 
 
-def _orders(event: Event, awaited: set[object]) -> bool:
+def _orders(event: Event, awaited: set[int]) -> bool:
     """Returns whether an event can delay others; a record that nothing waits for cannot."""
     is_record = isinstance(event, RecordEvent) and event.stream != LEGACY_STREAM
-    return not is_record or _cuda_event(event) in awaited
+    return not is_record or not awaited.isdisjoint(_cuda_events(event))
 
 
 def _keep_order(
@@ -278,7 +283,7 @@ def _keep_order(
         (is_same_stream and not _are_launches(first, second))
         or place in calls
         or later in calls
-        or _cuda_event(first) == _cuda_event(second) is not None
+        or not _cuda_events(first).isdisjoint(_cuda_events(second))
     )
 
 
@@ -295,8 +300,11 @@ def _host(event: Event) -> int:
     return getattr(event, "host", 0)
 
 
-def _cuda_event(event: Event) -> object:
-    return getattr(event, "event", None)
+def _cuda_events(event: Event) -> frozenset[int]:
+    """Returns the CUDA events that are recorded, or waited for, by an event or nodes of it."""
+    nodes = event.graph.nodes if isinstance(event, GraphLaunch) else (event,)
+    marks = (node for node in nodes if isinstance(node, RecordEvent | WaitEvent | Synchronize))
+    return frozenset(mark.event for mark in marks if mark.event is not None)
 
 
 def _closed(before: list[Mask]) -> tuple[Mask, ...]:

@@ -189,7 +189,7 @@ class Plays:
                 if rows[k].is_launch:
                     numbers[k] = (True, launches)
                     launches += 1
-                elif isinstance(rows[k].work, Copy | Memset | HostFunction):
+                elif rows[k].is_node or isinstance(rows[k].work, Copy | Memset | HostFunction):
                     numbers[k] = (False, transfers)
                     transfers += 1
                 elif k in missing:  # values and calls have no times

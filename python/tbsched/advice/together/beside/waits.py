@@ -117,17 +117,25 @@ class Waits:
         rows = self.work.rows
         own = rows[number]
         assert isinstance(own.work, WaitEvent | Synchronize)
-        found = [
+        of_event = [
             other
             for other, row in enumerate(rows)
-            if isinstance(row.work, RecordEvent)
-            and row.work.event == own.work.event
-            and self.before(row.event, own.event)
+            if isinstance(row.work, RecordEvent) and row.work.event == own.work.event
+        ]
+        inside = [other for other in of_event if self._comes_before(other, number)]
+        if inside:  # in the same graph
+            return inside
+        found = [
+            other
+            for other in of_event
+            if rows[other].event != own.event and self.before(rows[other].event, own.event)
         ]
 
         def replaced(record: int, other: int) -> bool:
             """Whether another record comes between a record and the call in any case."""
             first, second = rows[record].event, rows[other].event
+            if first == second:
+                return self._comes_before(record, other)
             return not self.before(second, first) and not self.before(own.event, second)
 
         return [
@@ -135,6 +143,15 @@ class Waits:
             for record in found
             if not any(other != record and replaced(record, other) for other in found)
         ]
+
+    def _comes_before(self, one: int, other: int) -> bool:
+        """Returns whether a node waits, by edges of its graph, for another one."""
+        left, seen = [other], {other}
+        while left:
+            ahead = [node for node in self.work.rows[left.pop()].nodes if node not in seen]
+            seen.update(ahead)
+            left += ahead
+        return one in seen and one != other
 
     def _in_streams(self, number: int, other: int) -> Iterator[Wait]:
         """Yields waits of work in a stream for earlier work."""
