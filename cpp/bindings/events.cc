@@ -186,9 +186,8 @@ struct Python {
   Attribute kind{"kind"};
   Attribute pinned{"pinned"};
   Attribute blocking{"blocking"};
-  Attribute edges{"edges"};
-  Attribute decisions{"decisions"};
-  Attribute late_roots{"late_roots"};
+  Attribute decided_edges{"_decided_edges"};
+  Attribute deciders{"_deciders"};
   Attribute as_made{"_as_made"};
   Attribute times{"times"};
   Attribute runs{"_runs"};
@@ -370,9 +369,8 @@ Conditional conditional_of(const py::handle conditional, Shared& shared) {
 
 Graph graph_of(const py::handle graph, Shared& shared) {
   const Python& known = python();
-  Graph found{.edges = known.edges.of(graph).cast<Edges>(),
-              .decisions = known.decisions.of(graph).cast<std::vector<int32_t>>(),
-              .late_roots = known.late_roots.of(graph).cast<Edges>()};
+  Graph found{.edges = known.decided_edges.of(graph).cast<Edges>(),
+              .deciders = known.deciders.of(graph).cast<std::vector<int32_t>>()};
   for (const py::handle node : known.nodes.of(graph)) {
     found.nodes.push_back(node_of(node, shared));
   }

@@ -130,7 +130,7 @@ def test_memory_takes_no_time_and_keeps_the_order() -> None:
     assert graph.memory == (MemAlloc("a", 64), MemFree("a"))
     assert graph.is_nested is False
     root = Graph([MemAlloc("a", 64), NODE, MemFree("a")], edges=[(0, 1), (1, 2)])
-    assert root.edges == root.late_roots == ()
+    assert root.edges == ()
     assert starts(root.launch(0), root.launch(0)) == [0, 10]
 
 

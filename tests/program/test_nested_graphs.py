@@ -24,7 +24,8 @@ from tbsched.program.sequence import (
 
 US = 1e-6
 NODE = Launch(1, 32, 16, duration=10 * US)
-GPU = replace(gpu(sms=4), conditional_ns=1_000)
+DECIDE_NS = 1_000
+GPU = replace(gpu(sms=4), conditional_ns=DECIDE_NS)
 
 
 def starts(*parts: Launch | Graph | Conditional, edges: list[tuple[int, int]]) -> list[int]:
@@ -65,7 +66,6 @@ def test_graph_is_the_same_flat() -> None:
     nested = Graph([child, child, Copy(64, "h2d")], edges=[(0, 1), (1, 2)])
     assert nested.nodes == (*child.nodes, *child.nodes, Copy(64, "h2d"))
     assert nested.edges == ((0, 1), (1, 2), (2, 3), (3, 4))
-    assert nested.decisions == (0, 0, 0, 0)
     flat = Graph(nested.nodes, nested.edges)
     for device in ("h200", "rtx3090"):
         one, other = (predict(Sequence([each.launch(0)]), device) for each in (nested, flat))
@@ -99,7 +99,6 @@ def test_graphs_come_back_from_json_with_as_many_nodes(graph: Graph) -> None:
     assert len(again.launches) == len(graph.launches)
     assert eval(repr(graph), globals()) == graph
     assert graph.with_nodes(graph.nodes) == graph
-    assert len(graph.decisions) == len(graph.edges)
 
 
 @given(graphs(PARTS))
@@ -116,8 +115,17 @@ def test_every_node_waits_for_all_that_it_must(graph: Graph) -> None:
             times[number] = int(placed.start_ns.min()), int(placed.end_ns.max())
         else:
             times[number] = tuple(int(time) for time in next(transfers))
-    for (one, other), decisions in zip(graph.edges, graph.decisions, strict=True):
-        assert times[other][0] >= times[one][1] + 1_000 * decisions
+    # A decider has the next number behind the nodes, and those before it have lower ones.
+    ends = {number: end for number, (_, end) in times.items()}
+    for one, other in sorted(graph._decided_edges, key=lambda edge: edge[1]):
+        if other < len(graph.nodes):
+            continue
+        ends[other] = max(ends.get(other, 0), ends.get(one, 0) + DECIDE_NS)
+    for one, other in graph._decided_edges:
+        if other < len(graph.nodes):
+            assert times[other][0] >= ends.get(one, 0)
+    for one, other in graph.edges:
+        assert times[other][0] >= times[one][1]
 
 
 def test_a_body_that_changes_alike_in_each_run_is_another_body() -> None:
@@ -204,3 +212,14 @@ def test_predictions_say_that_conditional_nodes_were_not_measured() -> None:
     assert "conditional nodes" in predict(program, "rtx3090").assumed_rules
     plain = Sequence([Graph([NODE, Graph([NODE])], edges=[(0, 1)]).launch(0)])
     assert "conditional nodes" not in predict(plain, "rtx3090").assumed_rules
+
+
+def test_all_launches_wait_behind_a_decision_that_finds_no_sm() -> None:
+    loop = Graph([Conditional(Graph([NODE]), times=1)])
+    for carveout, waits in ((None, True), (100, False)):
+        filling = Launch(132, 32, 32, stream=0, duration=300 * US, carveout=carveout)
+        urgent = Launch(1, 32, 32, stream=2, priority=-5, duration=US)
+        program = Sequence([filling, loop.launch(1), urgent], issue_times=[0, 1e-5, 2e-5])
+        trace = predict(program, "h200")
+        starts_ns = [int(rows.start_ns.min()) for rows in trace if rows.start_ns is not None]
+        assert [start > 300_000 for start in starts_ns] == [False, waits, waits]

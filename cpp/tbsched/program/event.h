@@ -161,11 +161,10 @@ struct MemFree {
 // taken apart, and the body of a conditional node is there as often as it runs.
 struct Graph {
   std::vector<Node> nodes;
-  Edges edges;
-  // How many times conditional nodes decide between the nodes of each edge; empty: never.
-  std::vector<int32_t> decisions = {};
-  // Nodes that wait for nothing but decisions, and for how many.
-  std::vector<std::array<int32_t, 2>> late_roots = {};
+  Edges edges;  // deciders are numbered behind the nodes
+  // Kernels of the driver, each of which decides once whether the body of a conditional node runs:
+  // the number of the node before which it stands.
+  std::vector<int32_t> deciders = {};
   // The nodes that CUDA gets: a conditional one is one, and those of memory are among them. Empty:
   // there are no such nodes.
   std::vector<std::variant<Launch, Copy, Memset, HostFunction, RecordEvent, WaitEvent, Conditional,

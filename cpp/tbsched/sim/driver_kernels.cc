@@ -10,6 +10,8 @@ namespace {
 constexpr int32_t kThreads = 512;
 constexpr int32_t kRegisters = 16;
 constexpr int32_t kMostBlocks = 1 << 16;
+constexpr int32_t kDeciderRegisters = 32;
+constexpr int32_t kDeciderBytes = 1024;  // of shared memory
 
 struct Work {
   int64_t bytes;
@@ -48,6 +50,15 @@ bool is_kernel(const DeviceSpec& spec, const Copy& copy) {
 
 bool is_kernel(const DeviceSpec& spec, const Memset& memset) {
   return memset.bytes > spec.small_memset_bytes && spec.mechanisms.copy_kernels;
+}
+
+Launch decider(const DeviceSpec& spec) {
+  const int64_t around_ns = spec.exit_latency_ns + spec.node_latency_ns;
+  return {.threads = kWarpThreads,
+          .registers = kDeciderRegisters,
+          .shared_memory = kDeciderBytes,
+          .priority = 1 - spec.priority_levels,
+          .duration_ns = {std::max<int64_t>(spec.conditional_ns - around_ns, 0)}};
 }
 
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy) {

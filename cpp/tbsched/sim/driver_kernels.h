@@ -1,4 +1,5 @@
-// Copies within the GPU's memory and memsets: the driver runs kernels of its own for them.
+// Copies within the GPU's memory, memsets and decisions of conditional nodes: the driver runs
+// kernels of its own for them.
 //
 // An example: a copy of 1 MB within the GPU's memory is a kernel of 128 blocks. While every warp
 // slot of the GPU is taken, it waits, and so does what comes behind it in the line.
@@ -6,7 +7,12 @@
 // The number of threads and registers of such a block is not measured. A launch that leaves one
 // slot of 1,024 threads free leaves room for 20 GB/s.
 //
-// Source: traces ways/copies; docs/explanation/copies.md.
+// A decider is a block of one warp that decides whether the body of a conditional node runs. It
+// takes 17 to 32 registers per thread and up to 1 KB of shared memory: it enters a busy SM only if
+// that is configured to 64 KB or more. All launches wait behind it.
+//
+// Source: traces ways/copies, docs/explanation/copies.md; of deciders ways/deciders-h200,
+// docs/explanation/graphs.md.
 #pragma once
 
 #include <concepts>
@@ -23,6 +29,9 @@ bool is_kernel(const DeviceSpec& spec, const Memset& memset);
 // Returns that kernel; nothing if the driver does it another way.
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
+
+// Returns the kernel that decides for a conditional node.
+Launch decider(const DeviceSpec& spec);
 
 // Host functions, and records of events and waits for them, need none.
 template <typename Other>

@@ -49,11 +49,15 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
   const int32_t first = begin + 1;
   const int32_t first_launch = numbers.launch;
   for (const Node& node : launched.graph->nodes) add_node(node, begin, numbers, numbering);
-  for (size_t k = 0; k < order.relays.size(); ++k) {
-    const int32_t relay = numbering.number_of_hidden(numbers.hidden++);
-    numbering.set(relay, operations_.size());
-    add(relay, kRelayPriority, begin);
-  }
+  const auto add_hidden = [&](const size_t count, const int32_t priority) {
+    for (size_t k = 0; k < count; ++k) {
+      const int32_t launch = numbering.number_of_hidden(numbers.hidden++);
+      numbering.set(launch, operations_.size());
+      add(launch, priority, begin);
+    }
+  };
+  add_hidden(order.deciders.size(), priority_of(decider(spec_), spec_));
+  add_hidden(order.relays.size(), kRelayPriority);
   // Launches that wait for the previous graph come first.
   const int64_t now = clock_.now();
   const int64_t from_ns = now < until_ns() ? until_ns() + 1 : now;
@@ -68,7 +72,8 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
 
 void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int32_t end) {
   graphs_.at(executable_of(launched)).last_end = end;
-  const auto nodes = static_cast<int32_t>(launched.graph->nodes.size());
+  const Graph& graph = *launched.graph;
+  const auto nodes = static_cast<int32_t>(graph.nodes.size() + graph.deciders.size());
   for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
 }
 
@@ -85,9 +90,9 @@ int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
   const bool starts_late = first.stream != graph.streams[0] && first.pending > 0;
   for (size_t root = graph.order.roots.size(); root-- > 0;) {
     const bool is_late = starts_late && root == 0;
-    const int64_t late_ns = graph.order.late_ns[root] + (is_late ? spec_.node_place_ns : 0);
+    const bool decides = std::cmp_greater_equal(graph.order.roots[root], graph.order.nodes);
     operations_.depend(begin + 1 + graph.order.roots[root], begin, Milestone::done,
-                       static_cast<int32_t>(late_ns));
+                       is_late || decides ? static_cast<int32_t>(spec_.node_place_ns) : 0);
   }
   const auto& [times, known] = issued;
   const int64_t ends_ns = std::max(times.back(), from_ns);

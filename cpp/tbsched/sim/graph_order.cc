@@ -1,10 +1,8 @@
 #include "tbsched/sim/graph_order.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <functional>
-#include <map>
 #include <numeric>
 #include <queue>
 #include <ranges>
@@ -25,41 +23,9 @@ struct Dependents {
   Nodes relayed;  // in the order in which the relay starts them
 };
 
-constexpr int32_t kMostDecisions = 100;  // in a row
-
-void check_decisions(const int32_t decisions) {
-  if (decisions >= 0 && decisions <= kMostDecisions) return;
-  refuse("graph: decisions: " + std::to_string(decisions) + " are outside 0.." +
-         std::to_string(kMostDecisions));
-}
-
-// How many times conditional nodes decide between two nodes.
-class Decisions {
- public:
-  explicit Decisions(const Graph& graph) {
-    if (graph.decisions.empty()) return;
-    if (graph.decisions.size() != graph.edges.size()) {
-      refuse("graph: decisions: " + std::to_string(graph.decisions.size()) + " for " +
-             std::to_string(graph.edges.size()) + " edges");
-    }
-    for (size_t k = 0; k < graph.edges.size(); ++k) {
-      check_decisions(graph.decisions[k]);
-      if (graph.decisions[k] > 0) decisions_[graph.edges[k]] = graph.decisions[k];
-    }
-  }
-
-  int64_t between(const int32_t from, const int32_t to) const {
-    const auto found = decisions_.find({from, to});
-    return found == decisions_.end() ? 0 : found->second;
-  }
-
- private:
-  std::map<std::array<int32_t, 2>, int32_t> decisions_;
-};
-
 // Returns the successors of each node, in ascending order.
 std::vector<Nodes> successors_of(const Graph& graph) {
-  const size_t count = graph.nodes.size();
+  const size_t count = graph.nodes.size() + graph.deciders.size();
   std::vector<Nodes> successors(count);
   for (const auto& [from, to] : graph.edges) {
     if (from < 0 || to < 0 || std::cmp_greater_equal(from, count) ||
@@ -125,9 +91,9 @@ std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
       [](const Launch&) { return false; },
       [&](const auto& transfer) { return !is_kernel(spec, transfer); },
   };
-  std::vector<bool> found(graph.nodes.size());
+  std::vector<bool> found(graph.nodes.size() + graph.deciders.size());
   if (!spec.mechanisms.graph_copies) return found;
-  for (size_t node = 0; node < found.size(); ++node) {
+  for (size_t node = 0; node < graph.nodes.size(); ++node) {
     found[node] = std::visit(has_none, graph.nodes[node]);
   }
   return found;
@@ -146,14 +112,19 @@ std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes&
   return is_issued;
 }
 
-std::vector<GraphOrder::Issued> issued_of(const std::vector<bool>& is_issued, const Nodes& roots,
-                                          const Nodes& branch) {
+std::vector<GraphOrder::Issued> issued_of(const Graph& graph, const std::vector<bool>& is_issued,
+                                          const Nodes& roots, const Nodes& branch) {
   Nodes number(branch.size());  // of each root
   for (size_t k = 0; k < roots.size(); ++k) number[roots[k]] = static_cast<int32_t>(k);
   std::vector<GraphOrder::Issued> issued;
   for (size_t node = 0; node < branch.size(); ++node) {
     if (is_issued[node]) issued.push_back({static_cast<int32_t>(node), number[branch[node]]});
   }
+  const auto place = [&](const GraphOrder::Issued& each) {
+    const int32_t decider = each.node - static_cast<int32_t>(graph.nodes.size());
+    return decider < 0 ? std::pair(each.node, 1) : std::pair(graph.deciders[decider], 0);
+  };
+  std::ranges::stable_sort(issued, {}, place);
   return issued;
 }
 
@@ -228,18 +199,22 @@ Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins
   return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
 
-// Returns how much later each root may start than one that waits for nothing.
-std::vector<int64_t> late_of(const Graph& graph, const Nodes& roots, const DeviceSpec& spec) {
-  std::vector<int64_t> late_ns(roots.size());
-  for (const auto& [node, decisions] : graph.late_roots) {
-    const auto root = std::ranges::lower_bound(roots, node);
-    if (root == roots.end() || *root != node) {
-      refuse("graph: late_roots: node " + std::to_string(node) + " waits for others");
-    }
-    check_decisions(decisions);
-    late_ns[root - roots.begin()] = decisions * spec.conditional_ns;
-  }
-  return late_ns;
+// Returns a node that each decider follows or, if there is none, one that follows it.
+Nodes neighbours_of_deciders(const Graph& graph) {
+  const auto nodes = static_cast<int32_t>(graph.nodes.size());
+  Nodes found(graph.deciders.size(), -1);
+  // Deciders are in the order in which they decide.
+  Edges edges = graph.edges;
+  const auto nearest = [&](const int32_t node) { return node < nodes ? node : found[node - nodes]; };
+  const auto set = [&](const int32_t decider, const int32_t other) {
+    if (decider >= nodes && found[decider - nodes] < 0) found[decider - nodes] = nearest(other);
+  };
+  std::ranges::sort(edges, {}, [](const auto& edge) { return edge[1]; });
+  for (const auto& [from, to] : edges) set(to, from);
+  std::ranges::sort(edges, std::greater(), [](const auto& edge) { return edge[0]; });
+  for (const auto& [from, to] : edges) set(from, to);
+  std::ranges::replace(found, -1, 0);
+  return found;
 }
 
 }  // namespace
@@ -251,16 +226,18 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   GraphOrder order;
   Nodes branch;
   std::vector<bool> joins = find_joins(successors, order.roots, branch);
-  order.late_ns = late_of(graph, order.roots, spec);
-  const Decisions decisions(graph);
+  order.nodes = static_cast<int32_t>(graph.nodes.size());
+  order.deciders = neighbours_of_deciders(graph);
   if (std::ranges::any_of(graph.nodes, is_mark)) {
     order.marks = in_turn(successors, order.roots);
-    std::erase_if(order.marks, [&](const int32_t node) { return !is_mark(graph.nodes[node]); });
+    std::erase_if(order.marks, [&](const int32_t node) {
+      return node >= order.nodes || !is_mark(graph.nodes[node]);
+    });
   }
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
   const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
   const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);
-  order.issued = issued_of(is_issued, order.roots, branch);
+  order.issued = issued_of(graph, is_issued, order.roots, branch);
   order.queued = queued_of(order.roots, no_kernel);
   const int64_t relayed_ns = spec.relay_ns + spec.exit_latency_ns + spec.node_latency_ns;
   for (int32_t node = 0; node < nodes; ++node) {
@@ -272,8 +249,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
         std::ranges::any_of(by_driver, [&](int32_t to) { return no_kernel[to]; });
     const int64_t first_ns = spec.node_latency_ns + (is_written ? spec.host_write_ns : 0);
     const auto add = [&](const int32_t from, const int32_t to, const int64_t latency_ns) {
-      const int64_t decided_ns = decisions.between(node, to) * spec.conditional_ns;
-      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns + decided_ns)});
+      order.edges.push_back({from, to, static_cast<int32_t>(latency_ns)});
     };
     const auto [direct, relayed] = dependents_of(by_gpu, joins, spec.node_places);
     Nodes places = direct;

@@ -26,8 +26,8 @@
 //      follows them. No relay starts these, but where they join branches it takes as long.
 //      Successors of a copy or memset start one after the other, too.
 //      So are nodes that record CUDA events or wait for them; that is assumed.
-//   9. Where conditional nodes decide between two nodes, the second starts later by a time for each
-//      decision. In all else the nodes of their bodies are as others.
+//   9. Each time that a conditional node decides, a decider runs, a kernel of the driver. It is a
+//      node as others. So are the nodes of bodies.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once
@@ -45,7 +45,7 @@ namespace tbsched {
 inline constexpr int32_t kRelayPriority = std::numeric_limits<int32_t>::min();
 
 struct GraphOrder {
-  // Relays are numbered behind the nodes.
+  // Deciders are numbered behind the nodes, and relays behind these.
   struct Edge {
     int32_t from;
     int32_t to;
@@ -58,15 +58,16 @@ struct GraphOrder {
     int32_t root;
   };
 
-  std::vector<int32_t> roots;    // in ascending order
-  std::vector<int64_t> late_ns;  // of each root: how much later it may start
-  std::vector<int32_t> queued;   // into roots, in the order in which they take hardware queues
-  bool last_root_first = false;  // where branches join: its stream is the last one of the graph
-  std::vector<Issued> issued;    // in this order
-  std::vector<int32_t> marks;    // nodes that record events or wait for them, each behind those
-                                 // that it waits for
-  std::vector<int32_t> relays;   // the node that each one follows
-  std::vector<Edge> edges;       // those of one `from` in the order in which they are served
+  std::vector<int32_t> roots;     // in ascending order
+  std::vector<int32_t> queued;    // into roots, in the order in which they take hardware queues
+  bool last_root_first = false;   // where branches join: its stream is the last one of the graph
+  std::vector<Issued> issued;     // in this order
+  std::vector<int32_t> marks;     // nodes that record events or wait for them, each behind those
+                                  // that it waits for
+  int32_t nodes = 0;              // without deciders and relays
+  std::vector<int32_t> deciders;  // a node before or behind each one
+  std::vector<int32_t> relays;    // the node that each one follows
+  std::vector<Edge> edges;        // those of one `from` in the order in which they are served
 };
 
 // Throws std::invalid_argument for no nodes, for an edge to or from a node that is not there, and

@@ -25,7 +25,8 @@ SimulatedGpu::SimulatedGpu(const Model& model, const InitialState state, const C
       waits_(clock),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
       grids_left_(spec_.resident_grids),
-      relay_{.priority = kRelayPriority, .duration_ns = {spec_.relay_ns}, .has_runtime = false} {}
+      relay_{.priority = kRelayPriority, .duration_ns = {spec_.relay_ns}, .has_runtime = false},
+      decider_(decider(spec_)) {}
 
 // -- before anything happens ---------------------------------------------------------------------
 
@@ -66,9 +67,12 @@ void SimulatedGpu::add(const GraphLaunch& launched) {
                                                            : transfer_number(transfers_));
     add(node);
   }
-  for (const int32_t node : work_.upload(launched).relays) {
-    hidden_.push_back({&relay_, numbers[node]});
+  const GraphOrder& order = work_.upload(launched);
+  for (const int32_t node : order.deciders) {
+    numbers.push_back(numbers[node]);
+    hidden_.push_back({&decider_, numbers[node]});
   }
+  for (const int32_t node : order.relays) hidden_.push_back({&relay_, numbers[node]});
 }
 
 template <typename Transfer>
@@ -278,7 +282,7 @@ Timeline SimulatedGpu::finish() && {
 // Removes hidden launches from a timeline: users do not see them.
 void SimulatedGpu::remove_hidden(Timeline& timeline) const {
   for (size_t k = 0; k < hidden_.size(); ++k) {
-    if (hidden_[k].launch == &relay_) continue;
+    if (hidden_[k].launch == &relay_ || hidden_[k].launch == &decider_) continue;
     const auto blocks = blocks_.rows(shown_ + static_cast<int32_t>(k));
     timeline.transfers[transfer_number(hidden_[k].of)] = {
         std::ranges::min_element(blocks, {}, &BlockTime::start_ns)->start_ns,

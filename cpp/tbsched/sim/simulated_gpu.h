@@ -91,10 +91,10 @@ class SimulatedGpu : private Observer {
   int64_t earliest_end_ns() const;
 
  private:
-  // A relay of a graph, or a kernel of the driver.
+  // A relay or decider of a graph, or a kernel of the driver for a copy or memset.
   struct Hidden {
     const Launch* launch;
-    int32_t of;  // name in Wait::behind of the node that a relay follows, or of the copy or memset
+    int32_t of;  // name in Wait::behind: of the copy or memset, or of a node beside the other two
   };
   // Why something waits, and for whom.
   struct Awaited {
@@ -134,6 +134,7 @@ class SimulatedGpu : private Observer {
   std::vector<int32_t> running_;  // launches that were admitted and have not ended
   int64_t next_switch_ns_ = 0;    // when the scheduler may turn to another launch
   Launch relay_;
+  Launch decider_;
   int32_t transfers_ = 0;
   int32_t launches_ = 0;        // launches of the program, then hidden ones
   int32_t shown_ = 0;           // launches that are not hidden

@@ -63,9 +63,7 @@ def needs_of_sequence(seq: Sequence) -> set[str]:
         QUEUE: seq.timed and is_one_of_several,
         GRAPH: any(isinstance(event, GraphLaunch) for event in seq),
         CONDITIONAL: any(
-            isinstance(event, GraphLaunch)
-            and (any(event.graph.decisions) or len(event.graph.late_roots) > 0)
-            for event in seq
+            isinstance(event, GraphLaunch) and event.graph.has_conditionals for event in seq
         ),
         TRANSFER: transfers > 0,
         PEER: any(isinstance(each, Copy) and each.kind == "p2p" for each in seq.transfers),

@@ -284,7 +284,7 @@ def _calls(sequence: Sequence, spec: DeviceSpec) -> Iterator[_Call]:
         launches = range(first, first + len(event.launches))
         first = launches.stop
         if isinstance(event, GraphLaunch):
-            after = {b for _, b in event.graph.edges}
+            after = {b for _, b in event.graph._decided_edges}
             nodes = [k for k, node in enumerate(event.graph.nodes) if isinstance(node, Launch)]
             roots = [launches[k] for k, node in enumerate(nodes) if node not in after]
             yield _Call(event.host, launches, roots, spec.graph_latency_ns, True)

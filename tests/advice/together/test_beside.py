@@ -230,6 +230,14 @@ def test_graph_that_waits_for_its_own_record_or_for_a_stream() -> None:
         asked(late, waits.launch(0), groups=[[0, 1]])
 
 
+def test_a_conditional_node_is_refused() -> None:
+    """The kernel that decides finds no room beside 132 blocks, which would wait for its body."""
+    node = tb.Launch(8, 32, 32, duration=1e-5)
+    graph = tb.Graph([tb.Conditional(tb.Graph([node]), times=1)])
+    with pytest.raises(ValueError, match="event 1 launches a graph with a conditional node"):
+        asked(tb.Launch(132, 32, 32, stream=0, duration=1e-5), graph.launch(1))
+
+
 def test_background_kernel_before_a_copy_that_a_member_waits_for() -> None:
     found = asked(B, COPY, A, groups=[[1, 2]])
     assert (found.safe, found.cause, found.behind) == (False, "stream", 0)

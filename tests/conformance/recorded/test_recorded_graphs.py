@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import lzma
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from statistics import mean
@@ -18,6 +18,7 @@ import pytest
 
 from conformance.recorded.timed import share_of_pairs
 from helpers import ROOT
+from tbsched.campaigns import order_differs
 from tbsched.comparison.times import compare_times
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
@@ -274,3 +275,35 @@ def test_nodes_behind_a_memset_and_roots_in_another_stream_are_told_in_turn() ->
     assert len(told_in_turn()) == 24
     assert starts_in_order(H200) == 1
     assert starts_in_order(replace(H200, node_place_ns=0)) == 0
+
+
+@cache
+def decided() -> list[Trace]:
+    return load_traces(WAYS / "deciders-h200.jsonl.xz")
+
+
+def waits_to_decide(trace: Trace) -> bool:
+    """Returns whether what follows a decision started when the first launch had left an SM."""
+    behind = len(trace.sequence) - 1
+    assert trace[0].end_ns is not None
+    return span_of(behind, trace[behind])[0] > int(trace[0].end_ns.min())
+
+
+def test_a_conditional_node_decides_in_a_block_that_needs_room() -> None:
+    """Launches leave little of each SM. Where too little is left, the decision waits for them."""
+    busy = [
+        trace
+        for trace in decided()
+        if isinstance(trace.sequence[-1], GraphLaunch)
+        and not isinstance(trace.sequence[-1].graph.parts[0], Launch)
+        and trace.sequence.launches[0].blocks >= H200.sms
+    ]
+    seen = [waits_to_decide(trace) for trace in busy]
+    assert Counter(seen) == {True: 39, False: 49}
+    assert [waits_to_decide(predict_as_recorded(trace, H200)) for trace in busy] == seen
+
+
+def test_everything_waits_behind_a_decision() -> None:
+    """Directed programs and four of a campaign, which ran on an H200."""
+    campaign = load_traces(ROOT / "tests" / "traces" / "hosts" / "decisions-h200.jsonl.xz")
+    assert not any(order_differs(trace, "h200") for trace in (*decided(), *campaign))

@@ -165,9 +165,6 @@ class Graph(Shown):
             conditional node is there as often as it runs, and what only allocates or frees memory
             is left out.
         edges: the pairs of these, a tuple of tuples.
-        decisions: how many times conditional nodes decide between the two nodes of each edge.
-        late_roots: nodes that wait for nothing but decisions of conditional nodes, and for how
-            many.
         memory: the nodes that allocate and free memory, those of child graphs included.
 
     Raises:
@@ -188,9 +185,11 @@ class Graph(Shown):
     part_edges: tuple[tuple[int, int], ...]
     nodes: tuple[Node, ...] = field(compare=False)
     edges: tuple[tuple[int, int], ...] = field(compare=False)
-    decisions: tuple[int, ...] = field(compare=False)
-    late_roots: tuple[tuple[int, int], ...] = field(compare=False)
     memory: tuple[Memory, ...] = field(compare=False)
+    # Deciders are kernels of the driver that decide for conditional nodes: the number of the node
+    # before which each stands. In the edges with them they are numbered behind the nodes.
+    _deciders: tuple[int, ...] = field(compare=False)
+    _decided_edges: tuple[tuple[int, int], ...] = field(compare=False)
 
     def __init__(self, nodes: Iterable[Part], edges: Iterable[tuple[int, int]] = ()) -> None:
         given = tuple(
@@ -211,14 +210,10 @@ class Graph(Shown):
         object.__setattr__(self, "nodes", tuple(itertools.chain.from_iterable(nodes_of_parts)))
         memory = map(_memory_of, given)
         object.__setattr__(self, "memory", tuple(itertools.chain.from_iterable(memory)))
-        edges_of_nodes = dict.fromkeys(self.part_edges, 0)
-        late_roots: dict[int, int] = {}
-        if self.is_nested or self.memory:
-            flat = _Flat(self)
-            edges_of_nodes, late_roots = flat.edges, flat.late_roots
-        object.__setattr__(self, "edges", tuple(edges_of_nodes))
-        object.__setattr__(self, "decisions", tuple(edges_of_nodes.values()))
-        object.__setattr__(self, "late_roots", tuple(late_roots.items()))
+        flat = _Flat(self) if self.is_nested or self.memory else None
+        object.__setattr__(self, "edges", tuple(flat.edges) if flat else self.part_edges)
+        object.__setattr__(self, "_decided_edges", tuple(flat.decided) if flat else self.edges)
+        object.__setattr__(self, "_deciders", tuple(flat.deciders) if flat else ())
         if not self.launches:
             raise ValueError("Graph.nodes: no Launch among them; at least one is needed")
         _check_order(self)
@@ -314,9 +309,7 @@ class Graph(Shown):
 _Made: TypeAlias = Node | Memory | Conditional
 Part: TypeAlias = _Made | Graph
 Edge: TypeAlias = tuple[int, int]
-# Nodes that something waits for, and how many decisions of conditional nodes come in between.
-_Ends: TypeAlias = dict[int, int]
-_BEGIN = -1  # the begin of a graph, as a node
+_Ends: TypeAlias = dict[int, None]  # nodes and deciders that something waits for, in order
 
 
 def _nodes_of(part: Part) -> tuple[Node, ...]:
@@ -357,15 +350,19 @@ class _Flat:
             whether what allocates or frees memory is a node.
 
     Attributes:
-        edges: with the decisions of conditional nodes on each.
-        late_roots: with the decisions before each.
+        edges: from each node to those that wait for it.
+        decided: the same with deciders in between, numbered behind the nodes.
+        deciders: the node before which each stands.
     """
 
     def __init__(self, graph: Graph, *, apart: bool = False) -> None:
-        self.edges: dict[Edge, int] = {}
-        self.late_roots: dict[int, int] = {}
+        self.edges: dict[Edge, None] = {}
+        self.decided: dict[Edge, None] = {}
+        self.deciders: list[int] = []
+        self._before: list[_Ends] = []  # the nodes that each decider waits for
         self._apart = apart
-        self._add(graph, 0, {_BEGIN: 0}, depth=0)
+        self._nodes = sum(map(self._count, graph.parts))
+        self._add(graph, 0, {}, depth=0)
 
     def _add(self, graph: Graph, first: int, before: _Ends, depth: int) -> _Ends:
         """Adds the edges to and in a graph, and returns its last nodes.
@@ -396,11 +393,31 @@ class _Flat:
             return before
         if self._apart or not isinstance(part, Conditional):
             return self._add_node(first, before)
-        ends = _decided(before)
+        ends = self._decide(first, before)
         for run in part.runs:
-            ends = _decided(self._add(run, first, ends, depth + 1))
+            ends = self._add(run, first, ends, depth + 1)
             first += len(run.nodes)
-        return ends  # a body that does not run is one decision
+            ends = self._decide(first, ends)
+        return ends
+
+    def _decide(self, place: int, before: _Ends) -> _Ends:
+        """Adds a decider, and returns it."""
+        decider = self._nodes + len(self.deciders)
+        self.deciders.append(place)
+        self._before.append(self._nodes_of(before))
+        self._add_edges(before, decider)
+        return {decider: None}
+
+    def _nodes_of(self, ends: _Ends) -> _Ends:
+        """Returns the nodes before deciders in the place of these."""
+        return _joined(
+            {end: None} if end < self._nodes else self._before[end - self._nodes] for end in ends
+        )
+
+    def _add_edges(self, before: _Ends, node: int) -> None:
+        self.decided.update(dict.fromkeys((one, node) for one in before))
+        if len(self.decided) + len(self.edges) > 2 * MAX_EDGES:
+            raise ValueError(f"Graph.nodes: more than {MAX_EDGES} edges between all nodes")
 
     def _count(self, part: Part) -> int:
         if not self._apart:
@@ -408,25 +425,13 @@ class _Flat:
         return sum(map(self._count, part.parts)) if isinstance(part, Graph) else 1
 
     def _add_node(self, node: int, before: _Ends) -> _Ends:
-        others = {one: decisions for one, decisions in before.items() if one != _BEGIN}
-        self.edges.update({(one, node): decisions for one, decisions in others.items()})
-        if len(self.edges) > MAX_EDGES:
-            raise ValueError(f"Graph.nodes: more than {MAX_EDGES} edges between all nodes")
-        if not others and before[_BEGIN]:
-            self.late_roots[node] = before[_BEGIN]
-        return {node: 0}
+        self.edges.update(dict.fromkeys((one, node) for one in self._nodes_of(before)))
+        self._add_edges(before, node)
+        return {node: None}
 
 
 def _joined(ends: Iterable[_Ends]) -> _Ends:
-    found: _Ends = {}
-    for each in ends:
-        for node, decisions in each.items():
-            found[node] = max(decisions, found.get(node, 0))
-    return found
-
-
-def _decided(ends: _Ends) -> _Ends:
-    return {node: decisions + 1 for node, decisions in ends.items()}
+    return dict.fromkeys(itertools.chain.from_iterable(ends))
 
 
 def _check_order(graph: Graph) -> None:

@@ -151,6 +151,12 @@ def check_events(owner: str, sequence: Sequence) -> None:
                     f"{owner}: event {number}, {shown(node)}, waits for a launch's "
                     "completion_event, which is not looked at"
                 )
+        if isinstance(event, GraphLaunch) and event.graph.has_conditionals:
+            raise ValueError(
+                f"{owner}: event {number} launches a graph with a conditional node. The driver's "
+                "kernels that decide there need an SM, too, and are not looked at; predict plays "
+                "them"
+            )
 
 
 def other_work(sequence: Sequence) -> tuple[Work, ...]:
