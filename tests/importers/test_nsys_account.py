@@ -250,6 +250,13 @@ def test_migrations_of_unified_memory_are_no_copies(tmp_path: Path) -> None:
     assert not any("by a thread of their own" in said for said in program.assumed)
 
 
+def test_a_copy_that_was_called_is_one_even_if_pages_moved_for_it(tmp_path: Path) -> None:
+    content = rows()
+    copied = row_of_copy(21_000, 22_000, 2, migrationCause=2, correlationId=77)
+    content[COPIES].append(copied)
+    assert worked(read(tmp_path, content))[-1][1:3] == (COPY, "d2h")
+
+
 def test_copies_between_gpus_have_a_name(tmp_path: Path) -> None:
     content = rows()
     content[COPIES].append(row_of_copy(21_000, 22_000, 10))

@@ -50,6 +50,7 @@ _KERNEL_COLUMNS = (
     "staticSharedMemory", "dynamicSharedMemory", "localMemoryPerThread",
     "sharedMemoryRequestedPercentage", "sharedMemoryExecuted", "launchType", "greenContextId",
 )  # fmt: skip
+_CORRELATION = _RAN.index("correlationId")
 _OWN = len(_RAN)  # index of the first column that only some kinds of work have
 _SHAPED = _OWN + 4  # index of the first column of a kernel's shape
 _COPY_COLUMNS = (*_RAN, "bytes", "copyKind", "srcKind", "dstKind", "migrationCause")
@@ -319,7 +320,7 @@ class _Export:
         for row in self._tables.rows(COPIES, _COPY_COLUMNS):
             size, number, source, target, cause = row[_OWN:]
             size, kind = whole("bytes", size), _COPY_KINDS.get(number, "unknown")
-            if number in _UNIFIED or cause is not None:
+            if number in _UNIFIED or (cause is not None and not row[_CORRELATION]):
                 because = _CAUSES.get(cause)
                 name = kind if because is None else f"{kind} ({because})"
                 self._ran(row, MIGRATION, name, size=size)

@@ -167,6 +167,10 @@ class Reference:
             return "no_work", "nothing more ran"
         call = self.launched(gap.next)
         differ = self.clocks_differ(gpu)
+        if call is None and gap.next.kind == MIGRATION and not differ:
+            around = self.around(gap, gap.next)
+            if around is not None:
+                return self.of_host(gap, gap.next, around, ns, launched=False)
         is_late = call is not None and not differ and call.end > gap.begin
         if is_late and call is not None and ns < call.end:
             return self.of_host(gap, gap.next, call, ns)
@@ -186,6 +190,18 @@ class Reference:
         """The call that launched work: of nested ones with its number the outermost."""
         return self._calls.get(work.correlation) if work.correlation >= 0 else None
 
+    def around(self, gap: Gap, migration: Work) -> Host | None:
+        """The next launch, if it was called later; the last one if none comes; None: nobody."""
+        calls = {id(work): self.launched(work) for work in self.on(migration.gpu)}
+        known = [work for work in self.on(migration.gpu) if calls[id(work)] is not None]
+        later = [work for work in known if work.start >= migration.start]
+        if later:
+            call = calls[id(min(later, key=lambda work: work.start))]
+            return call if call is not None and call.end > gap.begin else None
+        last = max((work.start for work in known), default=0)
+        alike = [work for work in known if work.start == last]
+        return calls[id(alike[-1])] if alike else None
+
     def clocks_differ(self, gpu: int) -> bool:
         """Whether more work than by chance ran before it was launched."""
         calls = [(work, self.launched(work)) for work in self.on(gpu)]
@@ -195,16 +211,21 @@ class Reference:
 
     # What the host did.
 
-    def of_host(self, gap: Gap, next_: Work, call: Host, ns: int) -> Cause:
-        """What the thread did that was late, or another one of its process."""
+    def of_host(
+        self, gap: Gap, next_: Work, call: Host, ns: int, *, launched: bool = True
+    ) -> Cause:
+        """What the thread did that was late, or another one of its process.
+
+        ``launched``: whether the call launched the work; else it is one of the same thread.
+        """
         did = self.did(call.of, ns)
-        if self.loaded(next_, call, did):
+        if self.loaded(next_, call if launched else None, did):
             return "first_use", next_.name if did is None else f"{next_.name} ({did.name})"
         what = f"nothing recorded before {next_.name}"
         if did is not None:
-            of = f" of {next_.name}" if did is call and self.maker(did) is None else ""
-            what = f"{self.told(did)}{of}{self.scope(did)}"
-        waited = self.waited(gap, call)
+            is_own = launched and did is call and self.maker(did) is None
+            what = f"{self.told(did)}{f' of {next_.name}' if is_own else ''}{self.scope(did)}"
+        waited = self.waited(gap, call, call.begin if launched else gap.end)
         if waited is not None and ns >= waited.end:
             what = f"{what}, after {self.told(waited)}"
         if did is not None and did.is_call(WAITS):
@@ -284,13 +305,13 @@ class Reference:
         makers = [other.kind for other in around if other.kind in (OPERATOR, FUNCTION)]
         return row.kind != OPERATOR or makers[-1:] != [OPERATOR]
 
-    def waited(self, gap: Gap, call: Host) -> Host | None:
-        """The last call that waited before the launch, if it returned in the gap."""
+    def waited(self, gap: Gap, call: Host, until: int) -> Host | None:
+        """The last call of its thread that waited, if it returned in the gap, by then."""
         waits = [
             row
             for row in self.host
             if row.of == call.of
-            and gap.begin < row.end <= call.begin
+            and gap.begin < row.end <= until
             and (row.is_call(WAITS) or self.blocked(row))
         ]
         return max(waits, key=lambda row: (row.end, -row.begin, -row.number), default=None)
@@ -300,10 +321,12 @@ class Reference:
         copies = [work for work in self.work if work.kind == COPY and self.launched(work) is row]
         return bool(copies) and all(work.end <= row.end for work in copies)
 
-    def loaded(self, next_: Work, call: Host, did: Host | None) -> bool:
+    def loaded(self, next_: Work, call: Host | None, did: Host | None) -> bool:
         """Whether the host loaded a kernel."""
         if did is not None and did.is_call(LOADS):
             return True
+        if call is None:
+            return False
         if self.says_loaded(call) and (did is None or did is call):
             return True
         first = min(work.start for work in self.work if work.name == next_.name)

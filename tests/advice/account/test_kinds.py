@@ -400,6 +400,35 @@ def test_a_whole_graph_and_a_migration_are_work() -> None:
     ]  # fmt: skip
 
 
+TOUCHED = {("host", WAIT): 5, ("host", f"sum_up, after {WAIT}"): 25}
+
+
+@pytest.mark.parametrize(
+    ("called", "cause"),
+    [
+        (54, TOUCHED | {
+            ("host", "sum_up"): 2, ("host", f"{LAUNCHED}, within sum_up"): 6,
+            ("host", "k on its way to the GPU"): 2,
+        }),
+        (5, {("unrecorded", "d2h (page fault)"): 30, ("unexplained", "k"): 10}),
+        (None, TOUCHED),
+    ],
+)  # fmt: skip
+def test_the_host_that_touches_pages_is_late(called: int | None, cause: Rows) -> None:
+    """A migration has no call: it comes on the way to the next launch, or after the last one."""
+    pages = "d2h (page fault)"
+    work = [Work(0, KERNEL, "k", 7, 0, 20, 1), Work(0, MIGRATION, pages, 0, 50, 52)]
+    host = [
+        Host(0, CALL, LAUNCH, 1, 1, -5, -2, 1), Host(1, CALL, WAIT, 1, 1, 0, 25),
+        Host(2, ANNOTATION, "sum_up", 1, 1, 25, 70),
+    ]  # fmt: skip
+    if called is not None:
+        work.append(Work(0, KERNEL, "k", 7, 62, 70, 2))
+        host.append(Host(3, CALL, LAUNCH, 1, 1, called, called + 6, 2))
+    rows = told(account_of(Records(work, host).activity))
+    assert rows == {what: us / 1e3 for what, us in cause.items()}
+
+
 def test_of_kernels_at_once_the_one_that_started_first_counts(tmp_path: Path) -> None:
     found = busy(tmp_path, kernel(1, 0, 100, 7, name="a"), kernel(2, 50, 100, 13, name="b"))
     assert found == {("kernel", "a"): 100, ("kernel", "b"): 50}

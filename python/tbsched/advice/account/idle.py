@@ -19,7 +19,15 @@ from tbsched.advice.account.intervals import (
     within,
 )
 from tbsched.advice.account.labels import Labels
-from tbsched.program.activity import ANNOTATION, CALL, COPY, FUNCTION, UNKNOWN, Activity
+from tbsched.program.activity import (
+    ANNOTATION,
+    CALL,
+    COPY,
+    FUNCTION,
+    MIGRATION,
+    UNKNOWN,
+    Activity,
+)
 from tbsched.program.arrays import BoolArray, Int64Array
 
 # Between what the host did and the annotation that it did it in, and the wait before it.
@@ -64,6 +72,36 @@ class Idle(NamedTuple):
     next: Int64Array
     before: Int64Array
     parts: Overlaps
+
+
+def _calls_around(activity: Activity, rows: Int64Array, since_ns: Int64Array) -> Int64Array:
+    """Returns calls of the threads that an idle GPU waits for while pages of memory migrate.
+
+    No call launches a migration: the host touches a page, on its way to the next launch. After the
+    last launch it is on no way, but it was the host all the same.
+
+    Args:
+        activity: of the profile.
+        rows: migrations that ended the times in which the GPU was idle.
+        since_ns: when these began.
+
+    Returns:
+        Of each the call of the next launch, if it returns later than that; of the last one, if none
+        follows; else ``UNKNOWN``: what was launched already waits for something else.
+    """
+    work, host = activity.work, activity.host
+    found = np.full(len(rows), UNKNOWN)
+    for gpu in np.unique(work["gpu"][rows]).tolist():
+        launched = np.flatnonzero((work["gpu"] == gpu) & (work["call"] != UNKNOWN))
+        if not len(launched):
+            continue
+        launched = launched[np.argsort(work["start_ns"][launched], kind="stable")]
+        mine = work["gpu"][rows] == gpu
+        place = np.searchsorted(work["start_ns"][launched], work["start_ns"][rows[mine]])
+        call = work["call"][launched[np.minimum(place, len(launched) - 1)]]
+        is_host = (place == len(launched)) | (host["end_ns"][call] > since_ns[mine])
+        found[mine] = np.where(is_host, call, UNKNOWN)
+    return found
 
 
 def bare(by: str) -> str:
@@ -147,13 +185,21 @@ class Late:
         self._intervals = intervals
         self._next = next_
         self._call = np.where(next_ == UNKNOWN, UNKNOWN, activity.work["call"][next_])
-        self.is_known = self._call != UNKNOWN
+        is_migration = (next_ != UNKNOWN) & (self._call == UNKNOWN)
+        is_migration &= activity.work["kind"][next_] == MIGRATION
+        own = self._call.copy()
+        own[is_migration] = _calls_around(
+            activity, next_[is_migration], intervals.begin[is_migration]
+        )
+        self.is_known = own != UNKNOWN
         self._called, self._returned = intervals.begin, intervals.begin
         self._thread = np.full(len(next_), UNKNOWN)
         if len(activity.host):
-            called = activity.host[self._call]
-            self._called = np.where(self.is_known, called["begin_ns"], self._called)
-            self._returned = np.where(self.is_known, called["end_ns"], self._returned)
+            called = activity.host[own]
+            begin = np.where(is_migration, intervals.end, called["begin_ns"])
+            end = np.where(is_migration, intervals.end, called["end_ns"])
+            self._called = np.where(self.is_known, begin, self._called)
+            self._returned = np.where(self.is_known, end, self._returned)
             self._thread = np.where(self.is_known, called["thread"].astype(np.int64), UNKNOWN)
         self.is_late = self.is_known & (self._returned > intervals.begin) & (not clocks_differ)
         self.until = np.where(
@@ -268,7 +314,8 @@ class Late:
         is_first = work["start_ns"][next_] == first[work["name"][next_]]
         is_long = length[row] > _LOADING_NS
         own_call = (row == self._call[of]) & np.isin(row, launching)
-        is_said = host["loads"][self._call[of]] & ((row == UNKNOWN) | (row == self._call[of]))
+        call = self._call[of]
+        is_said = (call != UNKNOWN) & host["loads"][call] & ((row == UNKNOWN) | (row == call))
         seems = loading[row] | (own_call & is_first & is_long)
         found: BoolArray = is_said | ((row != UNKNOWN) & seems)
         return found
