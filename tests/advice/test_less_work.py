@@ -88,6 +88,35 @@ def test_kernels_that_only_move_data_are_left_out() -> None:
     assert change(explained(launched("gemm"), launched("gemm")), "only move data") is None
 
 
+def test_what_moves_data_is_promised_once_with_its_kinds() -> None:
+    cat = "void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>"
+    copies = [tb.Copy(1 << 24, "d2d", stream=0, duration=MS) for _ in range(3)]
+    found = explained(launched("gemm"), *copies, launched(cat), launched("gemm"))
+    told = [change.what for change in found.changes if "only move data" in change.what]
+    assert len(told) == 1
+    assert told[0].startswith("without 4 kernels and copies")
+    assert told[0].endswith("such as a d2d copy (3), void at::native::(anonymous namespace):… (1)")
+
+
+# Work of the host that others can do.
+
+
+@pytest.mark.parametrize(("pieces", "us", "is_told"), [(8, 400, True), (80, 4, False)])
+def test_only_pieces_of_work_that_can_be_handed_over_are(
+    tmp_path: Path, pieces: int, us: int, is_told: bool
+) -> None:
+    events: list[dict[str, Any]] = []
+    for n in range(pieces):
+        at = 2.0 * us * n
+        events += [
+            ran("collate", at, at + us) | {"cat": "python_function"},
+            call(n + 1, at + us, 1), kernel(n + 1, at + us + 2, us / 4, name="gemm"),
+        ]  # fmt: skip
+    found = tb.explain(tb.load_program(kineto(tmp_path / "trace.json", *events), fit=False))
+    assert found.idle["host"] > 0.3 * found.span
+    assert (change(found, "the work of collate done before") is not None) == is_told
+
+
 # Copies that follow each other.
 
 

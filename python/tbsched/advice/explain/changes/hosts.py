@@ -20,7 +20,8 @@ from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
-from tbsched.program.sequence import Event, HostCall
+from tbsched.program.arrays import Float64Array
+from tbsched.program.sequence import Copy, Event, HostCall
 
 _NAMED = 2  # launches that a condition names
 _MOST_BY_THEMSELVES = 8  # waits of a host; of more, each is one of many that are alike
@@ -28,6 +29,8 @@ _CALLING = 2e-5  # seconds; of Python before cudaDeviceSynchronize: 9 to 11 us o
 # Shorter parts of which a profile says nothing are between operators, and shorter operators only
 # describe tensors.
 _UNRECORDED_NS = 100_000
+# Seconds between two calls that another thread can take over; to hand over less costs as much.
+_HANDED_OVER = 1e-4
 _NOT_USED = "the host does not use what the GPU has computed by then"
 # Calls that take or give back memory; those of pools (cudaMallocAsync) do not wait for the GPU.
 _MEMORY = re.compile(
@@ -109,7 +112,15 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     how = how if is_loader else "by other threads or processes, or by the GPU"
     is_named = host["name"] == name
     gaps = gaps_without(facts, time_of(facts, lambda rows: (rows != UNKNOWN) & is_named[rows]))
+    if _usual(np.subtract(facts.program.host, gaps)) < _HANDED_OVER:
+        return
     yield edited(facts, f"the work of {word} done before it is needed, {how}", {}, condition, gaps)
+
+
+def _usual(seconds: Float64Array) -> float:
+    """Returns how long a piece of work is, of those in which most of its time is."""
+    total = float(seconds.sum())
+    return float((seconds**2).sum()) / total if total > 0 else 0.0
 
 
 def _launches(facts: Facts, name: int) -> bool:
@@ -144,8 +155,8 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
         for place, event in pure.items():
             if event is None and gaps[place] <= _CALLING:
                 gaps[place] = 0.0
-        what = f"without {len(pure)} synchronisations of the host"
-        yield edited(facts, what, pure, f"if {_NOT_USED}", tuple(gaps))
+        what = f"without {len(pure)} synchronisations of the host{_pageable(facts, pure)}"
+        yield edited(facts, what, pure, f"if {_not_used(facts, pure)}", tuple(gaps))
     if len(calls) > 1:
         words = ", ".join(sorted(set(calls.values())))
         what = f"without the waits of {len(calls)} calls of {words}"
@@ -153,7 +164,8 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
     if len(every) <= _MOST_BY_THEMSELVES:
         name, before = calls.get(last), f"before {facts.named(launch)}"
         what = f"without the {'synchronisation' if name is None else f'wait of {name}'} {before}"
-        condition = f"if {_NOT_USED}" if name is None else _replaced(name)
+        what += _pageable(facts, [last])
+        condition = f"if {_not_used(facts, [last])}" if name is None else _replaced(name)
         yield edited(facts, what, {last: every[last]}, condition)
 
 
@@ -164,6 +176,26 @@ def _waits_of(facts: Facts, host: int) -> dict[int, Event | None]:
         for place, event in enumerate(facts.program.sequence)
         if getattr(event, "host", 0) == host and waits_for_gpu(event)
     }
+
+
+def _pageable(facts: Facts, waits: Iterable[int]) -> str:
+    """Returns what must be done for waits that are copies to pageable memory, which always wait."""
+    events = [facts.program.sequence[place] for place in waits]
+    count = sum(isinstance(event, Copy) and not event.pinned for event in events)
+    how = "with pinned memory and non_blocking=True (cudaMemcpyAsync)"
+    if not count:
+        return ""
+    if len(events) == 1:
+        return f", {how}"
+    return f", {count} of them copies, {how}"
+
+
+def _not_used(facts: Facts, waits: Iterable[int]) -> str:
+    """Returns the condition without some waits; a copy back may be of what was copied."""
+    sequence = facts.program.sequence
+    from_gpu = any(isinstance(sequence[place], Copy) for place in waits)
+    to_gpu = any(isinstance(event, Copy) and event.kind == "h2d" for event in sequence)
+    return f"{_NOT_USED}, nor copies it back to the GPU" if from_gpu and to_gpu else _NOT_USED
 
 
 def _host_calls(facts: Facts, places: Iterable[int]) -> dict[int, str]:
