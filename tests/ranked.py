@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from importers.written import call, kernel
+from importers.written import call, kernel, move
 
 GPU = {"name": "NVIDIA H100 80GB HBM3", "numSms": 132, "computeMajor": 9, "computeMinor": 0}
 COMPUTE, COMMUNICATION = 7, 20  # streams
+PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 CALL, ON_ITS_WAY = 4, 2  # us of a launch call, and from its return to the start of its kernel
 
 
@@ -31,6 +32,13 @@ class Gemm:
 
     us: int
     name: str = "gemm"
+
+
+@dataclass(frozen=True)
+class Load:
+    """A copy to the GPU from pageable memory: the call lasts nearly as long."""
+
+    us: int
 
 
 @dataclass(frozen=True)
@@ -74,7 +82,7 @@ class Sync:
     """The host waits for the GPU."""
 
 
-Step = Host | Gemm | Meet | Send | Receive | Sync
+Step = Host | Gemm | Load | Meet | Send | Receive | Sync
 
 
 @dataclass
@@ -121,6 +129,12 @@ class _Rank:
             elif isinstance(step, Sync):
                 until = max(self.host + 1, *self.ends.values())
                 self._call("cudaDeviceSynchronize", until - self.host)
+            elif isinstance(step, Load):
+                start = max(self.host + CALL, self.ends[COMPUTE], self.needs)
+                self._call("cudaMemcpyAsync", start + step.us - 1 - self.host)
+                copied = move(self.correlation, start, step.us, COMPUTE, PAGEABLE)
+                self.events.append(copied)
+                self.ends[COMPUTE] = start + step.us
             elif isinstance(step, Gemm):
                 launched = self._call("cudaLaunchKernel", CALL)
                 start = max(launched + ON_ITS_WAY, self.ends[COMPUTE], self.needs)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import tbsched as tb
 from advice.account.activities import Records, records
 from helpers import examples
-from ranked import Gemm, Host, Meet, Receive, Send, Step, Sync, documents, play, written
+from ranked import Gemm, Host, Load, Meet, Receive, Send, Step, Sync, documents, play, written
 from tbsched.advice.account.account import account_of
 from tbsched.advice.explain.event_graph import EventGraph
 from tbsched.advice.explain.explanation import Explanation
@@ -96,6 +96,16 @@ def test_a_kernel_that_only_one_rank_has_saves_its_time() -> None:
     other = [[s for s in each if s != Gemm(2500, "check")] for each in programs]
     each = root(found, 0, "kernel", "check")
     assert each.saves == pytest.approx(saved(programs, other), rel=0.03)
+
+
+def test_a_copy_of_pageable_memory_saves_the_time_of_its_call_too() -> None:
+    """The host copies the bytes itself, and launches nothing meanwhile."""
+    load = Load(2500)
+    programs = [training(rank, [load]) for rank in (0, 1)]
+    found = explained(programs)
+    truth = saved(programs, [[step for step in each if step != load] for each in programs])
+    each = root(found, 0, "copy", "h2d pageable")
+    assert each.saves == pytest.approx(truth, rel=0.03)
 
 
 def test_uneven_work_saves_what_even_work_does() -> None:

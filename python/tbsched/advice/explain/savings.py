@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from tbsched.advice.account.intervals import Intervals, overlaps
 from tbsched.advice.account.peers import SLOWED, TRANSFER
 from tbsched.advice.explain.event_graph import EventGraph
 from tbsched.advice.explain.roots import ALL, Root, roots
-from tbsched.program.activity import COLLECTIVE, GRAPH, KERNEL, OPERATOR, UNKNOWN
+from tbsched.program.activity import COLLECTIVE, COPY, GRAPH, KERNEL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import BoolArray, Int64Array
 
 _OF_HOST = (HOST, FIRST_USE, SYNCHRONIZE)
@@ -76,7 +76,8 @@ class Savings:
       if it is an operator, or a function by itself costs most of what is lost in it.
     - Kernels that are longer than those of the other GPUs. If all launched equally many since the
       collective before, the work of each is that of all, divided evenly; else they take as long as
-      kernels of that name do on the others, and no time if there are none. Copies, too.
+      kernels of that name do on the others, and no time if there are none. Copies, too, and with
+      them the time that their calls lasted meanwhile.
     - Bytes of collectives, which move in no time.
 
     Args:
@@ -118,6 +119,7 @@ class Savings:
             self._without_bytes(delay_ns, cause, by)
         elif cause in _OF_WORK and (shorter := dict(self._shorter(gpu, cause, by))):
             delay_ns[self._graph.end[[*shorter]]] = [*shorter.values()]
+            self._shorten_calls(delay_ns, shorter)
         else:
             return None
         return Taken(delay_ns, np.zeros(0, np.int64))
@@ -222,6 +224,26 @@ class Savings:
             others = [int(took[named(rows)].sum()) for g, rows in parts.items() if g != gpu]
             share = min(1.0, sum(others) / len(others) / max(1, int(took[own].sum())))
             yield from ((row, int(share * took[row])) for row in own)
+
+    def _shorten_calls(self, delay_ns: Int64Array, shorter: Mapping[int, int]) -> None:
+        """Shortens calls that lasted as long as the copies that they made.
+
+        Copies from pageable memory are made by the host, within the call. So what the host did
+        while the copy ran is shortened as the copy is.
+        """
+        graph, activity = self._graph, self._account.activity
+        work, host = activity.work, activity.host
+        place = dict(zip(graph.calls.tolist(), graph.returned.tolist(), strict=True))
+        for row, left_ns in shorter.items():
+            call = int(work["call"][row])
+            if work["kind"][row] != COPY or call not in place:
+                continue
+            start, end = int(work["start_ns"][row]), int(work["end_ns"][row])
+            both = min(end, int(host["end_ns"][call])) - max(start, int(host["begin_ns"][call]))
+            if both > 0:
+                point = place[call]
+                took = both * (1 - left_ns / (end - start))
+                delay_ns[point] = max(0, int(delay_ns[point]) - round(took))
 
     def _between(self, cause: str) -> dict[int, dict[int, list[int]]]:
         """Returns by the last collective that was launched, and by GPU, what was launched since.
