@@ -52,6 +52,27 @@ def check_cause(found: tb.Explanation, launch: int, cause: str, change: str) -> 
     assert best(found, change).makespan < found.prediction.makespan - MS / 2
 
 
+def test_waits_that_are_copies_to_pageable_memory_say_what_replaces_them() -> None:
+    """They always wait; and what is copied back to the GPU is used by the host's next call."""
+    copied = [
+        tb.Copy(1 << 20, "h2d", MS, stream=0), kernel(0),
+        tb.Copy(1 << 20, "d2h", MS, stream=0, pinned=False),
+    ]  # fmt: skip
+    found = best(explained(*copied * 4, host=MS / 4), "without 4 synchronisations of the host")
+    how = "4 of them copies, with pinned memory and non_blocking=True (cudaMemcpyAsync)"
+    assert found.what.endswith(f", {how}")
+    assert found.condition.endswith("nor copies it back to the GPU")
+
+
+def test_who_is_late_is_told_where_nothing_helps() -> None:
+    late = tb.HostCall("read_file", duration=20 * MS)
+    found = explained(kernel(0), late, kernel(0), late, kernel(0))
+    (told,) = views.explanations.late_words(found)
+    assert told.startswith("No change that was tried saves a tenth of the idle time. Late was the")
+    assert "read_file" in told
+    assert views.explanations.late_words(explained(kernel(0, 20), kernel(0, 20))) == []
+
+
 def test_a_host_that_does_not_call() -> None:
     found = explained(kernel(0), kernel(0), kernel(0), host=3 * MS)
     check_cause(found, 2, "host", "no time between the calls of the host")

@@ -20,6 +20,7 @@ from tbsched.advice.account.idle import (
     UNEXPLAINED,
     UNRECORDED,
     WITHIN,
+    bare,
 )
 from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 from tbsched.advice.change import Change
@@ -59,7 +60,8 @@ GAPS_SHOWN, CHANGES_SHOWN = 12, 8
 ROWS_SHOWN = 6  # of a cause
 _GPUS_SHOWN = 2  # of which each row is shown, those that were idle longest
 _SMALL = 0.05  # share of the span up to which a row is not in the first lines
-_MOSTLY = 0.5  # share of the idle time
+_MOSTLY = 0.5  # share of the idle time, or of all time
+_LITTLE = 0.1  # share of the idle time that the best change saves
 _LEAST = 0.005  # share of the span from which on a row is shown
 _PARTS_SHOWN = 3
 _FULL = 0.5  # share of the GPU; kernels that fill less leave room for others
@@ -127,7 +129,10 @@ def explanation_short(found: Explanation) -> str:
         return words
     helping = [change for change in changes_worth_it(found) if not change.is_bound]
     if not helping:
-        return f"{words}, nothing worth changing was found{_where_predicted(found)}"
+        nothing = "nothing worth changing was found"
+        if late_words(found):
+            nothing = "no change that was tried helps"
+        return f"{words}, {nothing}{_where_predicted(found)}"
     return f"{words}, {counted(len(helping), 'change')} would help"
 
 
@@ -164,7 +169,7 @@ def explanation_text(found: Explanation) -> Lines:
     if found.prediction is not None:
         parts.append(model_words(found))
         parts += assumed_lines(found.assumed_rules, found.prediction.device)
-    parts += [*found.notes, *unrecorded_words(found)]
+    parts += [*found.notes, *unrecorded_words(found), *late_words(found)]
     parts += ranks_text(found, cause_word)
     for gpu in gpus_shown(found):
         parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
@@ -205,6 +210,31 @@ def unrecorded_words(found: Explanation) -> list[str]:
     ]
 
 
+def late_words(found: Explanation) -> list[str]:
+    """Who was late, where a GPU was mostly idle and no change that is tried saves much of that."""
+    idle = [row for row in found.account if row.cause not in BUSY]
+    total = sum(row.seconds for row in idle)
+    saves = [change.saves for change in found.changes if not change.is_bound]
+    if (
+        found.prediction is None
+        or found.accounted.met is not None
+        or total < _MOSTLY * found.span * len(found.accounted.gpus)
+        or max(saves, default=0.0) >= _LITTLE * total
+    ):
+        return []
+    late: dict[tuple[str, str], float] = {}
+    for row in idle:
+        late[row.cause, bare(row.by)] = late.get((row.cause, bare(row.by)), 0.0) + row.seconds
+    rows = sorted(late.items(), key=lambda each: (-each[1], each[0]))[:_PARTS_SHOWN]
+    told = (
+        f"{'the host' if cause == HOST else cause_word(cause)}: {cut(by, _BY)} "
+        f"({seconds_words(seconds)})"
+        for (cause, by), seconds in rows
+        if seconds >= _SMALL * total
+    )
+    return [f"No change that was tried saves a tenth of the idle time. Late was {'; '.join(told)}."]
+
+
 def gpus_shown(found: Explanation) -> list[int]:
     """The GPUs of which each row is shown."""
     idle = dict.fromkeys(found.accounted.gpus, 0.0)
@@ -237,7 +267,7 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table
         own = causes[cause]
         shown = [row for row in own[:most] if row.seconds >= _LEAST * span]
         told = [(totals[cause], cause_word(cause), _per_step(per_step.get((gpu, cause))))]
-        told += [(seconds, f"  {_ALL}{what}", "") for what, seconds in _sums(own, span)]
+        told += [(seconds, f"  {_ALL}{cut(what, _BY)}", "") for what, seconds in _sums(own, span)]
         names = _names([row.by for row in shown])
         told += [(row.seconds, f"  {name}", "") for row, name in zip(shown, names, strict=True)]
         for seconds, name, steps in told:
@@ -396,7 +426,8 @@ def _next(found: Explanation, gap: Gap) -> str:
 def explanation_html(found: Explanation) -> str:
     """Where the time went, the gaps, and what would shorten the program."""
     tiles = [(seconds_words(found.span), "measured")]
-    notes = [note_html(note) for note in (*found.notes, *unrecorded_words(found))]
+    told = (*found.notes, *unrecorded_words(found), *late_words(found))
+    notes = [note_html(note) for note in told]
     drawn = []
     if found.prediction is not None:
         tiles.append((seconds_words(found.prediction.makespan), "predicted"))

@@ -33,6 +33,12 @@ _KEPT = {
     NO_WORK: "no kernel came after it",
     UNRECORDED: "the profile does not say when the next kernel was launched: {by}",
 }
+# What collectives do; the phases that there are not always are told only where there are some.
+_PHASES = (
+    ("waiting", "waiting for peers"), ("moving", "moving bytes"), ("slowed", "slowed"),
+    ("unknown", "waiting or moving, unknown which"),
+)  # fmt: skip
+_ALWAYS_TOLD = ("waiting", "moving")
 _COLOURS = {
     "kernel": "#4c78a8", TRANSFER: "#54a24b", SLOWED: "#8a6d3b", COLLECTIVE: "#9ac68f",
     PEER: "#c8322b", "copy": "#7b3fa0", "migration": "#7b3fa0",
@@ -126,15 +132,16 @@ def collectives_table(found: Explanation) -> Table:
     """A row per kind of collective, those that took most time first."""
     rows = collectives_of(found.accounted)
     shown = rows[:COLLECTIVES_SHOWN]
+    told = [
+        (key, heading)
+        for key, heading in _PHASES
+        if key in _ALWAYS_TOLD or any(row[key] for row in shown)
+    ]
     lines = [
-        (
-            row["collective"], f"{row['count']:,}", seconds_words(row["waiting"]),
-            seconds_words(row["moving"]), seconds_words(row["slowed"]),
-            seconds_words(row["unknown"]),
-        )
+        (row["collective"], f"{row['count']:,}", *(seconds_words(row[key]) for key, _ in told))
         for row in shown
-    ]  # fmt: skip
-    headings = ("collective", "times", "waiting for peers", "moving bytes", "slowed", "unknown")
+    ]
+    headings = ("collective", "times", *(heading for _, heading in told))
     return table_of(headings, lines, (0,), more_of(len(rows), len(lines), "kind"))
 
 

@@ -30,7 +30,7 @@ from tbsched.prediction.program_device import check_ran_on, device_of
 from tbsched.program.activity import COLLECTIVE, UNKNOWN
 from tbsched.program.checks import flag, instance, seconds
 from tbsched.program.program import Program
-from tbsched.program.sequence import with_launches
+from tbsched.program.sequence import Copy, with_launches
 
 _SHARE = 0.01  # share of the makespan that a gap costs at least
 _MOST_EXPLAINED = 20_000  # launches whose changes are predicted
@@ -39,6 +39,10 @@ _ACCOUNT_ALONE = "No change was tried: only the account was asked for."
 _NO_GRAPHS = (
     "CUDA graphs were not tried as a change: how long the launch of one takes on {name} is not "
     "known. Where the host is late with launches, they help."
+)
+_NO_PINNED = (
+    "Pinned memory was not tried as a change: how fast copies from or to it are on {name} is not "
+    "known. Copies of pageable memory keep the host in their calls, and are slower."
 )
 _PEERS = "if it does not wait for a peer instead, in its next collective"
 _APART_NS = 1000  # tolerated overlap of consecutive kernels
@@ -143,9 +147,13 @@ def _predicted(program: Program, spec: DeviceSpec, given: float | None) -> Expla
             fitted, account, prediction, gaps, (), least, (note, *untold), filled(facts), alone,
             causes,
         )  # fmt: skip
-    if not spec.graph_latency_ns:
-        assumed = dict.fromkeys((*fitted.assumed, _NO_GRAPHS.format(name=spec.title)))
-        fitted = replace(fitted, assumed=tuple(assumed))
+    untried = [] if spec.graph_latency_ns else [_NO_GRAPHS]
+    if not spec.host_copy_bandwidth and any(
+        isinstance(each, Copy) and not each.pinned for each in fitted.sequence.transfers
+    ):
+        untried.append(_NO_PINNED)
+    assumed = dict.fromkeys((*fitted.assumed, *(each.format(name=spec.title) for each in untried)))
+    fitted = replace(fitted, assumed=tuple(assumed))
     changes = changes_of(facts, every)
     if (account.activity.work["kind"] == COLLECTIVE).any():
         changes = tuple(map(_with_peers, changes))
