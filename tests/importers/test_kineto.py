@@ -12,6 +12,7 @@ import pytest
 import tbsched as tb
 from helpers import ROOT
 from importers.written import call, kernel, kineto, move, sync
+from tbsched.importers import kineto as reader
 
 PROFILES = ROOT / "tests" / "profiles" / "h100"
 H200 = ROOT / "tests" / "profiles" / "h200"
@@ -486,3 +487,40 @@ def test_a_call_that_returned_while_a_kernel_ran_did_not_wait(tmp_path: Path) ->
     assert not any(isinstance(event, tb.HostCall) for event in freed(tmp_path, 190).sequence)
     program = freed(tmp_path, 108, "cudaMalloc")
     assert not any(isinstance(event, tb.HostCall) for event in program.sequence)
+
+
+# A part of the time.
+
+
+def called_at(tmp_path: Path, ms: float) -> tb.Program:
+    """The last 100 ms of 3 s; what is called 2 s before that, or at another time."""
+    events = [call(1, 0, 5), kernel(1, 10, 20), call(2, 1e3 * ms, 5), kernel(2, 2_950_000, 20)]
+    events += [call(0, 100 * n, 5) | {"cat": "cpu_op", "name": "log"} for n in range(40_000)]
+    return tb.load_program(kineto(tmp_path / "trace.json", *events), start=2.9, fit=False)
+
+
+@pytest.mark.parametrize("ms", [900.0, 2949.0])
+def test_a_part_has_the_calls_of_its_work_however_early(tmp_path: Path, ms: float) -> None:
+    program = called_at(tmp_path, ms)
+    assert program.activity is not None
+    assert (program.activity.work["call"] >= 0).all()
+    assert program.measured["name"].tolist() == ["k"]
+
+
+def test_a_part_has_what_hosts_did_about_then_alone(tmp_path: Path) -> None:
+    program = called_at(tmp_path, 2949.0)
+    assert program.activity is not None
+    assert 0 < len(program.activity.host) < 40_000 * 0.75
+
+
+def test_the_first_work_is_found_in_the_text_of_a_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorded = PROFILES / "transformer.json.gz"
+    found = tb.load_program(recorded, start=5e-4, fit=False)
+    assert reader._first_written_ns(recorded) is not None
+    monkeypatch.setattr(reader, "_first_written_ns", lambda place: None)
+    assert tb.load_program(recorded, start=5e-4, fit=False).sequence == found.sequence
+    other = kineto(tmp_path / "other.json", call(1, 0, 5), kernel(1, 10, 20))
+    monkeypatch.undo()
+    assert reader._first_written_ns(other) is None  # its fields are in another order

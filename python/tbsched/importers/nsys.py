@@ -35,7 +35,15 @@ from tbsched.importers.reading.nsys_tables import (
 from tbsched.importers.reading.nsys_target import MOST_DEVICES, Gpus, Streams
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
-from tbsched.program.activity import COPY, GRAPH, KERNEL, MEMSET, MIGRATION, copy_name
+from tbsched.program.activity import (
+    COPY,
+    GRAPH,
+    KERNEL,
+    MEMSET,
+    MIGRATION,
+    ActivityBuilder,
+    copy_name,
+)
 from tbsched.progress import bar
 
 NAME = "Nsight Systems export (SQLite)"
@@ -143,7 +151,7 @@ def read(place: Path, selection: Selection) -> Recording:
         limits = _Limits(os.fstat(file.fileno()).st_size)
     try:
         with contextlib.closing(_opened(place, limits)) as database:
-            return _Export(database, selection, place.name).recording()
+            return _recording(database, selection, place.name)
     except (sqlite3.Error, OverflowError) as error:
         # What SQLite says may quote what is in the file.
         why = " ".join(str(error).split())[:200] if limits.held else _Limits.BROKEN
@@ -203,19 +211,33 @@ def _opened(place: Path, limits: _Limits) -> sqlite3.Connection:
 _Ran: TypeAlias = tuple[int, tuple[int | None, ...]]
 
 
+def _recording(database: sqlite3.Connection, selection: Selection, name: str) -> Recording:
+    """Reads an export; what hosts did long before the selected work only if its calls lack."""
+    for reads_all in (False, True):
+        export = _Export(database, selection, name, reads_all=reads_all)
+        found = export.recording()
+        if not export.lacks_calls:
+            break
+    return found
+
+
 class _Export:
     """Reads the tables of an export."""
 
-    def __init__(self, database: sqlite3.Connection, selection: Selection, name: str) -> None:
+    def __init__(
+        self, database: sqlite3.Connection, selection: Selection, name: str, *, reads_all: bool
+    ) -> None:
         self._tables = Tables(database)
         self._name = name
         self._selection = selection
         self._missing: list[str] = []
-        self._joined = Joined()
+        self.lacks_calls = False
+        self._first_ns = self._found_first_ns() if selection.timed else 0
+        of_host = selection.of_host(self._first_ns)[-1 if reads_all else 0]
+        self._joined = Joined(activity=ActivityBuilder(of_host))
         self._process = self._chosen_process()  # None: nobody knows whose work it is
         self._places: dict[int, int] = {} if self._process is None else {self._process: 0}
         self._gpus = Gpus(self._tables)
-        self._first_ns = self._found_first_ns() if selection.timed else 0
         self._backwards = 0
         self._without_gpu = 0
         self._migrations: Counter[str] = Counter()  # by name
@@ -233,6 +255,7 @@ class _Export:
         streams = Streams.of(self._tables, self._process)
         device = joined.device
         records, activity = joined.records()
+        self.lacks_calls = joined.lacks_calls(activity)
         self._missing += joined.left_out
         if device is None and len(activity.work):
             device = int(activity.work["gpu"][0])

@@ -141,10 +141,26 @@ def function_name(name: str) -> str:
     return _VERSION.sub("", name)
 
 
-class ActivityBuilder:
-    """Takes records in any order; each column is an array of numbers, so a million take 60 MB."""
+class Times(NamedTuple):
+    """A time of the clock of a profile; the end is not included."""
 
-    def __init__(self) -> None:
+    since_ns: int
+    until_ns: int
+
+
+ALWAYS = Times(-(2**63), 2**63)
+
+
+class ActivityBuilder:
+    """Takes records in any order; each column is an array of numbers, so a million take 60 MB.
+
+    Args:
+        of_host: when hosts must have done something for it to be kept.
+    """
+
+    def __init__(self, of_host: Times = ALWAYS) -> None:
+        self._of_host = of_host
+        self.is_cut = False  # whether something of a host before that was left out
         self._names: dict[str, int] = {}
         self._threads: dict[_Key, int] = {}
         self._processes: dict[_Key, int] = {}
@@ -209,7 +225,7 @@ class ActivityBuilder:
     ) -> int:
         """A call of CUDA; of nested ones with one correlation the outer one launched the work."""
         row = self.add_host(CALL, function_name(name), process, thread, begin_ns, end_ns)
-        if correlation >= 0:
+        if correlation >= 0 and row != UNKNOWN:
             self._call_numbers.append(correlation)
             self._call_rows.append(row)
         return row
@@ -217,7 +233,10 @@ class ActivityBuilder:
     def add_host(
         self, kind: int, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int
     ) -> int:
-        """Something that a host thread did; its row."""
+        """Something that a host thread did; its row, or ``UNKNOWN``: at another time."""
+        if end_ns < self._of_host.since_ns or begin_ns >= self._of_host.until_ns:
+            self.is_cut |= end_ns < self._of_host.since_ns
+            return UNKNOWN
         key = (process, thread)
         number = self._threads.get(key)
         if number is None:

@@ -426,8 +426,8 @@ def _next(found: Explanation, gap: Gap) -> str:
 def explanation_html(found: Explanation) -> str:
     """Where the time went, the gaps, and what would shorten the program."""
     tiles = [(seconds_words(found.span), "measured")]
-    told = (*found.notes, *unrecorded_words(found), *late_words(found))
-    notes = [note_html(note) for note in told]
+    first_lines = (*found.notes, *unrecorded_words(found), *late_words(found))
+    notes = [note_html(line) for line in first_lines]
     drawn = []
     if found.prediction is not None:
         tiles.append((seconds_words(found.prediction.makespan), "predicted"))

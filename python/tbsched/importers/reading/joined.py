@@ -117,7 +117,7 @@ class Joined:
     ) -> None:  # fmt: skip
         """A call; one that a program has is a record, of nested ones the outer one."""
         row = self.activity.add_call(name, process, thread, call_ns, return_ns, correlation)
-        if correlation < 0:
+        if correlation < 0 or row == UNKNOWN:
             return
         what = what_calls(name)
         if what is None or self.is_too_long:
@@ -223,6 +223,10 @@ class Joined:
         self._add_gpus(gpus)
         found += filter(None, [self._event(*item) for item in self.calls.items()])
         return found, activity
+
+    def lacks_calls(self, activity: Activity) -> bool:
+        """Whether calls of selected work may have been left out, as they were made too early."""
+        return self.activity.is_cut and bool((activity.work["call"] == UNKNOWN).any())
 
     def _add_gpus(self, of_work: Mapping[int, int]) -> None:
         """Adds the GPUs of calls for which the file says none: those that their threads work for.

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 
 from tbsched.errors import shown
 from tbsched.importers.records import Called, GraphCall, Ran, Record
+from tbsched.program.activity import ALWAYS, Times
 from tbsched.program.checks import integer, seconds
+
+_AHEAD_NS = 10**9  # by which a host is ahead of the GPU at most, unless work has no call then
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,16 @@ class Selection:
         since = start_ns - first_ns
         after = self.start is None or since >= self.start * 1e9
         return after and (self.end is None or since < self.end * 1e9)
+
+    def of_host(self, first_ns: int) -> tuple[Times, ...]:
+        """Returns the times of which what hosts did is needed, and then more where calls lack."""
+        if not self.timed:
+            return (ALWAYS,)
+        until = ALWAYS.until_ns if self.end is None else first_ns + round(self.end * 1e9)
+        if self.start is None:
+            return (ALWAYS._replace(until_ns=until),)
+        since = first_ns + round(self.start * 1e9) - _AHEAD_NS
+        return Times(since, until), ALWAYS._replace(until_ns=until)
 
     def takes(self, stream: int, name: str | None) -> bool:
         """Returns whether work of a stream is selected, by its kernel's name if it has one."""
