@@ -98,6 +98,9 @@ class Scored:
     unprofiled: float
 
 
+_UNKNOWN = "of which the profile has nothing"  # work that is to be recorded again: no promise
+
+
 def scored(folder: Path, name: str) -> Scored:
     """One program, with its defect or as it was given."""
     times = json.loads((folder / "times.json").read_text("utf-8"))[name]
@@ -122,7 +125,7 @@ def scored(folder: Path, name: str) -> Scored:
         for key in ("profiled_step_s", "unprofiled_step_s")
     ]
     named = any(re.search(cause, str(line)) for line in lines)
-    most = max(saves.values(), default=0.0)
+    most = max((x for what, x in saves.items() if _UNKNOWN not in what), default=0.0)
     return Scored(name, named, removes[0] if removes else None, most, gained[0], gained[1])
 
 

@@ -96,7 +96,7 @@ def without_work(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
             "the work of the host of which the profile has nothing, done before it is needed, by "
             "other threads or processes",
             {},
-            condition,
+            f"at most, as nobody knows what it is; {condition}",
             gaps_without_unrecorded(facts, _UNRECORDED_NS),
         )
         return
