@@ -27,6 +27,7 @@ from tbsched.program.activity import (
 WAITS = frozenset(
     {
         "cudaDeviceSynchronize", "cudaStreamSynchronize", "cudaEventSynchronize",
+        "cudaThreadSynchronize",
         "cuStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize",
     }
 )  # fmt: skip

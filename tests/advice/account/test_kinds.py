@@ -85,6 +85,17 @@ def test_work_after_a_synchronisation_is_named_with_the_wait(tmp_path: Path) -> 
     }
 
 
+def test_an_old_name_of_a_wait_is_one(tmp_path: Path) -> None:
+    events = [
+        call(1, 0, 5), kernel(1, 8, 50, name="k"), call(2, 6, 56, "cudaThreadSynchronize"),
+        call(3, 90, 5), kernel(3, 98, 50, name="k"),
+    ]  # fmt: skip
+    found = activity(tmp_path, *events)
+    assert ("host", f"{LAUNCHED}, after cudaThreadSynchronize") in told(account_of(found))
+    program = tb.load_program(tmp_path / "trace.json", fit=False)
+    assert any(isinstance(event, tb.Synchronize) for event in program.sequence)
+
+
 def test_a_wait_that_returned_before_the_gap_is_not_told(tmp_path: Path) -> None:
     found = idle(tmp_path, call(9, 0, 8, WAIT), *FIRST, call(2, 500, 5), kernel(2, 507, 10))
     assert {by for _, by in found} == {

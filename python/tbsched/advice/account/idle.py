@@ -45,7 +45,7 @@ _ON_ITS_WAY_NS = 100_000
 _NEXT_NS = 10_000  # work of an unknown call, so soon after that before it, had been called before
 _AHEAD_NS = 1_000  # tolerated difference of the clocks of host and GPU
 _DISAGREE = 0.02  # share of work that starts before its call, from which clocks are wrong
-_WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx)Synchronize")
+_WAITS = re.compile(r"(cuda|cu)(Stream|Event|Device|Ctx|Thread)Synchronize")
 _LOADS = re.compile(
     r"cuModule(Load|GetFunction)|cu(da)?Library(Load|GetKernel)|cuKernelGetFunction|"
     r"cudaFuncGetAttributes|cuLink"

@@ -23,7 +23,8 @@ _STREAM_SYNC = re.compile(r"cu(da)?StreamSynchronize")
 _EVENT_SYNC = re.compile(r"cu(da)?EventSynchronize")
 # Calls that wait for all work of a GPU.
 _DEVICE_SYNC = re.compile(
-    r"cudaDeviceSynchronize|cuCtxSynchronize|cudaFree$|cudaFreeHost$|cudaHostUnregister$|cuMemFree$"
+    r"cuda(Device|Thread)Synchronize|cuCtxSynchronize|cudaFree$|cudaFreeHost$|cudaHostUnregister$|"
+    r"cuMemFree$"
 )
 # Work that starts later than this after all that is known to hold it up has waited for something
 # else. That ended so long before at most.

@@ -31,6 +31,7 @@ _EVENT_CALLS = {
     "cudaStreamSynchronize": "stream", "cuStreamSynchronize": "stream",
     "cudaEventSynchronize": "event", "cuEventSynchronize": "event",
     "cudaDeviceSynchronize": "device", "cuCtxSynchronize": "device",
+    "cudaThreadSynchronize": "device",  # its name before CUDA 4
 }  # fmt: skip
 # They wait for the device, and then do something else. Those that load modules do, too, but launch
 # calls load most kernels.
