@@ -436,12 +436,19 @@ HostFunction host_function_of(const py::handle function) {
           .gpu = known.gpu.number_of(function)};
 }
 
+// A flag, or the text "throughout".
+HostCall::Holds holds_of(const py::handle call) {
+  const py::object given = python().holds.of(call);
+  if (!py::isinstance<py::bool_>(given)) return HostCall::Holds::throughout;
+  return given.cast<bool>() ? HostCall::Holds::for_its_duration : HostCall::Holds::never;
+}
+
 HostCall host_call_of(const py::handle call) {
   const Python& known = python();
   return {.duration_ns = nanoseconds(known.duration.of(call)),
           .waits = !known.waits.of(call).is_none(),
           .stream = stream_of(call),
-          .holds = known.holds.flag_of(call),
+          .holds = holds_of(call),
           .host = known.host.number_of(call),
           .gpu = known.gpu.number_of(call)};
 }

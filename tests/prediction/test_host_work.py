@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 
@@ -14,6 +15,7 @@ from tbsched.prediction.predict import predict
 from tbsched.prediction.processes import predict_processes
 from tbsched.program.sequence import (
     LEGACY_STREAM,
+    Copy,
     Event,
     Graph,
     HostCall,
@@ -25,6 +27,7 @@ from tbsched.program.sequence import (
     WaitValue,
     WriteValue,
 )
+from tbsched.traces.hang import Hang
 from tbsched.traces.trace import Trace
 
 US = 1e-6
@@ -136,6 +139,37 @@ def test_host_call_may_hold_the_driver(holds: bool) -> None:
     assert found.call_times is not None
     returned = [round(times[1] / US) for times in found.call_times]
     assert returned == [0, 30, 2, 30 if holds else 15]
+
+
+def test_host_call_may_hold_the_driver_while_it_waits() -> None:
+    """Calls that give the GPU work wait for it: a launch, a copy, and a call like it."""
+    others: list[Event] = [
+        Launch(1, 32, 16, stream=1, duration=US, host=1),
+        Copy(64, "h2d", stream=2, host=2),
+        HostCall("cuModuleUnload", US, holds="throughout", host=3),
+        Synchronize(stream=3, host=4),
+    ]
+    call = HostCall("cuModuleLoadData", 20 * US, waits="device", holds="throughout")
+    found = predict(Sequence([KERNEL, call, *others]), GPU, host=[0.0, 0.0, *[2 * US] * 4])
+    assert found.call_times is not None
+    returned = [round(times[1] / US) for times in found.call_times]
+    assert returned == [0, 30, 30, 30, 31, 2]
+
+
+def test_host_call_that_holds_the_driver_may_wait_for_what_it_holds_up() -> None:
+    def hang(holds: bool | Literal["throughout"]) -> Hang | None:
+        first, last = replace(KERNEL, meets="x"), replace(OTHER, meets="x", host=1)
+        call = HostCall("cuModuleLoadData", waits="device", holds=holds)
+        return predict(Sequence([first, call, last]), GPU, host=[0.0, 0.0, US]).hang
+
+    found = hang("throughout")
+    assert found is not None
+    assert found.calls == (1, 2)
+    assert [(step.launch, step.other, step.cause) for step in found.cycle] == [
+        (0, 1, "meets"),
+        (1, 0, "host"),
+    ]
+    assert hang(True) is None
 
 
 def test_given_times_include_what_host_calls_take() -> None:

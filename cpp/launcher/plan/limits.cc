@@ -166,9 +166,11 @@ class SequenceCheck {
   }
   void operator()(const HostCall& call) {
     check_duration("HostCall", call.duration_ns);
-    if (call.holds) {
+    if (call.holds != HostCall::Holds::never) {
+      const std::string given = call.holds == HostCall::Holds::throughout ? "'throughout'" : "True";
       throw std::invalid_argument(
-          "HostCall.holds: True, but the call that stands for a program's has no driver to hold; "
+          "HostCall.holds: " + given +
+          ", but the call that stands for a program's has no driver to hold; "
           "it can only be predicted");
     }
     if (call.stream) other_streams_.insert(*call.stream);

@@ -196,10 +196,13 @@ struct Synchronize {
 // A call that takes time of its host thread, such as cudaMalloc: it waits, and then it takes its
 // duration.
 struct HostCall {
+  // When it has the driver, so that launch, copy and memset calls of other threads wait.
+  enum class Holds : uint8_t { never, for_its_duration, throughout };
+
   int64_t duration_ns = 0;
   bool waits = false;                  // as Synchronize does
   std::optional<int32_t> stream = {};  // the stream that it waits for; none: all work
-  bool holds = false;  // the driver, for its duration: launch calls of other threads wait
+  Holds holds = Holds::never;
   int32_t host = 0;
   int32_t gpu = 0;
 };

@@ -201,7 +201,14 @@ bool Hosts::grows(const Event& event) const {
 }
 
 bool Hosts::is_blocked(const Call& call, const Event& event) const {
-  return locked_by_ && *locked_by_ != call.event && std::holds_alternative<Launch>(event);
+  if (!locked_by_ || *locked_by_ == call.event) return false;
+  if (lock_is_of_driver_) return is_in_turn(event);
+  return std::holds_alternative<Launch>(event) || holds_throughout(event);
+}
+
+bool Hosts::holds_throughout(const Event& event) {
+  const auto* const made = std::get_if<HostCall>(&event);
+  return made != nullptr && made->holds == HostCall::Holds::throughout;
 }
 
 bool Hosts::wants_driver(const Call& call, const Event& event) const {
@@ -221,7 +228,9 @@ bool Hosts::is_in_turn(const Event& event) {
                         [](const Memset&) { return true; },
                         [](const Synchronize&) { return false; },
                         [](const HostFunction&) { return false; },
-                        [](const HostCall& made) { return made.holds; },
+                        [](const HostCall& made) {
+                          return made.holds != HostCall::Holds::never;
+                        },
                         [](const WriteValue&) { return false; },
                         [](const WaitValue&) { return false; },
                     },
@@ -278,6 +287,7 @@ void Hosts::load(Call call, const Event& event) {
   }
   call.load = Load::loaded;
   locked_by_ = call.event;
+  lock_is_of_driver_ = false;
   const auto& launch = std::get<Launch>(event);
   if (launch.kernel) loaded_.insert({launch.gpu, *launch.kernel});
   push_again(call, call.due_ns + spec_.first_use_ns);
@@ -286,7 +296,11 @@ void Hosts::load(Call call, const Event& event) {
 void Hosts::wait(const Call& call, const Event& event, const std::optional<OperationOfGpu> item,
                  const int64_t now) {
   const auto* const copy = std::get_if<Copy>(&event);
-  if (grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) locked_by_ = call.event;
+  const bool has_driver = holds_throughout(event);
+  if (has_driver || grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) {
+    locked_by_ = call.event;
+    lock_is_of_driver_ = has_driver;
+  }
   if (item) {
     waiting_.emplace(*item, call);
   } else {

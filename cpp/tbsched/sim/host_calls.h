@@ -18,7 +18,8 @@
 //      and sets the memory up. Until then, launch calls of other threads wait.
 //   7. A call that launches, copies or sets has the driver for a while. Such calls of other threads
 //      wait for that, in the order in which they are made. A host call that holds the driver has it
-//      for its duration, after what it waits for.
+//      for its duration, after what it waits for. One that holds it throughout has it while it
+//      waits, too.
 // Several GPUs have the threads, and what keeps a thread from calling, in common: the driver, and a
 // kernel that is loaded. Each has local memory of its own. Not measured; the times of calls are
 // those of the first GPU's device.
@@ -147,6 +148,8 @@ class Hosts {
   bool grows(const Event& event) const;
   // Whether such calls of several threads have the driver in turn.
   static bool is_in_turn(const Event& event);
+  // Whether the call has the driver while it waits.
+  static bool holds_throughout(const Event& event);
   // Returns how long the call has the driver.
   int64_t driver_ns(const Event& event) const;
   bool launches(const size_t event) const {
@@ -183,7 +186,8 @@ class Hosts {
   std::unordered_map<int32_t, Call> due_;         // by event
   std::map<OperationOfGpu, Call> waiting_;        // by the operation for which they wait
   std::set<std::pair<int32_t, int32_t>> loaded_;  // kernels of GPUs
-  std::optional<size_t> locked_by_;               // the call that loads, or sets up local memory
+  std::optional<size_t> locked_by_;               // the call that keeps others from calling
+  bool lock_is_of_driver_ = false;                // else it keeps launches alone
   std::vector<Call> blocked_;
   int64_t driver_free_ns_ = 0;
   // By GPU and stream, a bit for each kind.

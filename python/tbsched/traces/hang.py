@@ -296,7 +296,28 @@ class _Waits:
         return self._by_call[call]
 
     def _awaited_by_call(self, call: int) -> list[int]:
-        """Returns the launches that a call waits for."""
+        """Returns the launches that a call waits for, or the call that holds the driver."""
+        holder = self._holder(call)
+        return self._awaited_by_itself(call if holder is None else holder)
+
+    def _holder(self, call: int) -> int | None:
+        """Returns the call of another thread that holds one up, and waits meanwhile."""
+        event = self._seq[call]
+        if isinstance(event, Synchronize) or (isinstance(event, HostCall) and not event.holds):
+            return None
+        return next(
+            (
+                holder
+                for holder in self._calls
+                if isinstance(other := self._seq[holder], HostCall)
+                and other.holds == "throughout"
+                and other.host != getattr(event, "host", 0)
+            ),
+            None,
+        )
+
+    def _awaited_by_itself(self, call: int) -> list[int]:
+        """Returns the launches that a call waits for, of its stream or its GPU."""
         event = self._seq[call]
         if isinstance(event, Synchronize) and event.event is not None:
             return self._awaited_by_event(event.event, call)

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from tbsched.errors import did_you_mean, shown
-from tbsched.program.checks import flag, known_fields, seconds
+from tbsched.program.checks import known_fields, seconds
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import Stream, checked_gpu, checked_host, checked_stream
 from tbsched.program.written import given_fields, source
@@ -30,7 +30,8 @@ class HostCall:
             does. ``"stream"``: for the work of a stream. None: for nothing.
         stream: the one that it waits for, a number or :data:`LEGACY_STREAM`.
         holds: launch, copy and memset calls of other threads wait while it takes its duration, as
-            for ``cudaMalloc``. :func:`tbsched.observe` refuses it.
+            for ``cudaMalloc``. ``"throughout"``: while it waits, too, as for ``cuModuleLoadData``
+            and ``cudaHostUnregister``. :func:`tbsched.observe` refuses both.
         host: the host thread that calls, 0 to 1023.
         gpu: the index of the GPU whose work it waits for.
 
@@ -51,7 +52,7 @@ class HostCall:
     _: KW_ONLY
     waits: Waits | None = None
     stream: Stream | None = None
-    holds: bool = False
+    holds: bool | Literal["throughout"] = False
     host: int = 0
     gpu: int = 0
 
@@ -75,7 +76,10 @@ class HostCall:
             )
         if self.stream is not None:
             object.__setattr__(self, "stream", checked_stream("HostCall", self.stream))
-        flag("HostCall", "holds", self.holds)
+        if not isinstance(self.holds, bool) and not _is_throughout(self.holds):
+            raise TypeError(
+                f"HostCall.holds: True, False or 'throughout' is needed, got {shown(self.holds)}"
+            )
         object.__setattr__(self, "host", checked_host("HostCall", self.host))
         object.__setattr__(self, "gpu", checked_gpu("HostCall", self.gpu))
 
@@ -86,6 +90,10 @@ class HostCall:
 
     def __repr__(self) -> str:
         return source(self)
+
+
+def _is_throughout(holds: object) -> bool:
+    return isinstance(holds, str) and holds == "throughout"
 
 
 def host_call_to_data(item: HostCall) -> dict[str, Any]:
