@@ -393,7 +393,12 @@ void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
   const auto& [launch, numbers] = places_[call.event];
   GpuWork& work = gpu_of_call(event).work();
   if (call.load == Hosts::Load::loaded) work.load(numbers.launch);
+  const auto* const copy = std::get_if<Copy>(&event);
+  const bool is_legacy_peer_copy =
+      copy != nullptr && copy->kind == CopyKind::p2p && copy->stream == kLegacyStream;
+  if (is_legacy_peer_copy) order_legacy_streams(copy->peer, copy->gpu);
   const int64_t ends_ns = work.issue(event, numbers, hosts_.issue_ns(call.event));
+  if (is_legacy_peer_copy) order_legacy_streams(copy->gpu, copy->peer);
   if (hosts_.waits_for_end(event)) {
     const std::optional<int32_t> wait = work.wait_for_transfer(numbers.transfer);
     hosts_.wait(call, event,
@@ -404,6 +409,16 @@ void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
   }
   if (!hosts_.has_gaps()) return;
   std::fill_n(issued_ns_.begin() + launch, count_launches(event), call.began_ns);
+}
+
+// Lets later work of a GPU's legacy stream wait for earlier work of another one's. A copy to a peer
+// in the legacy stream waits so for the peer, and then the peer for the copy.
+void Simulation::order_legacy_streams(const int32_t first, const int32_t second) {
+  constexpr int32_t kOrder = -1;  // no event of a program
+  const RecordEvent record{.event = kOrder, .stream = kLegacyStream, .gpu = first};
+  const WaitEvent wait{.event = kOrder, .stream = kLegacyStream, .gpu = second};
+  gpu_of_call(record).work().issue(record, {}, {});
+  gpu_of_call(wait).work().issue(wait, {}, {});
 }
 
 // Passes on what happened on one GPU and others wait for.

@@ -119,6 +119,7 @@ class Simulation {
   std::optional<OperationOfGpu> wait_for(const Event& event);
   std::optional<OperationOfGpu> wait_for_place(const Event& event);
   void carry_out(const Hosts::Call& call, const Event& event);
+  void order_legacy_streams(int32_t first, int32_t second);
   void pass_on();
   void find_next();
   void run_ahead(int64_t limit_ns);

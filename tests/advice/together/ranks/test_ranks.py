@@ -134,6 +134,7 @@ def test_pairs_say_what_arrives_first() -> None:
         tb.WriteValue("x", stream=3),
         replace(kernel(None, 0, 3), first_use=True),
         tb.Launch(1, 32, 16, stream=tb.LEGACY_STREAM, duration=1e-6),
+        tb.HostCall("cuModuleLoadData", waits="device", holds="throughout"),
     ],
     ids=lambda event: type(event).__name__,
 )
@@ -141,6 +142,17 @@ def test_what_is_not_looked_at_is_never_safe(event: Event) -> None:
     found = tb.coresident(tb.Sequence([event, kernel("a", 0), kernel("a", 1)]), ["h200"] * 2)
     assert found.safe is None
     assert "not looked at" in found.argument
+
+
+def test_peer_copy_in_the_legacy_stream_waits_for_both_gpus() -> None:
+    copy = tb.Copy(64, "p2p", stream=tb.LEGACY_STREAM, peer=1)
+    of_one_thread = [replace(kernel("a", on), host=0) for on in (0, 1)]
+    found = tb.coresident(tb.Sequence([copy, *of_one_thread]), ["h200"] * 2)
+    assert found.safe is None
+    assert "not looked at" in found.argument
+    # A kernel of another thread may come before the copy, which holds up the other kernel.
+    found = tb.coresident(tb.Sequence([copy, kernel("a", 0), kernel("a", 1)]), ["h200"] * 2)
+    assert found.safe is False
 
 
 def test_bad_input_is_refused() -> None:

@@ -141,6 +141,8 @@ class _Reading:
                 self._into(event.gpu, event.stream, event.host)
                 self._take_time(event.gpu, event.stream)
                 self.streams[event.gpu, event.stream] |= self._record(event.event, event.host)
+            case HostCall(holds="throughout"):
+                self.unseen.add("calls that hold the driver while they wait")
             case Synchronize(event=int(number)):
                 self._host_waits(event.host, self._record(number, event.host))
             case Synchronize() | HostCall(waits="stream"):
@@ -152,6 +154,8 @@ class _Reading:
             case HostFunction():
                 self._into(event.gpu, event.stream, event.host)
                 self._take_time(event.gpu, event.stream)
+            case Copy(kind="p2p", stream="legacy"):
+                self.unseen.add("peer copies in the legacy stream")
             case Copy() if event.kind in _ENGINE_COPIES:
                 self._into(event.gpu, event.stream, event.host)
                 self._take_time(event.gpu, event.stream)
