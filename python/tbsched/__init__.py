@@ -48,7 +48,7 @@ _NAMES_OF = {
     "hardware.catalogue": "ablations device devices",
     "hardware.differences": "DeviceDiff compare_devices",
     "hardware.initial_state": "InitialState",
-    "hardware.partitions": "SplitCounts split_counts split_sms",
+    "hardware.partitions": "SplitCounts mps_sms split_counts split_sms",
     "hardware.spec": "DeviceSpec",
     "hardware.written": "save_device",
     "importers.programs": "load_program",
@@ -147,6 +147,7 @@ if TYPE_CHECKING:
     from tbsched.hardware.differences import compare_devices as compare_devices
     from tbsched.hardware.initial_state import InitialState as InitialState
     from tbsched.hardware.partitions import SplitCounts as SplitCounts
+    from tbsched.hardware.partitions import mps_sms as mps_sms
     from tbsched.hardware.partitions import split_counts as split_counts
     from tbsched.hardware.partitions import split_sms as split_sms
     from tbsched.hardware.spec import DeviceSpec as DeviceSpec

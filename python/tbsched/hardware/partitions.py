@@ -1,4 +1,4 @@
-"""Which SMs the partitions of a GPU have: the groups of a green context split."""
+"""How many SMs a part of a GPU has, and which: of a green context, and of a client of MPS."""
 
 from __future__ import annotations
 
@@ -67,8 +67,7 @@ def split_counts(
     most = (
         MAX_GROUPS if groups is None else integer("split_counts", "groups", groups, 1, MAX_GROUPS)
     )
-    major = int(spec.compute_capability.partition(".")[0])
-    known = _DOCUMENTED.get(min(major, 9))
+    known = _documented(spec)
     if known is None:
         raise ValueError(
             f"split_counts.device: {spec.name} has compute capability {spec.compute_capability}; "
@@ -78,6 +77,36 @@ def split_counts(
     sms = min(-(-max(wanted, minimum) // multiple) * multiple, spec.sms)
     found = min(most, spec.sms // sms)
     return SplitCounts(sms, found, spec.sms - found * sms, minimum, multiple)
+
+
+def mps_sms(device: str | os.PathLike[str] | DeviceSpec, percentage: int) -> int:
+    """Returns how many SMs a client of MPS has with ``CUDA_MPS_ACTIVE_THREAD_PERCENTAGE``.
+
+    They are whole TPCs, rounded down, and as many at least as a green context has. Source: an H200,
+    21 percentages (traces ``processes/mps-percentages-h200``). Which SMs they are is not known.
+
+    Args:
+        device: a name (:func:`tbsched.devices`), a path to a ``.toml``, or a spec.
+        percentage: 1 to 100.
+
+    Raises:
+        TypeError, ValueError: a percentage outside its range, or a GPU of compute capability below
+            7.0, which has no such percentage.
+
+    Example:
+        >>> tb.mps_sms("h200", 25)
+        32
+    """
+    spec = find_device(device)
+    share = integer("mps_sms", "percentage", percentage, 1, 100)
+    known = _documented(spec)
+    if known is None or _generation(spec) < 7:
+        raise ValueError(
+            f"mps_sms.device: {spec.name} has compute capability {spec.compute_capability}; "
+            "percentages of MPS need 7.0"
+        )
+    tpcs = spec.sms // spec.sms_per_tpc
+    return min(max(tpcs * share // 100 * spec.sms_per_tpc, known[0]), spec.sms)
 
 
 def split_sms(
@@ -131,3 +160,12 @@ def split_sms(
         tuple(Partition(tuple(sms), split=split, group=n) for n, sms in enumerate(found)),
         Partition(tuple(left), split=split),
     )
+
+
+def _generation(spec: DeviceSpec) -> int:
+    return int(spec.compute_capability.partition(".")[0])
+
+
+def _documented(spec: DeviceSpec) -> tuple[int, int] | None:
+    """Returns the least SMs of a group, and what their number is a multiple of."""
+    return _DOCUMENTED.get(min(_generation(spec), 9))

@@ -238,3 +238,25 @@ def test_counts_refuse_what_no_gpu_has() -> None:
     with pytest.raises(ValueError, match=r"split_counts\.min_sms: 17 is outside 0\.\.16"):
         tb.split_counts(gpu(sms=16, compute_capability="9.0"), 17)
     assert tb.split_counts(gpu(sms=7, compute_capability="9.0"), 7).sms == 7
+
+
+def test_clients_of_mps_have_as_many_sms_as_an_h200_gave_them() -> None:
+    path = ROOT / "tests" / "traces" / "processes" / "mps-percentages-h200.jsonl.xz"
+    seen: dict[int, int] = {}
+    with lzma.open(path, "rt") as file:
+        next(file)  # the header
+        for row in map(json.loads, file):
+            if row["kind"] == "single" and row["percentage"] is not None:
+                seen[row["percentage"]] = row["info"]["sms"]
+    assert len(seen) > 15
+    assert {share: tb.mps_sms("h200", share) for share in seen} == seen
+
+
+def test_mps_gives_whole_tpcs_and_some_at_least() -> None:
+    assert [tb.mps_sms("h100", share) for share in (1, 6, 7, 100)] == [8, 8, 8, 132]
+    assert tb.mps_sms("v100", 1) == 2
+    for share in (0, 101):
+        with pytest.raises(ValueError, match=r"mps_sms\.percentage"):
+            tb.mps_sms("h200", share)
+    with pytest.raises(ValueError, match=r"mps_sms\.device: tx2 .* need 7\.0"):
+        tb.mps_sms("tx2", 50)
