@@ -132,8 +132,8 @@ def predict(
             take their time, and wait where a real host waits. ``Trace.issue_times`` of the result
             says when each launch call is made. Only one of ``launch_interval``, ``issue_times`` and
             ``host`` can be given.
-        connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS`` of the process; None
-            is the device's own number of hardware queues.
+        connections: the environment variable ``CUDA_DEVICE_MAX_CONNECTIONS`` of the process, of
+            which CUDA takes 1 to 32; None is the device's own number of hardware queues.
         warp_slots: in a held sequence, also predicts ``%warpid`` of each warp. A warp takes the
             lowest free slot s of its processing block p. With n processing blocks its ``%warpid``
             is p + n * s (measured: traces h200/slots). The processing block at which an SM starts

@@ -37,8 +37,10 @@ class Copy:
             that, at most 1 MB, as fast as the device does.
         stream: a number or :data:`LEGACY_STREAM`. None: a stream of its own. A node has none.
         pinned: whether memory of the host is pinned. A node has pinned memory.
-        blocking: the call returns when the copy is over: ``cudaMemcpy`` in the legacy stream, and
-            ``cudaStreamSynchronize`` after the copy in another one. A node does not block.
+        blocking: the call returns when the copy is over: ``cudaMemcpy`` from pinned memory, or to
+            the host, in the legacy stream, and ``cudaStreamSynchronize`` after the copy in another
+            one. Other calls of ``cudaMemcpy`` return sooner: :doc:`/explanation/copies` has them.
+            A node does not block.
         non_blocking: the stream is a non-blocking one, as of :class:`Launch`.
         host: the host thread that calls, 0 to 1023. A node has none.
         gpu: the index of the GPU whose stream it is. A node has that of its graph.
