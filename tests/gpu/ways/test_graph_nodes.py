@@ -114,11 +114,10 @@ def around(*body: Part, times: int) -> tb.Graph:
 
 @pytest.mark.parametrize("inner_times", [0, 1, 2, 5])
 def test_bodies_in_bodies_run_as_often_as_they_should(gpu: Gpu, inner_times: int) -> None:
-    for body, times in (
-        ((run(5), tb.Conditional(chain(run(3), run(4)), inner_times)), 4),
-        ((tb.Conditional(chain(run(3), run(4)), inner_times), run(5)), 4),
-        ((tb.Conditional(chain(run(3), run(4)), inner_times),), 1),
-    ):
+    loop = tb.Conditional(chain(run(3), run(4)), inner_times)
+    for body, times in (((run(5), loop), 4), ((loop, run(5)), 4), ((loop,), 1)):
+        if not inner_times and body == (loop,):
+            continue  # a graph without a launch is refused
         trace = observed(gpu, *[around(*body, times=times).launch(0)] * 3)
         inner = inner_times * [3, 4]
         turn = [5, *inner] if body[0] == run(5) else [*inner, 5] if len(body) > 1 else inner
