@@ -149,3 +149,24 @@ def test_output_is_not_what_is_read(tmp_path: Path, arguments: str) -> None:
     assert "is what is read" in refusal(*(words.get(each, each) for each in arguments.split()))
     assert (traces.read_bytes(), device.read_bytes()) == before
     assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "predict TRACES -o",
+        "show TRACES -o",
+        "explain TRACES --html",
+        "explain TRACES --perfetto",
+        "record --oracle tx2 -d tx2 -o",
+        "fuzz --oracle tx2 -d tx2 --evidence",
+        "calibrate --oracle tx2 -o",
+        "describe --compute-capability 8.9 --sms 8 -o",
+    ],
+)
+def test_output_at_links_in_a_circle_is_refused(tmp_path: Path, arguments: str) -> None:
+    traces, _ = made(tmp_path)
+    circle = tmp_path / "circle.toml"
+    circle.symlink_to(circle)
+    given = arguments.replace("TRACES", str(traces)).split()
+    assert str(circle) in refusal(*given, circle)

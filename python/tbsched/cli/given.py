@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def check_apart(command: Any, values: Mapping[str, object]) -> None:
         output = values.get(name)
         if not isinstance(output, Path):
             continue
-        other = written.setdefault(output.resolve(), names[name])
+        other = written.setdefault(_real(output), names[name])
         if other != names[name]:
             raise ValueError(f"{names[name]}: {output} is what {other} writes; write another file")
         if any(_is_read(output, place) for place in _read(values)):
@@ -71,7 +72,12 @@ def _is_read(output: Path, place: Path) -> bool:
     """Whether a file is one that is read; of a folder all files in it are."""
     if storage.is_same_file(place, output):
         return True
-    return place.is_dir() and output.is_file() and output.resolve().parent == place.resolve()
+    return place.is_dir() and output.is_file() and _real(output).parent == _real(place)
+
+
+def _real(path: Path) -> Path:
+    """Returns the path without symbolic links, but for links in a circle."""
+    return Path(os.path.realpath(path))
 
 
 def _name_of(parameter: Any) -> str:
