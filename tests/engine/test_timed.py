@@ -9,7 +9,17 @@ from helpers import gpu, launch
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import LEGACY_STREAM, Event, Launch, RecordEvent, Sequence, WaitEvent
+from tbsched.program.sequence import (
+    LEGACY_STREAM,
+    Copy,
+    Event,
+    HostCall,
+    Launch,
+    RecordEvent,
+    Sequence,
+    Stream,
+    WaitEvent,
+)
 from tbsched.traces.trace import Trace
 
 MS = 1_000_000
@@ -295,6 +305,25 @@ def test_record_after_a_wait_happens_after_what_is_waited_for() -> None:
     events = [timed(stream=0), RecordEvent(0, 0), WaitEvent(0, 1), RecordEvent(1, 1)]
     assert starts(run(*events, WaitEvent(1, 2), timed(stream=2))) == [0, 1]
     assert starts(run(*events, timed(stream=2))) == [0, 0]
+
+
+@pytest.mark.parametrize("stream", [1, LEGACY_STREAM])
+@pytest.mark.parametrize(
+    "program",
+    [
+        [timed(stream=1), timed(stream=2)],
+        [Copy(64, "d2h", stream=1, blocking=True), Copy(1 << 20, "d2h", stream=1)],
+        [timed(first_use=True), HostCall("wait", waits="stream", stream=1), timed(stream=2)],
+    ],
+)
+def test_wait_for_an_event_that_nobody_records_changes_nothing(
+    program: list[Event], stream: Stream
+) -> None:
+    for place in range(len(program) + 1):
+        waiting = [*program[:place], WaitEvent(9, stream), *program[place:]]
+        one, other = (predict(Sequence(events), "h200") for events in (program, waiting))
+        assert starts(one) == starts(other)
+        assert np.array_equal(one.transfer_ns, other.transfer_ns)
 
 
 # -- events ---------------------------------------------------------------------------------------

@@ -108,11 +108,13 @@ class Program:
         called, started, over = state
         own = self.events[k]
         before = called[: called.index(k)]
+        if self._is_empty(k, called):
+            return True
         if isinstance(own, tb.HostCall | tb.Synchronize):
             return all(other in over for other in self._awaited(own, before))
         for other in before:
             earlier = self.events[other]
-            if isinstance(earlier, tb.HostCall | tb.Synchronize):
+            if isinstance(earlier, tb.HostCall | tb.Synchronize) or self._is_empty(other, called):
                 continue
             legacy = tb.LEGACY_STREAM in (_stream(own), _stream(earlier))
             blocking = _blocks(own, self.events) and _blocks(earlier, self.events)
@@ -127,9 +129,14 @@ class Program:
             ):
                 return False
         if isinstance(own, tb.WaitEvent):
-            record = self._record(own.event, before)
-            return record is None or record in over
+            return self._record(own.event, before) in over
         return True
+
+    def _is_empty(self, k: int, called: tuple[int, ...]) -> bool:
+        """Returns whether an event waits for a CUDA event that nobody had recorded."""
+        own = self.events[k]
+        before = called[: called.index(k)]
+        return isinstance(own, tb.WaitEvent) and self._record(own.event, before) is None
 
     def _may_end(self, k: int, state: State) -> bool:
         own = self.events[k]
@@ -146,7 +153,12 @@ class Program:
             return [] if record is None else [record]
         if isinstance(call, tb.HostCall) and call.waits is None:
             return []
-        works = [o for o in before if not isinstance(self.events[o], tb.HostCall | tb.Synchronize)]
+        works = [
+            other
+            for other in before
+            if not isinstance(self.events[other], tb.HostCall | tb.Synchronize)
+            and not self._is_empty(other, before)
+        ]
         if call.stream is None:  # type: ignore[union-attr]
             return works
         if call.stream == tb.LEGACY_STREAM:  # type: ignore[union-attr]

@@ -346,6 +346,12 @@ def test_what_is_not_looked_at_is_refused() -> None:
             tb.coresident(tb.Sequence([A]), ["h200"], **wrong)  # type: ignore[call-overload]
 
 
+def test_wait_for_an_event_that_nobody_records_holds_up_nothing() -> None:
+    wait = tb.WaitEvent(9, stream=tb.LEGACY_STREAM)
+    assert asked(A, wait, B).safe
+    assert asked(A, tb.RecordEvent(9, stream=tb.LEGACY_STREAM), wait, B).safe is False
+
+
 STREAMS = st.sampled_from([0, 1, 2, tb.LEGACY_STREAM])
 HOSTS = st.integers(0, 1)
 FREE_STREAM = 2  # non-blocking

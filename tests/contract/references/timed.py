@@ -188,6 +188,10 @@ def works_of(sequence: Sequence, issue_ns: list[int]) -> list[Work | None]:
 
 def link(work: Work, issued: list[Work], toy: Toy) -> list[Work]:
     """What a work that is issued now has to wait for. Returns it, and what is issued with it."""
+    if isinstance(work.item, WaitEvent):
+        work.record = last_record(work.item.event, issued)
+        if work.record is None:  # there is nothing to wait for
+            return []
     same = [w for w in issued if w.stream == work.stream and not isinstance(w.item, Launched)]
     work.before = issued[:]
     work.must_be_done += same[-1:]
@@ -196,8 +200,6 @@ def link(work: Work, issued: list[Work], toy: Toy) -> list[Work]:
         work.must_be_done += [w for w in issued if w.blocking]
     elif work.blocking:
         work.must_be_done += [w for w in issued if w.stream == LEGACY_STREAM and w.blocking]
-    if isinstance(work.item, WaitEvent):
-        work.record = last_record(work.item.event, issued)
     if not isinstance(work.item, Launch):
         return [work]
     work.rank = (work.item.priority if toy.by_priority else 0, len(issued))

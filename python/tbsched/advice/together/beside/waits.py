@@ -76,6 +76,7 @@ class Waits:
     _streams: tuple[object, ...] = field(init=False)  # of each operation
     _held_calls: frozenset[int] = field(init=False)
     _growing: frozenset[int] = field(init=False)  # launches that set up local memory
+    _empty: frozenset[int] = field(init=False)  # waits for events that nobody has recorded
 
     def __post_init__(self) -> None:
         rows = self.work.rows
@@ -92,6 +93,9 @@ class Waits:
         object.__setattr__(self, "_held_calls", calls)
         growing = frozenset(k for k, row in enumerate(rows) if self._grows(row))
         object.__setattr__(self, "_growing", growing)
+        waits = [k for k, row in enumerate(rows) if isinstance(row.work, WaitEvent)]
+        empty = frozenset(k for k in waits if not self.records(k))
+        object.__setattr__(self, "_empty", empty)
 
     def of(self, number: int) -> Iterator[Wait]:
         """Yields what an operation waits for."""
@@ -102,7 +106,8 @@ class Waits:
         for other, row in enumerate(rows):
             if row.event == own.event or not self.before(row.event, own.event):
                 continue
-            if own.stream is not None and row.stream is not None:
+            are_in_streams = own.stream is not None and row.stream is not None
+            if are_in_streams and not self._empty & {number, other}:
                 yield from self._in_streams(number, other)
             if other in self._held_calls or number in self._held_calls or self._growing:
                 yield from self._of_hosts(number, other)
@@ -171,6 +176,7 @@ class Waits:
             # The kernel is loaded when all before it has ended.
             for third, one in enumerate(self.work.rows):
                 is_other = third != number and one.event != row.event and one.stream is not None
+                is_other = is_other and third not in self._empty
                 if is_other and all(self.before(one.event, k.event) for k in (row, own)):
                     yield Wait(third, "first_use")
         if not self.all_causes or stream == before:
@@ -193,7 +199,7 @@ class Waits:
             yield Wait(other, "host")
         if self.all_causes and other in self._growing:
             yield Wait(other, "host", False)
-        if number not in self._held_calls or row.stream is None:
+        if number not in self._held_calls or row.stream is None or other in self._empty:
             return
         work = own.work
         if isinstance(work, Synchronize) and work.event is not None:

@@ -138,9 +138,11 @@ class _Reading:
                 self.recorded[event.event] = self._into(event.gpu, event.stream, event.host)
                 self.hosts_of_event.setdefault(event.event, set()).add(event.host)
             case WaitEvent():
-                self._into(event.gpu, event.stream, event.host)
-                self._take_time(event.gpu, event.stream)
-                self.streams[event.gpu, event.stream] |= self._record(event.event, event.host)
+                record = self._record(event.event, event.host)
+                if event.event in self.recorded:
+                    self._into(event.gpu, event.stream, event.host)
+                    self._take_time(event.gpu, event.stream)
+                    self.streams[event.gpu, event.stream] |= record
             case HostCall(holds="throughout"):
                 self.unseen.add("calls that hold the driver while they wait")
             case Synchronize(event=int(number)):
