@@ -6,6 +6,7 @@ import errno
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -215,18 +216,40 @@ def test_interrupted_campaign_leaves_a_report_and_130(
     assert signal.getsignal(signal.SIGTERM) == before
 
 
+def test_ctrl_c_that_python_drops_is_130(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    class Presses:
+        def __del__(self) -> None:  # an exception in here goes nowhere
+            signal.raise_signal(signal.SIGINT)
+
+    def fail(place: Path) -> None:
+        Presses()
+        for _ in range(1000):
+            time.sleep(0.01)
+
+    monkeypatch.setattr("tbsched.cli.files.load_traces", fail)
+    before = sys.unraisablehook
+    assert run("verify", one) == 130
+    assert capsys.readouterr().err == "tbsched: interrupted\n"
+    assert sys.unraisablehook == before
+
+
 @pytest.mark.parametrize(
     ("library", "arguments"),
     [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--device", "tx2"])],
 )
-def test_ctrl_c_during_imports_is_130(library: str, arguments: list[str]) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interruption_during_imports_is_130(
+    library: str, arguments: list[str], number: signal.Signals
+) -> None:
     code = f"""if True:
         import os, signal, sys
 
         class Presses:
             def find_spec(self, name, *rest):
                 if name == {library!r}:
-                    os.kill(os.getpid(), signal.SIGINT)
+                    os.kill(os.getpid(), {number.value})
 
         signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.meta_path.insert(0, Presses())
@@ -238,11 +261,12 @@ def test_ctrl_c_during_imports_is_130(library: str, arguments: list[str]) -> Non
     assert (found.returncode, found.stderr) == (130, "tbsched: interrupted\n")
 
 
-def test_ctrl_c_is_as_it_was_after_imports() -> None:
-    before = signal.getsignal(signal.SIGINT)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_handlers_are_as_they_were_after_imports(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
     with ending_at_once():
-        assert signal.getsignal(signal.SIGINT) != before
-    assert signal.getsignal(signal.SIGINT) == before
+        assert signal.getsignal(number) != before
+    assert signal.getsignal(number) == before
 
 
 # -- files that are there already -----------------------------------------------------------------

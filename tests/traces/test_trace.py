@@ -338,7 +338,7 @@ def test_line_that_never_ends_is_not_read_to_its_end(
     opener: Any = {".xz": lzma.open, ".gz": gzip.open}.get(path.suffix, open)
     with opener(path, "wb") as out:
         out.write(HEADER.encode() + b"\n" + b" " * 100_000)
-    with pytest.raises(ValueError, match="more than 1000 bytes, the most of a line"):
+    with pytest.raises(ValueError, match="line 2: more than 1000 bytes, the most of a line"):
         load_traces(path)
     with pytest.raises(ValueError, match="save_traces: trace 't' takes"):
         save_traces(path, [Trace(Sequence(), GPU, (), id="t", extra={"long": "x" * 1000})])

@@ -25,6 +25,7 @@ from tbsched.cli.interrupts import (
     INTERRUPTED,
     ending_at_once,
     is_interruption,
+    not_swallowed,
     sigterm_as_ctrl_c,
 )
 from tbsched.cli.spellings import Verb
@@ -130,7 +131,7 @@ def main() -> NoReturn:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a title that the terminal has no letters for
     try:
-        with sigterm_as_ctrl_c():
+        with sigterm_as_ctrl_c(), not_swallowed():
             status = _flushed(_status())
     except KeyboardInterrupt:  # pressed again, while the first is explained
         status = INTERRUPTED

@@ -5,34 +5,43 @@ This module alone is loaded before the first Ctrl-C can be pressed, so it import
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
+from typing import Any
 
 INTERRUPTED = 130
+_USUAL: dict[int, Any] = {  # handlers
+    signal.SIGINT: signal.default_int_handler,
+    signal.SIGTERM: signal.SIG_DFL,
+}
 
 
 def end_at_once() -> None:
-    """From here on Ctrl-C ends the process, where there is nothing to tidy up.
+    """From here on Ctrl-C and SIGTERM end the process, where there is nothing to tidy up.
 
-    It does nothing in other threads, and where Ctrl-C is ignored or has a handler already.
+    It does nothing in other threads, and where they are ignored or have a handler already.
     """
-    if _is_own(signal.SIGINT, signal.default_int_handler):
-        signal.signal(signal.SIGINT, _end)
+    for number, usual in _USUAL.items():
+        if _is_own(number, usual):
+            signal.signal(number, _end)
 
 
 @contextlib.contextmanager
 def ending_at_once() -> Iterator[None]:
-    """Lets Ctrl-C end the process inside: for imports, which turn an exception into another."""
+    """Lets both end the process inside: for imports, which turn an exception into another."""
     end_at_once()
     try:
         yield
     finally:
-        if _is_own(signal.SIGINT, _end):
-            signal.signal(signal.SIGINT, signal.default_int_handler)
+        for number, usual in _USUAL.items():
+            if _is_own(number, _end):
+                signal.signal(number, usual)
 
 
 @contextlib.contextmanager
@@ -46,6 +55,25 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def not_swallowed() -> Iterator[None]:
+    """Interrupts once more where Python drops an exception, as in a callback of an import."""
+    before = sys.unraisablehook
+
+    def again(dropped: sys.UnraisableHookArgs) -> None:
+        if isinstance(dropped.exc_value, KeyboardInterrupt):
+            # Not at once: this runs where exceptions are dropped.
+            threading.Timer(0.01, _thread.interrupt_main).start()
+        else:
+            before(dropped)
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def is_interruption(error: BaseException | None) -> bool:

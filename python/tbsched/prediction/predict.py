@@ -120,7 +120,7 @@ def predict(
             block. :doc:`/how-to/add-a-policy` has examples.
         initial_state: one of ``DeviceSpec.initial_states(policy)``; None is the first.
         launch_interval: in a timed sequence, seconds from one launch call of a host thread to the
-            next. Calls take no time, but for a :class:`Synchronize` that waits.
+            next. Calls take no time, but for a :class:`Synchronize` and others that wait.
         issue_times: in a timed sequence, when the host issues each launch: ascending seconds, such
             as ``Trace.issue_times`` of a recording. With several host threads they ascend in each.
             The host has then waited already: a :class:`Synchronize` changes nothing. What is

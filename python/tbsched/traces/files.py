@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,9 +54,13 @@ def read_traces(place: Path, packed: BinaryIO) -> list[Trace]:
     """
     traces: list[Trace] = []
     devices: tuple[DeviceInfo, ...] = ()
+    lines = _lines(place, packed)
     number = 0
     try:
-        for number, line in enumerate(_lines(place, packed), 1):  # noqa: B007 - for the error
+        for number in itertools.count(1):  # noqa: B007 - for the error
+            line = next(lines, None)
+            if line is None:
+                break
             if not line.strip():
                 continue
             record = parsing.json_value(line.decode())
