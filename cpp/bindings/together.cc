@@ -145,9 +145,11 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
 
 bool finds_room_after_in_python(const Model& model, const Sequence& sequence, const size_t staying,
                                 std::vector<std::vector<int32_t>> configured_by,
-                                std::vector<std::vector<int32_t>> beside) {
+                                std::vector<std::vector<int32_t>> beside,
+                                std::vector<std::vector<int32_t>> on_sm) {
   const py::gil_scoped_release unlocked;
-  EndedWork work{launches_of(sequence), staying, std::move(configured_by), std::move(beside)};
+  const EndedWork work{launches_of(sequence), staying, std::move(configured_by), std::move(beside),
+                       std::move(on_sm)};
   const auto count = static_cast<int32_t>(work.launches.size());
   if (staying == 0 || staying > work.launches.size() || work.configured_by.size() != staying ||
       work.beside.size() != staying) {
@@ -158,6 +160,15 @@ bool finds_room_after_in_python(const Model& model, const Sequence& sequence, co
       if (std::ranges::any_of(row, [&](const int32_t k) { return k < 0 || k >= count; })) {
         throw std::invalid_argument("rows: there is no such launch");
       }
+    }
+  }
+  const auto sms = static_cast<size_t>(model.device().spec.sms);
+  if (!work.on_sm.empty() && work.on_sm.size() != sms) {
+    throw std::invalid_argument("on_sm: each SM needs a row");
+  }
+  for (const std::vector<int32_t>& row : work.on_sm) {
+    if (row.size() >= staying || row.size() != work.on_sm.front().size()) {
+      throw std::invalid_argument("on_sm: fewer launches than stay, of each SM as many");
     }
   }
   return finds_room_after(model, work);
@@ -184,11 +195,12 @@ void bind_together(py::module_& module) {
       "program, and returns False, None or for each group pairs (outcome, units); or it is None.");
   module.def(
       "finds_room_after", &finds_room_after_in_python, py::arg("model"), py::arg("launches"),
-      py::arg("staying"), py::arg("configured_by"), py::arg("beside"),
+      py::arg("staying"), py::arg("configured_by"), py::arg("beside"), py::arg("on_sm"),
       "Whether the last of the launches that stay, the first ones, is proved to find room when the "
       "others have ended. `configured_by`: of each staying launch the numbers of those that may "
       "have configured an SM on which its block is the first that stays; `beside`: of those that "
-      "may be on an SM when its blocks come.");
+      "may be on an SM when its blocks come; `on_sm`: of each SM how many blocks it has of each of "
+      "the first launches, if that is known.");
 }
 
 }  // namespace tbsched

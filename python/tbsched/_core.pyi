@@ -77,6 +77,7 @@ def finds_room_after(
     staying: int,
     configured_by: _Sequence[_Sequence[int]],
     beside: _Sequence[_Sequence[int]],
+    on_sm: _Sequence[_Sequence[int]],
 ) -> bool: ...
 def launch_orders() -> list[tuple[str, str, str]]: ...
 def matching_state(

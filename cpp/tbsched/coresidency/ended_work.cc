@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include "tbsched/coresidency/needed_sms.h"
 #include "tbsched/coresidency/packing.h"
 #include "tbsched/coresidency/pending_launches.h"
+#include "tbsched/hardware/gpu/cluster_domains.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/hardware/sm/shared_memory.h"
 #include "tbsched/hardware/sm/units.h"
@@ -39,7 +41,9 @@ bool covers(const Demands& demands, const DeviceSpec& spec) {
 // with the blocks that must have been there and ended: as the last element, all launches together.
 class FilledSms {
  public:
-  FilledSms(const Model& model, const EndedWork& work, const Demands& demands)
+  // `known`: how many blocks of the first staying launches the SM has.
+  FilledSms(const Model& model, const EndedWork& work, const Demands& demands,
+            const Multiset& known = {})
       : spec_(model.device().spec),
         work_(work),
         demands_(demands),
@@ -59,7 +63,8 @@ class FilledSms {
     for (const Launch& launch : all) most_.push_back(launch.blocks);
     most_[work.staying - 1] -= asking_.cluster;
     for (size_t k = 0; k < work.staying; ++k) first_.push_back(configurations_for(k));
-    extend(0, std::numeric_limits<int32_t>::max());
+    std::ranges::copy(known, blocks_.begin());
+    extend(known.size(), std::numeric_limits<int32_t>::max());
   }
 
   bool too_many() const { return tried_ > kMostSets; }
@@ -183,16 +188,38 @@ class FilledSms {
     for (size_t k = 0; k < blocks_.size(); ++k) {
       if (blocks_[k] == 0) continue;
       const int64_t one = demands_[k].shared_memory;
-      const bool among_others = (!is_first || may_be_set_by_others(k, configured)) &&
-                                std::ranges::any_of(work_.beside[k], [&](const int32_t other) {
-                                  return suits(demands_[other], configured) &&
-                                         taken + one + demands_[other].shared_memory <= configured;
-                                });
-      found += among_others ? blocks_[k] : is_first ? 1 : 0;
+      const bool among_others = !is_first || may_be_set_by_others(k, configured);
+      const int32_t beside =
+          among_others ? most_beside(k, configured - taken - one, configured) : 0;
+      found += std::min(blocks_[k], std::max(beside, is_first ? 1 : 0));
       taken += blocks_[k] * one;
       is_first = false;
     }
     return found;
+  }
+
+  // Returns how many blocks that end can be on the SM when the first block of a launch comes. No
+  // more come before all of its blocks are resident.
+  int32_t most_beside(const size_t launch, const int64_t memory, const int32_t configured) const {
+    int64_t slots = int64_t{spec_.blocks_per_sm} - 1;
+    int64_t warps = int64_t{spec_.warps_per_sm} - demands_[launch].warps;
+    for (size_t k = 0; k < launch; ++k) {
+      slots -= blocks_[k];
+      warps -= int64_t{blocks_[k]} * demands_[k].warps;
+    }
+    int64_t most = 0;
+    int64_t least_warps = spec_.warps_per_sm;
+    int64_t least_memory = configured;
+    for (const int32_t other : work_.beside[launch]) {
+      const Demand& demand = demands_[other];
+      if (!suits(demand, configured) || demand.shared_memory > memory) continue;
+      most = slots;
+      least_warps = std::min(least_warps, int64_t{demand.warps});
+      least_memory = std::min(least_memory, int64_t{demand.shared_memory});
+    }
+    most = std::min(most, warps / least_warps);
+    if (least_memory > 0) most = std::min(most, memory / least_memory);
+    return static_cast<int32_t>(std::max(most, int64_t{0}));
   }
 
   bool may_be_set_by_others(const size_t launch, const int32_t configured) const {
@@ -247,32 +274,119 @@ class FilledSms {
   std::vector<Multiset> found_;
 };
 
-}  // namespace
+// Places that are alike: SMs, or TPCs if one full SM of each is enough.
+struct AlikePlaces {
+  int32_t number = 0;
+  std::set<Multiset> on_sm;  // what one of their SMs has of the launches whose SMs are known
+};
 
-bool finds_room_after(const Model& model, const EndedWork& work) {
+// The places of a domain of which so many must be full before it takes nothing more.
+struct PlacesOfDomain {
+  int32_t needed = 0;
+  std::vector<AlikePlaces> places;
+};
+
+std::vector<PlacesOfDomain> places_of(const Device& device, const Demand& asking,
+                                      const std::vector<Multiset>& on_sm) {
+  std::vector<PlacesOfDomain> found;
+  std::map<std::set<Multiset>, int32_t> counts;
+  const auto finish = [&](const int32_t needed) {
+    PlacesOfDomain& domain = found.emplace_back(PlacesOfDomain{.needed = needed, .places = {}});
+    for (const auto& [alike, number] : std::exchange(counts, {})) {
+      domain.places.push_back({number, alike});
+    }
+  };
+  if (asking.cluster == 1) {
+    for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
+      if (asking.may_use(sm)) ++counts[{on_sm[sm]}];
+    }
+    finish(usable_sms(asking, device.spec.sms));
+    return found;
+  }
+  for (const ClusterDomain& domain : device.cluster_domains) {
+    const int32_t needed = needed_in(domain, asking, device.spec);
+    if (needed == 0) continue;
+    for (const std::vector<int32_t>& tpc : domain.tpcs) {
+      std::set<Multiset> whole;
+      for (const int32_t sm : tpc) {
+        whole.insert(on_sm[sm]);
+        if (!takes_whole_tpcs(asking, device.spec)) ++counts[{on_sm[sm]}];
+      }
+      if (takes_whole_tpcs(asking, device.spec)) ++counts[std::move(whole)];
+    }
+    finish(needed);
+  }
+  return found;
+}
+
+// Returns whether too few places can be full for the last launch to find no room.
+bool packs_too_few(const Model& model, const EndedWork& work, const Demands& demands) {
   const Device& device = model.device();
-  const Demands demands(device, work.launches);
-  if (!covers(demands, device.spec)) return false;
   const Demand& asking = demands[work.staying - 1];
-  const FilledSms filled(model, work, demands);
-  if (filled.too_many()) return false;
+  const std::vector<Multiset> on_sm =
+      work.on_sm.empty() ? std::vector<Multiset>(device.spec.sms) : work.on_sm;
+  std::map<Multiset, std::vector<Multiset>> sets;
+  for (const Multiset& known : on_sm) {
+    if (sets.contains(known)) continue;
+    const FilledSms filled(model, work, demands, known);
+    if (filled.too_many()) return false;
+    sets[known] = filled.found();
+  }
   Multiset stock;
   for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
-  constexpr int64_t most_ended = 1 << 30;
   const int64_t ended = std::accumulate(stock.begin() + static_cast<std::ptrdiff_t>(work.staying),
                                         stock.end(), int64_t{0});
   stock[work.staying - 1] -= asking.cluster;
-  if (work.staying == 1) {
-    int32_t per_sm = asking.cluster + stock.front();
-    for (const Multiset& blocks : filled.found()) per_sm = std::min(per_sm, blocks.front());
-    if (stock.front() < needed_blocks(asking, device, per_sm)) return true;
-  }
   if (takes_whole_tpcs(asking, device.spec)) {
     stock = for_one_of_each_tpc(demands, stock, device.spec);
   }
   stock.resize(work.staying);
+  constexpr int64_t most_ended = 1 << 30;
   stock.push_back(static_cast<int32_t>(std::min(ended, most_ended)));
-  return packs_fewer(most_packed(filled.found(), stock), needed(asking, device));
+  // Where the first launches are is known, so a set has as many of their blocks as there are.
+  const auto known = static_cast<std::ptrdiff_t>(on_sm.front().size());
+  stock.erase(stock.begin(), stock.begin() + known);
+  // More rows: of each domain how many places must be full, and how many there are that are alike.
+  std::vector<Multiset> columns;
+  int32_t needed = 0;
+  for (const PlacesOfDomain& domain : places_of(device, asking, on_sm)) {
+    const size_t row = stock.size();
+    stock.push_back(domain.needed);
+    needed += domain.needed;
+    for (const AlikePlaces& alike : domain.places) {
+      for (const Multiset& on_one : alike.on_sm) {
+        for (const Multiset& filled : sets[on_one]) {
+          Multiset& column = columns.emplace_back(filled.begin() + known, filled.end());
+          column.resize(stock.size() + 1);
+          column[row] = 1;
+          column.back() = 1;
+        }
+      }
+      stock.push_back(alike.number);
+    }
+  }
+  for (Multiset& column : columns) column.resize(stock.size());
+  return packs_fewer(most_packed(columns, stock), needed);
+}
+
+// Returns whether a launch that stays alone has too few blocks to fill each place.
+bool fills_too_few(const Model& model, const EndedWork& work, const Demands& demands) {
+  if (work.staying > 1) return false;
+  const FilledSms filled(model, work, demands);
+  if (filled.too_many()) return false;
+  const Demand& asking = demands[0];
+  const int32_t others = work.launches.front().blocks - asking.cluster;
+  int32_t per_sm = asking.cluster + others;
+  for (const Multiset& blocks : filled.found()) per_sm = std::min(per_sm, blocks.front());
+  return others < needed_blocks(asking, model.device(), per_sm);
+}
+
+}  // namespace
+
+bool finds_room_after(const Model& model, const EndedWork& work) {
+  const Demands demands(model.device(), work.launches);
+  return covers(demands, model.device().spec) &&
+         (fills_too_few(model, work, demands) || packs_too_few(model, work, demands));
 }
 
 }  // namespace tbsched

@@ -25,6 +25,9 @@ struct EndedWork {
   // other, all may. Staying launches are among them if these arrive in any order.
   std::vector<std::vector<int32_t>> configured_by;
   std::vector<std::vector<int32_t>> beside;
+  // on_sm[sm][k]: how many blocks of staying launch k each SM has, of the first ones, if that is
+  // known; empty: of none. Nothing else was on the GPU before they were resident.
+  std::vector<std::vector<int32_t>> on_sm = {};
 };
 
 // Returns whether the last staying launch is proved to find room for all its blocks.

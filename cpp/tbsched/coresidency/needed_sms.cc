@@ -8,10 +8,7 @@
 #include "tbsched/hardware/gpu/clusters.h"
 
 namespace tbsched {
-namespace {
 
-// Returns how many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
-// If clusters take whole TPCs, these SMs are in different TPCs.
 int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec) {
   if (!takes_clusters(domain, demand, spec)) return 0;
   int32_t all = 0;    // usable SMs
@@ -35,8 +32,6 @@ int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const Devic
   const int32_t others = std::max(0, all - tpcs * per_tpc - singles + 1);
   return tpcs == 0 ? others : std::min(whole - tpcs + 1, others);
 }
-
-}  // namespace
 
 int32_t needed(const Demand& demand, const Device& device) {
   if (demand.cluster == 1) return usable_sms(demand, device.spec.sms);

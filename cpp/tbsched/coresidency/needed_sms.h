@@ -11,6 +11,9 @@
 namespace tbsched {
 
 int32_t needed(const Demand& demand, const Device& device);
+// Returns how many SMs of a domain must be full before it takes no cluster; 0: it never takes one.
+// If clusters take whole TPCs, these SMs are in different TPCs.
+int32_t needed_in(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
 // Returns the fewest blocks of a launch that is alone with which one more finds no room, if each
 // full SM has so many of them: those of a domain are whole clusters.
 int64_t needed_blocks(const Demand& demand, const Device& device, int32_t per_sm);

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from collections.abc import Sequence as Several
 
+import numpy as np
+
 from tbsched import _core
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.model import prepared
-from tbsched.program.sequence import Launch
+from tbsched.prediction.predict import predict
+from tbsched.prediction.recorded import held
+from tbsched.program.sequence import Launch, Sequence
 
 
 def finds_room(
@@ -27,7 +31,7 @@ def finds_room(
         spec, policy: the GPU.
         before: of each staying launch the numbers of the ending ones that may be on the GPU before
             its last block is resident. None: all may, and the launches that stay may arrive in any
-            order.
+            order. It is known where the first ones are that have none before them.
         beside: those of them that have not ended for sure when it arrives; None: all of them.
     """
     everything = [*staying, *ending]
@@ -41,10 +45,40 @@ def finds_room(
         return [[first + k for k in row] for row in given]
 
     core_model, _, _ = prepared(spec, policy)
-    return _core.finds_room_after(
-        core_model, _core.Sequence(everything), first, rows(before),
-        rows(before if beside is None else beside),
+    sequence = _core.Sequence(everything)
+    return all(
+        _core.finds_room_after(
+            core_model, sequence, first, rows(before),
+            rows(before if beside is None else beside), on_sm,
+        )
+        for on_sm in _known_places(staying, before, spec, policy)
     )  # fmt: skip
+
+
+def _known_places(
+    staying: Several[Launch],
+    before: Several[Iterable[int]] | None,
+    spec: DeviceSpec,
+    policy: str,
+) -> list[list[list[int]]]:
+    """Returns how many blocks each SM may have of the first launches before which nothing came.
+
+    Each table has a row of numbers for each SM; an empty one: it is not known.
+    """
+    none_before = [] if before is None else [not list(row) for row in before[:-1]]
+    first = none_before.index(False) if False in none_before else len(none_before)
+    if not first:
+        return [[]]
+    stay = Sequence([held(one) for one in staying[:first]])
+    found = {}
+    for state in spec.initial_states(policy):
+        trace = predict(stay, spec, policy, state)
+        if any((placed.smid < 0).any() for placed in trace):
+            return [[]]
+        counts = [np.bincount(placed.smid, minlength=spec.sms) for placed in trace]
+        table = np.stack(counts, axis=1)
+        found[table.tobytes()] = table.tolist()
+    return list(found.values())
 
 
 def always_fit(

@@ -38,6 +38,25 @@ def test_clusters_that_need_whole_sms_find_room_until_no_gpc_has_enough(
     assert not finds_room([replace(large, blocks=most + cluster)], [other], spec, spec.policy)
 
 
+def test_launch_finds_room_beside_one_that_is_spread_evenly() -> None:
+    # Alone, the first launch has 3 or 4 blocks on each SM, which leave room for one of the second.
+    spec = tb.device("h200")
+    first, second = tb.Launch(460, 128, 64, 8 << 10, cluster=2), tb.Launch(66, 512, 64)
+    other = tb.Launch(314, 1024, 16)
+    assert finds_room([first, second], [other], spec, spec.policy, [[], [0]])
+    assert not finds_room([first, second], [other], spec, spec.policy, [[0], [0]])
+    large = replace(second, blocks=133)
+    assert not finds_room([first, large], [other], spec, spec.policy, [[], [0]])
+
+
+def test_one_block_that_ends_leaves_one_gap() -> None:
+    # An SM holds one block of the other kernel at a time, and seven or eight of the launch.
+    spec = tb.device("h200")
+    launch, other = tb.Launch(1055, 256, 32, 16 << 10), tb.Launch(87, 544, 32, 200 << 10)
+    assert finds_room([launch], [other], spec, spec.policy, [[0]])
+    assert not finds_room([replace(launch, blocks=1057)], [other], spec, spec.policy, [[0]])
+
+
 @settings(max_examples=examples(600), deadline=None)
 @given(st.data())
 def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:

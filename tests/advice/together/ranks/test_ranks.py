@@ -115,6 +115,31 @@ def test_witness_in_which_a_kernel_takes_longer() -> None:
     assert tb.predict(sequence, ["h200"] * 2, host=found.host).hang is None
 
 
+def test_witness_in_which_a_kernel_finds_no_room_and_holds_others_up() -> None:
+    # On each GPU a kernel that needs much shared memory comes behind 'a', and 'b' behind it.
+    rows = [
+        # gpu, stream, blocks, threads, registers, KiB, cluster, group, microseconds
+        (0, 12, 4, 1024, 64, 200, 4, None, 176), (0, 3, 76, 512, 32, 0, 1, "a", 57),
+        (0, 1, 294, 64, 32, 0, 2, "c", 26), (0, 1, 136, 512, 16, 0, 4, "d", 12),
+        (0, 10, 78, 512, 32, 200, 2, None, 47), (0, 2, 79, 1024, 16, 8, 1, "b", 42),
+        (1, 10, 453, 256, 16, 8, 1, None, 239), (1, 3, 77, 512, 32, 0, 1, "a", 41),
+        (1, 1, 294, 64, 32, 0, 2, "c", 48), (1, 10, 362, 64, 32, 48, 2, None, 161),
+        (1, 1, 136, 512, 16, 0, 4, "d", 16), (1, 11, 494, 256, 64, 8, 1, None, 143),
+        (1, 2, 79, 1024, 16, 8, 1, "b", 51),
+    ]  # fmt: skip
+    sequence = tb.Sequence(
+        tb.Launch(
+            blocks, threads, registers, shared << 10, cluster=cluster, stream=stream, gpu=on,
+            host=on, non_blocking=True, duration=lasts / 1e6, meets=group,
+        )
+        for on, stream, blocks, threads, registers, shared, cluster, group, lasts in rows
+    )  # fmt: skip
+    found = tb.coresident(sequence, ["h200"] * 2, connections=32, fixes=False)
+    assert found.safe is False
+    assert found.witness is not None
+    assert tb.predict(found.witness, ["h200"] * 2, host=found.host, connections=32).hang is not None
+
+
 def test_pairs_say_what_arrives_first() -> None:
     def copied(name: str, on: int, stream: int) -> list[Event]:
         """A launch that waits for a copy, so that another stream may come first."""

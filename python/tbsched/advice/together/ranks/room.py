@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -23,7 +25,7 @@ class Stuck:
 
     Attributes:
         waiting: launches that may never be resident whole.
-        order: in which the launches arrive.
+        order: in which the launches arrive, and a kernel that may hold them up.
     """
 
     waiting: Mask
@@ -70,24 +72,28 @@ class Room:
         found = {}
         for order in orders:
             for whole in range(len(order)):
-                if not self._goes_on(order, whole, arrived):
+                held_up = self._held_up(order, whole, arrived)
+                if held_up is not None:
                     waiting = mask(order[whole:])
-                    found[waiting] = Stuck(waiting, order)
+                    found[waiting] = Stuck(waiting, (*order[:whole], *held_up, *order[whole:]))
                     break
         return list(found.values())
 
-    def _goes_on(self, order: tuple[int, ...], whole: int, arrived: Mask) -> bool:
-        """Returns whether the next launch is sure to be resident when the first ones are."""
+    def _held_up(self, order: tuple[int, ...], whole: int, arrived: Mask) -> list[int] | None:
+        """Returns why the next launch may not be resident when the first ones are.
+
+        None: it is sure to be. Else the kernel before it that may find no room; none: it may itself
+        find none.
+        """
         rest, before = self._ahead(order[whole], arrived), 0
         for number in order[:whole]:
             before |= self.work.ended_before[number] | self.work.arrived_before[number]
         # Kernels for which a launch waits in its stream or in line.
         between = members(rest & ~before & ~self.work.meeting)
-        beside = self._beside(arrived)
-        others_go_on = whole == 0 or all(
-            self._block_fits(order[:whole], beside | 1 << one, one) for one in between
-        )
-        return others_go_on and self._next_fits(order[: whole + 1], arrived)
+        for kernel in between if whole else ():
+            if not self._kernel_goes_on(order[:whole], kernel, arrived):
+                return [kernel]
+        return None if self._next_fits(order[: whole + 1], arrived) else []
 
     def _some_pass(self, there: Mask) -> bool:
         """Returns whether some launches may pass others that arrived before them."""
@@ -142,23 +148,49 @@ class Room:
 
     def _next_proved(self, order: tuple[int, ...], arrived: Mask) -> bool:
         ahead = [self._ahead(number, arrived) for number in order]
-        beside, gone = 0, -1
-        for number, others in zip(order, ahead, strict=True):
-            beside |= others
+        if self._finds_room(order, self.work.launches[order[-1]], ahead):
+            return True
+        gone = -1
+        for number in order:
             gone &= self.work.ended_before[number]
-        ending = list(members(beside))
+        if functools.reduce(operator.or_, ahead) & ~gone:
+            return False
+        return self._proved(order, tuple(itertools.pairwise(range(len(order)))))
+
+    def _kernel_goes_on(self, order: tuple[int, ...], number: int, arrived: Mask) -> bool:
+        """Returns whether a kernel that ends is proved to go on behind launches that stay.
+
+        Args:
+            order: these launches, which are resident. None of the kernel's blocks came before.
+            number: the kernel.
+            arrived: all launches that stay.
+        """
+        key = ("kernel", order, number, arrived)
+        if key not in self._known:
+            one = self.work.launches[number]
+            ahead = [self._ahead(each, arrived) & ~(1 << number) for each in order]
+            self._known[key] = not one.cooperative and self._finds_room(
+                (*order, number), with_blocks(one, one.cluster),
+                [*ahead, self._beside(arrived) | 1 << number],
+            )  # fmt: skip
+        return self._known[key]
+
+    def _finds_room(self, order: tuple[int, ...], last: Launch, ahead: list[Mask]) -> bool:
+        """Returns whether the last launch is proved to be resident behind the others.
+
+        Args:
+            order: launches of which each becomes resident when those before it are.
+            last: the last one, or a part of it.
+            ahead: of each those that may be on the GPU before it is resident, and end.
+        """
+        ending = list(members(functools.reduce(operator.or_, ahead)))
         before = [[ending.index(k) for k in members(others)] for others in ahead]
         there, over = [], 0
         for number, others in zip(order, ahead, strict=True):
             over |= self.work.ended_before[number]
             there.append([ending.index(k) for k in members(others & ~over)])
-        if finds_room(
-            self._apart(order), self._apart(ending), self.spec, self.policy, before, there
-        ):
-            return True
-        if beside & ~gone:
-            return False
-        return self._proved(order, tuple(itertools.pairwise(range(len(order)))))
+        staying = [*self._apart(order[:-1]), apart(last, len(order) - 1)]
+        return finds_room(staying, self._apart(ending), self.spec, self.policy, before, there)
 
     def _proved(self, chosen: tuple[int, ...], pairs: Pairs) -> bool:
         """Returns whether launches are proved to be resident together, alone on the GPU."""

@@ -27,6 +27,7 @@ _MOST_STANDSTILLS = 40
 CALL = 5e-6  # seconds: about what a launch call takes
 _UNEVEN = 0.05  # share of its duration by which a block stays longer: GPUs end none together
 _MOST_UNEVEN = (0.05, 0.3, 1.0)  # where other durations are looked for
+_OFTEN = 0.5
 _MUCH = 2.1  # a duration so many times as long is named
 
 
@@ -152,7 +153,8 @@ class Search:
         """Returns the program in which the launches of a standstill arrive in its order.
 
         A launch that waits for other work comes when a block of that work, which stays longer, has
-        ended; any other one when its host is late.
+        ended; any other one when its host is late. Blocks of other work may stay until later ones
+        arrive, which then find the SMs as that work configured them.
 
         Args:
             work: the order of the program.
@@ -165,6 +167,9 @@ class Search:
         share = some.choice(_MOST_UNEVEN) if drawn else _UNEVEN
         stay = [_spread(launch, some, share) for launch in work.launches]
         never = work.of(standstill.groups)
+        if drawn and drawn.random() < _OFTEN:
+            for row in (stay[k] for k in range(len(stay)) if not never >> k & 1):
+                _outlast(row, drawn, long, max(steps.values(), default=1))
         gaps, clocks, number = [], dict[int, float](), -1
         for event in self.sequence:
             number += isinstance(event, Launch)
@@ -213,6 +218,17 @@ def _spread(launch: Launch, drawn: random.Random, share: float) -> list[float]:
     longer = np.random.default_rng(drawn.getrandbits(32)).random(launch.blocks)
     found: list[float] = (durations * (1 + share * longer)).tolist()
     return found
+
+
+def _outlast(row: list[float], drawn: random.Random, long: float, steps: int) -> None:
+    """Makes some blocks of a launch stay while so many others arrive, as often as not."""
+    if not row or drawn.random() < _OFTEN:
+        return
+    share = drawn.choice((0.1, 0.5, 1.0))
+    longest = drawn.randint(1, steps)
+    for block in range(len(row)):
+        if drawn.random() < share:
+            row[block] = long * (drawn.randint(1, longest) - 0.5)
 
 
 def _with_durations(sequence: Sequence, stay: list[list[float]]) -> Sequence:
