@@ -57,6 +57,8 @@ void tbsched_options(OptionParser *parser) {
                          "none");
 }
 
+bool tbsched_distributes() { return std::string(tbsched_values.policy) != "off"; }
+
 void tbsched_stream(unsigned stream, int priority) {
   const std::lock_guard<std::mutex> lock(tbsched_lock);
   tbsched_priorities[stream] = priority;
@@ -66,7 +68,7 @@ void tbsched_stream(unsigned stream, int priority) {
 void gpgpu_sim::make_adapter() {
   const std::string policy = tbsched_values.policy, board = tbsched_values.board;
   if (std::string(tbsched_values.blocks) != "none") m_blocks.open(tbsched_values.blocks);
-  if (policy == "off") return;
+  if (!tbsched_distributes()) return;
   if (!m_shader_config->gpgpu_concurrent_kernel_sm)
     tbsched_refuse("-gpgpu_concurrent_kernel_sm must be 1");
   Adapter::Options options;
@@ -124,9 +126,8 @@ int gpgpu_sim::start_block(int sid, int number, int block) {
   return m_slot;
 }
 
-// At the beginning of issue_block2core. Returns whether there is nothing left to distribute.
-bool gpgpu_sim::distribute_blocks() {
-  if (!m_adapter) return false;
+// In place of issue_block2core.
+void gpgpu_sim::distribute_blocks() {
   for (size_t k = 0; k < m_coming.size();) {
     if (m_coming[k]->m_kernel_TB_latency) {
       ++k;
@@ -136,7 +137,6 @@ bool gpgpu_sim::distribute_blocks() {
     }
   }
   if (!hit_max_cta_count()) m_adapter->distribute();
-  return true;
 }
 
 void gpgpu_sim::block_started(unsigned sid, unsigned slot, const kernel_info_t &kernel,

@@ -13,6 +13,8 @@ class OptionParser;
 
 // Registers the options that begin with -tbsched.
 void tbsched_options(OptionParser *parser);
+// Whether tbsched distributes the blocks; otherwise GPGPU-Sim does. Known once options are parsed.
+bool tbsched_distributes();
 // The host makes a stream with a priority.
 void tbsched_stream(unsigned stream, int priority);
 

@@ -94,31 +94,17 @@ def constant(name: str, value: str) -> Change:
     return change
 
 
-def stream_of_warp(text: str) -> str:
-    """Several kernels share a core: the stream is that of the warp, the core has no kernel."""
-    begin, end = body(text, "shader_core_ctx::fetch")
-    changed, times = re.subn(r"get_kernel_info\(\)\s*->\s*(?=get_streamID)", "", text[begin:end])
-    if times != 1:
-        raise Refused(f"shader_core_ctx::fetch asks {times} times for a stream")
-    return text[:begin] + changed + text[end:]
+def in_function(function: str, pattern: str, replacement: str) -> Change:
+    """In the one place of the function that has the pattern."""
 
+    def change(text: str) -> str:
+        begin, end = body(text, function)
+        changed, times = re.subn(pattern, replacement, text[begin:end])
+        if times != 1:
+            raise Refused(f"{function} has {pattern} {times} times")
+        return text[:begin] + changed + text[end:]
 
-def only_used_warps(text: str) -> str:
-    """A core has more thread IDs than the device: it looks at those alone that a block has."""
-    begin, end = body(text, "shader_core_ctx::fetch")
-    changed, times = re.subn(
-        r"\(m_last_warp_fetched \+ 1 \+ i\)[^;]*;",
-        lambda found: (
-            f"{found[0]}\n"
-            "        if (m_gpu->has_adapter() &&\n"
-            "            !m_occupied_hwtid.test(warp_id * m_config->warp_size))\n"
-            "          continue;"
-        ),
-        text[begin:end],
-    )
-    if times != 1:
-        raise Refused(f"shader_core_ctx::fetch goes {times} times over the warps")
-    return text[:begin] + changed + text[end:]
+    return change
 
 
 def linked_by_make(adapter: Path) -> Change:
@@ -154,19 +140,40 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
         "  return made;\n"
     )
     levels = "  *leastPriority = 0;\n  *greatestPriority = -5;\n"
+    # A core has more thread IDs than the device. What the host and the size of L1 go by is the
+    # device's number.
+    more_threads = (
+        "    tbsched_device_threads = n_thread_per_shader;\n"
+        "    if (tbsched_distributes()) n_thread_per_shader = MAX_THREAD_PER_SM;"
+    )
+    device_threads = (r"\bn_thread_per_shader\b", "tbsched_device_threads")
+    used_warps = (
+        r"(?<= \+ i\))[^;]*;",
+        r"\g<0>\n"
+        "        if (!all && !m_occupied_hwtid.test(warp_id * m_config->warp_size)) continue;",
+    )
+    # Several kernels share a core: the stream is that of the warp, the core has no kernel.
+    warps_stream = (r"get_kernel_info\(\)\s*->\s*(?=get_streamID)", "")
+    distribute = "  if (m_adapter) return distribute_blocks();\n"
     core = " public:\n  shader_core_ctx *core(unsigned cid) { return m_core[cid]; }"
     return [
         (SIM_H, before("#include", '#include "gpgpu_sim.h"')),
         (SIM_H, in_class("gpgpu_sim", '#include "gpgpu_sim_members.inc"')),
         (SIM, at_end("gpgpu_sim::gpgpu_sim", "  make_adapter();")),
         (SIM, at_end("gpgpu_sim::launch", "  if (m_adapter) m_coming.push_back(kinfo);")),
-        (SIM, at_begin("gpgpu_sim::issue_block2core", "  if (distribute_blocks()) return;\n")),
+        (SIM, at_begin("gpgpu_sim::issue_block2core", distribute)),
         (SIM, at_begin("gpgpu_sim_config::reg_options", "  tbsched_options(opp);\n")),
+        (SIM, in_function("gpgpu_sim::threads_per_core", *device_threads)),
         (SIM, at_begin("shader_core_ctx::find_available_hwtid", threads)),
         (SIM, at_end("shader_core_ctx::issue_block2core", started)),
         (SHADER, at_end("shader_core_ctx::register_cta_thread_exit", ended)),
-        (SHADER, stream_of_warp),
-        (SHADER, only_used_warps),
+        (SHADER, in_function("shader_core_ctx::fetch", *warps_stream)),
+        (SHADER, in_function("shader_core_ctx::fetch", *used_warps)),
+        (SHADER, at_begin("shader_core_ctx::fetch", "  const bool all = !m_gpu->has_adapter();")),
+        (SHADER, in_function("shader_core_config::max_cta", *device_threads)),
+        (SHADER_H, before("#include", '#include "gpgpu_sim.h"')),
+        (SHADER_H, before("    max_warps_per_shader = n_thread_per_shader", more_threads)),
+        (SHADER_H, in_class("shader_core_config", " public:\n  unsigned tbsched_device_threads;")),
         (SHADER_H, in_class("simt_core_cluster", core)),
         (SHADER_H, constant("WARP_PER_CTA_MAX", "128")),
         (CACHE_H, constant("MAX_WARP_PER_SHADER", "128")),

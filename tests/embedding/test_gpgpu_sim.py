@@ -77,14 +77,58 @@ def test_calls_are_in_the_functions_that_the_script_names(
 
     assert inside(sim, "gpgpu_sim::gpgpu_sim").endswith("make_adapter();")
     assert inside(sim, "gpgpu_sim::launch").endswith("m_coming.push_back(kinfo);")
-    assert inside(sim, "gpgpu_sim::issue_block2core").startswith("if (distribute_blocks()) return;")
+    assert inside(sim, "gpgpu_sim::issue_block2core").startswith("if (m_adapter) return distribute_blocks();")
     assert "block_started(" in inside(sim, "shader_core_ctx::issue_block2core")
     assert "block_ended(" in inside(shader, "shader_core_ctx::register_cta_thread_exit")
     fetch = inside(shader, "shader_core_ctx::fetch")
     assert "get_kernel_info" not in fetch
     assert "!m_occupied_hwtid.test(warp_id" in fetch.partition("m_last_warp_fetched")[2]
+    assert fetch.count("has_adapter") == 1
+    assert "has_adapter" in fetch.partition("for (")[0]
     assert str(adapter.resolve()) in changed["Makefile"]
     assert str(adapter.resolve()) in changed["CMakeLists.txt"]
+
+
+@pytest.mark.parametrize(("distributes", "shape"), [("false", "2048 64"), ("true", "4096 128")])
+def test_only_tbsched_gives_a_core_more_thread_ids(
+    script: ModuleType,
+    checkout: Path,
+    adapter: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    distributes: str,
+    shape: str,
+) -> None:
+    """And what the host is told stays the number of the device."""
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    source = checkout / "src" / "gpgpu-sim" / "core.cc"
+    source.write_text(
+        f"""
+#include <iostream>
+#include "../abstract_hardware_model.h"
+#include "shader.h"
+
+bool tbsched_distributes() {{ return {distributes}; }}
+
+int main() {{
+  shader_core_config core;
+  core.init("2048:32");
+  std::cout << core.tbsched_device_threads << ' ' << core.n_thread_per_shader << ' '
+            << core.max_warps_per_shader;
+}}
+""",
+        "utf-8",
+    )
+    run(CXX, "-std=c++11", source, "-o", checkout / "core")
+    assert run(checkout / "core") == f"2048 {shape}"
+    for name, function in (
+        (script.SIM, "gpgpu_sim::threads_per_core"),
+        (script.SHADER, "shader_core_config::max_cta"),
+    ):
+        text = (checkout / name).read_text("utf-8")
+        begin, end = script.body(text, function)
+        assert "tbsched_device_threads" in text[begin:end]
+        assert "n_thread_per_shader" not in text[begin:end]
 
 
 def test_unknown_version_is_refused_and_stays_as_it_is(
@@ -122,8 +166,9 @@ def test_changed_checkout_is_refused(
     [
         ("SIM", "gpgpu_sim::launch", "gpgpu_sim::launch is defined 0 times"),
         ("HARDWARE_H", "MAX_THREAD_PER_SM", "no constant MAX_THREAD_PER_SM"),
-        ("SHADER", "get_streamID", "asks 0 times for a stream"),
-        ("SHADER", "m_last_warp_fetched + 1", "goes 0 times over the warps"),
+        ("SHADER", "get_streamID", "fetch has .*get_streamID.* 0 times"),
+        ("SHADER_H", "max_warps_per_shader =", "no     max_warps_per_shader ="),
+        ("SHADER", "m_last_warp_fetched + 1 + i", "fetch has .* 0 times"),
         ("MAKE", "libcudart", "nothing makes libcudart.so"),
     ],
 )

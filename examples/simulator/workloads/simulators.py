@@ -112,7 +112,6 @@ def options(launches: list[tb.Launch], policy: str, board: str, folder: Path) ->
     """Options of a run, after those of h200.config."""
     lines = [
         "",
-        f"-gpgpu_shader_core_pipeline {'2048' if policy == 'off' else '4096'}:32",
         f"-tbsched_policy {policy}",
         "-tbsched_device h200",
         f"-tbsched_board {board}",

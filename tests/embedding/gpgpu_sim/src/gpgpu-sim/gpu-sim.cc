@@ -18,6 +18,8 @@ void gpgpu_sim::launch(kernel_info_t *kinfo) {
 
 void gpgpu_sim::issue_block2core() { m_cluster[0]->issue_block2core(); }
 
+unsigned gpgpu_sim::threads_per_core() const { return m_shader_config->n_thread_per_shader; }
+
 int shader_core_ctx::find_available_hwtid(unsigned int cta_size, bool occupy) {
   return occupy ? static_cast<int>(cta_size) : -1;
 }

@@ -25,6 +25,7 @@ class gpgpu_sim {
   bool hit_max_cta_count() const;
   void launch(kernel_info_t *kinfo);
   void issue_block2core();
+  unsigned threads_per_core() const;
 
  private:
   simt_core_cluster **m_cluster;

@@ -1,15 +1,21 @@
 #pragma once
 
 #include <bitset>
+#include <cstdio>
 #include <map>
 
 const unsigned WARP_PER_CTA_MAX = 64;
 
 class gpgpu_sim;
 
-struct shader_core_config {
+class shader_core_config {
+ public:
+  void init(const char *pipeline) {
+    std::sscanf(pipeline, "%u:%u", &n_thread_per_shader, &warp_size);
+    max_warps_per_shader = n_thread_per_shader / warp_size;
+  }
   bool gpgpu_concurrent_kernel_sm;
-  unsigned warp_size, n_thread_per_shader;
+  unsigned warp_size, n_thread_per_shader, max_warps_per_shader;
   unsigned num_shader() const;
   unsigned sid_to_cluster(unsigned sid) const;
   unsigned sid_to_cid(unsigned sid) const;
