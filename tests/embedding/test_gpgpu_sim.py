@@ -77,7 +77,8 @@ def test_calls_are_in_the_functions_that_the_script_names(
 
     assert inside(sim, "gpgpu_sim::gpgpu_sim").endswith("make_adapter();")
     assert inside(sim, "gpgpu_sim::launch").endswith("m_coming.push_back(kinfo);")
-    assert inside(sim, "gpgpu_sim::issue_block2core").startswith("if (m_adapter) return distribute_blocks();")
+    issue = inside(sim, "gpgpu_sim::issue_block2core")
+    assert issue.startswith("if (m_adapter) return distribute_blocks();")
     assert "block_started(" in inside(sim, "shader_core_ctx::issue_block2core")
     assert "block_ended(" in inside(shader, "shader_core_ctx::register_cta_thread_exit")
     fetch = inside(shader, "shader_core_ctx::fetch")
