@@ -90,6 +90,27 @@ def test_any_text_is_read(text: str) -> None:
     debugger_text.sample_in(1, (0, 0, 0), (0, 0, 0), text, [text], text)
 
 
+def test_function_that_the_driver_runs_is_told() -> None:
+    """Such a thread has nothing outside of the driver but the C library."""
+    driver = "#{} 0x00007f6f964fef27 in ?? () from /usr/local/nvidia/lib64/libcuda.so.1"
+    begins = "#4  0x00007f6f95a9cb84 in ?? () from /lib/x86_64-linux-gnu/libc.so.6"
+    sleeps = "#0  0x00007fb19db1b79d in usleep () from /lib/x86_64-linux-gnu/libc.so.6"
+    own = "#1  0x0000562a03ebd308 in write_checkpoint ()"
+    main = "#5  0x0000562a03ebd308 in main ()"
+
+    def told(*frames: str) -> str:
+        heading = 'Thread 2 (Thread 0x7f6f959ff000 (LWP 3946) "cuda00001400006"):'
+        (thread,) = debugger_text.threads_in("\n".join([heading, *frames]))
+        return thread.host_function
+
+    assert told(sleeps, own, driver.format(2), driver.format(3), begins) == "write_checkpoint"
+    assert told(own.replace("write_checkpoint", "??"), driver.format(2), begins) == "without a name"
+    assert told(sleeps, driver.format(2), begins) == ""
+    assert told(sleeps, own, driver.format(2), main) == ""
+    assert told(sleeps, own, begins) == ""
+    assert told() == ""
+
+
 def test_threads_of_the_debugger_itself_are_left_out() -> None:
     recorded = (Path(__file__).parent / "recorded" / "room_readme.txt").read_text("utf-8")
     part = recorded.split("@@ thread apply all bt 40")[1].split("\n@@ ")[0]

@@ -224,6 +224,25 @@ def test_calls_that_wait_unasked_are_of_the_host(tmp_path: Path, function: str) 
     assert function in found.reason
 
 
+def test_functions_of_the_host_one_after_the_other_may_be_slow(tmp_path: Path) -> None:
+    lines = [
+        line
+        for call in range(1, 40, 2)
+        for line in (
+            issued(call, 13, "train_step", 1024, 256),
+            of_stream(call + 1, 13, "host_function", "cuLaunchHostFunc"),
+        )
+    ]
+    ran_before = ran("train_step")
+    found = of(tmp_path, *ran_before, *lines, inside(41, "cuCtxSynchronize"))
+    assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
+    assert (found.hangs, found.may_be_slow) == (True, True)
+    assert found.text.startswith("not known whether it hangs: stream 13 has 20 functions")
+    found = of(tmp_path, *ran_before, *lines[:2], inside(41, "cuCtxSynchronize"))
+    assert found.kind == "host"
+    assert "Whether that function of the host is only slow." in found.unseen
+
+
 @pytest.mark.parametrize("what", ["wait_value", "host_function"])
 def test_streams_that_wait_for_the_host(tmp_path: Path, what: str) -> None:
     waits = {**issued(1, 13), "what": what, "function": f"cu_{what}"}
@@ -305,9 +324,13 @@ def test_missing_blocks_are_those_without_room(
     ("name", "kind", "words"),
     [
         ("room_readme", "room", "12 of 128 blocks of workers have not started"),
-        ("slow_many", "inside_kernel", "busy"),  # the same look each time
+        ("slow_many", "not_known", "busy waits for memory of the GPU"),  # the same look each time
         ("slow_compute", "not_hanging", "compute computes"),
-        ("inside_need", "inside_kernel", "workers"),
+        ("inside_need", "not_known", "is not seen without a capture"),
+        ("queue_one", "not_known", "is not seen without a capture"),
+        ("legacy_between", "not_known", "is not seen without a capture"),
+        ("loading_function", "not_known", "is not seen without a capture"),
+        ("loading_local", "not_known", "is not seen without a capture"),
         ("host_free", "host", "cuMemFree_v2"),
         ("host_waitvalue", "host", "no kernel is on the GPU"),
     ],
@@ -320,6 +343,45 @@ def test_kind_of_a_process(
     assert found.kind == kind
     assert words in found.reason
     assert found.process == process
+
+
+TRUE_KINDS = {
+    "inside_need": "inside_kernel", "queue_one": "queue", "legacy_between": "legacy_stream",
+    "loading_function": "loading", "loading_local": "loading", "host_flag": "host",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRUE_KINDS)
+def test_process_without_a_capture_is_said_to_be_what_it_may_be(
+    answering: Answering, process: int, name: str
+) -> None:
+    answering(name)
+    found = tb.hang(pid=process)
+    assert (found.kind, found.hangs, found.may_be_slow) == ("not_known", True, False)
+    assert TRUE_KINDS[name] in found.may_be
+    assert found.text.startswith("HANGS, why is not known: w")
+    assert any("tbsched capture --hang-after 5 --kill" in each for each in found.unseen)
+
+
+def test_call_of_the_driver_without_a_name_may_load_a_kernel(
+    answering: Answering, process: int
+) -> None:
+    answering("loading_local")
+    found = tb.hang(pid=process)
+    assert found.proof[-1] == "The host is in a call of CUDA without a name: it may load a kernel."
+    answering("queue_one")
+    assert tb.hang(pid=process).proof[-1] == "The host is in cuCtxSynchronize_v2."
+
+
+def test_threads_that_wait_for_their_own_block_need_no_capture(
+    answering: Answering, process: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (RECORDED / "queue_one.txt").read_text("utf-8")
+    local = text.replace("LD.E.STRONG.GPU R0,desc[UR6][R2.64]", "LDS R0,[R2]")
+    (tmp_path / "shared.txt").write_text(local, "utf-8")
+    answering("queue_one")
+    monkeypatch.setenv("TBSCHED_FAKE_GDB", str(tmp_path / "shared.txt"))
+    assert tb.hang(pid=process).kind == "inside_kernel"
 
 
 def test_what_threads_do_is_told(answering: Answering, process: int) -> None:

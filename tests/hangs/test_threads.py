@@ -45,6 +45,21 @@ def test_the_same_registers_at_the_same_place_spin() -> None:
     assert states_of([now], [now])[0].does == "spins"
 
 
+def test_poll_that_was_left_in_between_goes_on() -> None:
+    before, now = sample(POLLING, 2, R2=1, R0=7, R9=4), sample(POLLING, 1, R2=1, R0=8, R9=5)
+    assert states_of([now], [before])[0].does == "computes"  # R9 counts the steps outside
+    still = sample(POLLING, 1, R2=1, R0=8, R9=4)
+    assert states_of([still], [before])[0].does == "spins"
+    elsewhere = replace(before, pc=0x9000)
+    assert states_of([now], [elsewhere])[0].does == "spins"
+
+
+def test_poll_that_ends_by_a_count_may_be_left_in_vain() -> None:
+    code = (*POLLING[:3], "IADD3 R5,R5,0x1,RZ", "ISETP.GE.AND P0,PT,R5,0x10,PT", "@!P0 BRA 0x1000")
+    before, now = sample(code, 2, R9=4), sample(code, 1, R9=5)
+    assert states_of([now], [before])[0].does == "spins"
+
+
 def test_threads_at_a_barrier_wait() -> None:
     code = ("FFMA R4,R4,R5,0.5", "BAR.SYNC.DEFER_BLOCKING 0x0", "EXIT")
     for at in (1, 2):

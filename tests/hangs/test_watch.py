@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import tbsched as tb
-from hangs.test_hang import ALIVE, HEAD, issued
+from hangs.test_hang import ALIVE, HEAD, issued, of_stream
 from tbsched.hangs.watch import Watch, report_place
 
 SECONDS = 0.3
@@ -73,6 +73,21 @@ def test_half_a_line_is_no_news(place: Path) -> None:
         file.write('{"issued":')
     time.sleep(SECONDS)
     assert watch.is_quiet()
+    watch.close()
+
+
+def test_program_that_may_be_slow_is_told_of_and_looked_at_again(tmp_path: Path) -> None:
+    place = tmp_path / "run.jsonl"
+    functions = [of_stream(call, 13, "host_function", "cuLaunchHostFunc") for call in (1, 2)]
+    write(place, *HEAD, *functions, ALIVE)
+    watch = Watch(lambda: [place], SECONDS)
+    watch.is_quiet()
+    for _ in range(2):
+        time.sleep(SECONDS)
+        assert watch.is_quiet()
+        found = watch.look()
+        assert isinstance(found, tb.HangReport)
+        assert found.may_be_slow
     watch.close()
 
 

@@ -14,6 +14,7 @@ _KINDS = (
                 r"|LibraryUnload|StreamDestroy|EventDestroy|CtxDestroy|MemPoolTrim|ArrayDestroy)"),
     (WAITS, r"cu(\w+Synchronize|Memcpy(?!\w*Async)|Memset(?!\w*Async))"),
 )  # fmt: skip
+UNNAMED = "a call of CUDA without a name"  # the debugger does not know the function
 _WORDS = {
     LOADS: "loads code, which waits for the work that is on the GPU",
     LAUNCHES: "launches",

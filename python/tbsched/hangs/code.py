@@ -118,6 +118,17 @@ def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
     return _Reading(instructions, parameters_at).answer()
 
 
+def registers_written(text: str) -> frozenset[str]:
+    """Returns the registers and predicates that an instruction writes."""
+    return _Instruction(0, text).writes
+
+
+def counts(text: str) -> bool:
+    """Returns whether an instruction reads a clock, or adds to its own earlier result."""
+    own = _Instruction(0, text)
+    return bool(_CLOCK.match(own.body) or (_COUNTS.match(own.body) and own.writes & own.reads))
+
+
 class _Instruction:
     """An instruction: what it reads and writes."""
 

@@ -21,6 +21,9 @@ _GPU = re.compile(
 )
 _THREAD = re.compile(r'^Thread \S+ \(Thread 0x[0-9a-f]+ \(LWP (\d+)\)(?: "(.*)")?\):$')
 _FRAME = re.compile(r"^#\d+\s+(?:0x[0-9a-f]+ in )?(.+?) \(.*$")
+_LIBRARIES = re.compile(
+    r" from \S*/(?:libc|libpthread|ld-linux\S*|libcuda|libcudadebugger|libcupti)\.so"
+)
 _INSTRUCTION = re.compile(r"^(?:=>)?\s+0x([0-9a-f]+)(?: <[^>]*>)?:\s+(\S.*?)\s*$")
 _REGISTER = re.compile(r"^(\S+)\s+0x([0-9a-f]+)\s")
 _PC = re.compile(r"^\$\d+ = .*?0x([0-9a-f]+)(?: <(.*)>)?\s*$")
@@ -104,7 +107,9 @@ def threads_in(text: str) -> tuple[HostThread, ...]:
 
     def end() -> None:
         if heading is not None and not any("libcudadebugger" in each for each in frames[:4]):
-            found.append(HostThread(*heading, tuple(functions)))
+            is_in_driver = bool(frames) and "libcuda.so" in frames[-1]
+            runs = _host_function(frames)
+            found.append(HostThread(*heading, tuple(functions), is_in_driver, runs))
 
     for line in text.splitlines():
         if row := _THREAD.match(line):
@@ -116,6 +121,19 @@ def threads_in(text: str) -> tuple[HostThread, ...]:
                 functions.append(row[1])
     end()
     return tuple(sorted(found, key=lambda thread: thread.system))
+
+
+def _host_function(frames: list[str]) -> str:
+    """Returns what the driver has called in a thread of its own; empty: nothing.
+
+    Outside of the driver's frames such a thread has those of the C library alone.
+    """
+    first = next((at for at, each in enumerate(frames) if "libcuda.so" in each), None)
+    if first is None or not all(map(_LIBRARIES.search, frames[first:])):
+        return ""
+    inside = [each for each in frames[:first] if not _LIBRARIES.search(each)]
+    row = _FRAME.match(inside[-1]) if inside else None
+    return "" if row is None else row[1].replace("??", "without a name")
 
 
 def sample_in(

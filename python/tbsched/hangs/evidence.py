@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched import storage
-from tbsched.hangs.calls import HostCall, kind_of
+from tbsched.hangs.calls import UNNAMED, HostCall, kind_of
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
 from tbsched.hangs.fixes import called
@@ -319,6 +319,8 @@ def _calls(seen: Seen) -> Iterator[HostCall]:
     for thread in seen.look.threads if seen.look is not None else ():
         name = thread.cuda_call
         if name is None:
+            if thread.is_in_driver and thread.system not in told:
+                yield HostCall(UNNAMED, None, thread.system)
             continue
         in_look.add(thread.system)
         at = thread.functions.index(name)

@@ -277,8 +277,8 @@ def _judged(
 ) -> HangReport:
     if capture is None:
         unseen.append(
-            "What was issued and does not run: the program was not captured. `tbsched capture -o "
-            "run.jsonl -- PROGRAM` records it."
+            "What was issued and does not run: the program was not captured. `tbsched capture "
+            "--hang-after 5 --kill -o run.jsonl -- PROGRAM` sees it."
         )
     elif capture.failed:
         unseen.append(

@@ -11,7 +11,8 @@ from tbsched.traces.placement import DeviceInfo
 
 ROOM, QUEUE, LEGACY, LOADING = "room", "queue", "legacy_stream", "loading"
 RANKS, HOST, INSIDE, NOT_HANGING = "order_of_ranks", "host", "inside_kernel", "not_hanging"
-KINDS = (ROOM, QUEUE, LEGACY, LOADING, RANKS, HOST, INSIDE, NOT_HANGING)
+NOT_KNOWN = "not_known"
+KINDS = (ROOM, QUEUE, LEGACY, LOADING, RANKS, HOST, INSIDE, NOT_HANGING, NOT_KNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class HangReport(Shown):
             queue), ``legacy_stream``, ``loading`` (a kernel is loaded behind one that waits),
             ``order_of_ranks``, ``host`` (the host waits for the GPU, and the GPU for the host; or a
             rank has not issued a collective in which others wait),
-            ``inside_kernel`` (all blocks are on the GPU) or ``not_hanging``.
+            ``inside_kernel`` (all blocks are on the GPU), ``not_hanging``, or ``not_known``: what
+            was seen fits several of these.
         reason: the answer, in one sentence.
         resident: the kernels on the GPU, an :class:`OnGpu` each.
         stranded: launches of which blocks never start, a :class:`NeverStarts` each; the one that
@@ -112,6 +114,7 @@ class HangReport(Shown):
         unseen: sentences: what could not be seen, and what is assumed instead.
         device: the GPU; None: unknown.
         process: its number; None: unknown.
+        may_be: the kinds that fit, if ``kind`` is ``not_known``; else empty.
 
     Example:
         >>> with open("run.jsonl", "w") as file:  # a capture of a program that has ended
@@ -131,6 +134,7 @@ class HangReport(Shown):
     unseen: tuple[str, ...]
     device: DeviceInfo | None = None
     process: int | None = None
+    may_be: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -139,5 +143,10 @@ class HangReport(Shown):
 
     @property
     def hangs(self) -> bool:
-        """Whether it hangs."""
+        """Whether it hangs, or nobody knows."""
         return self.kind != NOT_HANGING
+
+    @property
+    def may_be_slow(self) -> bool:
+        """Whether it is not known if it hangs: it may only be slow."""
+        return NOT_HANGING in self.may_be

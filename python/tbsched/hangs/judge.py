@@ -63,4 +63,5 @@ def _report(evidence: Evidence, findings: list[Finding]) -> HangReport:
         unseen=tuple(dict.fromkeys(unseen)),
         device=None if spec is None else prepared(spec, policy_of(spec, None))[1],
         process=None if capture is None else capture.process,
+        may_be=answer.may_be,
     )

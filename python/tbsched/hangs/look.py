@@ -110,11 +110,21 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class HostThread:
-    """A thread of the host: its number, its name, and its functions, the innermost first."""
+    """A thread of the host.
+
+    Attributes:
+        system: the number that the operating system gives it.
+        name: of the thread.
+        functions: those with names that it is in, the innermost first.
+        is_in_driver: whether no function outside the driver is known: it is in a call of CUDA.
+        host_function: the host function that this thread of the driver runs; empty: none.
+    """
 
     system: int
     name: str
     functions: tuple[str, ...]
+    is_in_driver: bool = False
+    host_function: str = ""
 
     @property
     def cuda_call(self) -> str | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from tbsched.hangs.code import counts, registers_written
 from tbsched.hangs.look import Sample
 
 SPINS, COMPUTES, WAITS, UNKNOWN = "spins", "computes", "waits", "unknown"
@@ -18,6 +19,8 @@ _LOOKS = re.compile(r"^(?:@\S+ )?(?:LDG?\S*\.(?:STRONG|MMIO)|NANOSLEEP)")
 _BARRIERS = re.compile(r"^(?:@\S+ )?(?:BAR\.|WARPSYNC|BSYNC|DEPBAR|UCGABAR_WAIT|BSSY|EXIT|YIELD)")
 _ADDRESS = re.compile(r"\[(R\d+)\.64(?:\+(-?0x[0-9a-f]+))?\]|\[(R\d+)(?:\+(-?0x[0-9a-f]+))?\]")
 _LOAD = re.compile(r"^(?:@\S+ )?(?:LDG?|ATOMG?)\.")
+_LOCAL = re.compile(r"^(?:@\S+ )?(?:LDS|NANOSLEEP)")
+_REGISTER = re.compile(r"^U?R\d+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,18 +31,21 @@ class ThreadState:
         sample: where it was.
         does: ``spins``, ``computes``, ``waits`` (for threads of its block) or ``unknown``.
         address: of the memory that it polls; None: unknown.
+        is_local: whether what it polls, or waits for, is of its own block alone.
     """
 
     sample: Sample
     does: str
     address: int | None = None
+    is_local: bool = False
 
 
 def states_of(now: Iterable[Sample], before: Iterable[Sample] = ()) -> tuple[ThreadState, ...]:
     """Returns what the sampled threads do, from one look or two.
 
     A thread spins if its loop does nothing but look at memory, or if it is twice at the same
-    instruction with the same registers: only memory that others write can let it leave.
+    instruction with the same registers: only memory that others write can let it leave. If
+    registers have changed that its loop does not write, it has left the loop in between.
     """
     earlier = {(each.grid_id, each.block, each.thread): each for each in before}
     return tuple(
@@ -69,10 +75,13 @@ def _state(sample: Sample, before: Sample | None) -> ThreadState:
     loop = _loop(sample)
     polls = [text for _, text in loop if _POLLS.match(text)]
     if polls and len(loop) <= _MOST_POLLING:
-        return ThreadState(sample, SPINS, _address(polls, sample))
+        if before is not None and _has_left(sample, before):
+            return ThreadState(sample, COMPUTES)
+        is_local = all(_LOCAL.match(text) for text in polls)
+        return ThreadState(sample, SPINS, _address(polls, sample), is_local)
     at = next((text for address, text in sample.instructions if address == sample.pc), "")
     if _BARRIERS.match(at) or _is_after_barrier(sample):
-        return ThreadState(sample, WAITS)
+        return ThreadState(sample, WAITS, is_local=True)
     if before is None:
         return ThreadState(sample, UNKNOWN)
     if sample.pc == before.pc and sample.registers == before.registers:
@@ -87,9 +96,29 @@ def _state(sample: Sample, before: Sample | None) -> ThreadState:
 _MOST_POLLING = 40  # instructions of a loop that only waits
 
 
+def _has_left(now: Sample, before: Sample) -> bool:
+    """Returns whether a thread has left the loop in which it polls, and has come back.
+
+    Registers say it that no loop around it writes which is short enough to do nothing but poll. A
+    loop that also ends by a count or by the time says nothing.
+    """
+    widest = max((each for each in _loops(now) if len(each) <= _MOST_POLLING), key=len)
+    texts = [text for _, text in widest]
+    is_same = before.pc in {address for address, _ in widest}
+    if not is_same or any("CALL" in text or counts(text) for text in texts):
+        return False
+    written = {name for text in texts for name in registers_written(text)}
+    kept = {name for name in before.registers if _REGISTER.match(name)} - written
+    return any(now.registers.get(each) != before.registers[each] for each in kept)
+
+
 def _loop(sample: Sample) -> list[tuple[int, str]]:
     """Returns the smallest loop around a thread's instruction, as far as it is listed."""
-    found: list[tuple[int, str]] = []
+    return min(_loops(sample), key=len, default=[])
+
+
+def _loops(sample: Sample) -> Iterator[list[tuple[int, str]]]:
+    """Yields the loops around a thread's instruction, as far as they are listed."""
     for address, text in sample.instructions:
         branch = _BRANCH.search(text)
         if branch is None or address < sample.pc:
@@ -97,10 +126,7 @@ def _loop(sample: Sample) -> list[tuple[int, str]]:
         target = int(branch[1], 16)
         if target > sample.pc or target == address:
             continue
-        inside = [each for each in sample.instructions if target <= each[0] <= address]
-        if not found or len(inside) < len(found):
-            found = inside
-    return found
+        yield [each for each in sample.instructions if target <= each[0] <= address]
 
 
 def _is_after_barrier(sample: Sample) -> bool:

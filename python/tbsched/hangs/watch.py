@@ -60,9 +60,9 @@ class Watch:
         return True
 
     def look(self) -> HangReport | str | None:
-        """Returns the report of a program that hangs, or words if that cannot be told.
+        """Returns the report of a program that hangs or may hang, or words if none can be made.
 
-        Unless it hangs, it is quiet once more after as long.
+        Unless it is known to hang, it is quiet once more after as long.
 
         No debugger looks: CUDA takes one tool at a time, and that is the capture.
         """
@@ -72,10 +72,9 @@ class Watch:
         except ValueError as error:  # such as of several GPUs
             self.look_again()
             return str(error)
-        if found is not None and found.hangs:
-            return found
-        self.look_again()
-        return None
+        if found is None or not found.hangs or found.may_be_slow:
+            self.look_again()
+        return found if found is not None and found.hangs else None
 
     def look_again(self) -> None:
         """Makes it quiet once more after as long, though nothing is new: it may have been slow."""
@@ -128,5 +127,5 @@ class Watching:
             found = self._watch.look() if self._watch.is_quiet() else None
             if found is not None:
                 report_place(self._path).write_text(f"{found}\n", "utf-8")
-            if isinstance(found, HangReport):
+            if isinstance(found, HangReport) and not found.may_be_slow:
                 self.found = found

@@ -26,20 +26,26 @@ _KINDS = {
     "host": "HANGS, the GPU waits for a host",
     "inside_kernel": "HANGS, inside a kernel",
     "not_hanging": "does not hang",
+    "not_known": "HANGS, why is not known",
 }
 _NAME = 40
 _MOST_ROWS = 12
 _WIDE = 190
 
 
+def _heading(found: HangReport) -> str:
+    kind = "not known whether it hangs" if found.may_be_slow else _KINDS[found.kind]
+    return f"{kind}: {found.reason}"
+
+
 def hang_report_short(found: HangReport) -> str:
     """The kind, and the reason in one sentence."""
-    return cut(f"{_KINDS[found.kind]}: {found.reason}", _WIDE)
+    return cut(_heading(found), _WIDE)
 
 
 def hang_report_text(found: HangReport) -> Lines:
     """The answer; what is on the GPU; what never starts, and why; changes; what was not seen."""
-    lines: Lines = [f"{_KINDS[found.kind]}: {found.reason}"]
+    lines: Lines = [_heading(found)]
     if found.resident:
         lines += ["", _resident_words(found), resident_table(found)]
     if found.stranded:
@@ -175,7 +181,7 @@ def hang_report_columns(found: HangReport) -> dict[str, Any]:
 def hang_report_data(found: HangReport) -> dict[str, Any]:
     """The whole answer."""
     return {
-        **fields(found, "kind reason process device"),
+        **fields(found, "kind may_be reason process device"),
         "resident": [
             fields(row, "name running started blocks sms does counters line seen")
             for row in found.resident

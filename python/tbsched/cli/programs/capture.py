@@ -59,7 +59,10 @@ def capture(
     ] = None,
     kill: Annotated[
         bool,
-        typer.Option("--kill", help="With --hang-after: end the program if it hangs."),
+        typer.Option(
+            "--kill",
+            help="With --hang-after: end the program if it hangs; not if it may only be slow.",
+        ),
     ] = False,
 ) -> int:
     """Run a CUDA program and record every launch, copy, event and wait of it.
@@ -127,11 +130,15 @@ def _hangs(process: subprocess.Popen[bytes], watch: Watch, report: Path) -> bool
             found = watch.look() if watch.is_quiet() else None
             if isinstance(found, HangReport):
                 report.write_text(f"{found}\n", "utf-8")
-                note(f"tbsched capture: {found.kind}: {found.reason}; see {report}")
-                return True
-            if found is not None and found != told:
-                told = found
-                note(f"tbsched capture: nothing ends, and why is not known: {told}")
+                words = f"tbsched capture: {found.kind}: {found.reason}; see {report}"
+                if not found.may_be_slow:
+                    note(words)
+                    return True
+            elif found is not None:
+                words = f"tbsched capture: nothing ends, and why is not known: {found}"
+            if found is not None and words != told:
+                told = words
+                note(told)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(min(_PERIOD, watch.seconds / 2))
     return False

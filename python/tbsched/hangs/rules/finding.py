@@ -13,6 +13,7 @@ class Finding:
 
     Attributes:
         kind: of the hang, as of ``HangReport.kind``; None: no answer, and the next rule is asked.
+        may_be: the kinds that fit, if ``kind`` is ``not_known``.
         reason: in a sentence.
         stranded: the launches that never start.
         fixes: what to change.
@@ -21,6 +22,7 @@ class Finding:
     """
 
     kind: str | None = None
+    may_be: tuple[str, ...] = ()
     reason: str = ""
     stranded: tuple[NeverStarts, ...] = ()
     fixes: tuple[HangFix, ...] = ()

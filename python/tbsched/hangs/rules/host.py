@@ -6,11 +6,12 @@ import re
 
 from tbsched.hangs.calls import ALLOCATES, WAITS
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.hang import HOST, NOT_HANGING
+from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import LAUNCH
 
 _COPIES = re.compile(r"cuMem(cpy|set)")
+_SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
     "wait_value": "waits for a value in memory that nobody has written",
     "host_function": "waits for a function of the host to return",
@@ -22,11 +23,26 @@ def stream_waits(evidence: Evidence) -> Finding:
     if evidence.replay is None or not evidence.replay.waits_for_host:
         return NOTHING
     own = evidence.issued[evidence.replay.waits_for_host[0]]
+    same = [each for each in evidence.issued if each.stream_key == own.stream_key]
+    functions = [each for each in same if each.what == own.what == "host_function"]
+    if len(functions) > 1:
+        return Finding(
+            kind=NOT_KNOWN,
+            may_be=(HOST, NOT_HANGING),
+            reason=f"stream {own.stream} has {len(functions)} functions of the host to run, one "
+            "after the other: whether one never returns, or each only takes long, is not seen",
+            stranded=evidence.rows(),
+            unseen=(
+                "Which of these functions have returned: CUPTI has no record of them, and gives "
+                "those of the kernels between them when all have ended.",
+            ),
+        )
     return Finding(
         kind=HOST,
         reason=f"stream {own.stream} {_OF_HOST[own.what]} ({own.function})",
         stranded=evidence.rows(),
         proof=(f"Call {own.call}, {own.function}, has not ended, and is reached.",),
+        unseen=(_SLOW,) if own.what == "host_function" else (),
     )
 
 
@@ -63,6 +79,15 @@ def gpu_is_empty(evidence: Evidence) -> Finding:
     """The debugger sees no kernel on the GPU."""
     if evidence.look is None or evidence.look.kernels:
         return NOTHING
+    runs = next((each for each in evidence.look.threads if each.host_function), None)
+    if runs is not None:
+        return Finding(
+            kind=HOST,
+            reason=f"no kernel is on the GPU: a stream waits for the host function "
+            f"{runs.host_function} to return, which thread {runs.system} runs",
+            stranded=evidence.rows(),
+            unseen=(_SLOW,),
+        )
     call = next((each for each in evidence.calls if each.kind in (WAITS, ALLOCATES)), None)
     if call is None:
         reason = "no kernel is on the GPU, and no thread waits for it"
@@ -72,6 +97,7 @@ def gpu_is_empty(evidence: Evidence) -> Finding:
         reason=f"no kernel is on the GPU, and the host is in {call.function}: a stream waits "
         "for something else (a value in memory, a function of the host, another process)",
         stranded=evidence.rows(),
+        unseen=("Whether copies go on: cuda-gdb shows kernels alone.",),
     )
 
 

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tbsched.hangs.calls import UNNAMED
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
-from tbsched.hangs.hang import INSIDE
+from tbsched.hangs.hang import (
+    HOST,
+    INSIDE,
+    LEGACY,
+    LOADING,
+    NOT_HANGING,
+    NOT_KNOWN,
+    QUEUE,
+    RANKS,
+    ROOM,
+)
 from tbsched.hangs.rules.finding import Finding
-from tbsched.hangs.threads import UNKNOWN
+from tbsched.hangs.threads import SPINS, UNKNOWN
 from tbsched.hangs.unfinished import LAUNCH
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
@@ -26,6 +37,8 @@ def is_collective(name: str) -> bool:
 def inside_kernels(evidence: Evidence) -> Finding:
     """All that can start is on the GPU: what is left when no other rule has an answer."""
     names, rows = evidence.resident_names(), evidence.rows()
+    if evidence.capture is None and not _waits_for_itself(evidence):
+        return _not_seen(evidence)
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
     if not names:
         reason = "nothing that can never start was found"
@@ -34,29 +47,70 @@ def inside_kernels(evidence: Evidence) -> Finding:
         comes = "comes" if len(behind) == 1 else "come"
         them = "it" if len(names) == 1 else "them"
         reason += f"; {listed(behind)} {comes} after {them} by the program's own order"
+    return Finding(
+        kind=INSIDE,
+        reason=reason,
+        stranded=rows,
+        proof=tuple(_places(evidence)),
+        unseen=tuple(_unseen(evidence)),
+    )
+
+
+def _waits_for_itself(evidence: Evidence) -> bool:
+    """Returns whether the debugger saw that some threads wait, and all of them for their block."""
+    states = [each for own in evidence.states.values() for each in own]
+    return bool(states) and all(each.is_local for each in states)
+
+
+def _not_seen(evidence: Evidence) -> Finding:
+    """What a process without a capture leaves open: launches that wait are not on the GPU."""
+    names = evidence.resident_names()
+    looks = "wait" if len(names) > 1 else "waits"
+    does = f"{looks} for memory of the GPU to change"
+    if not any(evidence.does(kernel) == SPINS for kernel in evidence.seen_kernels):
+        does = "do not end" if len(names) > 1 else "does not end"
+    may_be = [INSIDE, ROOM, QUEUE, LEGACY, LOADING, HOST]
+    if all(map(is_collective, names)):
+        may_be.append(RANKS)
+    if evidence.seen.before is None:  # a core dump
+        may_be.append(NOT_HANGING)
+    return Finding(
+        kind=NOT_KNOWN,
+        may_be=tuple(may_be),
+        reason=f"{listed(names)} {does}; whether for its own blocks, for a launch that waits "
+        "elsewhere, or for the host, is not seen without a capture",
+        proof=(*_places(evidence), *_hosts(evidence)),
+        unseen=(
+            "Launches that wait for room, in a hardware queue, at the legacy default stream, or "
+            "to be loaded: cuda-gdb shows only kernels that run.",
+        ),
+    )
+
+
+def _hosts(evidence: Evidence) -> Iterator[str]:
+    """Yields where the host is, in a sentence, if the debugger saw its threads."""
+    if evidence.calls:
+        functions = listed(dict.fromkeys(call.function for call in evidence.calls))
+        may_load = ": it may load a kernel" if UNNAMED in functions else ""
+        yield f"The host is in {functions}{may_load}."
+    elif evidence.look is not None and evidence.look.threads:
+        yield "No thread of the host is in a call of CUDA."
+
+
+def _places(evidence: Evidence) -> Iterator[str]:
+    """Yields where the threads of the kernels are, in a sentence, if the debugger saw them."""
     places = "; ".join(
         f"{row.name}: {row.running:,} blocks, threads at {row.counters} instructions, it {row.does}"
         + (f" at {row.line}" if row.line else "")
         for row in evidence.resident
         if row.counters
     )
-    return Finding(
-        kind=INSIDE,
-        reason=reason,
-        stranded=rows,
-        proof=(f"{places}.",) if places else (),
-        unseen=tuple(_unseen(evidence)),
-    )
+    if places:
+        yield f"{places}."
 
 
 def _unseen(evidence: Evidence) -> Iterator[str]:
     capture = evidence.capture
-    if evidence.replay is None and capture is None:
-        yield (
-            "Launches that wait in a stream or in a hardware queue: without a capture they are "
-            "not seen, so a queue or the legacy stream may be the cause. Run the program under "
-            "`tbsched capture`."
-        )
     if evidence.look is not None:
         return
     if evidence.resident and all(is_collective(row.name) for row in evidence.resident):
