@@ -76,6 +76,37 @@ def test_kernel_without_a_loop_can_only_wait_at_its_barrier() -> None:
     assert code("named_barrier").must_wait
 
 
+def cooperates(name: str, **more: object) -> list[dict[str, Any]]:
+    return [*with_code(name, 1, 13, blocks=264, threads=512, cooperative=True, **more)]
+
+
+@pytest.mark.parametrize(
+    ("name", "who"),
+    [("stencil", "all"), ("coop_converges", "by_memory"), ("coop_skips", None),
+     ("grid_barrier", None)],
+)  # fmt: skip
+def test_who_comes_to_the_barriers_of_a_cooperative_grid(name: str, who: str | None) -> None:
+    assert code(name).grid_barrier == who
+
+
+def test_cooperative_solver_of_many_steps_is_slow(tmp_path: Path) -> None:
+    found = of(tmp_path, *cooperates("stencil"), inside(2, "cuCtxSynchronize"))
+    assert (found.kind, found.hangs) == ("not_hanging", False)
+    assert "stencil is slow: nothing in the code keeps a block from a barrier" in found.reason
+    # Not launched as one, its blocks need not all be on the GPU.
+    assert of(tmp_path, *with_code("stencil", 1, 13)).kind == "inside_kernel"
+    # It waits for room beside a kernel that stays.
+    holder = with_code("acquires", 0, 14, blocks=1, threads=1024)
+    assert of(tmp_path, *holder, *cooperates("stencil", registers=64)).kind == "room"
+
+
+def test_barriers_of_a_grid_that_differ_by_memory_or_by_block(tmp_path: Path) -> None:
+    found = of(tmp_path, *cooperates("coop_converges"))
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+    assert "depends on memory" in found.reason
+    assert of(tmp_path, *cooperates("coop_skips")).kind == "inside_kernel"
+
+
 def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -> None:
     found = code("hands_over")
     assert found.loops > 0

@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tbsched.hangs.disassembler import Instructions
+from tbsched.hangs.grid_barrier import ALL, reached_by
+from tbsched.hangs.instruction import CLOCK, COUNTS, DESCRIPTOR, Instruction, names, split
 
-_GUARD = re.compile(r"^@(!?)(U?P\d|U?PT)\s+")
-_BRANCH = re.compile(r"^BRA(?:\.\S+)?\s+(?:(!?)(U?P\d)\s*,\s*)?(?:\S+\s*,\s*)?0x([0-9a-f]+)")
-_REGISTER = re.compile(r"(?<![\w.])(U?R\d+|U?P\d)(\.64)?(?![\w])")
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
-_DESCRIPTOR = re.compile(r"desc\[[^]]*\](?=\[)")
 _ADDRESS = re.compile(r"\[([^]]*)\]")
 _LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
-_CALL = re.compile(r"^CALL\.REL\S*\s+(?:\S+\s*,\s*)?0x([0-9a-f]+)")
 _NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
 _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
 _COUNTER = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
-_CLOCK = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?:CLOCK|GLOBALTIMER)")
-_COUNTS = re.compile(r"^(?:U?IADD|VIADD|U?IMAD(?!\.MOV)|FADD|FFMA|FMUL|U?SHF\.|U?LEA\b)")
 _BLOCK = re.compile(r"^(?:S2R|S2UR)\s+\S+\s*,\s*SR_CTAID\.X")
 _DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
-_WIDE = re.compile(r"\.(?:64|WIDE)\b|\.WIDE\.|^CS2R |^LDC\.64|^S2UR64")
 _ZERO = re.compile(r"^(?:MOV|CS2R|IMAD\.MOV\S*)\s+\S+,\s*(?:RZ,\s*RZ,\s*)?(?:RZ|SRZ|0x0)$")
-_WRITES_NOTHING = re.compile(
-    r"^(?:ST|RED|BRA|EXIT|BAR|NOP|MEMBAR|ERRBAR|CCTL|NANOSLEEP|YIELD|WARPSYNC|BSYNC|BSSY|DEPBAR"
-    r"|CGAERRBAR|RET|BREAK|KILL|FENCE)"
-)
 _VARIES = re.compile(
     r"^(?:LD|LDG|LDS|LDL|ATOM|ATOMG|ATOMS|CS2R|S2R|S2UR|SHFL|SYNCS|SUATOM|TEX|TLD|MATCH|VOTE|LDGSTS"
     r"|LDSM|REDUX|NANOTRAP|UTMALDG|R2B|B2R|CALL)"
@@ -71,6 +61,8 @@ class KernelCode:
         writes_anywhere: whether it writes to addresses that it loads from memory.
         follows: whether a block waits only for what blocks before it write, as in a chained scan.
         is_whole: whether all of it was understood: no jump or call to an unknown place.
+        grid_barrier: who comes to the barriers of a cooperative grid, as of ``reached_by``, if it
+            polls nothing else; None: it has none, or blocks differ.
     """
 
     polls: tuple[Poll, ...]
@@ -82,6 +74,7 @@ class KernelCode:
     writes_anywhere: bool
     follows: bool
     is_whole: bool
+    grid_barrier: str | None = None
 
     @property
     def may_wait(self) -> bool:
@@ -90,6 +83,11 @@ class KernelCode:
         Blocks start in their order. So one that waits for blocks before it waits for some that run.
         """
         return (bool(self.polls) and not self.follows) or self._waits_without_poll
+
+    @property
+    def is_in_step(self) -> bool:
+        """Whether it waits at barriers of a cooperative grid alone, to which all blocks come."""
+        return self.grid_barrier == ALL and not self._waits_without_poll
 
     @property
     def waits_inside(self) -> bool:
@@ -116,74 +114,6 @@ def kernel_code(instructions: Instructions, parameters_at: int) -> KernelCode:
         parameters_at: where its arguments begin in constant bank 0.
     """
     return _Reading(instructions, parameters_at).answer()
-
-
-def registers_written(text: str) -> frozenset[str]:
-    """Returns the registers and predicates that an instruction writes."""
-    return _Instruction(0, text).writes
-
-
-def counts(text: str) -> bool:
-    """Returns whether an instruction reads a clock, or adds to its own earlier result."""
-    own = _Instruction(0, text)
-    return bool(_CLOCK.match(own.body) or (_COUNTS.match(own.body) and own.writes & own.reads))
-
-
-class _Instruction:
-    """An instruction: what it reads and writes."""
-
-    __slots__ = (
-        "at", "body", "called", "guard", "is_conditional", "reads", "target", "text", "writes",
-    )  # fmt: skip
-
-    def __init__(self, at: int, text: str) -> None:
-        self.at, self.text = at, text
-        guard = _GUARD.match(text)
-        self.guard = guard[2] if guard is not None and not guard[2].endswith("T") else None
-        self.body = text[guard.end() :] if guard is not None else text
-        never = guard is not None and guard[1] == "!" and guard[2].endswith("T")
-        branch = _BRANCH.match(self.body)
-        self.target = int(branch[3], 16) if branch is not None and not never else None
-        called = _CALL.match(self.body)
-        self.called = int(called[1], 16) if called is not None else None
-        if branch is not None and branch[2] is not None:
-            self.guard = branch[2]
-        self.is_conditional = self.guard is not None or bool(
-            branch is not None and branch[0].startswith(("BRA.DIV", "BRA.CONV"))
-        )
-        self.writes, self.reads = self._registers()
-
-    def _registers(self) -> tuple[frozenset[str], frozenset[str]]:
-        body = _DESCRIPTOR.sub("", self.body)
-        operation, _, rest = body.partition(" ")
-        pieces = _split(rest)
-        if _WRITES_NOTHING.match(operation):
-            return frozenset(), frozenset(_names(pieces, True)) | self.guards
-        count = 1
-        while count < len(pieces) and re.fullmatch(r"!?U?P[\dT]", pieces[count - 1].strip()):
-            count += 1  # a result may come after one or two predicates
-        # Two predicates, or a value and its carry, come first.
-        first = pieces[:count]
-        if count < len(pieces) and re.fullmatch(r"U?P\d", pieces[count].strip()):
-            first = pieces[: count + 1]
-        if operation.startswith(("ISETP", "FSETP", "DSETP", "UISETP", "PLOP3", "HSETP")):
-            first = pieces[:2]
-        if operation.startswith("VOTE"):  # the last one is what is voted on
-            first = pieces[: max(len(pieces) - 1, 1)]
-        written = set(_names(first, False))
-        if _WIDE.search(f"{operation} "):
-            written |= {_after(each) for each in written if "P" not in each}
-        if operation.startswith(("LDG", "LD.", "LDC", "ULDC")) and ".128" in operation:
-            for each in list(written):
-                for _ in range(3):
-                    each = _after(each)
-                    written.add(each)
-        read = frozenset(_names(pieces[len(first) :], True)) | self.guards
-        return frozenset(written), read
-
-    @property
-    def guards(self) -> frozenset[str]:
-        return frozenset() if self.guard is None else frozenset([self.guard])
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +154,7 @@ def _product(one: _Sum | None, other: _Sum | None) -> _Sum | None:
 class _Reading:
     def __init__(self, instructions: Instructions, parameters_at: int) -> None:
         self.parameters_at = parameters_at
-        self.every = [_Instruction(at, text) for at, text in instructions]
+        self.every = [Instruction(at, text) for at, text in instructions]
         self.place = {each.at: number for number, each in enumerate(self.every)}
         self.reached = self._reached()
         self.loops = tuple(self._loops())
@@ -267,9 +197,36 @@ class _Reading:
             or any(body.startswith(_TENSOR_STORES) for body in bodies),
             follows=bool(polls) and all(self._follows(poll) for poll in polls),
             is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
+            grid_barrier=self._grid_barrier(polls),
         )
 
-    def _goes_elsewhere(self, own: _Instruction) -> bool:
+    def _grid_barrier(self, polls: dict[Poll, None]) -> str | None:
+        """Returns who comes to the barriers of a cooperative grid, if it polls nothing else.
+
+        Their memory is of the driver: its address is before the arguments in constant bank 0.
+        """
+        looked = {self._in_driver_memory(self.place[poll.at]) for poll in polls}
+        arrivals = [
+            number
+            for number in sorted(self.reached)
+            if _ADDS.match(self.every[number].body) and self._in_driver_memory(number) in looked
+        ]
+        if not looked or None in looked or not arrivals:
+            return None
+        return reached_by(self.every, self.reached, arrivals)
+
+    def _in_driver_memory(self, number: int) -> _Sum | None:
+        """Returns the address of a load or atomic that the driver gave; None: another."""
+        address = self._address(number)
+        if address is None or not address.terms:
+            return None
+        words = [str(term) for term, _ in address.terms]
+        is_given = all(
+            each.startswith("c") and int(each[1:]) < self.parameters_at for each in words
+        )
+        return address if is_given else None
+
+    def _goes_elsewhere(self, own: Instruction) -> bool:
         """Returns whether an instruction goes to a place that is not known."""
         if own.target is not None or own.called is not None:
             return own.target not in self.place and own.called not in self.place
@@ -316,9 +273,9 @@ class _Reading:
         What counts only if memory that others may change says so does not go on by itself.
         """
         own = self.every[number]
-        if _CLOCK.match(own.body):
+        if CLOCK.match(own.body):
             return True
-        counted = own.writes & own.reads if _COUNTS.match(own.body) else frozenset()
+        counted = own.writes & own.reads if COUNTS.match(own.body) else frozenset()
         if not any(number in self._writers(name, number, loop) for name in counted):
             return False
         return not any(self._looks(each, loop) for each in self._deciders(own, loop))
@@ -335,7 +292,7 @@ class _Reading:
                 if own.guard is None:
                     return
 
-    def _deciders(self, leaving: _Instruction, loop: range) -> set[int]:
+    def _deciders(self, leaving: Instruction, loop: range) -> set[int]:
         """Returns the numbers of the instructions of a loop that decide whether a branch leaves."""
         found: set[int] = set()
         left = [(name, self.place[leaving.at]) for name in sorted(leaving.guards)]
@@ -357,9 +314,9 @@ class _Reading:
                     ]
         return found
 
-    def _adds_nothing(self, own: _Instruction) -> bool:
+    def _adds_nothing(self, own: Instruction) -> bool:
         """Returns whether an atomic leaves the value as it is."""
-        value = _split(own.body.partition(" ")[2])[-1].strip()
+        value = split(own.body.partition(" ")[2])[-1].strip()
         if value == "RZ" or value == "URZ":
             return True
         written = [each.body for each in self.every if value in each.writes]
@@ -370,7 +327,7 @@ class _Reading:
         own = self.every[number]
         return own.reads if own.body.startswith("STS") else frozenset()
 
-    def _exits(self, loop: range) -> Iterator[_Instruction]:
+    def _exits(self, loop: range) -> Iterator[Instruction]:
         """The branches that may leave a loop."""
         for number in loop:
             own = self.every[number]
@@ -407,7 +364,7 @@ class _Reading:
         return all(each.guard not in changing | written_later for each in exits)
 
     @staticmethod
-    def _carried(inside: list[_Instruction]) -> set[str]:
+    def _carried(inside: list[Instruction]) -> set[str]:
         """Registers that a turn of a loop reads before it writes them, and all that follows."""
         written: set[str] = set()
         carried: set[str] = set()
@@ -427,12 +384,12 @@ class _Reading:
     def _source(self, number: int) -> tuple[tuple[int, ...], bool]:
         """Returns the arguments that an instruction's address comes from, and whether it is
         loaded."""
-        body = _DESCRIPTOR.sub("", self.every[number].body)
+        body = DESCRIPTOR.sub("", self.every[number].body)
         address = _ADDRESS.search(body)
-        names = set(_names([address[1]], True)) if address is not None else set()
+        first = set(names([address[1]], True)) if address is not None else set()
         arguments: set[int] = set()
         is_indirect = False
-        left = [(name, number) for name in names]
+        left = [(name, number) for name in first]
         seen: set[tuple[str, int]] = set()
         while left:
             name, before = left.pop()
@@ -477,7 +434,7 @@ class _Reading:
 
     def _address(self, number: int) -> _Sum | None:
         """Returns the address of a load or store as a sum; None: it is no sum of known terms."""
-        address = _ADDRESS.search(_DESCRIPTOR.sub("", self.every[number].body))
+        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
         if address is None:
             return None
         total = _Sum()
@@ -521,7 +478,7 @@ class _Reading:
     def _result(self, number: int, depth: int) -> _Sum | None:
         """Returns the first result of an instruction as a sum."""
         operation, _, rest = self.every[number].body.partition(" ")
-        operands = [each.strip() for each in _split(rest)]
+        operands = [each.strip() for each in split(rest)]
         operands = [each for each in operands[1:] if not re.fullmatch(r"!?U?P[\dT]", each)]
         if _BLOCK.match(self.every[number].body):
             return _Sum(0, ((number, 1),))
@@ -546,28 +503,3 @@ class _Reading:
                 continue
             if not (_ADDS.match(body) and self._adds_nothing(self.every[number])):
                 yield number
-
-
-def _split(text: str) -> list[str]:
-    """Splits operands at commas that are in no brackets."""
-    pieces, depth, begin = [], 0, 0
-    for at, letter in enumerate(text):
-        depth += (letter in "[{(") - (letter in "]})")
-        if letter == "," and depth == 0:
-            pieces.append(text[begin:at])
-            begin = at + 1
-    return [*pieces, text[begin:]]
-
-
-def _names(pieces: Iterable[str], with_pairs: bool) -> Iterator[str]:
-    """The registers of operands, the second of a pair, too."""
-    for piece in pieces:
-        for row in _REGISTER.finditer(piece):
-            yield row[1]
-            if with_pairs and (row[2] or "[" in piece) and "P" not in row[1]:
-                yield _after(row[1])
-
-
-def _after(name: str) -> str:
-    head = "UR" if name.startswith("U") else "R"
-    return f"{head}{int(name.removeprefix(head)) + 1}"

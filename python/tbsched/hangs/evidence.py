@@ -357,7 +357,11 @@ def _gone(
         place
         for place, code in known.items()
         if code is not None
-        and (not code.may_wait or (code.waits_inside and issued[place].is_usual))
+        and (
+            not code.may_wait
+            or (code.waits_inside and issued[place].is_usual)
+            or (code.is_in_step and issued[place].cooperative)
+        )
     ]
     if any(code is not None and code.loops for code in map(known.get, ends)):
         # Something takes time that ends.

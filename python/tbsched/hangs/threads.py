@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from tbsched.hangs.code import counts, registers_written
+from tbsched.hangs.instruction import counts, registers_written
 from tbsched.hangs.look import Sample
 
 SPINS, COMPUTES, WAITS, UNKNOWN = "spins", "computes", "waits", "unknown"

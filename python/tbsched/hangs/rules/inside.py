@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tbsched.hangs.calls import UNNAMED
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
+from tbsched.hangs.grid_barrier import BY_MEMORY
 from tbsched.hangs.hang import (
     HOST,
     INSIDE,
@@ -39,6 +40,18 @@ def inside_kernels(evidence: Evidence) -> Finding:
     names, rows = evidence.resident_names(), evidence.rows()
     if evidence.capture is None and not _waits_for_itself(evidence):
         return _not_seen(evidence)
+    if _decides_by_memory(evidence):
+        return Finding(
+            kind=NOT_KNOWN,
+            may_be=(INSIDE, NOT_HANGING),
+            reason=f"{listed(names)} waits at barriers of its cooperative grid; whether all blocks "
+            "come to them, and it is only slow, depends on memory",
+            stranded=rows,
+            unseen=(
+                "What is in that memory. `tbsched hang --pid PID` of the program without a capture "
+                "sees whether its threads leave the barrier.",
+            ),
+        )
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
     if not names:
         reason = "nothing that can never start was found"
@@ -53,6 +66,20 @@ def inside_kernels(evidence: Evidence) -> Finding:
         stranded=rows,
         proof=tuple(_places(evidence)),
         unseen=tuple(_unseen(evidence)),
+    )
+
+
+def _decides_by_memory(evidence: Evidence) -> bool:
+    """Returns whether memory alone decides who comes to the barriers of all that is on the GPU."""
+    if evidence.look is not None:
+        return False
+    on_gpu = [
+        each for place, each in enumerate(evidence.issued) if place not in evidence.never_start
+    ]
+    launches = [each for each in on_gpu if each.what == LAUNCH]
+    codes = [evidence.code_of(each) for each in launches if each.cooperative]
+    return 0 < len(codes) == len(launches) and all(
+        code is not None and code.grid_barrier == BY_MEMORY for code in codes
     )
 
 

@@ -27,21 +27,29 @@ def nothing_waits(evidence: Evidence) -> Finding:
     gone = (each for each in evidence.operations if each.call in evidence.gone)
     launches = list(gone)
     names = list(dict.fromkeys(map(called, launches)))
-    known = [evidence.code_of(each) for each in launches]
-    chained = [called(k) for k, code in zip(launches, known, strict=True) if code and code.follows]
+    codes = [(called(each), evidence.code_of(each)) for each in launches]
+    chained = dict.fromkeys(name for name, code in codes if code and code.follows)
+    in_step = dict.fromkeys(name for name, code in codes if code and code.is_in_step)
+    what = "the code waits for anything else"
     proof = (
         f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
         "write, and no barrier holds it without a loop."
     )
     if chained:
+        what = "the code waits for later blocks"
         proof = (
-            f"The code of {listed(dict.fromkeys(chained))}: a block waits only for what blocks "
+            f"The code of {listed(chained)}: a block waits only for what blocks "
             "before it write, and blocks start in their order."
+        )
+    if in_step:
+        what = "the code keeps a block from a barrier of the grid"
+        proof = (
+            f"The code of {listed(in_step)}: it waits at barriers of its cooperative grid alone, "
+            "and what leads to them is the same in all blocks."
         )
     return Finding(
         kind=NOT_HANGING,
-        reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in "
-        + ("the code waits for later blocks" if chained else "the code waits for anything else"),
+        reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in {what}",
         proof=(proof,),
         unseen=(
             "Whether a loop of such a kernel ends: each turn changes something, so it is taken to "
