@@ -785,3 +785,25 @@ def test_status_says_whether_it_hangs(tmp_path: Path) -> None:
 def test_bad_value_names_the_file(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"run\.jsonl: grid: three numbers"):
         of(tmp_path, issued(1, 13, "A", 8, 128, grid=[8, "", 1]))
+
+
+def test_other_verbs_take_what_was_issued_and_has_not_ended() -> None:
+    def said(verb: str, *options: str) -> tuple[str, str]:
+        words = [verb, str(RECORDED / "room.jsonl"), *options]
+        done = CliRunner().invoke(app, words, standalone_mode=False)
+        if done.exception is not None:
+            raise done.exception
+        return done.stdout, done.stderr
+
+    for verb, answer in (("coresident", "24 of 128 blocks of dispatch never start"),
+                         ("capacity", "104 blocks of dispatch fit, beside gather_rows")):  # fmt: skip
+        out, notes = said(verb)
+        assert answer in out
+        assert "no launch has ended; taken are 2 launches" in notes
+        assert "`tbsched hang" in notes
+    out, _ = said("capacity", "--device", "b200")
+    assert "of dispatch fit" in out
+    with pytest.raises(
+        ValueError, match=r"no duration is known; `tbsched hang .*room\.jsonl` says"
+    ):
+        said("predict")

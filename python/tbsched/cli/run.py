@@ -39,6 +39,7 @@ from tbsched.comparison.compare import compare
 from tbsched.comparison.verify import best_diff
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.captured_files import is_capture
 from tbsched.launcher.observe import Gpu
 from tbsched.prediction.predict import predict as predict_sequence
 from tbsched.program.sequence import Sequence
@@ -46,6 +47,10 @@ from tbsched.traces.cases import Case
 from tbsched.traces.cases import cases as case_set
 from tbsched.traces.trace import Trace
 from tbsched.views.tables import table_of
+
+
+def _hangs(place: Path) -> str:
+    return f"; `tbsched hang {place}` says what has not ended" if is_capture(place) else ""
 
 
 def predict(
@@ -77,6 +82,10 @@ def predict(
             raise ValueError(f"--device: {len(names)} devices, but a profile is of one GPU")
         if launch_interval:
             raise ValueError("--launch-interval: a profile says when its host called")
+        if not program.sequence.launches:
+            raise ValueError(
+                f"{sequences}: no launch has ended, so no duration is known{_hangs(sequences)}"
+            )
         _show_all([predict_program(program, device, policy, connections)], output, as_json)
         return AGREEMENT
     specs = [find_device(name) for name in names]

@@ -11,12 +11,13 @@ from pathlib import Path
 from tbsched import storage
 from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
 from tbsched.hangs.evidence import Seen
+from tbsched.hangs.fixes import untimed
 from tbsched.hangs.hang import HangReport
 from tbsched.hangs.judge import judged
 from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
 from tbsched.hangs.ranks import joined, order_of_ranks
-from tbsched.hangs.replay import replayed
+from tbsched.hangs.replay import launches_of, replayed
 from tbsched.hangs.unfinished import Unfinished, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
@@ -25,6 +26,7 @@ from tbsched.importers.captured_files import is_capture
 from tbsched.importers.reading.packed import head_of
 from tbsched.program.checks import integer, items
 from tbsched.program.gpu_facts import GpuFacts
+from tbsched.program.sequence import Sequence
 from tbsched.progress import pulse
 
 _NEWS = 1.6  # seconds in which a capture has news of a process that waits
@@ -313,6 +315,25 @@ def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int]
     except ValueError:  # the GPU takes no such launch
         return None
     return frozenset([operations[each.operation].call for each in found.stranded])
+
+
+def unfinished_launches(
+    path: Path, device: str | None
+) -> tuple[Sequence | None, DeviceSpec | None]:
+    """Returns the launches of a capture that were issued and have not ended, and their GPU.
+
+    Their durations are not known: it is for questions that these do not matter to. None: there are
+    none.
+
+    Raises:
+        FileNotFoundError, ValueError: not a capture.
+    """
+    capture = unfinished_in(path)
+    spec = _gpu_of(capture, None, None if device is None else find_device(device))
+    if spec is None:
+        return None, None
+    found = launches_of(capture.operations, capture.streams, spec)
+    return (Sequence([untimed(each) for each in found]) if found else None), spec
 
 
 def _gpu_of(

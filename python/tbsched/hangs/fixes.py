@@ -143,7 +143,7 @@ def _together(
     ]
     if len(numbers) > _MOST_TOGETHER:
         return (), f"Which changes help: of more than {_MOST_TOGETHER} kernels none are tried."
-    launches = [_untimed(found.launches[place]) for place in numbers]
+    launches = [untimed(launch) for place in numbers if (launch := found.launches[place])]
     deadline = time.monotonic() + seconds
     try:
         answer = coresident(launches, spec, seconds=seconds)
@@ -154,6 +154,6 @@ def _together(
     return tuple([HangFix(fix.kind, fix.text) for fix in answer.fixes]), unseen
 
 
-def _untimed(launch: Launch | None) -> Launch:
-    assert launch is not None
+def untimed(launch: Launch) -> Launch:
+    """Returns a launch for questions that no duration changes the answer to."""
     return replace(launch, duration=1e-3, host=0)

@@ -133,6 +133,13 @@ def replayed(
     return Replay(made.launches, stranded, waits, trace, tuple(made.assumed))
 
 
+def launches_of(
+    operations: tuple[Operation, ...], streams: dict[tuple[int, int], StreamFacts], spec: DeviceSpec
+) -> list[Launch]:
+    """Returns the launches among operations as the model takes them, each staying for ever."""
+    return [each for each in _Events(operations, streams, spec, None).launches if each is not None]
+
+
 class _Events:
     """The operations as events of a sequence."""
 

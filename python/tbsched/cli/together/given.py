@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tbsched.cli.console import note
 from tbsched.cli.files import profiled, sequences_of
 from tbsched.cli.options import DEFAULT_DEVICE, Part
+from tbsched.hangs.find import unfinished_launches
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.captured_files import is_capture
 from tbsched.prediction.program_device import own_device
 from tbsched.program.sequence import Sequence
+from tbsched.views.words import counted
 
 
 def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], DeviceSpec]:
     """The sequences of a file, each with launches, and the device that is meant.
+
+    Of a capture in which no launch has ended, those that were issued.
 
     Raises:
         FileNotFoundError, TypeError, ValueError: as for the other verbs; there are no launches.
@@ -25,6 +31,15 @@ def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], 
     else:
         found = [program.sequence] if program.sequence.launches else []
         spec = own_device(program)
+        if not found and is_capture(place):
+            issued, own = unfinished_launches(place, device)
+            if issued is not None and own is not None:
+                count = counted(len(issued.launches), "launch", "launches")
+                note(
+                    f"{place}: no launch has ended; taken are {count} that were issued and have "
+                    f"not. `tbsched hang {place}` says why"
+                )
+                return [issued], own
     if not found:
         raise ValueError(f"{place}: holds no launches")
     if device is not None or spec is None:
