@@ -553,12 +553,40 @@ def test_capture_of_a_process_is_found_by_itself_and_no_debugger_comes(
     assert waits.returncode == -signal.SIGKILL
 
 
+def elf(kind: int, machine: int) -> bytes:
+    """The beginning of an ELF file whose table of sections is not there yet."""
+    numbers = b"".join(each.to_bytes(2, "little") for each in (kind, machine))
+    return (
+        b"\x7fELF" + bytes(12) + numbers + bytes(20) + (1 << 20).to_bytes(8, "little") + bytes(40)
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"", "empty: nothing of a core dump is written yet. Run the program with CUDA_ENABLE"),
+        (bytes(100), "100 bytes that begin with zeros: a core dump that is not complete"),
+        (b"something else", "14 bytes, and neither a capture nor a core dump. Run the program"),
+    ],
+)
+def test_core_dumps_that_are_none_by_their_name(tmp_path: Path, content: bytes, why: str) -> None:
+    (tmp_path / "core.nvcudmp").write_bytes(content)
+    with pytest.raises(ValueError, match=f"core.nvcudmp: {why}") as error:
+        tb.hang(tmp_path / "core.nvcudmp")
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     ("content", "why"),
     [
         (b"", "not a capture"),
-        (b"\x7fELF" + bytes(20), "not a core dump of a GPU"),
-        (b"\x7fELF" + bytes(36) + (1 << 20).to_bytes(8, "little") + bytes(40), "not complete"),
+        (
+            b"\x7fELF" + bytes(20),
+            "24 bytes, the beginning of a core dump that is not complete. Run",
+        ),
+        (elf(4, 190), r"not complete: 88 bytes of 1,048,576\. Run the program with CUDA_ENABLE"),
+        (elf(4, 62), "a core dump of the host, not a core dump of a GPU. Run the program"),
+        (elf(2, 62), "a program or a library, not a core dump of a GPU"),
         (b'{"tbsched_capture":1}\n{"issued":"x"}\n', "line 2: issued"),
     ],
 )
@@ -795,13 +823,16 @@ def test_other_verbs_take_what_was_issued_and_has_not_ended() -> None:
             raise done.exception
         return done.stdout, done.stderr
 
-    for verb, answer in (("coresident", "24 of 128 blocks of dispatch never start"),
-                         ("capacity", "104 blocks of dispatch fit, beside gather_rows")):  # fmt: skip
+    answers = {
+        "coresident": "24 of 128 blocks of dispatch never start",
+        "capacity": "104 blocks of dispatch fit, beside gather_rows",
+    }
+    for verb, answer in answers.items():
         out, notes = said(verb)
         assert answer in out
         assert "no launch has ended; taken are 2 launches" in notes
         assert "`tbsched hang" in notes
-    out, _ = said("capacity", "--device", "b200")
+    out, _ = said("capacity", "--device", "h100")
     assert "of dispatch fit" in out
     with pytest.raises(
         ValueError, match=r"no duration is known; `tbsched hang .*room\.jsonl` says"

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tbsched import storage
 from tbsched.hangs.debugger_text import (
     blocks_in,
     gpus_in,
@@ -24,6 +25,7 @@ from tbsched.hangs.debugger_text import (
 )
 from tbsched.hangs.look import Extent, Look, Resident, Sample
 
+ELF = b"\x7fELF"
 SECONDS = 30.0  # limit of one look
 _GRACE = 5.0  # seconds that the debugger gets to let the process go on
 _MOST_KERNELS = 16
@@ -83,18 +85,23 @@ def check_process(process: int) -> None:
 
 
 def check_core(core: Path) -> None:
-    """Refuses a core dump that is not complete yet.
+    """Refuses what is no complete core dump of a GPU.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: not an ELF file, or cut.
+        ValueError: not a core dump of a GPU, or cut; one line says what it is.
     """
     with core.open("rb") as file:
         head = file.read(64)
         size = file.seek(0, os.SEEK_END)
-        if len(head) < 64 or head[:4] != b"\x7fELF":
-            raise ValueError(f"{core}: not a core dump of a GPU")
-        table, entry, count = (int.from_bytes(head[a:b], "little") for a, b in _OF_SECTIONS)
+        if len(head) < 64 or head[:4] != ELF:
+            raise ValueError(f"{storage.shown(core)}: {_what_it_is(head, size)}. {_MAKE_IT}")
+        kind, machine, table, entry, count = (
+            int.from_bytes(head[a:b], "little") for a, b in _OF_THE_FILE
+        )
+        if machine in _OF_HOSTS:
+            what = "a core dump of the host" if kind == _CORE_DUMP else "a program or a library"
+            raise ValueError(f"{storage.shown(core)}: {what}, not a core dump of a GPU. {_MAKE_IT}")
         file.seek(min(table, size))
         rows = file.read(entry * count)
     ends = [table + entry * count]
@@ -105,16 +112,34 @@ def check_core(core: Path) -> None:
         ends.append(begin + length if kind != _NO_BITS else 0)
     if table == 0 or max(ends) > size:
         raise ValueError(
-            f"{core}: the dump is not complete: it has {size:,} bytes; wait until the program has "
-            "written all of it"
+            f"{storage.shown(core)}: the dump is not complete: {size:,} bytes of {max(ends):,}. "
+            f"{_MAKE_IT}"
         )
 
 
+def _what_it_is(head: bytes, size: int) -> str:
+    """Returns what a file is that does not begin as a core dump, in words."""
+    if size == 0:
+        return "empty: nothing of a core dump is written yet"
+    if head[:4] == ELF:
+        return f"{size:,} bytes, the beginning of a core dump that is not complete"
+    if not any(head):
+        return f"{size:,} bytes that begin with zeros: a core dump that is not complete"
+    return f"{size:,} bytes, and neither a capture nor a core dump"
+
+
+_MAKE_IT = (
+    "Run the program with CUDA_ENABLE_USER_TRIGGERED_COREDUMP=1, CUDA_COREDUMP_PIPE=/tmp/dump and "
+    "CUDA_COREDUMP_FILE=core.nvcudmp, write to the pipe when it hangs, and wait until the file "
+    "no longer grows"
+)
 # Places in the header of an ELF file of 64 bits, and in a row of its table of sections.
-_OF_SECTIONS = (40, 48), (58, 60), (60, 62)
+_OF_THE_FILE = (16, 18), (18, 20), (40, 48), (58, 60), (60, 62)
 _OF_A_SECTION = (4, 8), (24, 32), (32, 40)
 _SECTION = 64
 _NO_BITS = 8
+_CORE_DUMP = 4
+_OF_HOSTS = frozenset({3, 21, 62, 183, 243})  # x86, POWER, x86-64, Arm, RISC-V
 
 
 def look_at(

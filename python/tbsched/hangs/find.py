@@ -9,7 +9,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from tbsched import storage
-from tbsched.hangs.debugger import SECONDS, Target, check_process, debugger, look_at
+from tbsched.hangs.debugger import (
+    ELF,
+    SECONDS,
+    Target,
+    check_core,
+    check_process,
+    debugger,
+    look_at,
+)
 from tbsched.hangs.evidence import Seen
 from tbsched.hangs.fixes import untimed
 from tbsched.hangs.hang import HangReport
@@ -22,6 +30,7 @@ from tbsched.hangs.unfinished import Unfinished, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
+from tbsched.importers.capture import takes
 from tbsched.importers.captured_files import is_capture
 from tbsched.importers.reading.packed import head_of
 from tbsched.program.checks import integer, items
@@ -32,7 +41,6 @@ from tbsched.progress import pulse
 _NEWS = 1.6  # seconds in which a capture has news of a process that waits
 _APART = 1.0  # seconds from one look to the next
 _FIXES = 20.0  # seconds for the search of changes
-_ELF = b"\x7fELF"
 _Path = str | os.PathLike[str]
 
 
@@ -151,11 +159,18 @@ def _sorted(files: tuple[_Path, ...]) -> tuple[list[Unfinished], list[Path]]:
     captures, cores = [], []
     for given in files:
         path = storage.as_path(given)
-        if head_of(path).startswith(_ELF):
+        if _is_core(path):
+            check_core(path)
             cores.append(path)
         else:
             captures.append(unfinished_in(path))
     return captures, cores
+
+
+def _is_core(path: Path) -> bool:
+    """Returns whether a file is meant to be a core dump: by its beginning, or else by its name."""
+    head = head_of(path)
+    return head.startswith(ELF) or (path.suffix == ".nvcudmp" and not takes(head))
 
 
 def _capture_place(process: int) -> Path | None:

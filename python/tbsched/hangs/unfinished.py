@@ -183,8 +183,8 @@ def unfinished_in(path: Path) -> Unfinished:
     """
     if not takes(head_of(path)):
         raise ValueError(
-            f"{storage.shown(path)}: not a capture; `tbsched capture -o run.jsonl -- PROGRAM` "
-            "makes one"
+            f"{storage.shown(path)}: not a capture, and not a core dump of a GPU; `tbsched capture "
+            "-o run.jsonl -- PROGRAM` makes a capture"
         )
     reader = _Reader()
     take_lines(path, reader.add)
