@@ -174,6 +174,15 @@ def test_launches_into_a_graph_are_not_told(run: Played, tmp_path: Path, result:
     assert [line["issued"] for line in of(lines, "issued")] == [2]
 
 
+def test_call_that_ends_no_capture_into_a_graph_is_none(run: Played, tmp_path: Path) -> None:
+    """Of another thread (908), or of a stream that is not captured (401)."""
+    code = 'gpu.play("stream_capture", True, 0)\n'
+    code += "".join(f'gpu.play("stream_capture", False, {each})\n' for each in (908, 401, 903))
+    code += launch(1) + 'gpu.play("stream_capture", False, 904)\n' + launch(2)
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [2]
+
+
 def test_nothing_is_asked_about_a_stream_while_it_is_captured_into_a_graph(
     run: Played, tmp_path: Path
 ) -> None:
@@ -214,6 +223,22 @@ def test_event_in_the_default_stream_waits_for_other_streams(run: Played, tmp_pa
     assert [(line["issued"], line["what"]) for line in lines] == [
         (1, "launch"), (2, "record"), (3, "wait"), (4, "launch"),
     ]  # fmt: skip
+
+
+def test_records_in_an_idle_stream_are_kept_once(run: Played, tmp_path: Path) -> None:
+    """Another stream holds them up. A wait for one of them keeps that one, too."""
+    code = (
+        launch(1, 14)
+        + """
+for number in range(100):
+    gpu.play("issue_record", 2 + 2 * number, wide(0), wide(9))
+    gpu.play("issue_record", 3 + 2 * number, wide(0), wide(8))
+    if number == 49:
+        gpu.play("issue_wait", 500, wide(13), wide(9))
+"""
+    )
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["issued"] for line in lines] == [1, 100, 500, 200, 201]
 
 
 def test_event_in_another_stream_waits_for_the_default_stream(run: Played, tmp_path: Path) -> None:

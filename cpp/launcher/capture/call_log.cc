@@ -51,6 +51,21 @@ const std::byte* argument_of(const Shape& shape, const cuda::Parameter& paramete
   return has ? shape.buffer.data() + parameter.offset : nullptr;
 }
 
+// Returns whether a capture of a stream into a graph has ended with such a result: also if the
+// graph cannot be made, but not if the call was not one that may end it.
+bool ends_capture(const CUresult result) {
+  switch (result) {
+    case CUDA_ERROR_INVALID_VALUE:
+    case CUDA_ERROR_INVALID_HANDLE:
+    case CUDA_ERROR_ILLEGAL_STATE:  // the stream is not captured
+    case CUDA_ERROR_STREAM_CAPTURE_UNMATCHED:
+    case CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace
 
 ThreadLog::ThreadLog() {
@@ -131,12 +146,13 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   if (function->kernel == nullptr) log.launched = function;
 }
 
-void CallLog::exit(const Operation& operation, const bool succeeded) {
-  note_exit(own_log(), operation, succeeded);
+void CallLog::exit(const Operation& operation, const CUresult result) {
+  note_exit(own_log(), operation, result);
   if (own.thread_ends) own.give_back();
 }
 
-void CallLog::note_exit(ThreadLog& log, const Operation& operation, const bool succeeded) {
+void CallLog::note_exit(ThreadLog& log, const Operation& operation, const CUresult result) {
+  const bool succeeded = result == CUDA_SUCCESS;
   const bool was_loaded_by_it =
       succeeded && log.launched != nullptr && operation.shape.symbol != nullptr;
   const Function* const function =
@@ -148,7 +164,7 @@ void CallLog::note_exit(ThreadLog& log, const Operation& operation, const bool s
         Note{.kind = kind, .order = count_++, .by = log.open, .operation = operation});
   };
   if (issues(operation.what) && !succeeded) add(Note::Kind::kFailed);
-  if (operation.what == What::kEndCapture) {  // it ends, even if it failed
+  if (operation.what == What::kEndCapture && ends_capture(result)) {
     int open = captures_;
     while (open > 0 && !captures_.compare_exchange_weak(open, open - 1)) {
     }

@@ -90,7 +90,7 @@ class CallLog {
 
   // A call returns. A failed one issued nothing; one that waited says that what it waited for has
   // ended, and one that asked, if it succeeded, that its event has happened.
-  void exit(const Operation& operation, bool succeeded);
+  void exit(const Operation& operation, CUresult result);
 
   // Returns whether a stream is captured into a graph.
   bool is_capturing() const { return captures_.load(std::memory_order_relaxed) > 0; }
@@ -103,7 +103,7 @@ class CallLog {
 
  private:
   ThreadLog& own_log();
-  void note_exit(ThreadLog& log, const Operation& operation, bool succeeded);
+  void note_exit(ThreadLog& log, const Operation& operation, CUresult result);
   const Function& function_of(ThreadLog& log, const Shape& shape, bool is_loaded);
   int32_t carveout_of(const Shape& shape);
   static void add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape);

@@ -55,7 +55,7 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
   const Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
   if (data.callbackSite == CUPTI_API_EXIT) {
     const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
-    calls.exit(operation, result == nullptr || *result == CUDA_SUCCESS);
+    calls.exit(operation, result == nullptr ? CUDA_SUCCESS : *result);
     return;
   }
   calls.enter(operation, now_ns);

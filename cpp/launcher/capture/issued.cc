@@ -63,14 +63,35 @@ void Issued::issue(const Note& note, const std::span<const Note::Word> words) {
   if (operation.what == What::kRecord) {
     latest_record_[operation.event] = number;
     if (!streams_.contains(stream) && !is_held_up(stream, number)) return;  // it happens at once
+    forget_earlier_record(stream, operation.event);
     pending_records_.insert(number);
   } else if (operation.what == What::kWait) {
     const auto latest = latest_record_.find(operation.event);
     if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
     entry.waits_for = latest->second;
+    awaited_records_.insert(entry.waits_for);
   }
   streams_[stream].push_back(std::move(entry));
   stream_of_[operation.call] = stream;
+}
+
+// Forgets an earlier record of an event, for which nothing waits, if no work came between:
+// otherwise a program that records in an idle stream, which others hold up, would add one each
+// time.
+void Issued::forget_earlier_record(const Stream& stream, const uint64_t event) {
+  constexpr size_t kMost = 64;  // records that are looked at
+  const auto found = streams_.find(stream);
+  if (found == streams_.end()) return;
+  Entries& entries = found->second;
+  for (size_t back = 1; back <= std::min(kMost, entries.size()); ++back) {
+    const auto each = std::prev(entries.end(), static_cast<Entries::difference_type>(back));
+    const Operation& operation = each->note.operation;
+    if (operation.what != What::kRecord) return;
+    if (operation.event != event || awaited_records_.contains(each->note.by.number + 1)) continue;
+    drop(*each, false);
+    entries.erase(each);
+    return;
+  }
 }
 
 // Returns whether work that came before an operation in other streams may hold it up: the legacy
@@ -94,7 +115,10 @@ bool Issued::is_held_up(const Stream& stream, const uint64_t number) const {
 void Issued::drop(const Entry& entry, const bool has_record) {
   const Operation& operation = entry.note.operation;
   stream_of_.erase(operation.call);
-  if (operation.what == What::kRecord) pending_records_.erase(entry.note.by.number + 1);
+  if (operation.what == What::kRecord) {
+    pending_records_.erase(entry.note.by.number + 1);
+    awaited_records_.erase(entry.note.by.number + 1);
+  }
   if (entry.is_written && !has_record) ended_.push_back(operation.call);
 }
 

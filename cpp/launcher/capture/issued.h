@@ -56,6 +56,7 @@ class Issued {
   void waited(const Note& note);
   void happened(const Note& note);
   bool is_held_up(const Stream& stream, uint64_t number) const;
+  void forget_earlier_record(const Stream& stream, uint64_t event);
   void drop(const Entry& entry, bool has_record);
   void end_through(Entries& entries, Entries::iterator last, bool has_record);
   void remove_empty();
@@ -65,6 +66,7 @@ class Issued {
   std::unordered_map<uint32_t, uint32_t> null_streams_;   // by context
   std::unordered_map<uint64_t, uint64_t> latest_record_;  // by event: its number
   std::unordered_set<uint64_t> pending_records_;          // numbers
+  std::unordered_set<uint64_t> awaited_records_;          // those that a stream waits for
   std::vector<uint32_t> ended_;
 };
 
