@@ -10,7 +10,8 @@ sequences on which the two disagree.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # that of typing, which takes longer to load than all of this
 
 # Which module each public name is in. Modules are imported when they are first needed, so that a
 # program that predicts does not wait for those that fuzz.

@@ -1,12 +1,19 @@
 """The command line, as ``python -m tbsched`` and as the installed script ``tbsched``."""
 
-from typing import NoReturn
+from __future__ import annotations
 
-from tbsched.cli.interrupts import end_at_once, ending_at_once
+from tbsched.cli.at_once import end_at_once
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 
 def main() -> NoReturn:
     """Runs the command line; Ctrl-C ends it with status 130 from here on."""
+    end_at_once()
+    from tbsched.cli.interrupts import ending_at_once
+
     with ending_at_once():
         from tbsched.cli.app import main as run
     try:

@@ -237,7 +237,11 @@ def test_ctrl_c_that_python_drops_is_130(
 
 @pytest.mark.parametrize(
     ("library", "arguments"),
-    [("typer", ["devices"]), ("hypothesis", ["fuzz", "--oracle", "tx2", "--device", "tx2"])],
+    [
+        ("tbsched.cli.interrupts", ["devices"]),
+        ("typer", ["devices"]),
+        ("hypothesis", ["fuzz", "--oracle", "tx2", "--device", "tx2"]),
+    ],
 )
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interruption_during_imports_is_130(

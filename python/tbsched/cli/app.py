@@ -19,10 +19,10 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
+from tbsched.cli.at_once import INTERRUPTED
 from tbsched.cli.console import AGREEMENT, BAD_INPUT, DISAGREEMENT, NO_GPU, note, show
 from tbsched.cli.hints import hint
 from tbsched.cli.interrupts import (
-    INTERRUPTED,
     ending_at_once,
     is_interruption,
     not_swallowed,

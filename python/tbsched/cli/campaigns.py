@@ -15,8 +15,9 @@ from tbsched.campaigns.campaign import record as record_traces
 from tbsched.campaigns.oracles import OracleLike, RecordedOracle
 from tbsched.campaigns.results import SO_FAR, Report
 from tbsched.campaigns.scale.workers import Workers
+from tbsched.cli.at_once import INTERRUPTED
 from tbsched.cli.console import AGREEMENT, DISAGREEMENT, NO_GPU, note, show, show_json
-from tbsched.cli.interrupts import INTERRUPTED, ending_at_once
+from tbsched.cli.interrupts import ending_at_once
 from tbsched.cli.options import (
     AsJson,
     BeginOption,

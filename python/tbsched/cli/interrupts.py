@@ -1,35 +1,16 @@
-"""Ctrl-C and SIGTERM, of which neither ends in a traceback.
-
-This module alone is loaded before the first Ctrl-C can be pressed, so it imports little.
-"""
+"""Ctrl-C and SIGTERM, of which neither ends in a traceback."""
 
 from __future__ import annotations
 
 import _thread
 import contextlib
-import os
 import signal
 import sys
 import threading
 from collections.abc import Iterator
 from types import FrameType
-from typing import Any
 
-INTERRUPTED = 130
-_USUAL: dict[int, Any] = {  # handlers
-    signal.SIGINT: signal.default_int_handler,
-    signal.SIGTERM: signal.SIG_DFL,
-}
-
-
-def end_at_once() -> None:
-    """From here on Ctrl-C and SIGTERM end the process, where there is nothing to tidy up.
-
-    It does nothing in other threads, and where they are ignored or have a handler already.
-    """
-    for number, usual in _USUAL.items():
-        if _is_own(number, usual):
-            signal.signal(number, _end)
+from tbsched.cli.at_once import end_as_usual, end_at_once
 
 
 @contextlib.contextmanager
@@ -39,9 +20,7 @@ def ending_at_once() -> Iterator[None]:
     try:
         yield
     finally:
-        for number, usual in _USUAL.items():
-            if _is_own(number, _end):
-                signal.signal(number, usual)
+        end_as_usual()
 
 
 @contextlib.contextmanager
@@ -96,9 +75,3 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if not callable(on_ctrl_c):  # ignored, as in the background of a shell
         on_ctrl_c = signal.default_int_handler
     on_ctrl_c(number, frame)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    with contextlib.suppress(OSError):
-        os.write(2, b"tbsched: interrupted\n")
-    os._exit(INTERRUPTED)
