@@ -1,6 +1,6 @@
 """Runs the programs of programs/ on one GPU, captured, and lets the captures be judged.
 
-    python run.py OUT [--only NAME ...] [--part 1/2] [--limit 20] [--slow 8]
+    python run.py OUT [--set second] [--only NAME ...] [--part 1/2] [--limit 20] [--slow 8]
     python run.py OUT --pid 12
 
 One program at a time uses the GPU. The next ones have started already, and wait for their turn
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from truth import TRUTH
+from truth import SETS, TRUTH
 
 HERE = Path(__file__).resolve().parent / "programs"
 TBSCHED = shlex.split(os.environ.get("TBSCHED", f"{sys.executable} -m tbsched"))
@@ -311,6 +311,7 @@ def write_captures(
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
+    parser.add_argument("--set", choices=[*SETS], default="first", help="of programs")
     parser.add_argument("--only", nargs="+", choices=[*TRUTH], metavar="NAME")
     parser.add_argument("--part", default="1/1", help="2/3: the second third of the programs")
     parser.add_argument("--limit", type=float, default=20, help="seconds of a program that hangs")
@@ -322,7 +323,7 @@ def main() -> None:
     began = time.monotonic()
     options.out.mkdir(parents=True, exist_ok=True)
     part, parts = map(int, options.part.split("/"))
-    names = (options.only or [*TRUTH])[part - 1 :: parts]
+    names = (options.only or [*SETS[options.set]])[part - 1 :: parts]
     if options.pid:
         names = [name for name in names if (HERE / f"{name}.cu").exists()]
         names = [name for name in names if TRUTH[name].kind != "not_hanging"]

@@ -46,7 +46,7 @@ EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
 LEGACY, INSIDE, SLOW = Truth("legacy_stream"), Truth("inside_kernel"), Truth("not_hanging")
 LOADING, LOADING_IN_CALL = Truth("loading"), Truth("loading", ("host",))
 
-TRUTH = {
+FIRST = {
     # An H200 has 132 SMs, each of 228 KiB of shared memory, of which a block takes 1 KiB more than
     # it asks for, 65,536 registers, 2,048 threads and 32 blocks.
     # One block of 120 KiB per SM: 132 of 160 run
@@ -128,3 +128,85 @@ TRUTH = {
     "torch_sort": SLOW,
     "torch_sleep": SLOW,
 }
+
+SECOND = {
+    # 16 registers, so 2,048 threads bind: four blocks of 512 per SM, and eight of 256 were counted
+    "occupancy_of_half_block": room("advect", 528, 1056, "threads"),
+    # 40 KiB in an SM set to the least that holds a block, 64 KiB: one block per SM
+    "prefer_l1": room("solve_levels", 132, 264, "shared_memory"),
+    # 44 + 40 + 1 KiB: two blocks per SM, as three take 255 of 228 KiB
+    "static_and_dynamic": room("collide", 132, 396, "shared_memory"),
+    # One block of 120 KiB per SM: 66 pairs of 75
+    "cluster_pairs": room("attend", 18, 150, "shared_memory"),
+    # 256 threads of 96 registers: 24,576 a block, so two of four per SM
+    "halo_ring": room("exchange", 264, 528, "registers"),
+    # 1,024 threads of 56 registers leave 8,192 of each SM, and 512 threads of 56 take 28,672
+    "query_server": room("answer", 4, 4, "registers"),
+    # 32 blocks of a warp on every SM
+    "warp_workers": room("emit_rays", 1, 1, "blocks"),
+    # Twice 91 KiB on every SM leave 46, and 91 KiB asked for
+    "three_stages": room("store", 132, 132, "shared_memory"),
+    # 121 KiB on every SM, and 121 KiB asked for
+    "graph_branches": room("half", 132, 132, "shared_memory"),
+    # 16 registers, so 2,048 threads bind: 528 blocks of 512, of which 40 are of another kernel
+    "solver_beside_monitor": room("sweep", 40, 528, "threads"),
+    # 512 threads of 16 registers: four blocks per SM
+    "cupy_wavefront": room("wavefront", 32, 560, "threads"),
+    # A warp of 16 registers: 32 blocks per SM
+    "triton_grid_barrier": room("softmax_terms", 76, 4300, "blocks"),
+    "server_threads": queue(),
+    "callback_then_kernel": queue(1),
+    # What waits for the next kernel of its own stream is the bug of that kernel, too
+    "dependent_launch": Truth("queue", ("inside_kernel",)),
+    "depth_first": queue(),
+    "event_tails": queue(4),
+    "capture_in_line": Truth("queue", ("inside_kernel",)),
+    "torch_overlap": queue(1),
+    "cupy_pipeline": queue(1),
+    "numba_two_streams": queue(1),
+    "thrust_default": LEGACY,
+    "symbol_copy": LEGACY,
+    "host_function_between": LEGACY,
+    "graph_on_null": LEGACY,
+    "per_thread_and_library": LEGACY,
+    "driver_streams": LEGACY,
+    "torch_and_cupy": LEGACY,
+    "jit_linked": LOADING_IN_CALL,
+    "rare_path": LOADING,
+    "graph_adds_kernel": LOADING_IN_CALL,
+    "second_thread_first": LOADING,
+    "kernel_library": LOADING_IN_CALL,
+    "numba_first": LOADING_IN_CALL,
+    "torch_matmul_first": LOADING_IN_CALL,
+    "event_then_stop": host("cudaEventSynchronize"),
+    "pageable_copy": host("cudaMemcpyAsync"),
+    "free_in_loop": host("cudaFree"),
+    # The launch waits until the context has more local memory, as what loads code does
+    "local_memory_grows": Truth("host", ("loading",), call="cudaLaunchKernel"),
+    "launch_queue_full": host("cudaLaunchKernel"),
+    "condition_variable": host(None),
+    "fork_and_wait": host(None),
+    "torch_nonzero": host(None),
+    "numba_mapped": host("cudaStreamSynchronize"),
+    "abba_locks": INSIDE,
+    "full_hash_table": INSIDE,
+    "cuda_barrier_blocks": INSIDE,
+    "cluster_flag": INSIDE,
+    "cooperative_convergence": INSIDE,
+    "newton_float": INSIDE,
+    "cupy_union_find": INSIDE,
+    "triton_ticket": INSIDE,
+    "monte_carlo": SLOW,
+    "graph_of_long_nodes": SLOW,
+    "cooperative_gradients": SLOW,
+    "chase_in_host_memory": SLOW,
+    "contended_lock": SLOW,
+    "ping_pong": SLOW,
+    "column_copies": SLOW,
+    "checksum_callbacks": SLOW,
+    "triton_recurrence": SLOW,
+    "torch_power_iteration": SLOW,
+}
+
+SETS = {"first": FIRST, "second": SECOND}
+TRUTH = FIRST | SECOND
