@@ -131,6 +131,17 @@ def test_pipe_is_not_replaced_either(
     assert Path("pipe").is_fifo()
 
 
+def test_program_that_only_copies_has_a_capture(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = f'{PRELUDE}; gpu.begin(); gpu.play("issue_copy", 1, wide(14), wide(4096))'
+    monkeypatch.setenv("FAKE_CUPTI_CLOCK", "1")
+    program = python(f"{code}; import time; time.sleep(1.2)")
+    assert status(monkeypatch, "-o", "run.jsonl", *program) == 0
+    assert capfd.readouterr().err == "wrote run.jsonl: 0 launches\n"
+    assert '"what":"copy"' in Path("run.jsonl").read_text("utf-8")
+
+
 @pytest.mark.parametrize("name", ["run.jsonl", "run.jsonl.xz", "run.jsonl.gz"])
 @pytest.mark.parametrize(
     ("code", "why"),

@@ -43,6 +43,7 @@ def code(name: str) -> KernelCode:
         ("ring_pop", [(0,), (0,)]),  # its loops begin at one place
         ("counts_clients", [(0,), (0,)]),  # it counts only what memory says
         ("chained_back", [(8,)]),
+        ("fenced_poll", [(0,)]),  # a plain load behind a fence
         ("shared_flag", [()]),
         ("through_memory", [()]),
     ],
@@ -65,6 +66,71 @@ def test_kernels_that_end(name: str) -> None:
     found = code(name)
     assert found.loops > 0
     assert not found.may_wait
+
+
+def test_loops_that_only_their_own_values_end() -> None:
+    for name, loops, is_one in (
+        ("own_values", 1, True), ("own_values_often", 1, False), ("follows_list", 1, False),
+        ("sums", 0, False), ("divides", 0, False), ("waits_for_time", 0, False),
+        ("takes_work", 0, False), ("stencil", 0, False),
+    ):  # fmt: skip
+        assert (code(name).open_loops, code(name).is_one_open_loop) == (loops, is_one), name
+
+
+def test_loop_without_a_bound_is_not_said_to_be_slow(tmp_path: Path) -> None:
+    found = of(tmp_path, *with_code("own_values", 1, 13))
+    assert (found.kind, found.fixes) == ("inside_kernel", ())
+    assert "that only its own values end" in found.reason
+    for name in ("own_values_often", "follows_list"):
+        found = of(tmp_path, *with_code(name, 1, 13))
+        assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+    both = *with_code("own_values", 1, 13), *with_code("sums", 2, 14)
+    assert of(tmp_path, *both).kind == "not_known"
+
+
+def test_lock_that_comes_back_on_every_way_is_slow(tmp_path: Path) -> None:
+    assert code("gives_back").lock_comes_back
+    assert not code("keeps").lock_comes_back
+    assert not code("locks").lock_comes_back  # all threads of a warp take it
+    found = of(tmp_path, *with_code("gives_back", 1, 13))
+    assert found.kind == "not_hanging"
+    assert "gives_back is slow: nothing in the code keeps the lock" in found.reason
+    assert of(tmp_path, *with_code("keeps", 1, 13)).kind == "inside_kernel"
+
+
+def test_grid_that_has_ended_in_waves_does_not_wait_for_later_blocks(tmp_path: Path) -> None:
+    shape = {
+        "kernel": 0, "name": "grid_barrier", "grid": [300, 1, 1], "block": [1024, 1, 1],
+        "registers": 32, "static_shared_memory": 0, "dynamic_shared_memory": 0,
+        "cooperative": False,
+    }  # fmt: skip
+    ran_before = {"ran": 0, "call": 1, "context": 1, "stream": 13, "at": [10, 20]}
+    lines = [shape, ran_before, *with_code("grid_barrier", 5, 13, blocks=300, threads=1024)]
+    found = of(tmp_path, *lines)
+    assert found.kind == "not_hanging"
+    assert "of as many blocks has ended before" in found.proof[-1]
+    shape["grid"] = [100, 1, 1]
+    assert of(tmp_path, *lines).kind == "room"
+
+
+def test_writer_before_a_kernel_in_its_stream_has_ended(tmp_path: Path) -> None:
+    flag = 0x7F0000001000
+    writer = with_code("takes_work", 1, 13, arguments=[0, flag, 8, 0x7F0000002000])
+    lines = *writer, *with_code("acquires", 2, 13, arguments=[0, flag])
+    assert of(tmp_path, *lines).kind == "inside_kernel"
+
+
+def test_copy_of_the_host_in_the_legacy_stream_behind_a_kernel(tmp_path: Path) -> None:
+    def copied(function: str, kernel: str, stream: int) -> tb.HangReport:
+        copy = {**of_stream(2, 7, "copy", function), "bytes": 4}
+        return of(tmp_path, *with_code(kernel, 1, stream), copy, inside(2, function))
+
+    found = copied("cuMemcpyHtoD_v2", "acquires", 15)
+    assert found.kind == "legacy_stream"
+    assert {fix.kind for fix in found.fixes} == {"non_blocking"}
+    assert copied("cuMemcpyHtoD_v2", "grid_barrier", 15).kind == "inside_kernel"
+    assert copied("cuMemcpyDtoH_v2", "acquires", 15).kind == "host"
+    assert copied("cuMemcpyHtoD_v2", "acquires", 7).kind == "host"
 
 
 def test_loop_without_a_way_out() -> None:
@@ -303,3 +369,11 @@ def test_driver_that_gives_no_records_loads_code(tmp_path: Path) -> None:
     found = tb.hang(place)
     assert (found.kind, found.stranded[0].name) == ("loading", "sums")
     assert "CUDA_MODULE_LOADING=EAGER" in found.fixes[0].text
+    loaded = [{"loading": "function", "call": call, "at": [1, 2]} for call in (7, 8)]
+    with place.open("a", encoding="utf-8") as file:
+        file.writelines(f"{json.dumps(line)}\n" for line in loaded)
+    assert tb.hang(place).kind == "inside_kernel"  # all that were launched had been loaded
+    graph = {**of_stream(3, 14, "graph", "cuGraphLaunch")}
+    with place.open("a", encoding="utf-8") as file:
+        file.write(f"{json.dumps(graph)}\n")
+    assert tb.hang(place).kind == "loading"

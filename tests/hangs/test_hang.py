@@ -781,6 +781,13 @@ def test_green_context_has_room_for_fewer_blocks(tmp_path: Path) -> None:
     assert any("SMs of a green context" in each for each in found.unseen)
 
 
+def test_graph_that_does_not_end_is_not_known(tmp_path: Path) -> None:
+    graph = {**part(1, "graph", 13), "function": "cuGraphLaunch"}
+    found = of(tmp_path, graph, inside(2, "cuCtxSynchronize"))
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "room", "not_hanging"))
+    assert of(tmp_path, graph, issued(3, 14, "spin")).kind == "inside_kernel"
+
+
 def test_capture_of_a_graph_that_does_not_end_is_one_with_a_launch(tmp_path: Path) -> None:
     graph = {**part(1, "graph", 13), "function": "cuGraphLaunch"}
     place = tmp_path / "run.jsonl"

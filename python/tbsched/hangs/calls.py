@@ -47,6 +47,11 @@ class HostCall:
         return _WORDS.get(self.kind or "", "has not returned")
 
 
+def is_copy(function: str) -> bool:
+    """Returns whether a function of the driver copies or sets memory."""
+    return function.startswith(("cuMemcpy", "cuMemset"))
+
+
 def kind_of(function: str) -> str | None:
     """Returns what a function of the driver waits for, as of :class:`HostCall`."""
     return next((kind for kind, pattern in _KINDS if re.match(pattern, function)), None)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tbsched.hangs.control_flow import ALL, comes_back, reached_by
 from tbsched.hangs.disassembler import Instructions
-from tbsched.hangs.grid_barrier import ALL, reached_by
 from tbsched.hangs.instruction import CLOCK, COUNTS, DESCRIPTOR, Instruction, names, split
 
 _CONSTANT = re.compile(r"c\[0x0\]\[(0x[0-9a-f]+)\]")
@@ -16,10 +16,17 @@ _LEAVES = re.compile(r"^(EXIT|RET|BREAK|KILL)")
 _NOT_KNOWN = re.compile(r"^(BRX|BRXU|JMX|JMXU|JMP|CALL)\b")
 # Loads that see what others write, and atomics.
 _SEES = re.compile(r"^(?:LDG?|LD)\.\S*(?:STRONG|MMIO)|^(?:ATOMG?|ATOM)\.")
+_PLAIN = re.compile(r"^LDG?\.E(?:\.(?:64|128|CONSTANT|[SU](?:8|16)))*\s")
 _ADDS = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC|OR|AND|XOR|MAX|MIN)")
 _COUNTER = re.compile(r"^ATOMG?\.\S*(?:ADD|INC|DEC)")
 _TENSOR_STORES = ("UTMAST", "UTMARED", "UBLKCP", "UBLKRED", "STAS", "SUST", "SURED")
 _BLOCK = re.compile(r"^(?:S2R|S2UR)\s+\S+\s*,\s*SR_CTAID\.X")
+_CALLS = re.compile(r"^(?:CALL|S2R|S2UR|CS2R)\b")
+_CLOCK_OR_COUNTER = re.compile(f"{CLOCK.pattern}|{_COUNTER.pattern}")
+# What counts, moves a count, or halves it.
+_STEPS = re.compile(
+    r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
+)
 _DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
@@ -63,6 +70,11 @@ class KernelCode:
         is_whole: whether all of it was understood: no jump or call to an unknown place.
         grid_barrier: who comes to the barriers of a cooperative grid, as of ``reached_by``, if it
             polls nothing else; None: it has none, or blocks differ.
+        lock_comes_back: whether it polls one lock alone, which one thread of a block takes and
+            gives back on every way.
+        open_loops: how many loops are left neither by a count nor by the time nor by memory that
+            others write.
+        is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
     """
 
     polls: tuple[Poll, ...]
@@ -75,6 +87,9 @@ class KernelCode:
     follows: bool
     is_whole: bool
     grid_barrier: str | None = None
+    lock_comes_back: bool = False
+    open_loops: int = 0
+    is_one_open_loop: bool = False
 
     @property
     def may_wait(self) -> bool:
@@ -88,6 +103,11 @@ class KernelCode:
     def is_in_step(self) -> bool:
         """Whether it waits at barriers of a cooperative grid alone, to which all blocks come."""
         return self.grid_barrier == ALL and not self._waits_without_poll
+
+    @property
+    def takes_turns(self) -> bool:
+        """Whether it waits for a lock alone, which each that takes it gives back."""
+        return self.lock_comes_back and not self._waits_without_poll
 
     @property
     def waits_inside(self) -> bool:
@@ -198,7 +218,68 @@ class _Reading:
             follows=bool(polls) and all(self._follows(poll) for poll in polls),
             is_whole=not any(self._goes_elsewhere(self.every[number]) for number in self.reached),
             grid_barrier=self._grid_barrier(polls),
+            lock_comes_back=self._lock_comes_back(looks, polls),
+            open_loops=len(self._open_loops({*looks})),
+            is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*looks}),
         )
+
+    def _open_loops(self, looking: set[range]) -> list[range]:
+        """Loops that neither a count nor the time ends, and that look at no memory of others."""
+        return [
+            loop
+            for loop in self.loops
+            if loop not in looking
+            and not any(self._is_bound(leaving, loop) for leaving in self._exits(loop))
+        ]
+
+    def _is_one_open_loop(self, looking: set[range]) -> bool:
+        """Returns whether the only loop is an open one that reads no memory."""
+        (loop,) = self.loops
+        return bool(self._open_loops(looking)) and not any(
+            _VARIES.match(self.every[each].body) and not _CALLS.match(self.every[each].body)
+            for each in loop
+        )
+
+    def _is_bound(self, leaving: Instruction, loop: range) -> bool:
+        """Returns whether a count or the time has a say in when a branch leaves a loop."""
+        found = self._deciders(leaving, loop)
+        return any(
+            _CLOCK_OR_COUNTER.match(self.every[each].body) or self._is_counter(each, found, loop)
+            for each in found
+        )
+
+    def _is_counter(self, number: int, among: set[int], loop: range) -> bool:
+        """Returns whether an integer is added to its own value of the turn before, or shifted."""
+        if not _STEPS.match(self.every[number].body):
+            return False
+        left, seen = [number], set[int]()
+        while left:
+            at = left.pop()
+            for name in self.every[at].reads:
+                for writer in self._writers(name, at, loop):
+                    if writer == number:
+                        return True
+                    is_step = _STEPS.match(self.every[writer].body)
+                    if writer in among and writer not in seen and is_step:
+                        seen.add(writer)
+                        left.append(writer)
+        return False
+
+    def _lock_comes_back(self, looks: dict[range, list[int]], polls: Iterable[Poll]) -> bool:
+        """Returns whether all polls take one lock, which is given back on every way."""
+        numbers = [self.place[poll.at] for poll in polls]
+        places = {self._source(number) for number in numbers}
+        is_lock = all(".CAS" in self.every[number].body for number in numbers)
+        if len(numbers) != 1 or len(places) != 1 or not is_lock:
+            return False
+        (taken,), (place,) = numbers, places
+        given = [
+            each
+            for each in self._stores()
+            if ".CAS" not in self.every[each].body and self._source(each) == place
+        ]
+        behind = min(loop.stop for loop, own in looks.items() if taken in own)
+        return behind in self.reached and comes_back(self.every, self.reached, taken, behind, given)
 
     def _grid_barrier(self, polls: dict[Poll, None]) -> str | None:
         """Returns who comes to the barriers of a cooperative grid, if it polls nothing else.
@@ -249,9 +330,25 @@ class _Reading:
         body = self.every[number].body
         if _SEES.match(body):  # an atomic that counts gets on each time: a counter of work
             return not _COUNTER.match(body) or self._adds_nothing(self.every[number])
-        inside = (self.every[each].body for each in loop)
+        inside = [self.every[each].body for each in loop]
+        if _PLAIN.match(body):
+            return self._is_read_again(number, loop, inside)
         return bool(_LOCAL.match(body)) and not any(
             each.startswith(("BAR.", "STS")) for each in inside
+        )
+
+    def _is_read_again(self, number: int, loop: range, inside: list[str]) -> bool:
+        """Returns whether a plain load reads the same address in each turn, which none writes.
+
+        Compilers leave it in a loop only where a fence makes it see what others write.
+        """
+        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
+        own = set(names([address[1]], True)) if address is not None else set()
+        writes = {name for each in loop for name in self.every[each].writes}
+        return (
+            any(each.startswith(("MEMBAR", "CCTL.IVALL")) for each in inside)
+            and not any(_STORES.match(each) for each in inside)
+            and not own & writes
         )
 
     def _polls(self, numbers: list[int], loop: range) -> Iterator[Poll]:
@@ -264,7 +361,8 @@ class _Reading:
                 return
             deciding |= own
         for number in sorted(deciding):
-            is_local = not _SEES.match(self.every[number].body)
+            body = self.every[number].body
+            is_local = not _SEES.match(body) and not _PLAIN.match(body)
             yield Poll(self.every[number].at, is_local, *self._source(number))
 
     def _goes_on(self, number: int, loop: range) -> bool:

@@ -11,7 +11,7 @@ import tempfile
 from importlib import util
 from pathlib import Path
 
-_SECONDS = 20.0
+_SECONDS = 60.0
 _ROW = re.compile(r"^\s*/\*([0-9a-f]+)\*/\s+(\S.*?)\s*;", re.MULTILINE)
 _WHEELS = (("triton", "backends/nvidia/bin"), ("nvidia", "cu13/bin"))
 Instructions = tuple[tuple[int, str], ...]

@@ -339,6 +339,12 @@ def _has_waves(launch: Operation, spec: DeviceSpec) -> bool:
     return bool(replayed((launch,), {}, spec, None).stranded)
 
 
+def _ended_in_waves(launch: Operation, code: KernelCode | None, spec: DeviceSpec) -> bool:
+    """Returns whether such a grid has ended before though its first blocks had no later ones."""
+    is_endless = code is not None and code.has_endless_loop
+    return launch.is_same and not is_endless and _has_waves(launch, spec)
+
+
 def _gone(
     issued: tuple[Operation, ...],
     codes: dict[int, KernelCode],
@@ -361,6 +367,7 @@ def _gone(
             not code.may_wait
             or (code.waits_inside and issued[place].is_usual)
             or (code.is_in_step and issued[place].cooperative)
+            or code.takes_turns
         )
     ]
     if any(code is not None and code.loops for code in map(known.get, ends)):
@@ -374,6 +381,15 @@ def _gone(
             )
         ends += waves
     usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
+    again = [p for p in kernels if p not in ends and _ended_in_waves(issued[p], known[p], spec)]
+    if again:
+        names = listed(dict.fromkeys(called(issued[place]) for place in again))
+        unseen.append(
+            f"Whether {names} waits for something else than its own later blocks: a grid of as "
+            "many blocks, more than have room at once, has ended before."
+        )
+    ends += again
+    usual = [p for p in usual if p not in ends]
     if len(ends) + len(usual) == len(kernels):
         usual = []
     if not ends and not usual:

@@ -46,6 +46,13 @@ def fixes_of(
     return _together(stranded, found, spec, seconds)
 
 
+def non_blocking_fixes(
+    operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec
+) -> tuple[HangFix, ...]:
+    """Returns other kinds of streams, with which the legacy default stream holds nothing up."""
+    return tuple(_Asked(operations, streams, spec).non_blocking())
+
+
 def loading_fix(
     loaded: Operation, operations: tuple[Operation, ...], streams: Streams, spec: DeviceSpec
 ) -> tuple[HangFix, ...]:

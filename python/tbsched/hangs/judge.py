@@ -23,6 +23,7 @@ RULES = (
     host_memory.code_polls_host_memory_too,
     host.stream_waits,
     host.allocation_waits,
+    host.copy_waits_at_the_legacy_stream,
     host.copy_waits,
     host.gpu_is_empty,
     host_memory.code_polls_host_memory_that_it_writes,

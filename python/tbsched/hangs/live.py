@@ -25,7 +25,7 @@ class capture:  # noqa: N801 - used as a function
 
     Args:
         path: of the file to write. A capture that is there is replaced at the end, if this one has
-            a launch; any other file is refused. None: none is kept.
+            a launch or a copy; any other file is refused. None: none is kept.
         hang_after: after so many seconds in which nothing ends and nothing is issued although
             something has not ended, look why, as :func:`tbsched.hang` does. None: never.
 
@@ -103,7 +103,7 @@ class capture:  # noqa: N801 - used as a function
 
     def _settled(self, written: Path, target: Path) -> Path:
         """Replaces the earlier capture if that is allowed; returns where the new one is."""
-        if not captured_files.launches_of(written):
+        if not captured_files.has_work(written):
             return Path(shutil.move(written, self._folder()))
         if not captured_files.is_free(target):
             return written

@@ -24,6 +24,7 @@ from tbsched.importers.reading.capture_lines import (
 from tbsched.importers.reading.packed import head_of
 
 Extent = tuple[int, int, int]
+Shape = tuple[object, str, str]
 GRAPH, LAUNCH = "graph", "launch"
 
 
@@ -44,6 +45,7 @@ class Operation:
         is_called: whether the call has returned.
         is_first: whether no kernel of that name was launched before.
         is_usual: whether a kernel of that name has ended before.
+        is_same: whether one of that name, with as many blocks and threads, has ended before.
         before: how many kernels of that name were launched before; None: the file does not say it.
         code: the number of its code in the file.
         arguments: of a launch, words of 8 bytes by their place, in bytes.
@@ -67,6 +69,7 @@ class Operation:
     is_called: bool = True
     is_first: bool = False
     is_usual: bool = False
+    is_same: bool = False
     before: int | None = None
     code: int | None = None
     arguments: Mapping[int, int] | None = None
@@ -142,6 +145,8 @@ class Unfinished:
         local_memory: the largest of kernels that have ended, in bytes per thread.
         codes: of kernels that were issued and have not ended, by their number.
         notes_flushes: whether the file says that CUPTI gave no answer; older captures do not.
+        loaded: how many kernels have been loaded, each by itself.
+        launched: how many names of kernels were launched.
         failed: how often the capture itself failed, and so did not note something.
         why: the reason of the first time.
         waits_for_driver: for how many seconds, at the end of the file, CUPTI gave no answer: the
@@ -164,6 +169,8 @@ class Unfinished:
     local_memory: int
     codes: Mapping[int, Code]
     notes_flushes: bool
+    loaded: int
+    launched: int
     waits_for_driver: float
     failed: int = 0
     why: str = ""
@@ -207,12 +214,15 @@ class _Reader:
     null_streams: set[tuple[int, int]] = field(default_factory=set)
     streams: dict[tuple[int, int], StreamFacts] = field(default_factory=dict)
     kernels: list[str] = field(default_factory=list)
+    shapes: list[Shape] = field(default_factory=list)
+    shapes_ran: set[Shape] = field(default_factory=set)
     local_memory: list[int] = field(default_factory=list)
     ran: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     issued: dict[int, Line] = field(default_factory=dict)
     first_uses: set[int] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
+    loaded: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     open_calls: dict[int, OpenCall] = field(default_factory=dict)
     codes: dict[int, Code] = field(default_factory=dict)
@@ -255,13 +265,17 @@ class _Reader:
             case "kernel":
                 self.kernels.append(text(line, "name"))
                 self.local_memory.append(optional(line, "local_memory") or 0)
+                self.shapes.append((line["name"], str(line.get("grid")), str(line.get("block"))))
             case "ran":
                 number = integer(line, "ran")
                 if number < len(self.kernels):
                     self.ran.add(number)
                     self.names.add(self.kernels[number])
+                    self.shapes_ran.add(self.shapes[number])
                     self.counts[self.kernels[number]] += 1
                 self.has_ended(line)
+            case "loading":
+                self.loaded += line["loading"] == "function"
             case "copy" | "memset":
                 self.has_ended(line)
             case "call":
@@ -338,6 +352,8 @@ class _Reader:
             local_memory=max((self.local_memory[number] for number in self.ran), default=0),
             codes=self.codes,
             notes_flushes=self.notes_flushes,
+            loaded=self.loaded,
+            launched=len(self.names),
             waits_for_driver=self.waits_for_driver(),
             failed=self.failed,
             why=self.why,
@@ -367,6 +383,8 @@ class _Reader:
             is_called=call not in self.open_calls,
             is_first=call in self.first_uses,
             is_usual=line.get("name") in self.counts,
+            is_same=(line.get("name"), str(line.get("grid")), str(line.get("block")))
+            in self.shapes_ran,
             before=optional(line, "before"),
             code=optional(line, "code"),
             arguments=_words(line, "arguments"),

@@ -1,4 +1,4 @@
-"""Files of captures: only a capture is ever replaced, and only by one with a launch."""
+"""Files of captures: only a capture is ever replaced, and only by one with work in it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from tbsched import storage
 from tbsched.importers.capture import takes
 from tbsched.importers.reading.packed import head_of
 
+_WORK = (b'{"ran":', b'{"copy":', b'{"memset":', b'{"issued":')
 _LAUNCH = b'{"ran":'
 _ISSUED = re.compile(rb'\{"issued":(\d+),"what":"(?:launch|graph)",')
 _CALL = re.compile(rb'"call":(\d+),')
@@ -59,6 +60,12 @@ def launches_of(path: Path) -> int:
             elif issued := _ISSUED.match(line):
                 unended.add(issued[1])
     return ran + len(unended)
+
+
+def has_work(path: Path) -> bool:
+    """Returns whether an unpacked capture has a launch, a copy or a memset."""
+    with storage.opened(path) as file:
+        return any(line.startswith(_WORK) for line in file)
 
 
 def is_free(path: Path) -> bool:

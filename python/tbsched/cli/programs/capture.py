@@ -91,7 +91,7 @@ def capture(
     status = _run(program, injected(os.environ, written), watch, kill, report_place(output))
     found = files()
     launches = {each: captured_files.launches_of(each) for each in found}
-    if not found or (output.exists() and not any(launches.values())):
+    if not found or (output.exists() and not any(map(captured_files.has_work, found))):
         _note_nothing(found, output)
         return status or NO_GPU
     for each, count in launches.items():

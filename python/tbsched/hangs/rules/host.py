@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from tbsched.hangs.calls import ALLOCATES, WAITS
+from tbsched.hangs.calls import ALLOCATES, WAITS, is_copy
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
+from tbsched.hangs.fixes import called, non_blocking_fixes
+from tbsched.hangs.hang import HOST, LEGACY, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import LAUNCH
+from tbsched.hangs.unfinished import LAUNCH, Operation
 
-_COPIES = re.compile(r"cuMem(cpy|set)")
+_FROM_GPU = re.compile("DtoH")
 _SLOW = "Whether that function of the host is only slow."
 _OF_HOST = {
     "wait_value": "waits for a value in memory that nobody has written",
@@ -61,9 +62,51 @@ def allocation_waits(evidence: Evidence) -> Finding:
     )
 
 
+def copy_waits_at_the_legacy_stream(evidence: Evidence) -> Finding:
+    """A copy in the legacy stream waits for a kernel that waits for memory which it may write."""
+    spec, capture = evidence.seen.spec, evidence.capture
+    if evidence.look is not None or spec is None or capture is None:
+        return NOTHING
+    calls = {call.call for call in evidence.calls if is_copy(call.function)}
+    own = next((each for each in evidence.operations if each.call in calls), None)
+    if own is None or _FROM_GPU.search(own.function) or not _is(own, "null", evidence):
+        return NOTHING
+    waiting = [
+        each
+        for place, each in enumerate(evidence.issued)
+        if each.what == LAUNCH and place not in evidence.never_start
+    ]
+    holds = [each for each in waiting if _is(each, "default", evidence)]
+    if not holds or not all(_reads_only(each, evidence) for each in holds):
+        return NOTHING
+    names = listed(dict.fromkeys(map(called, holds)))
+    return Finding(
+        kind=LEGACY,
+        reason=f"the host is in {own.function}, which waits in the legacy default stream for "
+        f"{names}; the code of {names} waits for memory that it never writes, as may this copy",
+        stranded=evidence.rows(),
+        fixes=non_blocking_fixes(evidence.issued, capture.streams, spec),
+        proof=(f"{own.function} has not returned, and {names} is in a stream that holds it up.",),
+    )
+
+
+def _is(own: Operation, kind: str, evidence: Evidence) -> bool:
+    facts = evidence.capture.streams.get(own.stream_key) if evidence.capture is not None else None
+    return facts is not None and facts.kind == kind
+
+
+def _reads_only(own: Operation, evidence: Evidence) -> bool:
+    """Returns whether a kernel polls memory of the GPU to which it never writes."""
+    code = evidence.code_of(own)
+    if code is None or code.writes_anywhere:
+        return False
+    polls = [poll for poll in code.polls if not poll.is_local]
+    return bool(polls) and not any(code.written & {*poll.arguments} for poll in polls)
+
+
 def copy_waits(evidence: Evidence) -> Finding:
     """A copy that blocks waits for kernels that wait for memory which no kernel writes."""
-    copy = next((each for each in evidence.calls if _COPIES.match(each.function)), None)
+    copy = next((each for each in evidence.calls if is_copy(each.function)), None)
     if copy is None or evidence.look is not None or not _only_read(evidence):
         return NOTHING
     names = listed(evidence.resident_names())

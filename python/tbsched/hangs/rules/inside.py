@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tbsched.hangs.calls import UNNAMED
+from tbsched.hangs.control_flow import BY_MEMORY
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
-from tbsched.hangs.grid_barrier import BY_MEMORY
 from tbsched.hangs.hang import (
     HOST,
     INSIDE,
@@ -21,7 +21,7 @@ from tbsched.hangs.hang import (
 )
 from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.threads import SPINS, UNKNOWN
-from tbsched.hangs.unfinished import LAUNCH
+from tbsched.hangs.unfinished import GRAPH, LAUNCH
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
 OTHER_RANKS = (
@@ -40,6 +40,19 @@ def inside_kernels(evidence: Evidence) -> Finding:
     names, rows = evidence.resident_names(), evidence.rows()
     if evidence.capture is None and not _waits_for_itself(evidence):
         return _not_seen(evidence)
+    if _is_of_graphs(evidence):
+        return Finding(
+            kind=NOT_KNOWN,
+            may_be=(INSIDE, ROOM, NOT_HANGING),
+            reason=f"{listed(names)} {'is' if len(names) == 1 else 'are'} on the GPU; whether its "
+            "kernels wait, find no room, or are slow, is not seen: a capture does not have those "
+            "of a graph that has not ended",
+            stranded=rows,
+            unseen=(
+                "The kernels of graphs. `tbsched hang --pid PID` of the program without a "
+                "capture sees those that run.",
+            ),
+        )
     if _decides_by_memory(evidence):
         return Finding(
             kind=NOT_KNOWN,
@@ -66,6 +79,19 @@ def inside_kernels(evidence: Evidence) -> Finding:
         stranded=rows,
         proof=tuple(_places(evidence)),
         unseen=tuple(_unseen(evidence)),
+    )
+
+
+def _is_of_graphs(evidence: Evidence) -> bool:
+    """Returns whether all that is on the GPU are graphs, of which nothing is known."""
+    return (
+        evidence.look is None
+        and bool(evidence.resident)
+        and all(
+            each.what == GRAPH
+            for place, each in enumerate(evidence.issued)
+            if each.what in (LAUNCH, GRAPH) and place not in evidence.never_start
+        )
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS
+from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, is_copy
 from tbsched.hangs.evidence import QUIET, Evidence, blocks_of, listed
 from tbsched.hangs.fixes import called, loading_fix
 from tbsched.hangs.hang import LOADING, HangFix, NeverStarts
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import LAUNCH, Operation
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
 
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
 
@@ -76,12 +76,14 @@ def driver_loads(evidence: Evidence) -> Finding:
     capture, waiting = evidence.capture, evidence.resident_names()
     if capture is None or evidence.look is not None or capture.waits_for_driver < QUIET:
         return NOTHING
-    if any(call.kind == ALLOCATES for call in evidence.calls):
+    if any(call.kind == ALLOCATES or is_copy(call.function) for call in evidence.calls):
         return NOTHING
-    launches = [each for each in evidence.operations if each.what == LAUNCH]
+    if capture.loaded >= capture.launched and not _has_first_graph(evidence):
+        return NOTHING  # none is left to be loaded
+    launches = [each for each in evidence.operations if each.what in (LAUNCH, GRAPH)]
     waits = next((k for k, each in enumerate(launches) if called(each) in waiting), None)
     later = [] if waits is None else launches[waits + 1 :]
-    own = next((each for each in later if each.is_first), None)
+    own = next((each for each in later if each.is_first or each.what == GRAPH), None)
     if own is None:
         return NOTHING
     return _loading(
@@ -93,6 +95,11 @@ def driver_loads(evidence: Evidence) -> Finding:
         evidence.operations,
         evidence,
     )
+
+
+def _has_first_graph(evidence: Evidence) -> bool:
+    """Returns whether a graph was launched: its kernels may not have been loaded."""
+    return any(each.what == GRAPH for each in evidence.operations)
 
 
 def _loading(

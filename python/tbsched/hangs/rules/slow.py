@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from tbsched.hangs.calls import ALLOCATES, LOADS
+from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import called
-from tbsched.hangs.hang import NOT_HANGING
+from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.replay import write_behind
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
@@ -30,6 +31,8 @@ def nothing_waits(evidence: Evidence) -> Finding:
     codes = [(called(each), evidence.code_of(each)) for each in launches]
     chained = dict.fromkeys(name for name, code in codes if code and code.follows)
     in_step = dict.fromkeys(name for name, code in codes if code and code.is_in_step)
+    locked = dict.fromkeys(name for name, code in codes if code and code.takes_turns)
+    again = [called(own) for own in launches if own.is_same and _may_wait(own, evidence)]
     what = "the code waits for anything else"
     proof = (
         f"The code of {listed(names[:3])}: no loop of it waits for memory that others "
@@ -47,13 +50,57 @@ def nothing_waits(evidence: Evidence) -> Finding:
             f"The code of {listed(in_step)}: it waits at barriers of its cooperative grid alone, "
             "and what leads to them is the same in all blocks."
         )
+    if locked:
+        what = "the code keeps the lock that it waits for"
+        proof = (
+            f"The code of {listed(locked)}: it waits for one lock alone, which each thread that "
+            "takes it gives back on every way."
+        )
+    if again:
+        what = f"a grid of {listed(dict.fromkeys(again))} waits for its later blocks"
+        proof = (
+            f"{listed(dict.fromkeys(again))} of as many blocks has ended before: more than have "
+            "room at once."
+        )
+    unbound = [(name, code) for name, code in codes if code is not None and code.open_loops]
+    if unbound:
+        return _unbound(unbound, len(codes))
     return Finding(
         kind=NOT_HANGING,
         reason=f"{listed(names[:3])} {'is' if len(names) == 1 else 'are'} slow: nothing in {what}",
         proof=(proof,),
         unseen=(
-            "Whether a loop of such a kernel ends: each turn changes something, so it is taken to "
-            "be slow.",
+            "Whether a loop of such a kernel ends: a count or the time does, so it is taken to be "
+            "slow.",
+        ),
+    )
+
+
+def _may_wait(own: Operation, evidence: Evidence) -> bool:
+    code = evidence.code_of(own)
+    waits = code is None or code.may_wait
+    return waits and not (code and (code.is_in_step or code.takes_turns or code.waits_inside))
+
+
+def _unbound(unbound: list[tuple[str, KernelCode]], kernels: int) -> Finding:
+    """Of kernels that wait for nobody, with loops that no count and no time ends."""
+    names = listed(dict.fromkeys(name for name, _ in unbound))
+    has = "has a loop" if len(unbound) == 1 else "have loops"
+    if kernels == 1 and unbound[0][1].is_one_open_loop:
+        return Finding(
+            kind=INSIDE,
+            reason=f"{names} computes in a loop that only its own values end, and they have not in "
+            "many millions of turns",
+            unseen=("Whether that loop ends after all: it reads no memory, and counts nothing.",),
+        )
+    return Finding(
+        kind=NOT_KNOWN,
+        may_be=(INSIDE, NOT_HANGING),
+        reason=f"{names} {has} that neither a count nor the time ends: whether it never ends, or "
+        "only takes long, depends on the data",
+        unseen=(
+            "Whether such a loop gets on. `tbsched hang --pid PID` of the program without a "
+            "capture sees whether its registers change.",
         ),
     )
 
@@ -96,7 +143,11 @@ def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
     code = evidence.code_of(own)
     if code is None or not code.polls or code.has_endless_loop or not code.is_whole:
         return None
-    ends = [each for each in evidence.operations if each.call in evidence.gone]
+    ends = [
+        each
+        for each in evidence.operations
+        if each.call in evidence.gone and not _is_before(each, own)
+    ]
     writer = None
     for poll in code.polls:
         values = {(own.arguments or {}).get(at, 0) for at in poll.arguments}
@@ -105,6 +156,11 @@ def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
         if writer is None:
             return None
     return writer
+
+
+def _is_before(other: Operation, own: Operation) -> bool:
+    """Returns whether an operation has ended when a kernel runs: it is before it in its stream."""
+    return other.stream_key == own.stream_key and other.call < own.call
 
 
 def _written_by(operation: Operation, evidence: Evidence) -> set[int]:

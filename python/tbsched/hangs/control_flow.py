@@ -1,4 +1,4 @@
-"""Whether all blocks of a kernel come to the barriers of its grid equally often, by its code."""
+"""The ways through a kernel: who comes to barriers of its grid, and whether locks come back."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ ALL, BY_MEMORY = "all", "by_memory"
 # What differs from block to block, and the time.
 _DIFFERS = re.compile(r"^(?:CS2R|S2R|S2UR)\S*\s+\S+\s*,\s*SR_(?!TID|LANEID|NTID|\w+MASK)")
 _MEMORY = re.compile(r"^(?:LDG?|LDS|LDL|LDSM|ATOMG?|ATOMS|TEX|TLD|SULD|SYNCS|B2R|MATCH)\b")
+_THREAD = re.compile(r"^(?:S2R|S2UR)\S*\s+\S+\s*,\s*SR_TID")
 _LEAVES = re.compile(r"^(?:EXIT|RET|BREAK|KILL|BPT)\b")
 
 
@@ -77,7 +78,7 @@ class Reached:
                 left += self.before[at]
 
 
-def reached_by(every: list[Instruction], reached: set[int], arrivals: Iterable[int]) -> str | None:
+def reached_by(every: list[Instruction], reached: set[int], arrivals: list[int]) -> str | None:
     """Returns who comes to the barriers: ``all`` blocks equally often, or ``by_memory``.
 
     What decides is followed back to what it is made of. None: it differs from block to block.
@@ -87,23 +88,52 @@ def reached_by(every: list[Instruction], reached: set[int], arrivals: Iterable[i
         reached: numbers of those that can be reached.
         arrivals: numbers of those that count a block at a barrier.
     """
+    found = _behind(Reached(every, reached), arrivals) - {*arrivals}
+    if any(_DIFFERS.match(every[at].body) or every[at].called is not None for at in found):
+        return None
+    return BY_MEMORY if any(_MEMORY.match(every[at].body) for at in found) else ALL
+
+
+def comes_back(
+    every: list[Instruction], reached: set[int], taken: int, after: int, given: Iterable[int]
+) -> bool:
+    """Returns whether one thread of a block takes a lock, and on every way gives it back.
+
+    Args:
+        every: the instructions.
+        reached: numbers of those that can be reached.
+        taken: the one that takes the lock.
+        after: the one behind the loop that takes it.
+        given: those that give it back.
+    """
     code = Reached(every, reached)
-    by_memory = False
+    ways: set[int] = {after}
+    left = [after]
+    gives = {*given}
+    while left:
+        number = left.pop()
+        if number in gives and every[number].guard is None:
+            continue
+        if number in code.ends or taken in code.next[number]:
+            return False
+        fresh = [each for each in code.next[number] if each not in ways]
+        ways |= {*fresh}
+        left += fresh
+    return any(_THREAD.match(every[at].body) for at in _behind(code, [taken]))
+
+
+def _behind(code: Reached, first: list[int]) -> set[int]:
+    """Returns what decides whether instructions come, and what that is made of."""
     seen: set[int] = set()
-    left = [*arrivals]
+    left = [*first]
     while left:
         number = left.pop()
         if number in seen:
             continue
         seen.add(number)
-        own = every[number]
         left += code.deciders(number)
-        if number in arrivals:
-            names = own.guards
-        else:
-            if _DIFFERS.match(own.body) or own.called is not None:
-                return None
-            by_memory = by_memory or bool(_MEMORY.match(own.body))
-            names = own.reads
-        left += [at for name in sorted(names) for at in code.writers(name, number)]
-    return BY_MEMORY if by_memory else ALL
+        own = code.every[number]
+        # Of the first ones it does not matter what they compute.
+        registers = own.guards if number in first else own.reads
+        left += [at for name in sorted(registers) for at in code.writers(name, number)]
+    return seen
