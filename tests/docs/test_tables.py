@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import tbsched as tb
 from cli.verbs import FUNCTIONS
 from conformance.papers.differences import rows as difference_rows
 from conformance.papers.figure3 import figure
@@ -25,8 +26,10 @@ from docs.verbs import options_of
 from sm.variants import score as variants
 from tbsched import _core, unpacking
 from tbsched.advice.launch_configs import Kernel, launch_configs
+from tbsched.hangs.disassembler import disassembler
 from tbsched.hardware.catalogue import ablations, device, devices
 from tbsched.hardware.device_file import INHERITED, PROVENANCES
+from tbsched.importers import captured_files
 from tbsched.prediction.predict import launch_orders
 from tbsched.program.sequence import Launch
 from tbsched.sm.parameters import PARAMETERS
@@ -192,6 +195,27 @@ def limits_list() -> str:
     )
 
 
+HANGS = DOCS.parent / "tests" / "hangs" / "recorded" / "room.jsonl"
+
+
+def hang_capture() -> str:
+    """What `tbsched capture --hang-after 5 --kill` prints of a recorded program."""
+    found = tb.hang(HANGS)
+    launches = captured_files.launches_of(HANGS)
+    return (
+        f"```text\ntbsched capture: {found.kind}: {found.reason}; see run.hang.txt\n"
+        f"tbsched capture: it hangs, so it was ended\nwrote run.jsonl: {launches} launches\n```\n"
+    )
+
+
+def hang_answer() -> str:
+    """What `tbsched hang` prints of a recorded program."""
+    if disassembler() is None:
+        pytest.skip("without nvdisasm it does not say that the kernels spin")
+    lines = [line.rstrip() for line in tb.hang(HANGS).text.splitlines()]
+    return "```text\n" + "\n".join(lines) + "\n```\n"
+
+
 # page -> marker -> what stands between `<!-- marker:begin -->` and `<!-- marker:end -->`
 PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "command-line.md": {
@@ -207,6 +231,7 @@ PAGES: dict[str, dict[str, Callable[[], str]]] = {
     "trace-format.md": {"limits": limits_list},
     "hopper.md": {"cases": cases_table},
     "even-spread.md": {"configs": configs_example},
+    "how-to/hang.md": {"hang-capture": hang_capture, "hang": hang_answer},
     "how-to/variants.md": {
         "gains": lambda: table(*variants.found()),
         "much": lambda: table(*variants.much()),

@@ -45,7 +45,7 @@ def captures(folder: Path) -> dict[str, list[Path]]:
 
 def main() -> None:
     """Prints a row per program and how many are right."""
-    right = total = 0
+    right = unknown = total = 0
     for archive in sys.argv[1:]:
         with tempfile.TemporaryDirectory() as folder:
             with tarfile.open(archive) as packed:
@@ -54,10 +54,12 @@ def main() -> None:
                 truth = (ONE_GPU if len(paths) == 1 else RANKS)[name]
                 found = tb.hang(*paths)
                 is_right = found.kind in (truth.kind, *getattr(truth, "also", ()))
-                right, total = right + is_right, total + 1
-                words = "right" if is_right else "WRONG", f"{name:25} {truth.kind:14}", found.kind
-                print(*words, "" if is_right else found.reason[:100], flush=True)
-    print(f"{right} of {total}")
+                is_known = found.kind != "not_known"
+                right, unknown, total = right + is_right, unknown + (not is_known), total + 1
+                word = "right" if is_right else "WRONG" if is_known else "open "
+                why = "" if is_right else " ".join([*found.may_be, found.reason[:100]])
+                print(word, f"{name:25} {truth.kind:14} {found.kind:14}", why, flush=True)
+    print(f"{right} of {total} right, {unknown} not known")
 
 
 if __name__ == "__main__":
