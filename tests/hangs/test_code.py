@@ -319,6 +319,7 @@ def test_kernel_that_polls_memory_of_the_host(tmp_path: Path) -> None:
     assert found.kind == "host"
     assert "polls_host waits for memory of the host to change" in found.reason
     assert "cuStreamSynchronize" in found.reason
+    assert any("calls nothing of CUDA answers it" in each for each in found.unseen)
     assert found.resident[0].does == "spins"
     assert of(tmp_path, *with_code("polls_host", 1, 13), wait).kind == "inside_kernel"
 

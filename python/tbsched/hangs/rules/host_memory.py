@@ -55,7 +55,8 @@ def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
     if own is None:
         return NOTHING
     unseen = f"Whether threads of {called(own)} wait for each other there: it writes to it, too."
-    return replace(_finding(own, evidence), unseen=(unseen,))
+    found = _finding(own, evidence)
+    return replace(found, unseen=(*found.unseen, unseen))
 
 
 def _polls(own: Operation, code: KernelCode, which: Callable[[Iterable[bool]], bool]) -> bool:
@@ -94,6 +95,9 @@ def _finding(own: Operation | None, evidence: Evidence) -> Finding:
         proof=(
             f"The code of {name} polls an address of its arguments that is memory of the host, "
             "and no other work that has not ended writes to such memory.",
+        ),
+        unseen=(
+            "Whether a thread of the host that calls nothing of CUDA answers it, and is slow.",
         ),
     )
 
