@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tbsched.cli.at_once import end_at_once
+from tbsched.cli.at_once import end_as_usual, end_at_once
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,10 +12,9 @@ if TYPE_CHECKING:
 def main() -> NoReturn:
     """Runs the command line; Ctrl-C ends it with status 130 from here on."""
     end_at_once()
-    from tbsched.cli.interrupts import ending_at_once
+    from tbsched.cli.app import main as run
 
-    with ending_at_once():
-        from tbsched.cli.app import main as run
+    end_as_usual()
     try:
         run()
     finally:

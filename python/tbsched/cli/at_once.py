@@ -16,11 +16,15 @@ def end_at_once() -> None:
 
     It does nothing in other threads, and where Ctrl-C is ignored or has a handler already.
     """
-    replace(signal.default_int_handler, end)
+    _replace(signal.default_int_handler, _end)
 
 
-def replace(before: object, after: object) -> None:
-    """Replaces the handler of Ctrl-C, if it is the one given; in other threads it does nothing."""
+def end_as_usual() -> None:
+    """From here on Ctrl-C raises ``KeyboardInterrupt`` again."""
+    _replace(_end, signal.default_int_handler)
+
+
+def _replace(before: object, after: object) -> None:
     if signal.getsignal(signal.SIGINT) == before:
         try:
             signal.signal(signal.SIGINT, after)  # type: ignore[arg-type]
@@ -28,8 +32,7 @@ def replace(before: object, after: object) -> None:
             return
 
 
-def end(number: int, frame: object) -> None:
-    """Ends the process."""
+def _end(number: int, frame: object) -> None:
     try:
         os.write(2, b"tbsched: interrupted\n")
     finally:
