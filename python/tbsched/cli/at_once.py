@@ -1,4 +1,4 @@
-"""Lets Ctrl-C end the process while it begins, without a traceback.
+"""Lets Ctrl-C and SIGTERM end the process while it begins, without a traceback.
 
 This module alone is loaded before the first Ctrl-C can be pressed, so it imports next to nothing.
 """
@@ -9,25 +9,28 @@ import os
 import signal
 
 INTERRUPTED = 130
+_USUAL = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL))
 
 
 def end_at_once() -> None:
-    """From here on Ctrl-C ends the process, where there is nothing to tidy up.
+    """From here on Ctrl-C and SIGTERM end the process, where there is nothing to tidy up.
 
-    It does nothing in other threads, and where Ctrl-C is ignored or has a handler already.
+    It does nothing in other threads, and where they are ignored or have a handler already.
     """
-    _replace(signal.default_int_handler, _end)
+    for number, usual in _USUAL:
+        _replace(number, usual, _end)
 
 
 def end_as_usual() -> None:
     """From here on Ctrl-C raises ``KeyboardInterrupt`` again."""
-    _replace(_end, signal.default_int_handler)
+    for number, usual in _USUAL:
+        _replace(number, _end, usual)
 
 
-def _replace(before: object, after: object) -> None:
-    if signal.getsignal(signal.SIGINT) == before:
+def _replace(number: int, before: object, after: object) -> None:
+    if signal.getsignal(number) == before:
         try:
-            signal.signal(signal.SIGINT, after)  # type: ignore[arg-type]
+            signal.signal(number, after)  # type: ignore[arg-type]
         except ValueError:  # another thread than the main one
             return
 
