@@ -128,7 +128,8 @@ def bad_cuda_event(rng: random.Random, _: Path) -> Attempt:
     kind = rng.choice([RecordEvent, WaitEvent])
     given = {"event": 0, "stream": 0}
     field = rng.choice(list(given))
-    given[field] = bad_number(rng, 0, 2**31 - 1)
+    none = (None,) if field == "stream" else ()  # None is that of a node of a graph
+    given[field] = bad_number(rng, 0, 2**31 - 1, *none)
     return lambda: kind(**given), field
 
 

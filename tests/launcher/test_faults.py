@@ -45,9 +45,10 @@ TIMED = tb.Sequence(
 PARTITION = tb.Partition((0, 1), split=tb.SmSplit(2), group=0)
 NODE = tb.Launch(2, 32, 16, duration=1e-5, priority=-1, cooperative=True)
 COPIES = (tb.Copy(64, "h2d"), tb.Memset(8))
+MARKS = (tb.RecordEvent(7), tb.WaitEvent(7), tb.MemAlloc("a", 64), tb.MemFree("a"))
 GRAPH = tb.Graph(
-    [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES, tb.HostFunction(1e-6)],
-    [(0, 2), (1, 2), (2, 3), (3, 4)],
+    [NODE, NODE, replace(NODE, partition=PARTITION), *COPIES, tb.HostFunction(1e-6), *MARKS],
+    [(0, 2), (1, 2), (2, 3), (3, 4), (6, 7), (8, 9)],
 )
 BODY = tb.Graph([replace(NODE, registers=24)])
 LOOP = tb.Graph([NODE, tb.Conditional(BODY, times=2)], edges=[(0, 1)])

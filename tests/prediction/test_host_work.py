@@ -24,6 +24,7 @@ from tbsched.program.sequence import (
     Memset,
     Sequence,
     Synchronize,
+    WaitEvent,
     WaitValue,
     WriteValue,
 )
@@ -288,7 +289,12 @@ def test_prediction_says_what_no_gpu_was_measured_for() -> None:
 
 @pytest.mark.parametrize(
     "event",
-    [HostFunction(stream=0), WriteValue("x", stream=0), WaitValue("x", 0, stream=0)],
+    [
+        HostFunction(stream=0),
+        WriteValue("x", stream=0),
+        WaitValue("x", 0, stream=0),
+        Graph([Launch(1, 32, 16, duration=US), WaitEvent(0)]).launch(0),
+    ],
 )
 def test_processes_that_take_turns_are_refused_what_was_not_measured(event: Event) -> None:
     program = Sequence([event, KERNEL])

@@ -219,7 +219,7 @@ def test_all_launches_wait_behind_a_decision_that_finds_no_sm() -> None:
     for carveout, waits in ((None, True), (100, False)):
         filling = Launch(132, 32, 32, stream=0, duration=300 * US, carveout=carveout)
         urgent = Launch(1, 32, 32, stream=2, priority=-5, duration=US)
-        program = Sequence([filling, loop.launch(1), urgent], issue_times=[0, 1e-5, 2e-5])
-        trace = predict(program, "h200")
+        program = Sequence([filling, loop.launch(1), urgent])
+        trace = predict(program, "h200", issue_times=[0, 1e-5, 2e-5])
         starts_ns = [int(rows.start_ns.min()) for rows in trace if rows.start_ns is not None]
         assert [start > 300_000 for start in starts_ns] == [False, waits, waits]

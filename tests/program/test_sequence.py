@@ -223,7 +223,7 @@ def test_a_byte_order_mark_is_no_part_of_json() -> None:
         ('[{"release":0}]', "only 0 launches"),
         ('[{"release":null}]', r"Release\.launch"),
         ('[{"record_event":1}]', r"events\[0\]\.record_event: an object"),
-        ('[{"wait_event":{"event":0}}]', r"events\[0\]\.wait_event: stream is missing"),
+        ('[{"wait_event":{"event":0}}]', r"events\[0\]: WaitEvent\.stream: None, which"),
         (
             '[{"launch":{"blocks":1,"threads":1,"registers":1,"duration":{"mean":1}}}]',
             r"events\[0\]\.launch\.duration: distribution is missing",
