@@ -205,7 +205,9 @@ Nodes neighbours_of_deciders(const Graph& graph) {
   Nodes found(graph.deciders.size(), -1);
   // Deciders are in the order in which they decide.
   Edges edges = graph.edges;
-  const auto nearest = [&](const int32_t node) { return node < nodes ? node : found[node - nodes]; };
+  const auto nearest = [&](const int32_t node) {
+    return node < nodes ? node : found[node - nodes];
+  };
   const auto set = [&](const int32_t decider, const int32_t other) {
     if (decider >= nodes && found[decider - nodes] < 0) found[decider - nodes] = nearest(other);
   };

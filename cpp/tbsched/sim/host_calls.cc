@@ -228,9 +228,7 @@ bool Hosts::is_in_turn(const Event& event) {
                         [](const Memset&) { return true; },
                         [](const Synchronize&) { return false; },
                         [](const HostFunction&) { return false; },
-                        [](const HostCall& made) {
-                          return made.holds != HostCall::Holds::never;
-                        },
+                        [](const HostCall& made) { return made.holds != HostCall::Holds::never; },
                         [](const WriteValue&) { return false; },
                         [](const WaitValue&) { return false; },
                     },
