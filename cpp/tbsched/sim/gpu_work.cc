@@ -142,9 +142,10 @@ void GpuWork::issue(const RecordEvent& record) {
 }
 
 void GpuWork::issue(const WaitEvent& wait) {
-  if (!between_.records.last(wait.event)) return;  // the driver passes nothing on
+  const std::optional<OperationOfGpu> last = between_.records.last(wait.event);
+  if (!last) return;  // the driver passes nothing on
   const int32_t stream = operations_.stream_named(wait.stream);
-  const int32_t record = last_record(wait.event);
+  const int32_t record = record_here(*last);
   if (record >= 0 && !operations_[record].done() && operations_[record].stream != stream) {
     operations_.stream(stream).waits_for_event = true;
   }
@@ -152,15 +153,10 @@ void GpuWork::issue(const WaitEvent& wait) {
   operations_.stream(stream).last_wait = index;
 }
 
-// Returns the operation that is done when the last record of an event is; -1: it is done, or there
-// is none.
-int32_t GpuWork::last_record(const int32_t event) {
-  const std::optional<OperationOfGpu> last = between_.records.last(event);
-  return !last ? -1 : last->gpu == gpu_ ? last->operation : record_elsewhere(*last);
-}
-
-// Returns an operation that is done when a record of another GPU is; -1: it is done.
-int32_t GpuWork::record_elsewhere(const OperationOfGpu record) {
+// Returns an operation of this GPU that is done when a record is; -1: a record of another GPU that
+// is done.
+int32_t GpuWork::record_here(const OperationOfGpu record) {
+  if (record.gpu == gpu_) return record.operation;
   if (!between_.records.is_open(record)) return -1;
   const int32_t here = operations_.push(
       {.kind = OperationKind::record, .issued_ns = clock_.now(), .non_blocking = true});
@@ -232,7 +228,8 @@ void GpuWork::note_marks(const GraphLaunch& launched, const int32_t begin) {
   for (const int32_t node : graphs_.marks(launched)) {
     const int32_t index = begin + 1 + node;
     if (const auto* const wait = std::get_if<WaitEvent>(&launched.graph->nodes[node])) {
-      const int32_t record = last_record(wait->event);
+      const std::optional<OperationOfGpu> last = between_.records.last(wait->event);
+      const int32_t record = last ? record_here(*last) : -1;
       operations_[index].record = record;
       operations_.depend(index, record);
     } else if (const auto* const made = std::get_if<RecordEvent>(&launched.graph->nodes[node])) {

@@ -147,8 +147,7 @@ class GpuWork : private Stations {
   void issue(const WriteValue& write);
   void issue(const WaitValue& wait);
   void note_marks(const GraphLaunch& launched, int32_t begin);
-  int32_t last_record(int32_t event);
-  int32_t record_elsewhere(OperationOfGpu record);
+  int32_t record_here(OperationOfGpu record);
   template <typename Transfer>
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers);
   int64_t issue(const GraphLaunch& launched, const EventNumbers& numbers,

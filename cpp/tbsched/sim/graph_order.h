@@ -27,7 +27,8 @@
 //      Successors of a copy or memset start one after the other, too.
 //      So are nodes that record CUDA events or wait for them; that is assumed.
 //   9. Each time that a conditional node decides, a decider runs, a kernel of the driver. It is a
-//      node as others. So are the nodes of bodies.
+//      node as others. So are the nodes of bodies. A root that decides starts one place later than
+//      the others.
 //
 // Source: traces ways/graphs; docs/explanation/graphs.md.
 #pragma once

@@ -133,7 +133,7 @@ def _behind(code: Reached, first: list[int]) -> set[int]:
         seen.add(number)
         left += code.deciders(number)
         own = code.every[number]
-        # Of the first ones it does not matter what they compute.
+        # Whether one of the first comes depends on its guard, and not on what it reads.
         registers = own.guards if number in first else own.reads
         left += [at for name in sorted(registers) for at in code.writers(name, number)]
     return seen

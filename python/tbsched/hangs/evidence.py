@@ -356,6 +356,10 @@ def _gone(
 
     A kernel without code is one if such kernels ended before, and others are left that stay.
     """
+
+    def named(places: list[int]) -> str:
+        return listed(dict.fromkeys(called(issued[place]) for place in places))
+
     kernels = [place for place, each in enumerate(issued) if each.what == LAUNCH]
     numbers = {place: issued[place].code for place in kernels}
     known = {p: None if number is None else codes.get(number) for p, number in numbers.items()}
@@ -374,22 +378,22 @@ def _gone(
         # Something takes time that ends.
         waves = [p for p, code in known.items() if code is None and _has_waves(issued[p], spec)]
         if waves:
-            names = listed(dict.fromkeys(called(issued[place]) for place in waves))
             unseen.append(
-                f"Whether {names} waits: the capture does not have its code. Its grid has more "
-                "blocks than have room at once, so it is assumed that none waits for later ones."
+                f"Whether {named(waves)} waits: the capture does not have its code. Its grid has "
+                "more blocks than have room at once, so it is assumed that none waits for later "
+                "ones."
             )
         ends += waves
-    usual = [p for p, code in known.items() if code is None and issued[p].is_usual]
     again = [p for p in kernels if p not in ends and _ended_in_waves(issued[p], known[p], spec)]
     if again:
-        names = listed(dict.fromkeys(called(issued[place]) for place in again))
         unseen.append(
-            f"Whether {names} waits for something else than its own later blocks: a grid of as "
-            "many blocks, more than have room at once, has ended before."
+            f"Whether {named(again)} waits for something else than its own later blocks: a grid of "
+            "as many blocks, more than have room at once, has ended before."
         )
     ends += again
-    usual = [p for p in usual if p not in ends]
+    usual = [
+        p for p, code in known.items() if code is None and issued[p].is_usual and p not in ends
+    ]
     if len(ends) + len(usual) == len(kernels):
         usual = []
     if not ends and not usual:

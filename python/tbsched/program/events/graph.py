@@ -416,7 +416,7 @@ class _Flat:
 
     def _add_edges(self, before: _Ends, node: int) -> None:
         self.decided.update(dict.fromkeys((one, node) for one in before))
-        if len(self.decided) + len(self.edges) > 2 * MAX_EDGES:
+        if max(len(self.edges), len(self.decided)) > MAX_EDGES:
             raise ValueError(f"Graph.nodes: more than {MAX_EDGES} edges between all nodes")
 
     def _count(self, part: Part) -> int:
