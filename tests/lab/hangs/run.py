@@ -1,6 +1,6 @@
 """Runs the programs of programs/ on one GPU, captured, and lets the captures be judged.
 
-    python run.py OUT [--set second] [--only NAME ...] [--part 1/2] [--limit 20] [--slow 8]
+    python run.py OUT [--set third] [--only NAME ...] [--part 1/2] [--limit 20] [--slow 8]
     python run.py OUT --pid 12
 
 One program at a time uses the GPU. The next ones have started already, and wait for their turn
@@ -34,6 +34,7 @@ TBSCHED = shlex.split(os.environ.get("TBSCHED", f"{sys.executable} -m tbsched"))
 NVCC = shlex.split(os.environ.get("NVCC", "nvcc"))
 HANG_AFTER = 2  # seconds
 AHEAD = 5  # processes that have started and wait for their turn
+LONG_TO_COMPILE = ("cub_first", "policy_first", "thrust_default", "vector_leaves_scope")
 FIXED_LIMIT = 15  # seconds
 MOST = 13 << 20  # bytes of captures.tar.xz
 
@@ -330,9 +331,8 @@ def main() -> None:
         names = names[:: max(1, len(names) // options.pid)][: options.pid]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        compiled = sorted(
-            (name for name in names if (HERE / f"{name}.cu").exists()), key="cub_first".__ne__
-        )
+        compiled = [name for name in names if (HERE / f"{name}.cu").exists()]
+        compiled.sort(key=lambda name: name not in LONG_TO_COMPILE)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             said = dict(
                 zip(

@@ -18,6 +18,7 @@ SAME = {"warps": "threads", "slots": "blocks", "configuration": "shared_memory"}
 RUNTIME = {
     "cuCtxSynchronize": "cudaDeviceSynchronize", "cuCtxSynchronize_v2": "cudaDeviceSynchronize",
     "cuMemFree_v2": "cudaFree", "cuMemFreeHost": "cudaFreeHost",
+    "cuMemHostUnregister": "cudaHostUnregister", "cuCtxSetLimit": "cudaDeviceSetLimit",
 }  # fmt: skip
 
 

@@ -208,5 +208,90 @@ SECOND = {
     "torch_power_iteration": SLOW,
 }
 
-SETS = {"first": FIRST, "second": SECOND}
-TRUTH = FIRST | SECOND
+THIRD = {
+    # 201 KiB, so one block per SM: three elements of 40 blocks and 12 blocks of the fourth
+    "pe_team": room("exchange", 28, 40, "shared_memory"),
+    # 1,024 threads of more than 32 registers: one block per SM
+    "tuned_elsewhere": room("integrate", 16, 148, "registers"),
+    # Twice 101 KiB on every SM leave 26, and 41 are asked for
+    "weights_prefetch": room("route", 16, 16, "shared_memory"),
+    # 1,024 threads of 60 registers, which count as 64: none is left on any SM
+    "captured_duplex": room("speak", 66, 66, "registers"),
+    # 121 KiB on ten SMs: 122 of 132 blocks of 121 KiB have room, and so none starts
+    "whole_team": room("solve", 132, 132, "shared_memory"),
+    # 768 threads, of 14 registers: two blocks on each of 64 SMs
+    "half_gpu": room("decode", 4, 132, "threads"),
+    # 31 of the 32 blocks of each SM are taken
+    "tiny_agents": room("collect", 132, 264, "blocks"),
+    # Twice 768 threads on every SM, and 640 asked for
+    "two_models": room("draft", 20, 20, "threads"),
+    # 640 threads of 18 registers: three blocks per SM
+    "notify_all": room("reduce", 24, 420, "threads"),
+    # 512 threads of 64 registers: two blocks per SM, and 132 of 140 pairs
+    "pair_exchange": room("push", 16, 280, "registers"),
+    # 61 KiB: three blocks per SM
+    "cupy_tiles": room("label_tiles", 4, 400, "shared_memory"),
+    # 48,000 bytes and 1 KiB: four blocks per SM
+    "numba_histogram": room("histogram", 12, 540, "shared_memory"),
+    "doorbell": queue(1),
+    "completion_word": queue(1),
+    "cooperative_follow": queue(2),
+    "snapshot_copy": queue(1),
+    "tenants": queue(),
+    "wide_graph": queue(),
+    "torch_requests": queue(),
+    "cupy_clients": queue(),
+    "config_without_stream": LEGACY,
+    "two_graphs": LEGACY,
+    "join_in_null": LEGACY,
+    "priority_default_flag": LEGACY,
+    "signal_in_null": LEGACY,
+    "logger_thread": LEGACY,
+    "cupy_matmul_null": LEGACY,
+    "external_stream": LEGACY,
+    "numba_reset_between": LEGACY,
+    "occupancy_then_launch": LOADING_IN_CALL,
+    "bystander": LOADING,
+    "policy_first": LOADING_IN_CALL,
+    "exec_update": LOADING_IN_CALL,
+    "triton_specialise": LOADING_IN_CALL,
+    "torch_dtype_first": LOADING,
+    "torch_fft_first": LOADING_IN_CALL,
+    "cupy_ufunc_first": LOADING_IN_CALL,
+    "numba_new_types": LOADING_IN_CALL,
+    "unregister_staging": host("cudaHostUnregister"),
+    "raise_limit": host("cudaDeviceSetLimit"),
+    "managed_flag": host("cudaStreamSynchronize"),
+    "rendezvous_callbacks": host("cudaDeviceSynchronize"),
+    "poll_event": host(None),
+    "mutex_held": host("cudaStreamSynchronize"),
+    "torch_batches": host(None),
+    "graph_with_checkpoint": host("cudaStreamSynchronize"),
+    "vector_leaves_scope": host("cudaFree"),
+    "pipeline_stages": INSIDE,
+    "empty_phase": INSIDE,
+    "signal_passed": INSIDE,
+    "replayed_barrier": INSIDE,
+    "byte_counter": INSIDE,
+    "heap_retry": INSIDE,
+    "triton_prefix_tail": INSIDE,
+    "numba_grid_sync": INSIDE,
+    "tennis": SLOW,
+    "tree_search": SLOW,
+    "slow_feeder": SLOW,
+    "fine_grained": SLOW,
+    "cluster_sweeps": SLOW,
+    "pipelined_tiles": SLOW,
+    "while_graph": SLOW,
+    "full_house": SLOW,
+    "null_between_long": SLOW,
+    "one_connection_long": Truth("not_hanging", env={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
+    "first_use_after_long": SLOW,
+    "numba_collatz": SLOW,
+    "cupy_edit_distance": SLOW,
+    "torch_cdist": SLOW,
+    "triton_in_turn": SLOW,
+}
+
+SETS = {"first": FIRST, "second": SECOND, "third": THIRD}
+TRUTH = FIRST | SECOND | THIRD
