@@ -76,10 +76,10 @@ class Program:
         if any(second == k and not self._happened(first, state) for first, second in self.after):
             return False
         for other in range(k):
+            is_free = self._is_free_of_launches(other) and self._is_free_of_launches(k)
             if (
-                keep_order(self.events[other], self.events[k])
-                and self._is_awaited(other)
-                and self._is_awaited(k)
+                not is_free
+                and keep_order(self.events[other], self.events[k])
                 and other not in called
             ):
                 return False
@@ -91,13 +91,13 @@ class Program:
                 return False
         return True
 
-    def _is_awaited(self, k: int) -> bool:
-        """Returns whether an event is no record, or one for which something waits."""
+    def _is_free_of_launches(self, k: int) -> bool:
+        """Returns whether launches of its stream may be called before an event, or after it."""
         event = self.events[k]
-        return (
-            not isinstance(event, tb.RecordEvent)
-            or event.stream == tb.LEGACY_STREAM
-            or any(
+        is_record = isinstance(event, tb.RecordEvent) and event.stream != tb.LEGACY_STREAM
+        return isinstance(event, tb.Launch) or (
+            is_record
+            and not any(
                 isinstance(other, tb.WaitEvent | tb.Synchronize) and other.event == event.event
                 for other in self.events
             )

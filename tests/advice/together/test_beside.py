@@ -176,6 +176,27 @@ def test_record_for_which_nothing_waits_orders_no_launches() -> None:
     assert asked(*awaited, groups=[[0]]).safe is True
 
 
+def test_record_is_called_before_the_calls_in_which_its_thread_waits() -> None:
+    record, apart = tb.RecordEvent(0, stream=1, host=1), replace(FREE, host=1)
+    assert asked(record, A, apart, groups=[[0, 1]]).safe is True
+    assert asked(apart, A, record, groups=[[0, 1]]).safe is False
+
+
+@pytest.mark.parametrize("host", [0, 1])
+def test_thread_that_waits_for_a_stream_waits_for_what_is_recorded_there(host: int) -> None:
+    """The record waits for the kernel in the legacy stream, and the call for the record."""
+    record = tb.RecordEvent(0, stream=1, host=host)
+    last = tb.Launch(2, 32, 16, stream=2, non_blocking=True, duration=1e-5, host=host)
+    for call in (
+        tb.Synchronize(stream=1, host=host),
+        tb.HostCall("cudaStreamSynchronize", 1e-5, waits="stream", stream=1, host=host),
+    ):
+        found = asked(CONSUMER, record, call, last, groups=[[0, 1]])
+        assert (found.safe, found.cause, found.behind) == (False, "host", 0)
+        check_witness(found)
+        assert asked(CONSUMER, call, last, groups=[[0, 1]]).safe is True
+
+
 def test_function_that_waits_holds_up_the_other_streams_of_its_queue() -> None:
     events = [A, replace(COPY, stream=0), tb.HostFunction(1e-5, stream=0), B]
     assert asked(*events, groups=[[1]], connections=8).safe is True

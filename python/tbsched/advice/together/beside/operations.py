@@ -6,7 +6,7 @@ copy waits for its end. So the kernel must not wait for the copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -110,19 +110,21 @@ class Operations:
     """All operations of a program, and the order of calls that it forces.
 
     Launches may be called in any order, also those of one stream, and so may the calls of several
-    host threads. All other work of a thread keeps its place in its stream, but for records for
-    which nothing waits; a call in which the thread waits, among all its calls; and records of a
-    CUDA event and waits for it, among each other.
+    host threads. All other work of a thread keeps its place in its stream; a call in which the
+    thread waits, among all its calls; and records of a CUDA event and waits for it, among each
+    other. Records of a CUDA event for which nothing waits keep no order with launches.
 
     Attributes:
         sequence: the program.
         rows: the operations; the launches first, as `Sequence.launches`, then all others in order.
         called_before: of each event those that are called before it in any case.
+        silent: the events that delay nothing: records for which neither a stream nor a host waits.
     """
 
     sequence: Sequence
     rows: tuple[Operation, ...]
     called_before: tuple[Mask, ...]
+    silent: frozenset[int] = frozenset()
     started: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
     @property
@@ -216,7 +218,10 @@ def operations_of(sequence: Sequence, after: Iterable[tuple[int, int]] = ()) -> 
     for first, second in after:
         started[second] = (*started.get(second, ()), first)
         pairs.append((rows[first].event, rows[second].event))
-    return Operations(sequence, tuple(rows), _earlier(sequence, rows, pairs), started)
+    unawaited = _unawaited(sequence, {number for pair in pairs for number in pair})
+    earlier = _earlier(sequence, rows, pairs, unawaited)
+    silent = unawaited - _asked_by_stream(sequence, blocking)
+    return Operations(sequence, tuple(rows), earlier, silent, started)
 
 
 def stream_of(operation: Operation) -> object:
@@ -247,54 +252,70 @@ def _blocking_streams(sequence: Sequence) -> dict[object, bool]:
     }
 
 
-def _earlier(
-    sequence: Sequence, rows: list[Operation], pairs: list[tuple[int, int]]
-) -> tuple[Mask, ...]:
-    """Returns of each event those that are called before it in any case."""
-    calls = {row.event for row in rows if row.is_held_call}
+def _unawaited(sequence: Sequence, asked: Set[int]) -> frozenset[int]:
+    """Returns the records of CUDA events for which nothing waits, but for those that are asked."""
     others = (event for event in sequence if not isinstance(event, RecordEvent))
     awaited = {number for event in others for number in _cuda_events(event)}
-    asked = {number for pair in pairs for number in pair}
-    ordered = [k for k, event in enumerate(sequence) if k in asked or _orders(event, awaited)]
-    before: list[Mask] = [0] * len(sequence)
-    for place, number in enumerate(ordered):
-        before[number] = mask(
-            k
-            for k in ordered[:place]
-            if _keep_order(sequence[k], sequence[number], calls, k, number)
-        )
-    for first, second in pairs:
-        before[second] |= 1 << first
-    called = mask(ordered)
-    for number in sorted({*range(len(sequence))} - {*ordered}):  # last, so that one order stands
-        before[number] = called
-        called |= 1 << number
-    return _closed(before)
-
-
-def _orders(event: Event, awaited: set[int]) -> bool:
-    """Returns whether an event can delay others; a record that nothing waits for cannot."""
-    is_record = isinstance(event, RecordEvent) and event.stream != LEGACY_STREAM
-    return not is_record or not awaited.isdisjoint(_cuda_events(event))
-
-
-def _keep_order(
-    first: Event, second: Event, calls: set[int], place: int, later: int
-) -> bool:  # fmt: skip
-    """Returns whether two events are called in the order of the sequence."""
-    if _host(first) != _host(second):
-        return False
-    is_same_stream = _stream(first) == _stream(second) is not None
-    return (
-        (is_same_stream and not _are_launches(first, second))
-        or place in calls
-        or later in calls
-        or not _cuda_events(first).isdisjoint(_cuda_events(second))
+    return frozenset(
+        k
+        for k, event in enumerate(sequence)
+        if isinstance(event, RecordEvent)
+        and event.stream != LEGACY_STREAM  # others wait for that one
+        and event.event not in awaited
+        and k not in asked
     )
 
 
-def _are_launches(*events: Event) -> bool:
-    return all(isinstance(event, Launch) for event in events)
+def _asked_by_stream(sequence: Sequence, blocking: dict[object, bool]) -> frozenset[int]:
+    """Returns the records that may be the only work of a stream for which a host thread waits.
+
+    The record waits for the legacy stream, so the thread does.
+    """
+    asked = {
+        event.stream
+        for event in sequence
+        if isinstance(event, Synchronize) or (isinstance(event, HostCall) and event.waits)
+    }
+    return frozenset(
+        k
+        for k, event in enumerate(sequence)
+        if isinstance(event, RecordEvent)
+        and event.stream in asked
+        and blocking.get(event.stream, True)
+    )
+
+
+def _earlier(
+    sequence: Sequence, rows: list[Operation], pairs: list[tuple[int, int]], unawaited: Set[int]
+) -> tuple[Mask, ...]:
+    """Returns of each event those that are called before it in any case."""
+    calls = {row.event for row in rows if row.is_held_call}
+    free = {k for k, event in enumerate(sequence) if isinstance(event, Launch)} | unawaited
+    before: list[Mask] = [
+        mask(
+            k
+            for k in range(number)
+            if not {k, number} <= free
+            and _keep_order(sequence[k], sequence[number], bool({k, number} & calls))
+        )
+        for number in range(len(sequence))
+    ]
+    for first, second in pairs:
+        before[second] |= 1 << first
+    return _closed(before)
+
+
+def _keep_order(first: Event, second: Event, waits: bool) -> bool:
+    """Returns whether two events of which one is no launch are called in order.
+
+    Args:
+        first, second: the events.
+        waits: whether the host thread waits in one of the calls.
+    """
+    if _host(first) != _host(second):
+        return False
+    is_same_stream = _stream(first) == _stream(second) is not None
+    return is_same_stream or waits or not _cuda_events(first).isdisjoint(_cuda_events(second))
 
 
 def _stream(event: Event) -> object:

@@ -111,16 +111,22 @@ class Plays:
                 yield order
 
     def _orders(self) -> Iterator[tuple[int, ...]]:
-        """Yields all orders of calls, that of the sequence first."""
+        """Yields all orders of calls, that of the sequence first.
+
+        What delays nothing, and is not asked about, is called as soon as it can be.
+        """
         earlier = self.work.called_before
         every = mask(range(len(earlier)))
+        asked = {self.work.rows[k].event for group in self.groups for k in group}
+        prompt = mask(self.work.silent - asked)
 
         def longer(order: tuple[int, ...], called: int) -> Iterator[tuple[int, ...]]:
             if called == every:
                 yield order
-            for k in members(every & ~called):
-                if not earlier[k] & ~called:
-                    yield from longer((*order, k), called | 1 << k)
+            free = [k for k in members(every & ~called) if not earlier[k] & ~called]
+            first = [k for k in free if prompt >> k & 1]
+            for k in first[:1] or free:
+                yield from longer((*order, k), called | 1 << k)
 
         return longer((), 0)
 

@@ -104,7 +104,9 @@ class Waits:
         for other in own.nodes:
             yield Wait(other, "node")
         for other, row in enumerate(rows):
-            if row.event == own.event or not self.before(row.event, own.event):
+            if row.event == own.event or row.event in self.work.silent:
+                continue
+            if not self.before(row.event, own.event):
                 continue
             are_in_streams = own.stream is not None and row.stream is not None
             if are_in_streams and not self._empty & {number, other}:
