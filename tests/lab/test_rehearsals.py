@@ -76,15 +76,6 @@ def test_all_that_is_ended_is_counted(fake: Path, tmp_path: Path) -> None:
     assert [len(found[key]) for key in ("one campaign", "two campaigns at once")] == [1, 2]
 
 
-def test_host_work_is_recorded(fake: Path, tmp_path: Path) -> None:
-    done = started(fake, "timed/host_work.py", tmp_path, "--count", "10")
-    assert done.returncode == 0, done.stderr
-    directed = load_traces(tmp_path / "events-directed.jsonl.xz")
-    recorded = load_traces(ROOT / "tests" / "traces" / "hosts" / "events-directed-h200.jsonl.xz")
-    assert {trace.sequence for trace in directed} == {trace.sequence for trace in recorded}
-    assert len(load_traces(tmp_path / "events.jsonl.xz")) == 20
-
-
 def test_the_room_beside_others_is_recorded(fake: Path, tmp_path: Path) -> None:
     done = started(fake, "together/capacities.py", tmp_path, "--count", "20")
     assert done.returncode == 1, done.stderr
@@ -158,22 +149,6 @@ def test_public_hangs_of_several_gpus_are_run(fake: Path, tmp_path: Path) -> Non
 def rows_of(path: Path) -> list[dict[str, Any]]:
     with lzma.open(path, "rt") as file:
         return [json.loads(line) for line in file]
-
-
-def test_neighbours_are_recorded(tmp_path: Path) -> None:
-    script = ROOT / "tests" / "lab" / "inside" / "neighbours" / "record.py"
-    arguments = ("--out", tmp_path, "--seconds", "0.6", "--model")
-    subprocess.run(
-        [sys.executable, script, *arguments],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        check=True,
-        timeout=100,
-    )
-    text = (tmp_path / "neighbours.jsonl").read_text("utf-8")
-    phases = [row for row in map(json.loads, text.splitlines()) if row["kind"] == "phase"]
-    assert [row["name"] for row in phases if row["failed"]] == []
-    assert len(phases) == 9
 
 
 def test_cells_of_notebooks_run_without_jupyter(fake: Path, tmp_path: Path) -> None:

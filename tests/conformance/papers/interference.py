@@ -1,9 +1,9 @@
 """Figures 6 to 9 of the RTAS 2020 paper, predicted, against what an H100 and an H200 did.
 
-The recordings are those of ``tests/lab/inside/neighbours/record.py``. Predictions know each kernel
-alone: how long it takes, and how much of a pipe or of DRAM it uses. Copies to and from the host are
-events. A memset, or a copy within the GPU, is a kernel of the driver: here a launch whose profile
-follows from its bytes. Those of the vector addition and of Figure 9's kernels were measured.
+The recordings are those of ``tests/sm/neighbours``. Predictions know each kernel alone: how long
+it takes, and how much of a pipe or of DRAM it uses. Copies to and from the host are events. A
+memset, or a copy within the GPU, is a kernel of the driver: here a launch whose profile follows
+from its bytes. Those of the vector addition and of Figure 9's kernels were measured.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tbsched as tb
-from lab.inside.neighbours.score import Recording, load_profiles, load_rows
+from sm.neighbours.score import Recording, load_profiles, load_rows
 
 HERE = Path(__file__).parent
 BLOCKS = 700  # of a pair: more take long

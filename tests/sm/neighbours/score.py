@@ -1,6 +1,6 @@
 """Scores predictions of pairs of real kernels, from recordings, without a GPU.
 
-python tests/lab/inside/neighbours/score.py RECORDING.jsonl.xz NCU.csv.xz --device h200
+python tests/sm/neighbours/score.py RECORDING.jsonl.xz NCU.csv.xz --device h200
 
 For every pair: the makespan that was measured, and those predicted with and without interference.
 Durations of blocks and profiles are those of each kernel alone.
@@ -22,7 +22,7 @@ import numpy as np
 
 import tbsched as tb
 
-CARVEOUT = 100  # as card.py has it
+CARVEOUT = 100  # of all kernels that were recorded
 THREADS = 256
 ORDER_GAP = 1e-6  # seconds between the two launches, at the gate
 PROFILED = {"half": "one", "one": "one", "two": "one", "four": "whole", "whole": "whole"}
@@ -44,7 +44,7 @@ class Score:
 
 
 class Recording:
-    """What record.py wrote, and what Nsight Compute measured of the same kernels alone.
+    """Recorded pairs of kernels, and what Nsight Compute measured of each kernel alone.
 
     Args:
         rows: of the recording.

@@ -1,6 +1,6 @@
 """Splits the SMs of a GPU by cuDevSmResourceSplit, which comes with CUDA 13.1: unequal groups.
 
-    python tests/lab/host_work/newer_splits.py --out DIR
+    python tests/lab/newer_splits.py --out DIR
 
 Needs a driver from 590 on, and cuda-core (``pip install cuda-core``). Writes
 ``DIR/splits.jsonl``: in each line what was asked for, and how many SMs each group and the remainder
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from lab.script import parse
 
