@@ -7,6 +7,7 @@ import math
 import os
 import sqlite3
 from collections import Counter
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -291,10 +292,10 @@ class _Export:
         """Returns the process with the most kernels, or else the most other work."""
         counts: Counter[int] = Counter()
         for table in _WORK:
-            rows = self._tables.rows(table, ("globalPid",))
-            counts.update(
-                process for (number,) in rows if (process := process_of(number)) is not None
-            )
+            numbers = Counter(chain.from_iterable(self._tables.rows(table, ("globalPid",))))
+            for number, count in numbers.items():
+                if (process := process_of(number)) is not None:
+                    counts[process] += count
             if counts:
                 break
         if not counts:

@@ -85,11 +85,12 @@ class History:
             Sequence(launches), self.case.spec, self.case.policy, self.state, issue_times=arrivals
         )
         found: dict[int, list[float | None]] = {}
+        now = self.now
         for k, placement in zip(self.stay, trace, strict=True):
             assert placement.start_ns is not None
             starts = (placement.start_ns / 1e9).tolist()
             found[k] = [
-                start if sm >= 0 and start < self.now else None
+                start if sm >= 0 and start < now else None
                 for start, sm in zip(starts, placement.smid.tolist(), strict=True)
             ]
         return found

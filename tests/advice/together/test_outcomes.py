@@ -16,7 +16,7 @@ from helpers import examples, gpu
 pytest.importorskip("ortools")
 
 FOREVER_NS = 1e9  # how long the blocks of a witness stay
-HISTORIES = 100  # random ones of each safe group
+HISTORIES = examples(100)  # random ones of each safe group
 
 PART, REST = tb.split_sms("h200", min_sms=32)[0][0], tb.Partition((120, 121, 122, 123))
 LAST_PART = tb.split_sms("h200", min_sms=16)[0][-1]
