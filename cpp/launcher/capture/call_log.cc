@@ -5,14 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace tbsched::capture {
 namespace {
 
 constexpr size_t kNotesBefore = 4096;  // a log has room for so many from the beginning
-constexpr size_t kMostWords = 64;      // of a launch's arguments
 
 std::atomic<uint64_t> logs_made = 0;
 
@@ -43,14 +41,6 @@ struct GivesBack {
 };
 thread_local GivesBack gives_back;
 
-// Returns where an argument of a launch is; null: it is not known.
-const std::byte* argument_of(const Shape& shape, const cuda::Parameter& parameter,
-                             const size_t number) {
-  if (shape.arguments != nullptr) return static_cast<const std::byte*>(shape.arguments[number]);
-  const bool has = shape.buffer.size() >= size_t{parameter.offset} + parameter.size;
-  return has ? shape.buffer.data() + parameter.offset : nullptr;
-}
-
 // Returns whether a capture of a stream into a graph has ended with such a result: also if the
 // graph cannot be made, but not if the call was not one that may end it.
 bool ends_capture(const CUresult result) {
@@ -73,7 +63,8 @@ ThreadLog::ThreadLog() {
   for (auto* const each : {&words, &taken_words}) each->reserve(kNotesBefore);
 }
 
-CallLog::CallLog(const Modules& modules) : identity_(++logs_made), launched_(modules) {}
+CallLog::CallLog(const Modules& modules)
+    : identity_(++logs_made), launched_(modules), graphs_(launched_) {}
 
 ThreadLog& CallLog::own_log() {
   if (own.identity == identity_) return *own.log;
@@ -102,22 +93,11 @@ const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const b
   return *known.function;
 }
 
-void CallLog::add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape) {
+void CallLog::add_arguments(ThreadLog& log, Note& note, const Function& function,
+                            const Shape& shape) {
   note.function = &function;
   note.first_word = log.words.size();
-  if (function.kernel == nullptr) return;
-  size_t number = 0;
-  for (const cuda::Parameter& each : function.kernel->usage.parameters) {
-    const std::byte* const bytes = argument_of(shape, each, number++);
-    if (bytes == nullptr) continue;
-    for (uint32_t at = (8 - each.offset % 8) % 8; at + 8 <= each.size; at += 8) {
-      if (note.words == kMostWords) return;
-      Note::Word word{each.offset + at, 0};
-      std::memcpy(&word.value, bytes + at, sizeof word.value);
-      log.words.push_back(word);
-      ++note.words;
-    }
-  }
+  note.words = add_words(log.words, function, shape);
 }
 
 void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
@@ -127,6 +107,8 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   const Function* const function =
       is_noted && is_launch ? &function_of(log, operation.shape, false) : nullptr;
   const int32_t carveout = function != nullptr ? carveout_of(operation.shape) : -1;
+  std::shared_ptr<const GraphLaunch> graph;
+  if (is_noted && operation.what == What::kGraph) graph = graphs_.launch(operation.executable);
   const std::lock_guard lock(log.mutex);
   log.open.function = operation.function;
   log.open.call = operation.call;
@@ -138,10 +120,11 @@ void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
   Note& note = log.notes.emplace_back(Note{.kind = Note::Kind::kIssued,
                                            .order = log.open.number,
                                            .by = log.open,
-                                           .operation = operation});
+                                           .operation = operation,
+                                           .graph = std::move(graph)});
   if (function == nullptr) return;
   note.launches_before = (*function->launches)++;
-  add_words(log, note, *function, operation.shape);
+  add_arguments(log, note, *function, operation.shape);
   note.operation.shape.carveout = carveout;
   if (function->kernel == nullptr) log.launched = function;
 }
@@ -171,7 +154,7 @@ void CallLog::note_exit(ThreadLog& log, const Operation& operation, const CUresu
   }
   if (!succeeded) return;
   if (function != nullptr) {
-    add_words(log, add(Note::Kind::kLoaded), *function, operation.shape);
+    add_arguments(log, add(Note::Kind::kLoaded), *function, operation.shape);
   }
   if (operation.what == What::kBeginCapture) ++captures_;
   if (operation.what == What::kQuery) add(Note::Kind::kHappened);
@@ -211,7 +194,7 @@ CallLog::Taken CallLog::take() {
   }
   locks.clear();
   for (const auto& each : logs_) {
-    const std::span<const Note::Word> words = each->taken_words;
+    const std::span<const Word> words = each->taken_words;
     for (const Note& note : each->taken_notes) {
       taken.notes.push_back({&note, words.subspan(note.first_word, note.words)});
     }

@@ -10,8 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launcher/capture/graphs.h"
 #include "launcher/capture/launched.h"
 #include "launcher/capture/operations.h"
+#include "launcher/capture/words.h"
 
 namespace tbsched::capture {
 
@@ -33,14 +35,10 @@ struct Note {
   uint64_t order = 0;  // of all notes
   OpenCall by;
   Operation operation;
-  const Function* function = nullptr;  // of a launch
-  uint64_t launches_before = 0;        // of kernels of its name
-  // Words of 8 bytes of a launch's arguments, each with its place among them.
-  struct Word {
-    uint64_t offset;
-    uint64_t value;
-  };
-  size_t first_word = 0;
+  const Function* function = nullptr;        // of a launch
+  uint64_t launches_before = 0;              // of kernels of its name
+  std::shared_ptr<const GraphLaunch> graph;  // null: it is not known, or not launched
+  size_t first_word = 0;                     // of a launch's arguments
   size_t words = 0;
 };
 
@@ -51,7 +49,7 @@ class ThreadLog {
 
   std::mutex mutex;
   std::vector<Note> notes;
-  std::vector<Note::Word> words;
+  std::vector<Word> words;
   OpenCall open;
   bool is_open = false;
   std::atomic<bool> has_ended = false;  // its thread has, or is ending; another one may take it
@@ -67,7 +65,7 @@ class ThreadLog {
 
   // Used by the writer alone: what it took last.
   std::vector<Note> taken_notes;
-  std::vector<Note::Word> taken_words;
+  std::vector<Word> taken_words;
 };
 
 // While a stream is captured into a graph, operations are not noted: most are then parts of the
@@ -77,7 +75,7 @@ class CallLog {
   struct Taken {
     struct Row {
       const Note* note;
-      std::span<const Note::Word> words;
+      std::span<const Word> words;
     };
     std::vector<Row> notes;      // in their order; they live until the next ones are taken
     std::vector<OpenCall> open;  // calls that threads are in now
@@ -97,6 +95,7 @@ class CallLog {
 
   void set_carveout(const SetCarveout& given);
   void forget_functions() { launched_.forget(); }
+  Graphs& graphs() { return graphs_; }
 
   // Returns the notes since the last call, and the calls that are open. For one thread.
   Taken take();
@@ -106,10 +105,12 @@ class CallLog {
   void note_exit(ThreadLog& log, const Operation& operation, CUresult result);
   const Function& function_of(ThreadLog& log, const Shape& shape, bool is_loaded);
   int32_t carveout_of(const Shape& shape);
-  static void add_words(ThreadLog& log, Note& note, const Function& function, const Shape& shape);
+  static void add_arguments(ThreadLog& log, Note& note, const Function& function,
+                            const Shape& shape);
 
   const uint64_t identity_;
   Launched launched_;
+  Graphs graphs_;
   std::atomic<uint64_t> count_ = 0;
   std::atomic<int> captures_ = 0;  // of streams into graphs that have begun and not ended
   std::mutex mutex_;               // of what follows

@@ -54,8 +54,12 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
   // A question about a stream could end a capture of it into a graph.
   const Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
   if (data.callbackSite == CUPTI_API_EXIT) {
-    const auto* const result = static_cast<const CUresult*>(data.functionReturnValue);
-    calls.exit(operation, result == nullptr ? CUDA_SUCCESS : *result);
+    const auto* const returned = static_cast<const CUresult*>(data.functionReturnValue);
+    const CUresult result = returned == nullptr ? CUDA_SUCCESS : *returned;
+    calls.exit(operation, result);
+    if (operation.what == What::kOther && result == CUDA_SUCCESS) {
+      calls.graphs().take(cupti, id, data.functionParams);
+    }
     return;
   }
   calls.enter(operation, now_ns);

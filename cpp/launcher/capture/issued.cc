@@ -45,14 +45,14 @@ Issued::Entry* Issued::find(const uint32_t call) {
   return nullptr;
 }
 
-void Issued::loaded(const Note& note, const std::span<const Note::Word> words) {
+void Issued::loaded(const Note& note, const std::span<const Word> words) {
   Entry* const entry = find(note.operation.call);
   if (entry == nullptr) return;
   entry->note.function = note.function;
   entry->words.assign(words.begin(), words.end());
 }
 
-void Issued::issue(const Note& note, const std::span<const Note::Word> words) {
+void Issued::issue(const Note& note, const std::span<const Word> words) {
   const Operation& operation = note.operation;
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};

@@ -22,8 +22,8 @@ class Issued {
   // An operation that is kept.
   struct Entry {
     Note note;
-    std::vector<Note::Word> words = {};  // of a launch's arguments
-    uint64_t waits_for = 0;              // number of the record of an event; 0: of none
+    std::vector<Word> words = {};  // of a launch's arguments
+    uint64_t waits_for = 0;        // number of the record of an event; 0: of none
     bool is_written = false;
     bool is_done = false;
   };
@@ -50,8 +50,8 @@ class Issued {
   using Stream = std::pair<uint32_t, uint32_t>;  // context and stream
   using Entries = std::deque<Entry>;
 
-  void issue(const Note& note, std::span<const Note::Word> words);
-  void loaded(const Note& note, std::span<const Note::Word> words);
+  void issue(const Note& note, std::span<const Word> words);
+  void loaded(const Note& note, std::span<const Word> words);
   Entry* find(uint32_t call);
   void waited(const Note& note);
   void happened(const Note& note);

@@ -2,7 +2,6 @@
 
 #include <cuda.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "launcher/capture/driver.h"
@@ -66,13 +65,10 @@ const Function& Launched::find(const uint64_t handle, const char* const symbol,
 
 const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name,
                                   const bool is_loaded) {
+  const Kernel* const only = modules_.only(name);
+  if (only != nullptr || !is_loaded) return only;
   const std::vector<const Kernel*> named = modules_.find(name);
   if (named.empty()) return nullptr;
-  const Kernel* const last = named.back();
-  if (std::ranges::all_of(named, [&](const auto* each) { return are_alike(*each, *last); })) {
-    return last;
-  }
-  if (!is_loaded) return nullptr;
   const auto numbers = numbers_of(handle);
   if (!numbers) return nullptr;
   const Kernel* found = nullptr;

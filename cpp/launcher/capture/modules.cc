@@ -64,6 +64,12 @@ std::vector<const Kernel*> Modules::find(const std::string& name) const {
   return all;
 }
 
+const Kernel* Modules::only(const std::string& name) const {
+  const std::vector<const Kernel*> named = find(name);
+  const auto is_alike = [&](const Kernel* const each) { return are_alike(*each, *named.back()); };
+  return !named.empty() && std::ranges::all_of(named, is_alike) ? named.back() : nullptr;
+}
+
 std::optional<int32_t> Modules::local_memory(const std::string& name, const int32_t registers,
                                              const int32_t static_shared_memory) const {
   for (const Kernel* const each : find(name)) {

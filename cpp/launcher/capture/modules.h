@@ -37,6 +37,9 @@ class Modules {
   // Returns the kernels of a name, that which was loaded last at the end.
   std::vector<const Kernel*> find(const std::string& name) const;
 
+  // Returns the kernel of a name; null: there is none, or several that are not alike.
+  const Kernel* only(const std::string& name) const;
+
   // Returns bytes per thread. Several kernels may have the name: CUPTI's numbers distinguish them.
   // None: unknown.
   std::optional<int32_t> local_memory(const std::string& name, int32_t registers,

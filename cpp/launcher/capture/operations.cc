@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "launcher/capture/driver.h"
+
 namespace tbsched::capture {
 namespace {
 
@@ -16,33 +18,19 @@ struct Row {
   void (*take)(Operation&, const void* parameters, CUstream& stream);
 };
 
-// Returns the buffer of a launch's arguments; empty: they are given one by one.
-std::span<const std::byte> buffer_of(void* const* extra) {
-  const std::byte* bytes = nullptr;
-  size_t size = 0;
-  for (; extra != nullptr && extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
-    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) bytes = static_cast<const std::byte*>(extra[1]);
-    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(extra[1]);
-  }
-  return bytes == nullptr ? std::span<const std::byte>() : std::span(bytes, size);
-}
-
-template <typename Handle>
-uint64_t number(const Handle handle) {
-  return reinterpret_cast<uintptr_t>(handle);
-}
-
 // Takes what parameters of a call have. Those with `_ptsz` have the same fields as those without.
 template <typename Parameters, uint64_t unit = 1>
 void take(Operation& operation, const void* const parameters, CUstream& stream) {
   const auto& given = *static_cast<const Parameters*>(parameters);
   if constexpr (requires { given.hStream; }) stream = given.hStream;
   if constexpr (requires { given.stream; }) stream = given.stream;
-  if constexpr (requires { given.hStream; } || requires { given.stream; }) {
+  if constexpr (
+      requires { given.hStream; } || requires { given.stream; }) {
     operation.has_stream = true;
   }
   if constexpr (requires { given.ByteCount; }) operation.bytes = given.ByteCount;
   if constexpr (requires { given.N; }) operation.bytes = given.N * unit;
+  if constexpr (requires { given.hGraph; }) operation.executable = number(given.hGraph);
   if constexpr (requires { given.hEvent; }) operation.event = number(given.hEvent);
   if constexpr (requires { given.gridDimX; }) {
     Shape& shape = operation.shape;
@@ -69,27 +57,6 @@ void take_cooperative(Operation& operation, const void* const parameters, CUstre
   operation.shape.cooperative = true;
 }
 
-void take_attribute(Shape& shape, const CUlaunchAttribute& attribute) {
-  const CUlaunchAttributeValue& value = attribute.value;
-  switch (attribute.id) {
-    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
-      shape.programmatic = value.programmaticStreamSerializationAllowed != 0;
-      break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      shape.has_priority = true;
-      shape.priority = value.priority;
-      break;
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      shape.cooperative = value.cooperative != 0;
-      break;
-    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
-      shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
-      break;
-    default:
-      break;
-  }
-}
-
 void take_launch(Operation& operation, const void* const parameters, CUstream& stream) {
   const auto& given = *static_cast<const cuLaunchKernelEx_params*>(parameters);
   const CUlaunchConfig& config = *given.config;
@@ -103,7 +70,7 @@ void take_launch(Operation& operation, const void* const parameters, CUstream& s
   shape.arguments = given.kernelParams;
   shape.buffer = buffer_of(given.extra);
   for (const CUlaunchAttribute& each : std::span(config.attrs, config.numAttrs)) {
-    take_attribute(shape, each);
+    take_attribute(shape, each.id, each.value);
   }
 }
 
@@ -232,6 +199,7 @@ Rows all_rows(const Cupti& cupti) {
                         CUPTI_DRIVER_TRACE_CBID_cuStreamDestroy_v2}) {
     rows[id] = {kOther, false, take_nothing};
   }
+  for (const auto id : graph_callbacks()) rows[id] = {kOther, false, take_nothing};
   return rows;
 }
 
@@ -286,6 +254,37 @@ bool take_stream_number(const Cupti& cupti, const CUpti_CallbackData& data, cons
 }
 
 }  // namespace
+
+std::span<const std::byte> buffer_of(void* const* extra) {
+  const std::byte* bytes = nullptr;
+  size_t size = 0;
+  for (; extra != nullptr && extra[0] != CU_LAUNCH_PARAM_END; extra += 2) {
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_POINTER) bytes = static_cast<const std::byte*>(extra[1]);
+    if (extra[0] == CU_LAUNCH_PARAM_BUFFER_SIZE) size = *static_cast<const size_t*>(extra[1]);
+  }
+  return bytes == nullptr ? std::span<const std::byte>() : std::span(bytes, size);
+}
+
+void take_attribute(Shape& shape, const CUlaunchAttributeID id,
+                    const CUlaunchAttributeValue& value) {
+  switch (id) {
+    case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION:
+      shape.programmatic = value.programmaticStreamSerializationAllowed != 0;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      shape.has_priority = true;
+      shape.priority = value.priority;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      shape.cooperative = value.cooperative != 0;
+      break;
+    case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+      shape.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
+      break;
+    default:
+      break;
+  }
+}
 
 std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti) {
   static const auto& kept = *new std::vector<CUpti_CallbackId>([&] {

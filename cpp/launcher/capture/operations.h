@@ -59,9 +59,15 @@ struct Operation {
   bool is_new_stream = false;   // this thread has not used it lately
   CUstream handle = nullptr;    // of the stream
   uint64_t bytes = 0;
-  uint64_t event = 0;  // the driver's handle
+  uint64_t event = 0;       // the driver's handle
+  uint64_t executable = 0;  // of a graph that is launched: the driver's handle
   Shape shape;
 };
+
+void take_attribute(Shape& shape, CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
+
+// Returns the buffer of a launch's arguments; empty: they are given one by one.
+std::span<const std::byte> buffer_of(void* const* extra);
 
 // Callbacks that `operation_of` takes.
 std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti);

@@ -43,6 +43,11 @@ constexpr std::array<std::string_view, 8> kOverheads = {
 constexpr std::array<std::string_view, 9> kWhats = {"launch",     "copy",        "memset",
                                                     "graph",      "record",      "wait",
                                                     "wait_value", "write_value", "host_function"};
+// By CUgraphNodeType + 1.
+constexpr std::array<std::string_view, 15> kNodes = {
+    "unknown",        "kernel",     "copy", "memset", "host_function",
+    "graph",          "empty",      "wait", "record", "signal_semaphore",
+    "wait_semaphore", "allocation", "free", "values", "conditional"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
 // Returns the number of hardware queues of this process's contexts.
@@ -151,7 +156,9 @@ uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
   const std::string name = record.name != nullptr ? record.name : "";
   shape_.clear();
   const auto add_extent = [](Line& line, const std::string_view key, const auto x, const auto y,
-                             const auto z) { line.add(key, std::array<int64_t, 3>{x, y, z}); };
+                             const auto z) {
+    line.add(key, std::array<int64_t, 3>{x, y, z});
+  };
   {
     Line line(shape_);
     add_extent(line, "grid", record.gridX, record.gridY, record.gridZ);
@@ -361,53 +368,66 @@ void Recorder::add_call(Line& line, const OpenCall& call) {
 void Recorder::issued(const Issued::Entry& entry) {
   const Operation& operation = entry.note.operation;
   const Function* const function = entry.note.function;
-  const Kernel* const kernel = function != nullptr ? function->kernel : nullptr;
-  const bool has_code = kernel != nullptr && !kernel->code.empty();
-  const uint32_t code = has_code ? code_of(*kernel) : 0;
+  const std::optional<uint32_t> code = code_of(function);
+  const GraphLaunch* const launched = entry.note.graph.get();
+  const uint32_t graph = launched != nullptr ? graph_of(*launched->graph) : 0;
   Line line(text_);
   line.add("issued", operation.call)
       .add("what", name_of(kWhats, static_cast<uint32_t>(operation.what)));
   add_call(line, entry.note.by);
   line.add("context", operation.context).add("stream", operation.stream);
-  if (operation.what == What::kLaunch) add_shape(line, entry);
-  if (has_code) line.add("code", code);
+  if (operation.what == What::kLaunch) {
+    if (function != nullptr) {
+      line.add("name", readable(function->name)).add("before", entry.note.launches_before);
+    }
+    add_shape(line, operation.shape, function);
+    add_arguments(line, entry.words, operation.shape.buffer.empty());
+  }
+  if (launched != nullptr) {
+    line.add("graph", graph).add("changed", launched->is_changed);
+    line.add("before", std::vector<int64_t>(launched->before.begin(), launched->before.end()));
+  }
+  if (code) line.add("code", *code);
   if (operation.bytes != 0) line.add("bytes", operation.bytes);
   if (operation.event != 0) line.add("event", operation.event);
 }
 
-uint32_t Recorder::code_of(const Kernel& kernel) {
+// A graph may have been made before its kernels were loaded.
+const Kernel* Recorder::kernel_of(const Function* const function) const {
+  if (function == nullptr) return nullptr;
+  return function->kernel != nullptr ? function->kernel : modules_.only(function->name);
+}
+
+std::optional<uint32_t> Recorder::code_of(const Function* const function) {
   constexpr std::string_view kDigits = "0123456789abcdef";
-  const auto [found, is_new] = codes_.try_emplace(&kernel, codes_.size());
+  const Kernel* const kernel = kernel_of(function);
+  if (kernel == nullptr || kernel->code.empty()) return std::nullopt;
+  const auto [found, is_new] = codes_.try_emplace(kernel, codes_.size());
   if (!is_new) return found->second;
   std::string digits;
-  digits.reserve(2 * kernel.code.size());
-  for (const std::byte each : kernel.code) {
+  digits.reserve(2 * kernel->code.size());
+  for (const std::byte each : kernel->code) {
     (digits += kDigits[std::to_integer<size_t>(each >> 4)]) +=
         kDigits[std::to_integer<size_t>(each & std::byte{15})];
   }
   Line(text_)
       .add("code", found->second)
-      .add("name", readable(kernel.usage.name))
-      .add("parameters_at", kernel.usage.parameters_at)
+      .add("name", readable(kernel->usage.name))
+      .add("parameters_at", kernel->usage.parameters_at)
       .add("hex", std::string_view(digits));
   return found->second;
 }
 
-void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
-  const Note& note = entry.note;
-  const Shape& shape = note.operation.shape;
+void Recorder::add_shape(Line& line, const Shape& shape, const Function* const function) {
   const auto add_extent = [&](const std::string_view key, const std::array<uint32_t, 3>& extent) {
     line.add(key, std::array<int64_t, 3>{extent[0], extent[1], extent[2]});
   };
-  if (note.function != nullptr) {
-    line.add("name", readable(note.function->name)).add("before", note.launches_before);
-  }
   add_extent("grid", shape.grid);
   add_extent("block", shape.block);
   line.add("dynamic_shared_memory", shape.dynamic_shared_memory);
   std::array<uint32_t, 3> cluster = shape.cluster;
-  if (note.function != nullptr && note.function->kernel != nullptr) {
-    const cuda::KernelUsage& usage = note.function->kernel->usage;
+  if (const Kernel* const kernel = kernel_of(function)) {
+    const cuda::KernelUsage& usage = kernel->usage;
     line.add("registers", usage.registers)
         .add("static_shared_memory", usage.static_shared_memory)
         .add("local_memory", usage.local_memory);
@@ -419,22 +439,67 @@ void Recorder::add_shape(Line& line, const Issued::Entry& entry) {
   if (shape.carveout >= 0 && shape.carveout <= 100) line.add("carveout", shape.carveout);
   line.add("cooperative", shape.cooperative).add("programmatic", shape.programmatic);
   if (shape.has_priority) line.add("priority", shape.priority);
-  if (entry.words.empty()) return;
-  std::vector<int64_t> words;
-  for (const Note::Word& each : entry.words) {
-    words.push_back(static_cast<int64_t>(each.offset));
-    words.push_back(static_cast<int64_t>(each.value));
+}
+
+// `one_by_one`: not in one buffer, which may hold addresses that the kernel's code does not use.
+void Recorder::add_arguments(Line& line, const std::span<const Word> words, const bool one_by_one) {
+  if (words.empty()) return;
+  std::vector<int64_t> pairs;
+  for (const Word& each : words) {
+    pairs.push_back(static_cast<int64_t>(each.offset));
+    pairs.push_back(static_cast<int64_t>(each.value));
   }
-  line.add("arguments", words);
-  // One buffer may hold addresses that the kernel's code does not use.
-  if (!shape.buffer.empty()) return;
+  line.add("arguments", pairs);
+  if (!one_by_one) return;
   std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
-  for (const Note::Word& each : entry.words) {
+  for (const Word& each : words) {
     places[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
         static_cast<int64_t>(each.offset));
   }
   line.add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
       .add("managed_arguments", places[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
+}
+
+uint32_t Recorder::graph_of(const Graph& graph) {
+  const auto [found, is_new] = graphs_.try_emplace(graph.number, graphs_.size());
+  const uint32_t own = found->second;
+  if (!is_new) return own;
+  for (const GraphNode& node : graph.nodes) code_of(node.function);
+  for (uint32_t number = 0; number < graph.nodes.size(); ++number) {
+    add_node(graph, graph.nodes[number], own, number);
+  }
+  std::vector<int64_t> edges;
+  std::vector<int64_t> programmatic;
+  for (const GraphEdge& each : graph.edges) {
+    auto& ends = each.programmatic ? programmatic : edges;
+    ends.push_back(each.before);
+    ends.push_back(each.after);
+  }
+  Line line(text_);
+  line.add("graph", own)
+      .add("executable", graph.executable)
+      .add("nodes", graph.nodes.size())
+      .add("edges", edges);
+  if (!programmatic.empty()) line.add("programmatic_edges", programmatic);
+  if (!graph.is_whole) line.add("whole", false);
+  return own;
+}
+
+void Recorder::add_node(const Graph& graph, const GraphNode& node, const uint32_t of,
+                        const uint32_t number) {
+  const std::optional<uint32_t> code = code_of(node.function);
+  Line line(text_);
+  line.add("graph_node", number).add("of", of).add("kind", name_of(kNodes, node.type + 1));
+  if (node.parent != GraphNode::kNone) line.add("parent", node.parent).add("body", node.body);
+  if (!node.is_known) line.add("known", false);
+  if (node.event != 0) line.add("event", node.event);
+  if (node.waits_for_value) line.add("waits", true);
+  if (node.type != CU_GRAPH_NODE_TYPE_KERNEL || !node.is_known) return;
+  if (node.function != nullptr) line.add("name", readable(node.function->name));
+  add_shape(line, node.shape, node.function);
+  add_arguments(line, std::span(graph.words).subspan(node.first_word, node.words),
+                node.has_separate_arguments);
+  if (code) line.add("code", *code);
 }
 
 void Recorder::ended(const uint32_t call) { Line(text_).add("ended", call); }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -76,9 +77,15 @@ class Recorder {
   std::optional<uint32_t> number_of(CUpti_CallbackDomain domain, CUpti_CallbackId function);
   // Adds the function of a call, its thread, and when it began.
   void add_call(Line& line, const OpenCall& call);
-  void add_shape(Line& line, const Issued::Entry& entry);
-  // Writes the code of a kernel, once; returns its number.
-  uint32_t code_of(const Kernel& kernel);
+  void add_shape(Line& line, const Shape& shape, const Function* function);
+  void add_arguments(Line& line, std::span<const Word> words, bool one_by_one);
+  // Writes a graph, once; returns its number.
+  uint32_t graph_of(const Graph& graph);
+  void add_node(const Graph& graph, const GraphNode& node, uint32_t of, uint32_t number);
+  // Returns the kernel of a function; null: unknown.
+  const Kernel* kernel_of(const Function* function) const;
+  // Writes the code of a kernel, once; returns its number, or nothing if it is not known.
+  std::optional<uint32_t> code_of(const Function* function);
   void add_times(Line& line, uint64_t start_ns, uint64_t end_ns) const;
   template <typename Record>
   void add_place(Line& line, const Record& record) const;
@@ -93,6 +100,7 @@ class Recorder {
   uint32_t function_count_ = 0;
   std::unordered_map<uint32_t, uint32_t> threads_;
   std::unordered_map<const Kernel*, uint32_t> codes_;
+  std::unordered_map<uint64_t, uint32_t> graphs_;
   AddressSpace addresses_;
   std::set<std::pair<uint32_t, uint32_t>> told_streams_;  // by context
   std::set<uint32_t> told_contexts_;

@@ -42,6 +42,7 @@ const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
     {CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, "cuGraphLaunch"},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, "cuGraphInstantiateWithFlags"},
     {CUPTI_DRIVER_TRACE_CBID_cuMemAlloc_v2, "cuMemAlloc_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, "cuMemFree_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoDAsync_v2, "cuMemcpyHtoDAsync_v2"},
@@ -81,6 +82,25 @@ const char* kept(const char* const name) {
   const std::lock_guard lock(mutex);
   return names.insert(name).first->c_str();
 }
+
+// A node that a test has added to a graph. The handle of a function is its name.
+struct Node {
+  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
+  CUDA_KERNEL_NODE_PARAMS_v2 kernel{};
+  bool is_cooperative = false;
+  uint64_t other = 0;  // the child graph, or the event
+};
+struct Edge {
+  uint64_t from;
+  uint64_t to;
+  bool programmatic;
+};
+struct PlayedGraph {
+  std::vector<uint64_t> nodes;
+  std::vector<Edge> edges;
+};
+std::map<uint64_t, PlayedGraph> graphs;
+std::map<uint64_t, Node> nodes;
 
 void deliver() {
   const Buffer full = buffer;
@@ -225,6 +245,57 @@ CUresult cuDeviceGetName(char* const name, const int length, CUdevice) {
 CUresult cuDeviceGetAttribute(int* const value, const CUdevice_attribute which, CUdevice) {
   const bool is_count = which == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
   *value = is_count ? 132 : which == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : 0;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuGraphGetNodes(const CUgraph graph, CUgraphNode* const found, size_t* const count) {
+  const std::vector<uint64_t>& own = graphs[number(graph)].nodes;
+  for (size_t each = 0; found != nullptr && each < own.size(); ++each) {
+    found[each] = handle<CUgraphNode>(own[each]);
+  }
+  *count = own.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphGetEdges_v2(const CUgraph graph, CUgraphNode* const from, CUgraphNode* const to,
+                            CUgraphEdgeData* const data, size_t* const count) {
+  const std::vector<Edge>& own = graphs[number(graph)].edges;
+  for (size_t each = 0; from != nullptr && each < own.size(); ++each) {
+    from[each] = handle<CUgraphNode>(own[each].from);
+    to[each] = handle<CUgraphNode>(own[each].to);
+    data[each].type = own[each].programmatic ? CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC
+                                             : CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+  }
+  *count = own.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphNodeGetType(const CUgraphNode node, CUgraphNodeType* const type) {
+  *type = nodes[number(node)].type;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeGetParams_v2(const CUgraphNode node,
+                                       CUDA_KERNEL_NODE_PARAMS_v2* const given) {
+  *given = nodes[number(node)].kernel;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeGetAttribute(const CUgraphNode node, const CUlaunchAttributeID id,
+                                       CUlaunchAttributeValue* const value) {
+  if (id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE)
+    value->cooperative = nodes[number(node)].is_cooperative;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphChildGraphNodeGetGraph(const CUgraphNode node, CUgraph* const child) {
+  *child = handle<CUgraph>(nodes[number(node)].other);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphEventWaitNodeGetEvent(const CUgraphNode node, CUevent* const event) {
+  *event = handle<CUevent>(nodes[number(node)].other);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphEventRecordNodeGetEvent(const CUgraphNode node, CUevent* const event) {
+  return cuGraphEventWaitNodeGetEvent(node, event);
+}
+CUresult cuFuncGetName(const char** const name, const CUfunction function) {
+  *name = reinterpret_cast<const char*>(function);
   return CUDA_SUCCESS;
 }
 
@@ -575,6 +646,67 @@ void fake_stream_capture(const bool begins, const int result) {
 void fake_graph_launch(const uint32_t call, const uint64_t executable, const uint64_t stream) {
   const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &parameters, call);
+}
+// Nodes of graphs.
+void fake_kernel_node(const uint64_t graph, const uint64_t node, const char* const name,
+                      const uint32_t grid, const uint32_t block, const uint32_t shared,
+                      const bool cooperative) {
+  Node& made = nodes[node];
+  made.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  made.kernel.func = reinterpret_cast<CUfunction>(const_cast<char*>(kept(name)));
+  made.kernel.gridDimX = grid;
+  made.kernel.gridDimY = made.kernel.gridDimZ = 1;
+  made.kernel.blockDimX = block;
+  made.kernel.blockDimY = made.kernel.blockDimZ = 1;
+  made.kernel.sharedMemBytes = shared;
+  static const std::vector<const void*> bytes(512, &was_called);
+  static std::vector<const void*> arguments(64, bytes.data());
+  made.kernel.kernelParams = const_cast<void**>(arguments.data());
+  made.is_cooperative = cooperative;
+  graphs[graph].nodes.push_back(node);
+}
+// `type`: as CUgraphNodeType; `other`: a child graph or an event.
+void fake_node(const uint64_t graph, const uint64_t node, const int type, const uint64_t other) {
+  nodes[node].type = static_cast<CUgraphNodeType>(type);
+  nodes[node].other = other;
+  graphs[graph].nodes.push_back(node);
+}
+// A conditional node with one body.
+void fake_conditional(const uint64_t graph, const uint64_t node, const uint64_t body) {
+  fake_node(graph, node, CU_GRAPH_NODE_TYPE_CONDITIONAL, 0);
+  auto added = handle<CUgraphNode>(node);
+  auto of_body = handle<CUgraph>(body);
+  CUgraphNodeParams given{};
+  given.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
+  given.conditional.size = 1;
+  given.conditional.phGraph_out = &of_body;
+  const cuGraphAddNode_v2_params parameters{&added, handle<CUgraph>(graph), nullptr, nullptr, 0,
+                                            &given};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2, &parameters, 0);
+}
+void fake_graph_edge(const uint64_t graph, const uint64_t from, const uint64_t to,
+                     const bool programmatic) {
+  graphs[graph].edges.push_back({from, to, programmatic});
+}
+void fake_instantiate(const uint64_t executable, const uint64_t graph, const int result) {
+  auto made = handle<CUgraphExec>(executable);
+  const cuGraphInstantiateWithFlags_params parameters{&made, handle<CUgraph>(graph), 0};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags, &parameters, 0, kBoth, nullptr,
+            CUresult(result));
+}
+void fake_update(const uint64_t executable, const uint64_t graph) {
+  const cuGraphExecUpdate_v2_params parameters{handle<CUgraphExec>(executable),
+                                               handle<CUgraph>(graph), nullptr};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2, &parameters, 0);
+}
+void fake_set_node(const uint64_t executable, const uint64_t node) {
+  const cuGraphExecKernelNodeSetParams_v2_params parameters{
+      handle<CUgraphExec>(executable), handle<CUgraphNode>(node), &nodes[node].kernel};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams_v2, &parameters, 0);
+}
+void fake_destroy(const uint64_t executable) {
+  const cuGraphExecDestroy_params parameters{handle<CUgraphExec>(executable)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy, &parameters, 0);
 }
 void fake_module(const char* const cubin, const uint64_t size) {
   CUpti_ModuleResourceData module{};

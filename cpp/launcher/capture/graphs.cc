@@ -1,0 +1,320 @@
+#include "launcher/capture/graphs.h"
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launcher/capture/driver.h"
+
+namespace tbsched::capture {
+namespace {
+
+constexpr std::array kInstantiate = {CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate,
+                                     CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2,
+                                     CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags,
+                                     CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams,
+                                     CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz};
+constexpr std::array kUpdate = {CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate,
+                                CUPTI_DRIVER_TRACE_CBID_cuGraphExecUpdate_v2};
+// All begin with the executable graph.
+constexpr std::array kChange = {
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecMemcpyNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecMemsetNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecHostNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecChildGraphNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecEventRecordNodeSetEvent,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecEventWaitNodeSetEvent,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecExternalSemaphoresSignalNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecExternalSemaphoresWaitNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecBatchMemOpNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphExecNodeSetParams,
+    CUPTI_DRIVER_TRACE_CBID_cuGraphNodeSetEnabled};
+
+template <size_t count>
+bool has(const std::array<CUpti_driver_api_trace_cbid, count>& ids, const CUpti_CallbackId id) {
+  return std::ranges::find(ids, static_cast<CUpti_driver_api_trace_cbid>(id)) != ids.end();
+}
+
+// What the driver is asked for. An older one lacks some.
+struct Asked {
+  decltype(&cuGraphGetNodes) nodes = driver_function<decltype(nodes)>("cuGraphGetNodes");
+  decltype(&cuGraphGetEdges_v2) edges = driver_function<decltype(edges)>("cuGraphGetEdges_v2");
+  decltype(&cuGraphNodeGetType) type = driver_function<decltype(type)>("cuGraphNodeGetType");
+  decltype(&cuGraphKernelNodeGetParams_v2) kernel =
+      driver_function<decltype(kernel)>("cuGraphKernelNodeGetParams_v2");
+  decltype(&cuGraphKernelNodeGetAttribute) attribute =
+      driver_function<decltype(attribute)>("cuGraphKernelNodeGetAttribute");
+  decltype(&cuGraphChildGraphNodeGetGraph) child =
+      driver_function<decltype(child)>("cuGraphChildGraphNodeGetGraph");
+  decltype(&cuGraphEventRecordNodeGetEvent) recorded =
+      driver_function<decltype(recorded)>("cuGraphEventRecordNodeGetEvent");
+  decltype(&cuGraphEventWaitNodeGetEvent) awaited =
+      driver_function<decltype(awaited)>("cuGraphEventWaitNodeGetEvent");
+  decltype(&cuGraphBatchMemOpNodeGetParams) batch =
+      driver_function<decltype(batch)>("cuGraphBatchMemOpNodeGetParams");
+  decltype(&cuFuncGetName) function_name =
+      driver_function<decltype(function_name)>("cuFuncGetName");
+  decltype(&cuKernelGetName) kernel_name =
+      driver_function<decltype(kernel_name)>("cuKernelGetName");
+  decltype(&cuFuncIsLoaded) is_loaded = driver_function<decltype(is_loaded)>("cuFuncIsLoaded");
+};
+
+const Asked& asked() {
+  static const Asked functions;
+  return functions;
+}
+
+// Null: the driver does not name it. A kernel without a context has no function.
+const char* name_of(const CUfunction function, const CUkernel kernel) {
+  const char* name = nullptr;
+  const auto& [of_function, of_kernel] = std::pair(asked().function_name, asked().kernel_name);
+  if (function != nullptr && of_function != nullptr) of_function(&name, function);
+  if (function == nullptr && kernel != nullptr && of_kernel != nullptr) of_kernel(&name, kernel);
+  return name;
+}
+
+bool is_loaded(const CUfunction function) {
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  return function != nullptr && asked().is_loaded != nullptr &&
+         asked().is_loaded(&state, function) == CUDA_SUCCESS &&
+         state == CU_FUNCTION_LOADING_STATE_LOADED;
+}
+
+bool waits_for_value(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
+  for (const CUstreamBatchMemOpParams& each : std::span(batch.paramArray, batch.count)) {
+    if (each.operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 ||
+        each.operation == CU_STREAM_MEM_OP_WAIT_VALUE_64) {
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+// Reads a graph.
+class Graphs::Reading {
+ public:
+  Reading(Graphs& graphs, Graph& graph) : graphs_(graphs), graph_(graph) {}
+
+  void add(const CUgraph graph, const uint32_t parent, const uint32_t body) {
+    size_t count = 0;
+    bool is_known = asked().nodes(graph, nullptr, &count) == CUDA_SUCCESS;
+    std::vector<CUgraphNode> handles(count);
+    if (count > 0) is_known = asked().nodes(graph, handles.data(), &count) == CUDA_SUCCESS;
+    graph_.is_whole &= is_known;
+    if (!is_known) return;
+    std::unordered_map<uint64_t, uint32_t> numbers;
+    numbers.reserve(handles.size());
+    for (const CUgraphNode handle : handles) {
+      const auto own = static_cast<uint32_t>(graph_.nodes.size());
+      numbers.emplace(number(handle), own);
+      add_node(handle, parent, body);
+      add_bodies(handle, own);
+    }
+    add_edges(graph, numbers);
+  }
+
+ private:
+  void add_node(const CUgraphNode handle, const uint32_t parent, const uint32_t body) {
+    GraphNode node{.parent = parent, .body = body};
+    node.is_known = asked().type(handle, &node.type) == CUDA_SUCCESS && describe(handle, node);
+    graph_.nodes.push_back(node);
+  }
+
+  bool describe(const CUgraphNode handle, GraphNode& node) {
+    CUevent event = nullptr;
+    switch (node.type) {
+      case CU_GRAPH_NODE_TYPE_KERNEL:
+        return describe_kernel(handle, node);
+      case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
+      case CU_GRAPH_NODE_TYPE_WAIT_EVENT: {
+        const auto get =
+            node.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT ? asked().awaited : asked().recorded;
+        if (get == nullptr || get(handle, &event) != CUDA_SUCCESS) return false;
+        node.event = number(event);
+        return true;
+      }
+      case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP: {
+        CUDA_BATCH_MEM_OP_NODE_PARAMS batch{};
+        if (asked().batch == nullptr || asked().batch(handle, &batch) != CUDA_SUCCESS) return false;
+        node.waits_for_value = waits_for_value(batch);
+        return true;
+      }
+      default:
+        return true;
+    }
+  }
+
+  bool describe_kernel(const CUgraphNode handle, GraphNode& node) {
+    CUDA_KERNEL_NODE_PARAMS_v2 given{};
+    if (asked().kernel == nullptr || asked().kernel(handle, &given) != CUDA_SUCCESS) return false;
+    Shape& shape = node.shape;
+    shape.grid = {given.gridDimX, given.gridDimY, given.gridDimZ};
+    shape.block = {given.blockDimX, given.blockDimY, given.blockDimZ};
+    shape.dynamic_shared_memory = given.sharedMemBytes;
+    for (const auto id : {CU_LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                          CU_LAUNCH_ATTRIBUTE_PRIORITY}) {
+      CUlaunchAttributeValue value{};
+      if (asked().attribute != nullptr && asked().attribute(handle, id, &value) == CUDA_SUCCESS) {
+        take_attribute(shape, id, value);
+      }
+    }
+    node.function = function_of(given.func, given.kern);
+    if (node.function == nullptr) return true;
+    shape.arguments = given.kernelParams;
+    shape.buffer = buffer_of(given.extra);
+    node.first_word = graph_.words.size();
+    node.words = add_words(graph_.words, *node.function, shape);
+    node.has_separate_arguments = shape.buffer.empty();
+    shape.arguments = nullptr;  // the driver's, for a while
+    shape.buffer = {};
+    ++graph_.kernels[kernels_.at(node.function)].second;
+    return true;
+  }
+
+  // Null: the driver does not name it.
+  const Function* function_of(const CUfunction function, const CUkernel kernel) {
+    const uint64_t handle = function != nullptr ? number(function) : number(kernel);
+    const auto [found, is_new] = functions_.try_emplace(handle, nullptr);
+    if (!is_new) return found->second;
+    const char* const name = name_of(function, kernel);
+    if (name == nullptr) return nullptr;
+    found->second = &graphs_.launched_.find(handle, name, is_loaded(function));
+    if (kernels_.try_emplace(found->second, graph_.kernels.size()).second) {
+      graph_.kernels.emplace_back(found->second, 0);
+    }
+    return found->second;
+  }
+
+  void add_bodies(const CUgraphNode handle, const uint32_t own) {
+    const CUgraphNodeType type = graph_.nodes[own].type;
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      CUgraph child = nullptr;
+      const bool is_known =
+          asked().child != nullptr && asked().child(handle, &child) == CUDA_SUCCESS;
+      graph_.nodes[own].is_known = is_known;
+      if (is_known) add(child, own, 0);
+    } else if (type == CU_GRAPH_NODE_TYPE_CONDITIONAL) {
+      const std::vector<CUgraph> bodies = graphs_.bodies_of(handle);
+      graph_.nodes[own].is_known = !bodies.empty();
+      for (uint32_t body = 0; body < bodies.size(); ++body) add(bodies[body], own, body);
+    }
+  }
+
+  void add_edges(const CUgraph graph, const std::unordered_map<uint64_t, uint32_t>& numbers) {
+    const auto ask = asked().edges;
+    size_t count = 0;
+    std::vector<CUgraphNode> from;
+    std::vector<CUgraphNode> to;
+    std::vector<CUgraphEdgeData> data;
+    bool is_known = ask != nullptr && ask(graph, nullptr, nullptr, nullptr, &count) == CUDA_SUCCESS;
+    if (is_known && count > 0) {
+      from.resize(count);
+      to.resize(count);
+      data.resize(count);
+      is_known = ask(graph, from.data(), to.data(), data.data(), &count) == CUDA_SUCCESS;
+    }
+    graph_.is_whole &= is_known;
+    if (!is_known) return;
+    for (size_t each = 0; each < count; ++each) {
+      const auto before = numbers.find(number(from[each]));
+      const auto after = numbers.find(number(to[each]));
+      if (before == numbers.end() || after == numbers.end()) continue;
+      graph_.edges.push_back({before->second, after->second,
+                              data[each].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC});
+    }
+  }
+
+  Graphs& graphs_;
+  Graph& graph_;
+  std::unordered_map<uint64_t, const Function*> functions_;  // by handle
+  std::unordered_map<const Function*, size_t> kernels_;      // places in Graph::kernels
+};
+
+std::vector<CUgraph> Graphs::bodies_of(const CUgraphNode node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = bodies_.find(number(node));
+  return found != bodies_.end() ? found->second : std::vector<CUgraph>();
+}
+
+void Graphs::read(const Cupti& cupti, const CUgraphExec executable, const CUgraph graph) {
+  if (asked().nodes == nullptr || asked().type == nullptr) return;
+  auto made = std::make_shared<Graph>();
+  made->number = count_++;
+  cupti.graph_id(executable, &made->executable);
+  Reading(*this, *made).add(graph, GraphNode::kNone, 0);
+  const std::lock_guard lock(mutex_);
+  known_[number(executable)] = {std::move(made), false};
+}
+
+// The driver gives the bodies of a conditional node to the call that adds it, and to nobody later.
+void Graphs::added(const CUgraphNode node, const CUgraphNodeParams& given) {
+  if (given.type != CU_GRAPH_NODE_TYPE_CONDITIONAL) return;
+  const CUgraph* const bodies = given.conditional.phGraph_out;
+  const std::lock_guard lock(mutex_);
+  bodies_[number(node)].assign(bodies, bodies + given.conditional.size);
+}
+
+void Graphs::changed(const uint64_t executable) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find(executable);
+  if (found != known_.end()) found->second.is_changed = true;
+}
+
+std::shared_ptr<const GraphLaunch> Graphs::launch(const uint64_t executable) {
+  auto made = std::make_shared<GraphLaunch>();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(executable);
+    if (found == known_.end()) return nullptr;
+    made->graph = found->second.graph;
+    made->is_changed = found->second.is_changed;
+  }
+  made->before.reserve(made->graph->kernels.size());
+  for (const auto& [function, count] : made->graph->kernels) {
+    made->before.push_back(function->launches->fetch_add(count));
+  }
+  return made;
+}
+
+std::span<const CUpti_CallbackId> graph_callbacks() {
+  static const auto& kept = *new std::vector<CUpti_CallbackId>([] {
+    std::vector<CUpti_CallbackId> ids;
+    const auto add = [&](const auto& those) { ids.insert(ids.end(), those.begin(), those.end()); };
+    add(kInstantiate);
+    add(kUpdate);
+    add(kChange);
+    add(std::array{CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode,
+                   CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2,
+                   CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy});
+    return ids;
+  }());
+  return kept;
+}
+
+void Graphs::take(const Cupti& cupti, const CUpti_CallbackId id, const void* const parameters) {
+  if (has(kInstantiate, id)) {  // all begin so
+    const auto& given = *static_cast<const cuGraphInstantiateWithFlags_params*>(parameters);
+    read(cupti, *given.phGraphExec, given.hGraph);
+  } else if (has(kUpdate, id)) {
+    const auto& given = *static_cast<const cuGraphExecUpdate_v2_params*>(parameters);
+    read(cupti, given.hGraphExec, given.hGraph);
+  } else if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode) {
+    const auto& given = *static_cast<const cuGraphAddNode_params*>(parameters);
+    added(*given.phGraphNode, *given.nodeParams);
+  } else if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphAddNode_v2) {
+    const auto& given = *static_cast<const cuGraphAddNode_v2_params*>(parameters);
+    added(*given.phGraphNode, *given.nodeParams);
+  } else if (has(kChange, id)) {
+    changed(number(static_cast<const cuGraphNodeSetEnabled_params*>(parameters)->hGraphExec));
+  } else if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy) {
+    const std::lock_guard lock(mutex_);
+    known_.erase(number(static_cast<const cuGraphExecDestroy_params*>(parameters)->hGraphExec));
+  }
+}
+
+}  // namespace tbsched::capture

@@ -1,0 +1,126 @@
+"""What a capture writes of the nodes of a graph that has not ended, as the fake CUPTI plays it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from capture.conftest import Played
+from capture.test_unfinished import LONG_ENOUGH, launch, of, played
+from capture.test_unfinished import KILL as KILL
+
+COPY, MEMSET, HOST, CHILD, EMPTY, WAIT_EVENT, RECORD = 1, 2, 3, 4, 5, 6, 7
+
+
+def kernel(graph: int, node: int, name: str = "k", grid: int = 40, block: int = 256) -> str:
+    what = f'wide({graph}), wide({node}), "{name}", {grid}, {block}, 512, False'
+    return f'gpu.play("kernel_node", {what})\n'
+
+
+def node(graph: int, number: int, kind: int, other: int = 0) -> str:
+    return f'gpu.play("node", wide({graph}), wide({number}), {kind}, wide({other}))\n'
+
+
+def edge(graph: int, before: int, after: int, programmatic: bool = False) -> str:
+    return f'gpu.play("graph_edge", wide({graph}), wide({before}), wide({after}), {programmatic})\n'
+
+
+def instantiate(executable: int, graph: int, result: int = 0) -> str:
+    return f'gpu.play("instantiate", wide({executable}), wide({graph}), {result})\n'
+
+
+def replay(call: int, executable: int = 5, stream: int = 13) -> str:
+    return f'gpu.play("graph_launch", {call}, wide({executable}), wide({stream}))\n'
+
+
+def test_nodes_of_an_unfinished_graph_are_in_the_file(run: Played, tmp_path: Path) -> None:
+    code = kernel(3, 31) + kernel(3, 32, "_Z3addPfi", 8) + node(3, 33, HOST)
+    code += node(3, 34, WAIT_EVENT, 9)
+    code += edge(3, 31, 32) + edge(3, 31, 33, True) + instantiate(5, 3) + replay(2)
+    lines = played(run, tmp_path, code)
+    (graph,) = of(lines, "graph")
+    assert graph == {
+        "graph": 0, "executable": 5, "nodes": 4, "edges": [0, 1], "programmatic_edges": [0, 2],
+    }  # fmt: skip
+    (issued,) = of(lines, "issued")
+    assert (issued["what"], issued["graph"], issued["changed"]) == ("graph", 0, False)
+    assert issued["before"] == [0, 0]
+    first, second, third, fourth = of(lines, "graph_node")
+    assert first == {
+        "graph_node": 0, "of": 0, "kind": "kernel", "name": "k", "grid": [40, 1, 1],
+        "block": [256, 1, 1], "dynamic_shared_memory": 512, "cooperative": False,
+        "programmatic": False, "priority": 0,
+    }  # fmt: skip
+    assert (second["name"], second["grid"]) == ("add(float*, int)", [8, 1, 1])
+    assert third == {"graph_node": 2, "of": 0, "kind": "host_function"}
+    assert fourth == {"graph_node": 3, "of": 0, "kind": "wait", "event": 9}
+
+
+def test_bodies_of_child_and_conditional_nodes_are_in_the_file(run: Played, tmp_path: Path) -> None:
+    code = kernel(4, 41) + kernel(6, 61) + node(3, 31, CHILD, 4)
+    code += 'gpu.play("conditional", wide(3), wide(32), wide(6))\n'
+    code += edge(3, 31, 32) + instantiate(5, 3) + replay(2)
+    lines = played(run, tmp_path, code)
+    nodes = of(lines, "graph_node")
+    assert [(each["kind"], each.get("parent"), each.get("body")) for each in nodes] == [
+        ("graph", None, None), ("kernel", 0, 0), ("conditional", None, None), ("kernel", 2, 0),
+    ]  # fmt: skip
+    assert of(lines, "graph")[0]["edges"] == [0, 2]
+
+
+def test_launches_of_a_graph_are_counted_by_their_kernels(run: Played, tmp_path: Path) -> None:
+    code = kernel(3, 31) + kernel(3, 32) + kernel(3, 33, "_Z3addPfi") + instantiate(5, 3)
+    code += launch(1, 14) + replay(2) + replay(3) + launch(4, 14)
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["before"] for line in lines] == [0, [0, 1], [2, 2], 3]
+
+
+def test_graph_that_was_updated_is_told_as_it_was_launched(run: Played, tmp_path: Path) -> None:
+    code = kernel(3, 31) + kernel(4, 41, grid=7) + instantiate(5, 3) + replay(1)
+    code += 'gpu.play("update", wide(5), wide(4))\n' + replay(2)
+    code += 'gpu.play("set_node", wide(5), wide(41))\n' + replay(3)
+    lines = played(run, tmp_path, code)
+    launches = of(lines, "issued")
+    assert [(line["graph"], line["changed"]) for line in launches] == [
+        (0, False), (1, False), (1, True),
+    ]  # fmt: skip
+    assert [(line["of"], line["grid"]) for line in of(lines, "graph_node")] == [
+        (0, [40, 1, 1]), (1, [7, 1, 1]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ['gpu.play("destroy", wide(5))\n', ""])
+def test_graph_that_is_not_known_has_no_nodes(run: Played, tmp_path: Path, end: str) -> None:
+    """It was made before the capture, or could not be made; or another one has its handle."""
+    code = kernel(3, 31) + instantiate(5, 3, 0 if end else 1) + end + replay(2)
+    lines = played(run, tmp_path, code)
+    assert "graph" not in of(lines, "issued")[0]
+    assert not of(lines, "graph")
+
+
+def test_graphs_that_end_are_not_told(run: Played, tmp_path: Path) -> None:
+    code = kernel(3, 31) + instantiate(5, 3) + replay(2)
+    code += 'gpu.play("issue_synchronize", 3, wide(13), 0)\n'
+    lines = played(run, tmp_path, code)
+    assert not of(lines, "graph")
+    assert not of(lines, "graph_node")
+
+
+def test_code_of_a_node_is_in_the_file_though_it_is_loaded_later(
+    run: Played, tmp_path: Path
+) -> None:
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    (tmp_path / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    load = 'image = open("a.cubin", "rb").read()\ngpu.play("module", image, wide(len(image)))\n'
+    graphs = [
+        kernel(graph, 10 * graph + 1, "tbsched_probe") + instantiate(graph, graph)
+        for graph in (3, 4)
+    ]
+    lines = played(run, tmp_path, graphs[0] + load + graphs[1] + replay(1, 3) + replay(2, 4))
+    first, second = of(lines, "graph_node")
+    assert (first["registers"], first["local_memory"], first["code"]) == (32, 64, 0)
+    assert (second["registers"], second["code"]) == (32, 0)
+    assert len(of(lines, "code")) == 1
+    assert "arguments" not in first  # its parameters were not known
+    assert second["arguments"][:1] == second["host_arguments"][:1] == [0]  # type: ignore[index]
