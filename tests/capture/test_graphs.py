@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from capture.conftest import Played
-from capture.test_unfinished import LONG_ENOUGH, launch, of, played
-from capture.test_unfinished import KILL as KILL
+from capture.test_unfinished import launch, of, played
+from tbsched.hangs.unfinished import unfinished_in
 
-COPY, MEMSET, HOST, CHILD, EMPTY, WAIT_EVENT, RECORD = 1, 2, 3, 4, 5, 6, 7
+HOST, CHILD, WAIT_EVENT = 3, 4, 6  # as of CUgraphNodeType
 
 
 def kernel(graph: int, node: int, name: str = "k", grid: int = 40, block: int = 256) -> str:
@@ -124,3 +124,24 @@ def test_code_of_a_node_is_in_the_file_though_it_is_loaded_later(
     assert len(of(lines, "code")) == 1
     assert "arguments" not in first  # its parameters were not known
     assert second["arguments"][:1] == second["host_arguments"][:1] == [0]  # type: ignore[index]
+
+
+def ran(call: int, node: int) -> str:
+    what = f'"k", {call}, 1, 13, wide(1), wide(2), 2, 32, 16, wide({node}), 0'
+    return f'gpu.play("kernel", {what})\n'
+
+
+def test_graph_has_ended_with_its_last_node(run: Played, tmp_path: Path) -> None:
+    code = kernel(3, 31) + kernel(3, 32) + instantiate(5, 3) + replay(1) + replay(2)
+    code += ran(1, 71) + ran(1, 72) + ran(2, 71)
+    lines = played(run, tmp_path, code)
+    assert [line["issued"] for line in of(lines, "issued")] == [2]
+    assert [each.key for each in unfinished_in(tmp_path / "run.jsonl").operations] == [
+        (2, 0), (2, 1),
+    ]  # fmt: skip
+
+
+def test_graph_whose_nodes_have_no_records_may_not_have_ended(run: Played, tmp_path: Path) -> None:
+    code = launch(1) + kernel(3, 31) + node(3, 32, HOST) + instantiate(5, 3) + replay(2)
+    lines = played(run, tmp_path, code + ran(2, 71))
+    assert [line["issued"] for line in of(lines, "issued")] == [2]

@@ -93,6 +93,31 @@ bool waits_for_value(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
   return false;
 }
 
+std::optional<GraphRecords> records_of(const Graph& graph) {
+  GraphRecords found;
+  for (const GraphNode& node : graph.nodes) {
+    switch (node.type) {
+      case CU_GRAPH_NODE_TYPE_KERNEL:
+        ++found.kernels;
+        break;
+      case CU_GRAPH_NODE_TYPE_MEMCPY:
+      case CU_GRAPH_NODE_TYPE_MEMSET:
+        ++found.transfers;
+        break;
+      case CU_GRAPH_NODE_TYPE_GRAPH:
+      case CU_GRAPH_NODE_TYPE_EMPTY:
+      case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        break;
+      default:
+        return std::nullopt;
+    }
+    if (!node.is_known) return std::nullopt;
+  }
+  const bool has_any = found.kernels + found.transfers > 0;
+  return graph.is_whole && has_any ? std::optional(found) : std::nullopt;
+}
+
 }  // namespace
 
 // Reads a graph.
@@ -172,7 +197,7 @@ class Graphs::Reading {
     node.has_separate_arguments = shape.buffer.empty();
     shape.arguments = nullptr;  // the driver's, for a while
     shape.buffer = {};
-    ++graph_.kernels[kernels_.at(node.function)].second;
+    ++graph_.kernels[kernels_.at(node.function->launches)].second;
     return true;
   }
 
@@ -184,8 +209,9 @@ class Graphs::Reading {
     const char* const name = name_of(function, kernel);
     if (name == nullptr) return nullptr;
     found->second = &graphs_.launched_.find(handle, name, is_loaded(function));
-    if (kernels_.try_emplace(found->second, graph_.kernels.size()).second) {
-      graph_.kernels.emplace_back(found->second, 0);
+    std::atomic<uint64_t>* const launches = found->second->launches;
+    if (kernels_.try_emplace(launches, graph_.kernels.size()).second) {
+      graph_.kernels.emplace_back(launches, 0);
     }
     return found->second;
   }
@@ -231,8 +257,8 @@ class Graphs::Reading {
 
   Graphs& graphs_;
   Graph& graph_;
-  std::unordered_map<uint64_t, const Function*> functions_;  // by handle
-  std::unordered_map<const Function*, size_t> kernels_;      // places in Graph::kernels
+  std::unordered_map<uint64_t, const Function*> functions_;     // by handle
+  std::unordered_map<std::atomic<uint64_t>*, size_t> kernels_;  // places in Graph::kernels
 };
 
 std::vector<CUgraph> Graphs::bodies_of(const CUgraphNode node) {
@@ -247,6 +273,7 @@ void Graphs::read(const Cupti& cupti, const CUgraphExec executable, const CUgrap
   made->number = count_++;
   cupti.graph_id(executable, &made->executable);
   Reading(*this, *made).add(graph, GraphNode::kNone, 0);
+  made->records = records_of(*made);
   const std::lock_guard lock(mutex_);
   known_[number(executable)] = {std::move(made), false};
 }
@@ -275,8 +302,8 @@ std::shared_ptr<const GraphLaunch> Graphs::launch(const uint64_t executable) {
     made->is_changed = found->second.is_changed;
   }
   made->before.reserve(made->graph->kernels.size());
-  for (const auto& [function, count] : made->graph->kernels) {
-    made->before.push_back(function->launches->fetch_add(count));
+  for (const auto& [launches, count] : made->graph->kernels) {
+    made->before.push_back(launches->fetch_add(count));
   }
   return made;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -45,16 +46,24 @@ struct GraphEdge {
   bool programmatic = false;
 };
 
+// How many of the nodes of a graph CUPTI has records of.
+struct GraphRecords {
+  uint64_t kernels = 0;
+  uint64_t transfers = 0;
+};
+
 // An instantiated graph.
 struct Graph {
   uint64_t number = 0;      // of all that were read
   uint32_t executable = 0;  // as CUPTI numbers it
   std::vector<GraphNode> nodes;
   std::vector<GraphEdge> edges;
-  bool is_whole = true;  // the driver has listed all nodes and edges
+  bool is_whole = true;                 // the driver has listed all nodes and edges
+  std::optional<GraphRecords> records;  // none: a node may take time without a record of its own
   std::vector<Word> words;
-  // Of each name of its kernels, in the order of the nodes, how many nodes have it.
-  std::vector<std::pair<const Function*, uint64_t>> kernels;
+  // Of each name of its kernels, in the order of the nodes: the number of its launches so far,
+  // which all share, and how many nodes have it.
+  std::vector<std::pair<std::atomic<uint64_t>*, uint64_t>> kernels;
 };
 
 // A launch of one.

@@ -57,6 +57,7 @@ void Issued::issue(const Note& note, const std::span<const Word> words) {
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};
   Entry entry{.note = note, .words = {words.begin(), words.end()}};
+  if (note.graph != nullptr && !note.graph->is_changed) entry.nodes = note.graph->graph->records;
   // Numbers count from 1, so that 0 is none.
   const uint64_t number = note.by.number + 1;
   if (operation.is_null_stream) null_streams_[operation.context] = operation.stream;
@@ -122,16 +123,39 @@ void Issued::drop(const Entry& entry, const bool has_record) {
   if (entry.is_written && !has_record) ended_.push_back(operation.call);
 }
 
-// Ends an entry, and all before it that its thread issued.
-void Issued::end_through(Entries& entries, const Entries::iterator last, const bool has_record) {
+// Ends all before an entry that its thread issued. Returns where the entry is then.
+Issued::Entries::iterator Issued::end_before(Entries& entries, const Entries::iterator last) {
   const int32_t thread = last->note.by.system;
-  Entries others;  // before it
+  Entries others;
   for (auto each = entries.begin(); each != last; ++each) {
     each->note.by.system == thread ? drop(*each, false) : others.push_back(*each);
   }
-  drop(*last, has_record);
-  entries.erase(entries.begin(), std::next(last));
+  entries.erase(entries.begin(), last);
   entries.insert(entries.begin(), others.begin(), others.end());
+  return std::next(entries.begin(), static_cast<Entries::difference_type>(others.size()));
+}
+
+// Ends an entry, and all before it that its thread issued.
+void Issued::end_through(Entries& entries, const Entries::iterator last, const bool has_record) {
+  const auto own = end_before(entries, last);
+  drop(*own, has_record);
+  entries.erase(own);
+}
+
+void Issued::node_ended(const uint32_t call, const bool is_kernel) {
+  const auto found = stream_of_.find(call);
+  if (found == stream_of_.end()) return;
+  const auto stream = streams_.find(found->second);
+  const auto entry = std::ranges::find_if(
+      stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
+  if (entry == stream->second.end()) return;
+  const auto own = end_before(stream->second, entry);
+  if (!own->nodes) return;
+  uint64_t& left = is_kernel ? own->nodes->kernels : own->nodes->transfers;
+  if (left > 0) --left;
+  if (own->nodes->kernels + own->nodes->transfers > 0) return;
+  end_through(stream->second, own, false);
+  if (stream->second.empty()) streams_.erase(stream);
 }
 
 void Issued::ended(const uint32_t call) {

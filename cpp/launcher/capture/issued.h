@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,6 +25,8 @@ class Issued {
     Note note;
     std::vector<Word> words = {};  // of a launch's arguments
     uint64_t waits_for = 0;        // number of the record of an event; 0: of none
+    // Of a launch of a graph: how many of its nodes have no record yet; none if not all have one.
+    std::optional<GraphRecords> nodes = std::nullopt;
     bool is_written = false;
     bool is_done = false;
   };
@@ -33,6 +36,10 @@ class Issued {
 
   // Ends an operation whose record has its end.
   void ended(uint32_t call);
+
+  // Takes the record of a node of a graph that has ended: what was before the graph in its stream
+  // has ended, and so has the graph with its last node.
+  void node_ended(uint32_t call, bool is_kernel);
 
   // Forgets events that have happened, and waits for them. Afterwards only that is kept which may
   // not have ended.
@@ -58,6 +65,7 @@ class Issued {
   bool is_held_up(const Stream& stream, uint64_t number) const;
   void forget_earlier_record(const Stream& stream, uint64_t event);
   void drop(const Entry& entry, bool has_record);
+  Entries::iterator end_before(Entries& entries, Entries::iterator last);
   void end_through(Entries& entries, Entries::iterator last, bool has_record);
   void remove_empty();
 

@@ -24,8 +24,7 @@ void take(Operation& operation, const void* const parameters, CUstream& stream) 
   const auto& given = *static_cast<const Parameters*>(parameters);
   if constexpr (requires { given.hStream; }) stream = given.hStream;
   if constexpr (requires { given.stream; }) stream = given.stream;
-  if constexpr (
-      requires { given.hStream; } || requires { given.stream; }) {
+  if constexpr (requires { given.hStream; } || requires { given.stream; }) {
     operation.has_stream = true;
   }
   if constexpr (requires { given.ByteCount; }) operation.bytes = given.ByteCount;

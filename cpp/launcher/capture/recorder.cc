@@ -156,9 +156,7 @@ uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
   const std::string name = record.name != nullptr ? record.name : "";
   shape_.clear();
   const auto add_extent = [](Line& line, const std::string_view key, const auto x, const auto y,
-                             const auto z) {
-    line.add(key, std::array<int64_t, 3>{x, y, z});
-  };
+                             const auto z) { line.add(key, std::array<int64_t, 3>{x, y, z}); };
   {
     Line line(shape_);
     add_extent(line, "grid", record.gridX, record.gridY, record.gridZ);

@@ -110,11 +110,17 @@ void wait_for_gpu() {
     call_if_loaded(runtime, "cudaDeviceSynchronize");
 }
 
-// Returns the call whose work a record says to have ended. None: it is no such record.
-std::optional<uint32_t> ended_call(const CUpti_Activity& record) {
-  const auto of = [](const auto& work) -> std::optional<uint32_t> {
-    if (work.end == 0 || work.graphNodeId != 0) return std::nullopt;
-    return work.correlationId;
+// Work that has ended: its call, and whether it is a node of a graph.
+struct Ended {
+  uint32_t call;
+  bool is_node;
+};
+
+// Returns the work that a record says to have ended. None: it is no such record.
+std::optional<Ended> ended_by(const CUpti_Activity& record) {
+  const auto of = [](const auto& work) -> std::optional<Ended> {
+    if (work.end == 0) return std::nullopt;
+    return Ended{work.correlationId, work.graphNodeId != 0};
   };
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -444,7 +450,10 @@ void Session::read_buffers() {
     CUpti_Activity* record = nullptr;
     while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
       records_.activity(*record);
-      if (const auto call = ended_call(*record)) issued_.ended(*call);
+      const auto ended = ended_by(*record);
+      if (!ended) continue;
+      const bool is_kernel = record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+      ended->is_node ? issued_.node_ended(ended->call, is_kernel) : issued_.ended(ended->call);
     }
     buffers().give_back(buffer.bytes, buffer.size);
   }

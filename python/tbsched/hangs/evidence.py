@@ -12,7 +12,6 @@ from tbsched import storage
 from tbsched.hangs.calls import UNNAMED, HostCall, kind_of
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
-from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import NeverStarts, OnGpu
 from tbsched.hangs.joined import resident_operations
 from tbsched.hangs.look import Look, Resident
@@ -27,7 +26,7 @@ from tbsched.hangs.threads import (
     kernel_does,
     states_of,
 )
-from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
+from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished, called
 from tbsched.hardware.spec import DeviceSpec
 
 QUIET = 1.0  # seconds without news, from which on a hang is told
@@ -66,12 +65,12 @@ class Evidence:
         operations: what has been issued, or is being issued, and has not ended.
         issued: those of them whose calls have returned, or that are on the GPU, without those that
             have ended unseen.
-        gone: calls of the launches that have ended unseen, or will end.
+        gone: the launches that have ended unseen, or will end.
         codes: what kernels may wait for, by the number of their code.
         states: what sampled threads do, by the number of their grid.
         calls: that threads of the host are in.
         matched: kernels that the debugger sees, by the place of their launch in ``operations``.
-        calls_on_gpu: the calls of these launches.
+        on_gpu: these launches.
         replay: what the model says of ``issued``; None: the GPU or the operations are not known.
         never_start: launches of which blocks never start, by the model: their places in ``issued``,
             and how many blocks.
@@ -81,12 +80,12 @@ class Evidence:
     seen: Seen
     operations: tuple[Operation, ...]
     issued: tuple[Operation, ...]
-    gone: frozenset[int]
+    gone: frozenset[Key]
     codes: dict[int, KernelCode]
     states: dict[int, tuple[ThreadState, ...]]
     calls: tuple[HostCall, ...]
     matched: dict[int, Resident]
-    calls_on_gpu: frozenset[int]
+    on_gpu: frozenset[Key]
     replay: Replay | None
     never_start: dict[int, int]
     unseen: tuple[str, ...]
@@ -154,7 +153,7 @@ class Evidence:
 
     def _seen_as(self, operation: Operation) -> Resident | None:
         for place, kernel in self.matched.items():
-            if self.operations[place].call == operation.call:
+            if self.operations[place].key == operation.key:
                 return kernel
         return None
 
@@ -225,9 +224,9 @@ def gathered(seen: Seen) -> Evidence:
     unseen: list[str] = [*seen.unseen]
     codes = _codes(seen.capture, operations, unseen)
     matched = resident_operations(operations, seen.look.kernels) if seen.look is not None else {}
-    on_gpu = frozenset([operations[place].call for place in matched])
-    issued = tuple([each for each in operations if each.is_called or each.call in on_gpu])
-    gone: frozenset[int] = frozenset()
+    on_gpu = frozenset([operations[place].key for place in matched])
+    issued = tuple([each for each in operations if each.is_called or each.key in on_gpu])
+    gone: frozenset[Key] = frozenset()
     replay = None
     if operations and seen.capture is not None:
         if seen.spec is None:
@@ -236,8 +235,8 @@ def gathered(seen: Seen) -> Evidence:
             try:
                 if seen.look is None:
                     gone = _gone(issued, codes, seen.capture, seen.spec, unseen)
-                    issued = tuple([each for each in issued if each.call not in gone])
-                places = [k for k, each in enumerate(issued) if each.call in on_gpu]
+                    issued = tuple([each for each in issued if each.key not in gone])
+                places = [k for k, each in enumerate(issued) if each.key in on_gpu]
                 resident = None if seen.look is None else frozenset(places)
                 replay = replayed(issued, seen.capture.streams, seen.spec, resident)
                 unseen += replay.assumed
@@ -252,7 +251,7 @@ def gathered(seen: Seen) -> Evidence:
         states=_states(seen),
         calls=tuple(_calls(seen)),
         matched=matched,
-        calls_on_gpu=on_gpu,
+        on_gpu=on_gpu,
         replay=replay,
         never_start={each.operation: each.blocks for each in replay.stranded} if replay else {},
         unseen=tuple(unseen),
@@ -351,8 +350,8 @@ def _gone(
     capture: Unfinished,
     spec: DeviceSpec,
     unseen: list[str],
-) -> frozenset[int]:
-    """Returns the calls of launches that have ended, or end: their code waits for nobody.
+) -> frozenset[Key]:
+    """Returns the launches that have ended, or end: their code waits for nobody.
 
     A kernel without code is one if such kernels ended before, and others are left that stay.
     """
@@ -412,4 +411,4 @@ def _gone(
             f"Whether the last launches of {names} have ended: such kernels have ended before, "
             "so it is assumed that they have."
         )
-    return frozenset([issued[place].call for place in gone])
+    return frozenset([issued[place].key for place in gone])

@@ -26,7 +26,7 @@ from tbsched.hangs.look import Look
 from tbsched.hangs.memory import HostMemory, host_memory_of
 from tbsched.hangs.ranks import joined, order_of_ranks
 from tbsched.hangs.replay import launches_of, replayed
-from tbsched.hangs.unfinished import Unfinished, unfinished_in
+from tbsched.hangs.unfinished import Key, Unfinished, unfinished_in
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
@@ -319,8 +319,8 @@ def _judged(
     return found if process is None else replace(found, process=process)
 
 
-def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int] | None:
-    """Returns the calls of the launches that can never start, by the model; None: unknown."""
+def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[Key] | None:
+    """Returns the launches that can never start, by the model; None: unknown."""
     known = _gpu_of(capture, None, spec)
     operations = tuple([replace(each, is_called=True) for each in capture.operations])
     if known is None or len({each.gpu for each in operations}) > 1:
@@ -329,7 +329,7 @@ def _never_start(capture: Unfinished, spec: DeviceSpec | None) -> frozenset[int]
         found = replayed(operations, capture.streams, known, None)
     except ValueError:  # the GPU takes no such launch
         return None
-    return frozenset([operations[each.operation].call for each in found.stranded])
+    return frozenset([operations[each.operation].key for each in found.stranded])
 
 
 def unfinished_launches(

@@ -9,20 +9,13 @@ from dataclasses import replace
 from tbsched.advice.together.coresident import coresident
 from tbsched.hangs.hang import HangFix
 from tbsched.hangs.replay import OWN_ORDER, Replay, Stranded, replayed
-from tbsched.hangs.unfinished import Operation, StreamFacts
+from tbsched.hangs.unfinished import Operation, StreamFacts, called
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.sequence import Launch
 
 _CONNECTIONS = (2, 4, 8, 16, 32)  # CUDA takes up to 32
 _MOST_TOGETHER = 8  # launches for which changes are searched
 Streams = dict[tuple[int, int], StreamFacts]
-
-
-def called(operation: Operation) -> str:
-    """Returns what an operation is called in sentences."""
-    if operation.name is not None:
-        return operation.name
-    return f"the {operation.what.replace('_', ' ')} of call {operation.call}"
 
 
 def fixes_of(
@@ -106,7 +99,7 @@ class _Asked:
         if stranded.behind is None:
             return
         own, other = self.operations[stranded.operation], self.operations[stranded.behind]
-        if own.stream_key == other.stream_key:
+        if own.stream_key == other.stream_key or own.node is not None or other.node is not None:
             return
         kept = [each for each in self.operations if each is not own]
         changed = (*kept[: stranded.behind], own, *kept[stranded.behind :])

@@ -13,7 +13,7 @@ from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.evidence import QUIET, listed
 from tbsched.hangs.hang import HOST, INSIDE, NOT_HANGING, RANKS, HangReport, NeverStarts
 from tbsched.hangs.rules.inside import OTHER_RANKS, is_collective
-from tbsched.hangs.unfinished import LAUNCH, Operation, Unfinished
+from tbsched.hangs.unfinished import LAUNCH, Key, Operation, Unfinished
 
 _SENDS = "SendRecv"  # of a part of NCCL's names: each rank may send and receive other sizes
 
@@ -31,7 +31,7 @@ class Collective(NamedTuple):
 
 
 def order_of_ranks(
-    ranks: list[Unfinished], never_start: list[frozenset[int] | None]
+    ranks: list[Unfinished], never_start: list[frozenset[Key] | None]
 ) -> HangReport | None:
     """Returns the hang of ranks that wait in different collectives; None: they do not.
 
@@ -58,17 +58,19 @@ def order_of_ranks(
     return None
 
 
-def _that_wait(issued: dict[Collective, int], calls: frozenset[int] | None) -> list[Collective]:
+def _that_wait(
+    issued: dict[Collective, Key], never_start: frozenset[Key] | None
+) -> list[Collective]:
     """Returns the first collective, and those of the others that can never start."""
     return [
         each
-        for place, (each, call) in enumerate(issued.items())
-        if place == 0 or calls is None or call in calls
+        for place, (each, key) in enumerate(issued.items())
+        if place == 0 or never_start is None or key in never_start
     ]
 
 
-def collectives_of(rank: Unfinished) -> dict[Collective, int]:
-    """Returns the collectives of a rank that have not ended, in order, with their calls."""
+def collectives_of(rank: Unfinished) -> dict[Collective, Key]:
+    """Returns the collectives of a rank that have not ended, in order, with their operations."""
     counts: Counter[str] = Counter()
     for name, count in rank.ended.items():
         counts[bare_name(name)] += count
@@ -78,7 +80,7 @@ def collectives_of(rank: Unfinished) -> dict[Collective, int]:
             continue
         name = bare_name(operation.name or "")
         number = counts[name] if operation.before is None else operation.before
-        found[Collective(name, number)] = operation.call
+        found[Collective(name, number)] = operation.key
         counts[name] = number + 1
     return found
 
@@ -207,14 +209,14 @@ def _differences(
     if (mine.grid, mine.block) != (theirs.grid, theirs.block) and _SENDS not in (mine.name or ""):
         yield f"they have {_blocks(mine):,} and {_blocks(theirs):,} blocks, so other sizes"
     streams = [_streams_behind(rank) for rank in (one, other)]
-    my_stream, their_stream = streams[0].get(mine.call), streams[1].get(theirs.call)
+    my_stream, their_stream = streams[0].get(mine.key), streams[1].get(theirs.key)
     is_known = {*streams[0].values()} == {*streams[1].values()} and my_stream is not None
     if is_known and my_stream != their_stream:
         yield f"their communicators have the streams {my_stream} and {their_stream}"
 
 
-def _streams_behind(rank: Unfinished) -> dict[int, int]:
-    """Returns, by the calls of collectives, the stream that NCCL makes wait for each.
+def _streams_behind(rank: Unfinished) -> dict[Key, int]:
+    """Returns, by collectives, the stream that NCCL makes wait for each.
 
     Each communicator has one of its own. Ranks of a program make them in the same order, so they
     have the same numbers.
@@ -227,7 +229,7 @@ def _streams_behind(rank: Unfinished) -> dict[int, int]:
         if record is None or wait is None or (record.what, wait.what) != ("record", "wait"):
             continue
         if record.stream_key == operation.stream_key and record.event == wait.event:
-            found[operation.call] = wait.stream
+            found[operation.key] = wait.stream
     return found
 
 

@@ -6,6 +6,7 @@ starts.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Callable
@@ -17,7 +18,7 @@ import numpy as np
 from tbsched.advice.together.capacity import capacity
 from tbsched.advice.together.given import with_blocks
 from tbsched.advice.together.limits import Limit
-from tbsched.hangs.unfinished import Operation, StreamFacts
+from tbsched.hangs.unfinished import Operation, StreamFacts, called
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -27,6 +28,7 @@ from tbsched.program.sequence import (
     LEGACY_STREAM,
     Copy,
     Event,
+    Graph,
     HostFunction,
     Launch,
     Memset,
@@ -159,13 +161,39 @@ class _Events:
         self.write = write_behind(operations, lambda each: each.what in _STAYS)
         self.assumed: list[str] = []
         launches: list[Launch | None] = []
-        for place, operation in enumerate(operations):
-            stays = resident is None or place in resident
-            event = self.event(place, operation, FOREVER if stays else _SOON)
-            launches.append(event if isinstance(event, Launch) else None)
-            if event is not None:
-                self.events.append(event)
+        for of_graph, group in itertools.groupby(enumerate(operations), _graph_launch):
+            made = []
+            for place, operation in group:
+                stays = resident is None or place in resident
+                event = self.event(place, operation, FOREVER if stays else _SOON)
+                launches.append(event if isinstance(event, Launch) else None)
+                if event is not None:
+                    made.append((operation, event))
+            whole = self.graph(made) if of_graph is not None else None
+            self.events += [event for _, event in made] if whole is None else [whole]
         self.launches = tuple(launches)
+
+    def graph(self, made: list[tuple[Operation, Event]]) -> Event | None:
+        """Returns the launch of a graph of some of its nodes; None: none of them is a kernel."""
+        if not any(isinstance(event, Launch) for _, event in made):
+            return None
+        own = made[0][0]
+        assert own.graph is not None
+        if own.is_changed:
+            self.assumed.append(
+                f"What was changed in the graph of call {own.call} after it was made "
+                "(cudaGraphExec…SetParams): the file does not say; assumed nothing."
+            )
+        if not own.graph.is_whole:
+            self.assumed.append(
+                f"All nodes and edges of the graph of call {own.call}: the driver did not tell "
+                "them; assumed that it has no others."
+            )
+        edges = own.graph.edges([each.node for each, _ in made if each.node is not None])
+        stream, non_blocking = self.stream(own)
+        host = self.threads[own.thread] % 1024
+        graph = Graph([_as_node(event) for _, event in made], edges)
+        return graph.launch(stream, non_blocking=non_blocking, host=host)
 
     def stream(self, operation: Operation) -> tuple[Stream, bool]:
         """Returns the stream as the model numbers it, and whether it is a non-blocking one."""
@@ -202,6 +230,9 @@ class _Events:
             case "host_function":
                 self.waiting.append(place)
                 return HostFunction(FOREVER, name=operation.what, **of_stream)
+            case "wait_value" if operation.node is not None:  # no node of the model waits so
+                self.waiting.append(place)
+                return HostFunction(FOREVER, name=operation.what, **of_stream)
             case "wait_value":
                 if self.write is None:
                     self.waiting.append(place)
@@ -215,14 +246,14 @@ class _Events:
                 return WriteValue(_VALUE, stream=stream, host=host)
             case "graph":
                 self.assumed.append(
-                    f"What the graph of call {operation.call} runs: assumed a block of 32 threads."
+                    f"What {called(operation)} runs: assumed a block of 32 threads."
                 )
                 return Launch(1, 32, _REGISTERS, duration=FOREVER, name="a graph", **of_stream)
             case _:
                 return None
 
     def launch(self, operation: Operation, seconds: float, of_stream: Any) -> Launch:
-        name = operation.name or f"the kernel of call {operation.call}"
+        name = called(operation)
         if operation.registers is None:
             self.assumed.append(
                 f"Registers of {name}: the file does not say them; assumed {_REGISTERS}."
@@ -263,6 +294,25 @@ class _Events:
         if which not in self.assumed:
             self.assumed.append(which)
         return same[0] if same else Partition(tuple(range(sms)))
+
+
+def _graph_launch(of_place: tuple[int, Operation]) -> int | None:
+    """Returns the call that launched the graph of a node; None: it is no node."""
+    _, operation = of_place
+    return None if operation.node is None else operation.call
+
+
+def _as_node(event: Any) -> Any:
+    """Returns an event as a node of a graph, which has no stream and no host of its own."""
+    if isinstance(event, Launch):
+        return replace(event, stream=None, non_blocking=False, programmatic=False, host=0)
+    if isinstance(event, RecordEvent | WaitEvent):
+        return type(event)(event.event)
+    if isinstance(event, Copy):
+        return Copy(event.bytes, event.kind, _SOON)
+    if isinstance(event, Memset):
+        return Memset(event.bytes, _SOON)
+    return HostFunction(event.duration, name=event.name)
 
 
 def _kind(operation: Operation) -> CopyKind:
@@ -373,9 +423,9 @@ def _is_reached(place: int, made: _Events, found: list[Stranded]) -> bool:
     """Returns whether nothing before an operation in its stream waits for ever."""
     late = {each.operation for each in found}
     own = made.operations[place]
-    for before in range(place):
+    for before in range(len(made.operations)):
         other = made.operations[before]
-        if other.stream_key != own.stream_key:
+        if not own.is_behind(other):
             continue
         if (
             before in late

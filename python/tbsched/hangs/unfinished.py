@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tbsched import storage
 from tbsched.errors import printable, shown
+from tbsched.hangs.graphs import CapturedGraph, Node, graph_of
 from tbsched.importers.capture import takes
 from tbsched.importers.reading.capture_lines import (
     LARGEST,
@@ -25,7 +26,9 @@ from tbsched.importers.reading.packed import head_of
 
 Extent = tuple[int, int, int]
 Shape = tuple[object, str, str]
+Key = tuple[int, int]  # of an operation: its call, and its node or -1
 GRAPH, LAUNCH = "graph", "launch"
+_OF_NODES = {LAUNCH: "kernel", GRAPH: "work"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +56,9 @@ class Operation:
             addresses of the host's memory, and of managed memory.
         name, grid, block, registers, shared_memory, local_memory, cluster, carveout, cooperative,
             programmatic, priority: of a launch; None where the file does not say it.
+        node: of a node of a graph its number there, else None.
+        graph: that graph.
+        is_changed: whether nodes of that graph have other parameters than are known.
     """
 
     call: int
@@ -86,11 +92,38 @@ class Operation:
     cooperative: bool = False
     programmatic: bool = False
     priority: int | None = None
+    node: int | None = None
+    graph: CapturedGraph | None = field(default=None, repr=False)
+    is_changed: bool = False
+
+    @property
+    def key(self) -> Key:
+        """Which operation it is: nodes of a graph share the call that launched it."""
+        return self.call, -1 if self.node is None else self.node
+
+    def is_behind(self, other: Operation) -> bool:
+        """Returns whether it waits for another operation by its stream or its graph."""
+        if self.stream_key != other.stream_key:
+            return False
+        if self.call != other.call or self.node is None or other.node is None:
+            return other.call < self.call
+        return self.graph is not None and self.graph.waits_for(self.node, other.node)
 
     @property
     def stream_key(self) -> tuple[int, int]:
         """Which stream it is in: contexts number theirs alike."""
         return self.context, self.stream
+
+
+def called(operation: Operation) -> str:
+    """Returns what an operation is called in sentences."""
+    if operation.name is not None:
+        return operation.name
+    what = operation.what.replace("_", " ")
+    if operation.node is None:
+        return f"the {what} of call {operation.call}"
+    what = _OF_NODES.get(operation.what, what)
+    return f"the {what} of node {operation.node} of the graph of call {operation.call}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +253,14 @@ class _Reader:
     ran: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     issued: dict[int, Line] = field(default_factory=dict)
-    first_uses: set[int] = field(default_factory=set)
+    first_uses: set[tuple[int, int]] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
     loaded: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     open_calls: dict[int, OpenCall] = field(default_factory=dict)
     codes: dict[int, Code] = field(default_factory=dict)
+    nodes: dict[int, dict[int, Line]] = field(default_factory=dict)  # by graph
+    graphs: dict[int, CapturedGraph] = field(default_factory=dict)
     flushing_ns: int | None = None
     failed: int = 0
     why: str = ""
@@ -298,6 +333,12 @@ class _Reader:
                 self.codes[integer(line, "code")] = Code(
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
                 )
+            case "graph_node":
+                own = self.nodes.setdefault(integer(line, "of"), {})
+                own[integer(line, "graph_node")] = line
+            case "graph":
+                number = integer(line, "graph")
+                self.graphs[number] = graph_of(line, self.nodes.pop(number, {}))
             case "capture_failed":
                 self.failed, self.why = integer(line, "capture_failed"), text(line, "why")
             case "end":
@@ -317,10 +358,23 @@ class _Reader:
         self.issued[call] = line
         self.happened(integer(line, "at"))
         if text(line, "what") == LAUNCH and "name" in line:
-            name = text(line, "name")
-            if name not in self.names:
-                self.first_uses.add(call)
-            self.names.add(name)
+            self.add_use(line, call, -1)
+        for number, node in self.nodes_of(line):
+            if node.what == LAUNCH and "name" in node.line:
+                self.add_use(node.line, call, number)
+
+    def add_use(self, line: Line, *key: int) -> None:
+        name = text(line, "name")
+        if name not in self.names:
+            self.first_uses.add((key[0], key[1]))
+        self.names.add(name)
+
+    def nodes_of(self, line: Line) -> Iterator[tuple[int, Node]]:
+        """Yields what the nodes of the graph do that a line launches; nothing: it is not known."""
+        graph = self.graphs.get(optional(line, "graph") or 0) if "graph" in line else None
+        for number, node in enumerate(graph.nodes if graph is not None else ()):
+            if node.what is not None:
+                yield number, node
 
     def add_open(self, line: Line) -> None:
         call = integer(line, "inside")
@@ -333,7 +387,7 @@ class _Reader:
     def found(self, path: Path) -> Unfinished:
         """Returns everything, when the lines are through."""
         left = [call for call in self.issued if call not in self.ended]
-        operations = [self.operation(call, self.issued[call]) for call in left]
+        operations = [each for call in left for each in self.operations(self.issued[call])]
         streams = {key: StreamFacts("null", 0) for key in self.null_streams} | self.streams
         return Unfinished(
             path=path,
@@ -364,28 +418,57 @@ class _Reader:
             return 0.0
         return max(self.last_seen_ns - self.flushing_ns, 0) / 1e9
 
-    def operation(self, call: int, line: Line) -> Operation:
-        context = integer(line, "context")
+    def operations(self, line: Line) -> Iterator[Operation]:
+        """Yields the operation of a line; of a launch of a graph, those of its nodes."""
+        own = self.operation(line, line)
+        nodes = [*self.nodes_of(line)]
+        if not nodes:
+            yield own
+            return
+        call, graph = integer(line, "issued"), self.graphs[integer(line, "graph")]
+        counts = dict(zip(self.kernels_of(nodes), _numbers(line, "before") or [], strict=False))
+        for number, node in nodes:
+            name = text(node.line, "name") if "name" in node.line else ""
+            yield replace(
+                self.operation(line, node.line | {"what": node.what}),
+                node=number,
+                graph=graph,
+                is_changed=line.get("changed") is True,
+                is_first=(call, number) in self.first_uses,
+                before=counts.get(name),
+            )
+            if name in counts:
+                counts[name] += 1
+
+    def kernels_of(self, nodes: list[tuple[int, Node]]) -> list[str]:
+        """Returns the names of kernels among nodes, each once, in their order."""
+        names = [text(node.line, "name") for _, node in nodes if "name" in node.line]
+        return list(dict.fromkeys(names))
+
+    def operation(self, issued: Line, line: Line) -> Operation:
+        """Returns what a call issued, or a node of a graph that it launched, by the node's line."""
+        context = integer(issued, "context")
+        call = integer(issued, "issued")
         shared = [optional(line, key) for key in ("static_shared_memory", "dynamic_shared_memory")]
         is_launch = line.get("what") == LAUNCH
         return Operation(
             call=call,
             what=text(line, "what"),
-            function=text(line, "function"),
-            thread=integer(line, "thread"),
-            system_thread=optional(line, "system_thread"),
-            issued=integer(line, "at") / 1e9,
+            function=text(issued, "function"),
+            thread=integer(issued, "thread"),
+            system_thread=optional(issued, "system_thread"),
+            issued=integer(issued, "at") / 1e9,
             gpu=self.gpu_of.get(context, 0),
             context=context,
-            stream=integer(line, "stream"),
+            stream=integer(issued, "stream"),
             bytes=optional(line, "bytes") or 0,
             event=optional(line, "event"),
             is_called=call not in self.open_calls,
-            is_first=call in self.first_uses,
+            is_first=(call, -1) in self.first_uses,
             is_usual=line.get("name") in self.counts,
             is_same=(line.get("name"), str(line.get("grid")), str(line.get("block")))
             in self.shapes_ran,
-            before=optional(line, "before"),
+            before=optional(line, "before") if is_launch else None,
             code=optional(line, "code"),
             arguments=_words(line, "arguments"),
             host_arguments=_places(line, "host_arguments"),

@@ -6,10 +6,10 @@ import re
 
 from tbsched.hangs.calls import ALLOCATES, WAITS, is_copy
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.fixes import called, non_blocking_fixes
+from tbsched.hangs.fixes import non_blocking_fixes
 from tbsched.hangs.hang import HOST, LEGACY, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import LAUNCH, Operation
+from tbsched.hangs.unfinished import LAUNCH, Operation, called
 
 _FROM_GPU = re.compile("DtoH")
 _SLOW = "Whether that function of the host is only slow."

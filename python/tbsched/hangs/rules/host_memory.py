@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import HOST
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import SPINS, polled
-from tbsched.hangs.unfinished import LAUNCH, Operation
+from tbsched.hangs.unfinished import LAUNCH, Operation, called
 
 
 def samples_poll_host_memory(evidence: Evidence) -> Finding:
@@ -112,7 +111,7 @@ def _reason(names: str, evidence: Evidence) -> str:
 
 def _cannot_free(other: Operation, own: Operation) -> bool:
     """Returns whether an operation is the kernel that waits, or behind it in its stream."""
-    return other.stream_key == own.stream_key and other.call >= own.call
+    return other.key == own.key or other.is_behind(own)
 
 
 def _may_write_host_memory(operation: Operation, evidence: Evidence) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from tbsched.hangs.calls import UNNAMED
 from tbsched.hangs.control_flow import BY_MEMORY
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import (
     HOST,
     INSIDE,
@@ -21,7 +20,7 @@ from tbsched.hangs.hang import (
 )
 from tbsched.hangs.rules.finding import Finding
 from tbsched.hangs.threads import SPINS, UNKNOWN
-from tbsched.hangs.unfinished import GRAPH, LAUNCH
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, called
 
 _COLLECTIVES = ("nccl", "nvshmem", "msccl")
 OTHER_RANKS = (

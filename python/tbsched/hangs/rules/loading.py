@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from tbsched.hangs.calls import ALLOCATES, LAUNCHES, LOADS, is_copy
 from tbsched.hangs.evidence import QUIET, Evidence, blocks_of, listed
-from tbsched.hangs.fixes import called, loading_fix
+from tbsched.hangs.fixes import loading_fix
 from tbsched.hangs.hang import LOADING, HangFix, NeverStarts
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, called
 
 _MOST_WAITING = 1000  # launches after which the driver lets launch calls wait
 
@@ -19,7 +19,8 @@ def call_loads(evidence: Evidence) -> Finding:
         return NOTHING
     unseen: tuple[str, ...] = ()
     for call in evidence.calls:
-        own = next((each for each in evidence.operations if each.call == call.call), None)
+        issues = [each for each in evidence.operations if each.call == call.call]
+        own = next((each for each in issues if each.is_first), issues[0] if issues else None)
         if call.kind == LAUNCHES:
             if own is None and evidence.capture is None:
                 unseen = (
@@ -49,10 +50,10 @@ def not_on_gpu(evidence: Evidence) -> Finding:
     if evidence.look is None or evidence.replay is None or not waiting:
         return NOTHING
     for place, own in enumerate(evidence.issued):
-        is_explained = place in evidence.never_start or own.call in evidence.calls_on_gpu
+        is_explained = place in evidence.never_start or own.key in evidence.on_gpu
         if own.what != LAUNCH or is_explained or not own.is_first:
             continue
-        if not any(each.call in evidence.calls_on_gpu for each in evidence.issued[:place]):
+        if not any(each.key in evidence.on_gpu for each in evidence.issued[:place]):
             continue
         return _loading(
             own,
@@ -98,8 +99,11 @@ def driver_loads(evidence: Evidence) -> Finding:
 
 
 def _has_first_graph(evidence: Evidence) -> bool:
-    """Returns whether a graph was launched: its kernels may not have been loaded."""
-    return any(each.what == GRAPH for each in evidence.operations)
+    """Returns whether a graph was launched whose kernels may not have been loaded."""
+    return any(
+        each.what == GRAPH or (each.node is not None and each.is_first)
+        for each in evidence.operations
+    )
 
 
 def _loading(

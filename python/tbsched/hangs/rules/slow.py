@@ -5,11 +5,10 @@ from __future__ import annotations
 from tbsched.hangs.calls import ALLOCATES, LOADS
 from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.fixes import called
 from tbsched.hangs.hang import INSIDE, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.replay import write_behind
 from tbsched.hangs.rules.finding import NOTHING, Finding
-from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation
+from tbsched.hangs.unfinished import GRAPH, LAUNCH, Operation, called
 
 _MAY_STAY = frozenset({LAUNCH, GRAPH, "wait_value", "host_function"})
 
@@ -19,13 +18,13 @@ def nothing_waits(evidence: Evidence) -> Finding:
     if evidence.look is not None or not evidence.codes or not evidence.gone:
         return NOTHING
     stay = _MAY_STAY
-    if write_behind(evidence.operations, lambda each: each.call in evidence.gone) is not None:
+    if write_behind(evidence.operations, lambda each: each.key in evidence.gone) is not None:
         stay = stay - {"wait_value"}  # it waits for that write, as is assumed
     if any(each.what in stay for each in evidence.issued):
         return NOTHING
     if any(call.kind in (LOADS, ALLOCATES) for call in evidence.calls):
         return NOTHING
-    gone = (each for each in evidence.operations if each.call in evidence.gone)
+    gone = (each for each in evidence.operations if each.key in evidence.gone)
     launches = list(gone)
     names = list(dict.fromkeys(map(called, launches)))
     codes = [(called(each), evidence.code_of(each)) for each in launches]
@@ -146,7 +145,7 @@ def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
     ends = [
         each
         for each in evidence.operations
-        if each.call in evidence.gone and not _is_before(each, own)
+        if each.key in evidence.gone and not own.is_behind(each)
     ]
     writer = None
     for poll in code.polls:
@@ -156,11 +155,6 @@ def _writer_for(own: Operation, evidence: Evidence) -> Operation | None:
         if writer is None:
             return None
     return writer
-
-
-def _is_before(other: Operation, own: Operation) -> bool:
-    """Returns whether an operation has ended when a kernel runs: it is before it in its stream."""
-    return other.stream_key == own.stream_key and other.call < own.call
 
 
 def _written_by(operation: Operation, evidence: Evidence) -> set[int]:

@@ -1,0 +1,119 @@
+"""Graphs of a capture: their nodes, and which of them wait for which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tbsched.errors import shown
+from tbsched.importers.reading.capture_lines import Line, integer, optional, text
+
+# What a node of a kind is as an operation. The others do nothing that takes time by itself.
+_WORK = {
+    "kernel": "launch", "copy": "copy", "memset": "memset", "host_function": "host_function",
+    "wait": "wait", "record": "record", "wait_semaphore": "wait_value", "values": "wait_value",
+    "conditional": "graph", "unknown": "graph",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node that does something, or stands for others: ``what`` as of an operation, or None."""
+
+    what: str | None
+    line: Line
+
+
+@dataclass(frozen=True, slots=True)
+class CapturedGraph:
+    """A graph as it was instantiated.
+
+    Attributes:
+        nodes: all of them; child graphs and bodies of conditional nodes are taken apart.
+        before: of each node the numbers of those that it waits for.
+        is_whole: whether all nodes and edges are known.
+    """
+
+    nodes: tuple[Node, ...]
+    before: tuple[frozenset[int], ...]
+    is_whole: bool
+    _reached: dict[int, frozenset[int]] = field(default_factory=dict, repr=False, compare=False)
+
+    def waits_for(self, node: int, other: int) -> bool:
+        """Returns whether a node waits for another one, also through others."""
+        if node not in self._reached:
+            found: set[int] = set()
+            left = [*self.before[node]]
+            while left:
+                each = left.pop()
+                if each not in found:
+                    found.add(each)
+                    left += self.before[each]
+            self._reached[node] = frozenset(found)
+        return other in self._reached[node]
+
+    def edges(self, kept: Iterable[int]) -> list[tuple[int, int]]:
+        """Returns the edges between some nodes, by their places there, also through others."""
+        place = {node: at for at, node in enumerate(kept)}
+        found = []
+        for node, at in place.items():
+            seen: set[int] = set()
+            left = [*self.before[node]]
+            while left:
+                each = left.pop()
+                if each in seen:
+                    continue
+                seen.add(each)
+                if each in place:
+                    found.append((place[each], at))
+                else:
+                    left += self.before[each]
+        return sorted(found)
+
+
+def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:
+    """Returns a graph.
+
+    Args:
+        line: of the graph.
+        lines: of its nodes, by their numbers.
+
+    Raises:
+        TypeError, ValueError: a number that cannot be.
+    """
+    count = integer(line, "nodes")
+    nodes = [_node(lines[number]) if number in lines else _NONE for number in range(count)]
+    before: list[set[int]] = [set() for _ in nodes]
+    inside: dict[int, list[int]] = {}
+    for number, own in lines.items():
+        parent = optional(own, "parent")
+        if parent is not None and number < count and parent < number:
+            inside.setdefault(parent, []).append(number)
+    for key in ("edges", "programmatic_edges"):
+        ends = line.get(key, [])
+        if not isinstance(ends, list) or len(ends) % 2 > 0:
+            raise ValueError(f"{key}: pairs of nodes are needed, got {shown(ends)}")
+        for first, second in zip(ends[::2], ends[1::2], strict=True):
+            if not (type(first) is type(second) is int and min(first, second) >= 0):
+                raise ValueError(f"{key}: numbers of nodes are needed, got {shown(ends)}")
+            if max(first, second) < count:
+                before[second].add(first)
+    # A node with others inside ends when they have: it waits for them, and they for what it does.
+    for parent in sorted(inside):
+        for number in inside[parent]:
+            before[number] |= before[parent]
+        before[parent] = {*inside[parent]}
+    is_whole = len(lines) >= count and line.get("whole") is not False
+    return CapturedGraph(tuple(nodes), tuple(map(frozenset, before)), is_whole)
+
+
+def _node(line: Line) -> Node:
+    kind = text(line, "kind")
+    if line.get("known") is False and kind != "conditional":
+        return Node("graph", line)
+    if kind == "values" and line.get("waits") is not True:
+        kind = "empty"
+    return Node(_WORK.get(kind), line)
+
+
+_NONE = Node("graph", {})
