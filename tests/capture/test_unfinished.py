@@ -312,3 +312,75 @@ def test_blocks_without_room_are_counted_from_the_file(run: Played, tmp_path: Pa
     played(run, tmp_path, code)
     found = tb.hang(tmp_path / "run.jsonl")
     assert (found.kind, found.stranded[0].missing, found.stranded[0].cause) == ("room", 36, "warps")
+
+
+def test_threads_that_compute_or_sleep_and_call_nothing_of_cuda_are_told(
+    run: Played, tmp_path: Path
+) -> None:
+    code = (
+        launch(1)
+        + """
+import threading, time
+def compute():
+    end = time.monotonic() + 3.5
+    while time.monotonic() < end:
+        pass
+threading.Thread(target=compute).start()
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()
+for _ in range(300):  # a thread that wakes up again and again does not sleep for long
+    time.sleep(0.01)
+"""
+    )
+    lines = played(run, tmp_path, code)
+    process = of(lines, "tbsched_capture")[0]["process"]
+    news = of(lines, "alive")
+    busy = {each for line in news for each in line.get("busy", [])}  # type: ignore[attr-defined]
+    asleep = {each for line in news for each in line.get("asleep", [])}  # type: ignore[attr-defined]
+    assert len(busy) == len(asleep) == 1
+    assert process not in busy | asleep
+    assert busy != asleep
+
+
+def test_threads_that_call_cuda_are_not_told(run: Played, tmp_path: Path) -> None:
+    code = (
+        launch(1)
+        + """
+import time
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    gpu.play("issue_query", 2, wide(14))
+"""
+    )
+    lines = played(run, tmp_path, code)
+    assert len(of(lines, "alive")) >= 3
+    assert not any("busy" in line for line in of(lines, "alive"))
+
+
+def test_memory_of_the_host_that_changes_is_told(run: Played, tmp_path: Path) -> None:
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    (tmp_path / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    code = """
+        image = open("a.cubin", "rb").read()
+        gpu.play("module", image, wide(len(image)))
+        gpu.play("issue_launch", "tbsched_probe", 1, wide(13), 40, 256, 0, 0)
+        import time
+        time.sleep(1.7)
+        gpu.play("write_host")
+        time.sleep(2)
+    """
+    lines = played(run, tmp_path, code)
+    (issued,) = of(lines, "issued")
+    told = [line["changed"] for line in of(lines, "alive") if "changed" in line]
+    assert told == [issued["arguments"][1:2]]  # type: ignore[index]
+
+
+def test_work_before_an_event_ends_with_what_waited_for_it(run: Played, tmp_path: Path) -> None:
+    code = launch(1, 14)
+    code += 'gpu.play("issue_record", 2, wide(14), wide(900))\n'
+    code += 'gpu.play("issue_wait", 3, wide(13), wide(900))\n'
+    code += launch(4) + launch(5, 14) + WAIT
+    code += 'gpu.play("kernel", "_Z3addPfi", 4, 1, 13, wide(1), wide(2), 2, 32, 16, wide(0), 0)\n'
+    lines = played(run, tmp_path, code)
+    assert {line["ended"] for line in of(lines, "ended")} == {1, 2, 3}
+    left = unfinished_in(tmp_path / "run.jsonl").operations
+    assert [each.call for each in left] == [5]

@@ -341,6 +341,25 @@ def test_kernel_that_waits_for_an_answer_of_the_host(tmp_path: Path) -> None:
     assert of(tmp_path, *with_code("mailbox", 1, 13)).kind == "inside_kernel"
 
 
+def test_host_that_goes_on_to_write_what_a_kernel_waits_for(tmp_path: Path) -> None:
+    place = 0x7F0000001000
+
+    def of_memory(name: str, at: float, *changed: int, **more: object) -> tb.HangReport:
+        lines = with_code(name, 1, 13, host=(0,), arguments=[0, place, 8, place + 512])
+        news = {"alive": round(at * 1e9), "changed": [*changed], **more}
+        return of(tmp_path, *lines, inside(2, "cuStreamSynchronize"), news)
+
+    found = of_memory("acquires", 8, place)
+    assert (found.kind, found.hangs) == ("not_hanging", False)
+    assert "the host goes on to write" in found.reason
+    assert of_memory("acquires", 3, place).kind == "host"  # it did, and does no longer
+    assert of_memory("acquires", 8, place + 512).kind == "host"  # of another kernel
+    found = of_memory("acquires", 8, busy=[4711])
+    assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
+    found = of_memory("mailbox", 8, place)  # which itself writes there
+    assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
+
+
 def test_kernel_that_would_write_to_the_host_explains_the_wait(tmp_path: Path) -> None:
     lines = [*with_code("polls_host", 1, 13, host=(8,)), *with_code("divides", 2, 13),
              *with_code("sums", 3, 14, host=(0,))]  # fmt: skip

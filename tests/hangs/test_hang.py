@@ -243,6 +243,17 @@ def test_functions_of_the_host_one_after_the_other_may_be_slow(tmp_path: Path) -
     assert "Whether that function of the host is only slow." in found.unseen
 
 
+@pytest.mark.parametrize("key", ["busy", "asleep"])
+def test_function_of_the_host_that_computes_or_sleeps_may_be_slow(tmp_path: Path, key: str) -> None:
+    function = of_stream(2, 13, "host_function", "cuLaunchHostFunc")
+    waits = function, inside(3, "cuCtxSynchronize")
+    found = of(tmp_path, *waits, {"alive": 8_000_000_000, key: [4711]})
+    assert (found.kind, found.may_be) == ("not_known", ("host", "not_hanging"))
+    assert "; thread 4711 of the host goes on, and may only be slow" in found.reason
+    found = of(tmp_path, *waits, {"alive": 2_000_000_000, key: [4711]})  # it does no longer
+    assert found.kind == "host"
+
+
 @pytest.mark.parametrize("what", ["wait_value", "host_function"])
 def test_streams_that_wait_for_the_host(tmp_path: Path, what: str) -> None:
     waits = {**issued(1, 13), "what": what, "function": f"cu_{what}"}

@@ -191,6 +191,7 @@ CallLog::Taken CallLog::take() {
     std::swap(each->notes, each->taken_notes);
     std::swap(each->words, each->taken_words);
     if (each->is_open) taken.open.push_back(each->open);
+    taken.last[each->open.system] = each->open.number;
   }
   locks.clear();
   for (const auto& each : logs_) {

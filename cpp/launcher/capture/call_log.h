@@ -79,6 +79,7 @@ class CallLog {
     };
     std::vector<Row> notes;      // in their order; they live until the next ones are taken
     std::vector<OpenCall> open;  // calls that threads are in now
+    std::unordered_map<int32_t, uint64_t> last;  // of each thread the number of its last call
   };
 
   explicit CallLog(const Modules& modules);

@@ -128,7 +128,12 @@ Issued::Entries::iterator Issued::end_before(Entries& entries, const Entries::it
   const int32_t thread = last->note.by.system;
   Entries others;
   for (auto each = entries.begin(); each != last; ++each) {
-    each->note.by.system == thread ? drop(*each, false) : others.push_back(*each);
+    if (each->note.by.system != thread) {
+      others.push_back(*each);
+      continue;
+    }
+    if (each->waits_for != 0) passed_.push_back(each->waits_for);
+    drop(*each, false);
   }
   entries.erase(entries.begin(), last);
   entries.insert(entries.begin(), others.begin(), others.end());
@@ -156,6 +161,7 @@ void Issued::node_ended(const uint32_t call, const bool is_kernel) {
   if (own->nodes->kernels + own->nodes->transfers > 0) return;
   end_through(stream->second, own, false);
   if (stream->second.empty()) streams_.erase(stream);
+  end_passed();
 }
 
 void Issued::ended(const uint32_t call) {
@@ -168,6 +174,7 @@ void Issued::ended(const uint32_t call) {
   if (entry == stream->second.end() || entry->note.operation.what == What::kGraph) return;
   end_through(stream->second, entry, true);
   if (stream->second.empty()) streams_.erase(stream);
+  end_passed();
 }
 
 // The host has waited for a stream, or for all of a context. What was issued while it waited may
@@ -187,14 +194,29 @@ void Issued::happened(const Note& note) {
   if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
   // A record that was made while the host waited may not be the one that it waited for.
   if (latest->second > note.by.number) return;
+  end_record(latest->second);
+  end_passed();
+  remove_empty();
+}
+
+// Ends a record of an event, and all before it that its thread issued.
+void Issued::end_record(const uint64_t number) {
+  if (!pending_records_.contains(number)) return;
   for (auto& [stream, entries] : streams_) {
     const auto entry = std::ranges::find_if(
-        entries, [&](const Entry& each) { return each.note.by.number + 1 == latest->second; });
+        entries, [&](const Entry& each) { return each.note.by.number + 1 == number; });
     if (entry == entries.end()) continue;
-    end_through(entries, entry, false);
-    break;
+    return end_through(entries, entry, false);
   }
-  remove_empty();
+}
+
+// A wait that has ended was for a record that has happened, after all before it.
+void Issued::end_passed() {
+  while (!passed_.empty()) {
+    const uint64_t number = passed_.back();
+    passed_.pop_back();
+    end_record(number);
+  }
 }
 
 void Issued::remove_empty() {
@@ -227,6 +249,14 @@ void Issued::forget_events() {
     }
   }
   remove_empty();
+}
+
+void Issued::for_written(const std::function<void(const Entry&)>& action) const {
+  for (const auto& [stream, entries] : streams_) {
+    for (const Entry& each : entries) {
+      if (each.is_written) action(each);
+    }
+  }
 }
 
 void Issued::write_older(const uint64_t before_ns,

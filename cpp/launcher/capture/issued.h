@@ -48,6 +48,9 @@ class Issued {
   // Calls action(entry) for each operation that began before `before_ns` and was not written yet.
   void write_older(uint64_t before_ns, const std::function<void(const Entry&)>& action);
 
+  // Calls action(entry) for each operation that was written and has not ended.
+  void for_written(const std::function<void(const Entry&)>& action) const;
+
   // Returns the calls of operations that were written, and ended without a record of their own.
   std::vector<uint32_t> take_ended() { return std::exchange(ended_, {}); }
 
@@ -64,6 +67,8 @@ class Issued {
   void happened(const Note& note);
   bool is_held_up(const Stream& stream, uint64_t number) const;
   void forget_earlier_record(const Stream& stream, uint64_t event);
+  void end_record(uint64_t number);
+  void end_passed();
   void drop(const Entry& entry, bool has_record);
   Entries::iterator end_before(Entries& entries, Entries::iterator last);
   void end_through(Entries& entries, Entries::iterator last, bool has_record);
@@ -76,6 +81,7 @@ class Issued {
   std::unordered_set<uint64_t> pending_records_;          // numbers
   std::unordered_set<uint64_t> awaited_records_;          // those that a stream waits for
   std::vector<uint32_t> ended_;
+  std::vector<uint64_t> passed_;  // records that have happened: waits for them have ended
 };
 
 }  // namespace tbsched::capture

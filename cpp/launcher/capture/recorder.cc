@@ -512,10 +512,27 @@ void Recorder::returned(const uint32_t call, const uint64_t at_ns) {
   Line(text_).add("returned", call).add("at", static_cast<int64_t>(at_ns - started_ns_));
 }
 
-void Recorder::alive(const uint64_t at_ns, const uint64_t flushing_ns) {
+void Recorder::watch(const Issued::Entry& entry) {
+  const auto watch = [this](const std::span<const Word> words) {
+    for (const Word& each : words) {
+      if (addresses_.kind_of(each.value) == AddressSpace::Kind::kHost) memory_.watch(each.value);
+    }
+  };
+  watch(entry.words);
+  if (entry.note.graph != nullptr) watch(entry.note.graph->graph->words);
+}
+
+void Recorder::alive(const uint64_t at_ns, const uint64_t flushing_ns,
+                     const OtherThreads& threads) {
   Line line(text_);
   line.add("alive", static_cast<int64_t>(at_ns - started_ns_));
   if (flushing_ns != 0) line.add("flushing", static_cast<int64_t>(flushing_ns - started_ns_));
+  const auto add = [&line](const std::string_view key, const std::vector<int64_t>& values) {
+    if (!values.empty()) line.add(key, values);
+  };
+  add("changed", memory_.look());
+  add("busy", threads.busy);
+  add("asleep", threads.asleep);
 }
 
 }  // namespace tbsched::capture

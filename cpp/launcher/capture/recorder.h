@@ -15,6 +15,8 @@
 
 #include "launcher/capture/address_space.h"
 #include "launcher/capture/cupti.h"
+#include "launcher/capture/host_memory.h"
+#include "launcher/capture/host_threads.h"
 #include "launcher/capture/issued.h"
 #include "launcher/capture/line.h"
 #include "launcher/capture/modules.h"
@@ -52,8 +54,11 @@ class Recorder {
   void ended(uint32_t call);
   void open(const OpenCall& open);
   void returned(uint32_t call, uint64_t at_ns);
+  // The next line that says that the program runs says whether memory of the host changed to which
+  // such an operation has addresses.
+  void watch(const Issued::Entry& entry);
   // `flushing_ns`: since when CUPTI has been asked for its records and has not answered; 0: it has.
-  void alive(uint64_t at_ns, uint64_t flushing_ns);
+  void alive(uint64_t at_ns, uint64_t flushing_ns, const OtherThreads& threads);
 
   // Returns the lines since the last call.
   std::string take();
@@ -102,6 +107,7 @@ class Recorder {
   std::unordered_map<const Kernel*, uint32_t> codes_;
   std::unordered_map<uint64_t, uint32_t> graphs_;
   AddressSpace addresses_;
+  HostMemory memory_;
   std::set<std::pair<uint32_t, uint32_t>> told_streams_;  // by context
   std::set<uint32_t> told_contexts_;
   uint64_t launches_ = 0;

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -27,6 +28,7 @@
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
+#include "launcher/capture/host_threads.h"
 #include "launcher/capture/issued.h"
 #include "launcher/capture/modules.h"
 #include "launcher/capture/output.h"
@@ -197,6 +199,7 @@ class Session {
   void flush_until_stopped();
   void read_buffers();
   void note_unfinished();
+  OtherThreads other_threads(uint64_t now_ns);
   void write();
 
   const pid_t process_ = getpid();
@@ -211,7 +214,10 @@ class Session {
   // Used by the writer alone: no thread of the program waits for them.
   Recorder records_;
   Issued issued_;
-  std::vector<OpenCall> open_;  // calls that threads were in
+  std::vector<OpenCall> open_;                       // calls that threads were in
+  std::unordered_map<int32_t, uint64_t> last_;       // of each thread the number of its last call
+  std::unordered_map<int32_t, uint64_t> told_last_;  // likewise, at the look before
+  HostThreads threads_;
   std::unordered_map<int32_t, uint32_t>
       told_;  // of each thread, the call that a line says it is in
   uint64_t told_alive_ns_ = 0;
@@ -223,6 +229,8 @@ class Session {
   bool is_stopped_ = false;
   std::thread writer_;
   std::thread flusher_;
+  std::atomic<int32_t> writer_number_ = 0;  // those that the operating system gives them
+  std::atomic<int32_t> flusher_number_ = 0;
 };
 
 // CUPTI's callbacks for buffers have no argument of ours.
@@ -402,6 +410,7 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
 }
 
 void Session::write_until_stopped() {
+  writer_number_ = static_cast<int32_t>(syscall(SYS_gettid));
   auto next = std::chrono::steady_clock::now() + kPeriod;
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
@@ -422,6 +431,7 @@ void Session::write_until_stopped() {
 // Asks CUPTI for what is complete. While the driver loads code behind a kernel that never ends, the
 // call does not return: what was issued is written nevertheless, by the other thread.
 void Session::flush_until_stopped() {
+  flusher_number_ = static_cast<int32_t>(syscall(SYS_gettid));
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
     wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; });
@@ -446,6 +456,7 @@ void Session::read_buffers() {
   CallLog::Taken taken = calls_.take();
   issued_.take(taken.notes);
   open_ = std::move(taken.open);
+  last_ = std::move(taken.last);
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;
     while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
@@ -483,7 +494,21 @@ void Session::note_unfinished() {
   if (!waits || now_ns - told_alive_ns_ < kAliveNs) return;
   told_alive_ns_ = now_ns;
   const uint64_t flushing_ns = flushing_ns_;
-  records_.alive(now_ns, flushing_ns != 0 && flushing_ns < before_ns ? flushing_ns : 0);
+  issued_.for_written([this](const Issued::Entry& each) { records_.watch(each); });
+  records_.alive(now_ns, flushing_ns != 0 && flushing_ns < before_ns ? flushing_ns : 0,
+                 other_threads(now_ns));
+}
+
+// Looks at threads that are in no call of CUDA, and have made none since the look before.
+OtherThreads Session::other_threads(const uint64_t now_ns) {
+  std::vector<int32_t> passed_over = {writer_number_, flusher_number_};
+  for (const OpenCall& each : open_) passed_over.push_back(each.system);
+  for (const auto& [thread, number] : last_) {
+    const auto before = told_last_.find(thread);
+    if (before == told_last_.end() || before->second != number) passed_over.push_back(thread);
+  }
+  told_last_ = last_;
+  return threads_.look(passed_over, now_ns);
 }
 
 void Session::write() {

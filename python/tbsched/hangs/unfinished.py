@@ -182,6 +182,10 @@ class Unfinished:
         launched: how many names of kernels were launched.
         failed: how often the capture itself failed, and so did not note something.
         why: the reason of the first time.
+        memory_changed: addresses that launches have of the host's memory, and when something there
+            was last seen to change, in seconds since the capture began.
+        host_goes_on: threads that called nothing of CUDA and ran all the time, or slept for a time
+            that ends by the clock, and when that was last seen.
         waits_for_driver: for how many seconds, at the end of the file, CUPTI gave no answer: the
             driver is busy loading code or freeing memory, and that waits for the GPU.
     """
@@ -207,11 +211,20 @@ class Unfinished:
     waits_for_driver: float
     failed: int = 0
     why: str = ""
+    memory_changed: Mapping[int, float] = field(default_factory=dict)
+    host_goes_on: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def quiet(self) -> float:
         """Seconds at the end of the file in which nothing ended and nothing was issued."""
         return max(self.last_seen - self.last_end, 0.0)
+
+    def is_late(self, at: float) -> bool:
+        """Returns whether something was seen so late that it may well be seen again.
+
+        That is in the later half of the time in which nothing else was.
+        """
+        return self.last_seen - at < self.quiet / 2
 
 
 def unfinished_in(path: Path) -> Unfinished:
@@ -262,6 +275,8 @@ class _Reader:
     nodes: dict[int, dict[int, Line]] = field(default_factory=dict)  # by graph
     graphs: dict[int, CapturedGraph] = field(default_factory=dict)
     flushing_ns: int | None = None
+    memory_changed: dict[int, float] = field(default_factory=dict)
+    host_goes_on: dict[int, float] = field(default_factory=dict)
     failed: int = 0
     why: str = ""
     last_end_ns: int = 0
@@ -329,6 +344,10 @@ class _Reader:
             case "alive":
                 self.last_seen_ns = max(self.last_seen_ns, integer(line, "alive"))
                 self.flushing_ns = optional(line, "flushing")
+                at = integer(line, "alive") / 1e9
+                self.memory_changed |= dict.fromkeys(_numbers(line, "changed") or (), at)
+                for key in ("busy", "asleep"):
+                    self.host_goes_on |= dict.fromkeys(_numbers(line, key) or (), at)
             case "code":
                 self.codes[integer(line, "code")] = Code(
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
@@ -411,6 +430,8 @@ class _Reader:
             waits_for_driver=self.waits_for_driver(),
             failed=self.failed,
             why=self.why,
+            memory_changed=self.memory_changed,
+            host_goes_on=self.host_goes_on,
         )
 
     def waits_for_driver(self) -> float:

@@ -31,7 +31,8 @@ CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
-bool was_called = false;  // the driver
+bool was_called = false;    // the driver
+uint64_t host_memory[256];  // to which kernels have addresses
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
@@ -579,7 +580,7 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
                        const uint32_t grid, const uint32_t block, const int sides,
                        const int result) {
   // Arguments: addresses of the host, whatever the kernel takes.
-  static const std::vector<const void*> bytes(512, &was_called);
+  static const std::vector<const void*> bytes(512, host_memory);
   static std::vector<const void*> arguments(64, bytes.data());
   cuLaunchKernel_params parameters{};
   parameters.kernelParams = const_cast<void**>(arguments.data());
@@ -592,6 +593,7 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
   call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), name,
             CUresult(result));
 }
+void fake_write_host() { ++host_memory[3]; }
 // Its arguments, of which the first is 5, are in one buffer.
 void fake_issue_packed(const char* const name, const uint32_t call, const uint64_t stream) {
   static std::vector<uint64_t> bytes(512, 5);
@@ -618,6 +620,12 @@ void fake_issue_record(const uint32_t call, const uint64_t stream, const uint64_
 void fake_issue_wait(const uint32_t call, const uint64_t stream, const uint64_t event) {
   const cuStreamWaitEvent_params parameters{handle<CUstream>(stream), handle<CUevent>(event), 0};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent, &parameters, call);
+}
+// The stream has not ended.
+void fake_issue_query(const uint32_t call, const uint64_t stream) {
+  const cuStreamQuery_params parameters{handle<CUstream>(stream)};
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, &parameters, call, kBoth, nullptr,
+            CUDA_ERROR_NOT_READY);
 }
 void fake_issue_synchronize(const uint32_t call, const uint64_t stream, const int sides) {
   const cuStreamSynchronize_params parameters{handle<CUstream>(stream)};
@@ -659,7 +667,7 @@ void fake_kernel_node(const uint64_t graph, const uint64_t node, const char* con
   made.kernel.blockDimX = block;
   made.kernel.blockDimY = made.kernel.blockDimZ = 1;
   made.kernel.sharedMemBytes = shared;
-  static const std::vector<const void*> bytes(512, &was_called);
+  static const std::vector<const void*> bytes(512, host_memory);
   static std::vector<const void*> arguments(64, bytes.data());
   made.kernel.kernelParams = const_cast<void**>(arguments.data());
   made.is_cooperative = cooperative;

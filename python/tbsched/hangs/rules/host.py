@@ -9,6 +9,7 @@ from tbsched.hangs.evidence import Evidence, listed
 from tbsched.hangs.fixes import non_blocking_fixes
 from tbsched.hangs.hang import HOST, LEGACY, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
+from tbsched.hangs.rules.host_memory import unless_host_goes_on
 from tbsched.hangs.unfinished import LAUNCH, Operation, called
 
 _FROM_GPU = re.compile("DtoH")
@@ -38,13 +39,14 @@ def stream_waits(evidence: Evidence) -> Finding:
                 "those of the kernels between them when all have ended.",
             ),
         )
-    return Finding(
+    found = Finding(
         kind=HOST,
         reason=f"stream {own.stream} {_OF_HOST[own.what]} ({own.function})",
         stranded=evidence.rows(),
         proof=(f"Call {own.call}, {own.function}, has not ended, and is reached.",),
         unseen=(_SLOW,) if own.what == "host_function" else (),
     )
+    return unless_host_goes_on(found, evidence)
 
 
 def allocation_waits(evidence: Evidence) -> Finding:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tbsched.hangs.code import KernelCode
 from tbsched.hangs.evidence import Evidence, listed
-from tbsched.hangs.hang import HOST
+from tbsched.hangs.hang import HOST, NOT_HANGING, NOT_KNOWN
 from tbsched.hangs.rules.finding import NOTHING, Finding
 from tbsched.hangs.threads import SPINS, polled
 from tbsched.hangs.unfinished import LAUNCH, Operation, called
@@ -35,7 +35,18 @@ def samples_poll_host_memory(evidence: Evidence) -> Finding:
 
 def code_polls_host_memory_only(evidence: Evidence) -> Finding:
     """A kernel's code waits for memory of the host alone, which no other kernel writes."""
-    return _finding(_waiting(evidence, lambda own, code: _polls(own, code, all)), evidence)
+    own = _waiting(evidence, lambda own, code: _polls(own, code, all))
+    if own is not None and _only_read_and_changed(own, evidence):
+        name = called(own)
+        return Finding(
+            kind=NOT_HANGING,
+            reason=f"{name} waits for memory of the host, which the host goes on to write",
+            proof=(
+                f"Memory of the host that {name} polls and does not write has changed between two "
+                "looks, a second apart.",
+            ),
+        )
+    return _finding(own, evidence)
 
 
 def code_polls_host_memory_too(evidence: Evidence) -> Finding:
@@ -56,6 +67,33 @@ def code_polls_host_memory_that_it_writes(evidence: Evidence) -> Finding:
     unseen = f"Whether threads of {called(own)} wait for each other there: it writes to it, too."
     found = _finding(own, evidence)
     return replace(found, unseen=(*found.unseen, unseen))
+
+
+def unless_host_goes_on(found: Finding, evidence: Evidence) -> Finding:
+    """Returns that it may only be slow if a thread of the host, of which CUDA knows nothing, runs.
+
+    Args:
+        found: that the GPU waits for the host.
+    """
+    capture = evidence.capture
+    goes_on = capture.host_goes_on if capture is not None else {}
+    threads = [thread for thread, at in goes_on.items() if capture and capture.is_late(at)]
+    if not threads or evidence.look is not None:
+        return found
+    one = len(threads) == 1
+    numbers = f"{'thread' if one else 'threads'} {listed(map(str, threads[:3]))}"
+    return replace(
+        found,
+        kind=NOT_KNOWN,
+        may_be=(HOST, NOT_HANGING),
+        reason=f"{found.reason}; {numbers} of the host {'goes' if one else 'go'} on, and may only "
+        "be slow",
+        unseen=(
+            *found.unseen,
+            f"What {numbers} {'does' if one else 'do'}: computes or sleeps for a time, and calls "
+            "nothing of CUDA.",
+        ),
+    )
 
 
 def _polls(own: Operation, code: KernelCode, which: Callable[[Iterable[bool]], bool]) -> bool:
@@ -87,7 +125,7 @@ def _finding(own: Operation | None, evidence: Evidence) -> Finding:
     if own is None:
         return NOTHING
     name = called(own)
-    return Finding(
+    found = Finding(
         kind=HOST,
         reason=_reason(name, evidence),
         stranded=evidence.rows(),
@@ -99,6 +137,34 @@ def _finding(own: Operation | None, evidence: Evidence) -> Finding:
             "Whether a thread of the host that calls nothing of CUDA answers it, and is slow.",
         ),
     )
+    if not _changed(own, own.host_arguments or frozenset(), evidence):
+        return unless_host_goes_on(found, evidence)
+    return replace(
+        found,
+        kind=NOT_KNOWN,
+        may_be=(HOST, NOT_HANGING),
+        reason=f"{found.reason}; memory there goes on changing",
+        unseen=(f"Whether the host answers {name}, or that kernel itself writes there.",),
+    )
+
+
+def _only_read_and_changed(own: Operation, evidence: Evidence) -> bool:
+    """Returns whether something has changed lately where each loop polls that a kernel has."""
+    code = evidence.code_of(own)
+    if code is None or code.writes_anywhere:
+        return False
+    only_read = (own.host_arguments or frozenset()) - code.written
+    polls = [each for each in code.polls if not each.is_local]
+    return all(_changed(own, only_read & {*each.arguments}, evidence) for each in polls)
+
+
+def _changed(own: Operation, places: frozenset[int], evidence: Evidence) -> bool:
+    """Returns whether memory has changed lately to which a launch has addresses."""
+    capture = evidence.capture
+    if capture is None or own.arguments is None:
+        return False
+    times = (capture.memory_changed.get(own.arguments.get(place, 0)) for place in places)
+    return any(at is not None and capture.is_late(at) for at in times)
 
 
 def _reason(names: str, evidence: Evidence) -> str:

@@ -1,0 +1,54 @@
+#include "launcher/capture/host_threads.h"
+
+#include <sys/syscall.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace tbsched::capture {
+namespace {
+
+// A longer time is between two looks if nothing was unfinished meanwhile.
+constexpr uint64_t kLongNs = 3'000'000'000;
+
+bool sleeps_by_the_clock(const std::filesystem::path& thread) {
+  long number = -1;
+  // "running" instead of a number if it is in no call of the system.
+  return std::ifstream(thread / "syscall") >> number &&
+         (number == SYS_nanosleep || number == SYS_clock_nanosleep);
+}
+
+}  // namespace
+
+OtherThreads HostThreads::look(const std::span<const int32_t> passed_over, const uint64_t now_ns) {
+  const uint64_t since_ns = now_ns - std::exchange(looked_ns_, now_ns);
+  const auto before = std::exchange(seen_, {});
+  OtherThreads found;
+  std::error_code error;  // without /proc, nothing is found
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    const std::string name = entry.path().filename();
+    int32_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    Seen now;
+    std::ifstream statistics(entry.path() / "schedstat");
+    if (!(statistics >> now.ran_ns >> now.waited_ns >> now.stretches)) continue;
+    seen_[thread] = now;
+    const auto earlier = before.find(thread);
+    if (earlier == before.end() || since_ns > kLongNs) continue;
+    if (std::ranges::find(passed_over, thread) != passed_over.end()) continue;
+    const uint64_t ran_ns = now.ran_ns - earlier->second.ran_ns;
+    if (2 * ran_ns + now.waited_ns - earlier->second.waited_ns > since_ns) {
+      found.busy.push_back(thread);
+    } else if (now.stretches == earlier->second.stretches && sleeps_by_the_clock(entry.path())) {
+      found.asleep.push_back(thread);
+    }
+  }
+  return found;
+}
+
+}  // namespace tbsched::capture
