@@ -211,7 +211,11 @@ def test_launch_call_of_a_kernel_that_ran_before_does_not_load_it(tmp_path: Path
     assert of(tmp_path, shape, ran, *lines).kind != "loading"
 
 
-@pytest.mark.parametrize("function", ["cuLibraryLoadData", "cuModuleLoadDataEx", "cuFuncLoad"])
+@pytest.mark.parametrize(
+    "function",
+    ["cuLibraryLoadData", "cuModuleLoadDataEx", "cuFuncLoad", "cuGraphInstantiateWithFlags",
+     "cuGraphAddKernelNode_v2", "cuGraphExecUpdate_v2"],
+)  # fmt: skip
 def test_calls_that_load_code(tmp_path: Path, function: str) -> None:
     found = of(tmp_path, issued(1, 13, "spin"), inside(2, function))
     assert (found.kind, found.calls[0].function) == ("loading", function)

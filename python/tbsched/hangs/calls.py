@@ -8,7 +8,8 @@ from dataclasses import dataclass
 LOADS, LAUNCHES, ALLOCATES, WAITS = "loads", "launches", "allocates", "waits"
 _KINDS = (
     (LOADS, r"cu(ModuleLoad|ModuleGet|LibraryLoad|LibraryGet|KernelGet|KernelSet|FuncGet|FuncSet"
-            r"|FuncLoad|ModuleEnumerate|LinkComplete)"),
+            r"|FuncLoad|ModuleEnumerate|LinkComplete"
+            r"|Graph(Instantiate|Upload|Add|KernelNodeSet|Exec\w*(Set|Update)))"),
     (LAUNCHES, r"cu(Launch(?!HostFunc)|GraphLaunch)"),
     (ALLOCATES, r"cu(MemFree(?!Async)|MemAlloc(?!Async|FromPool)|MemHost|ModuleUnload"
                 r"|LibraryUnload|StreamDestroy|EventDestroy|CtxDestroy|MemPoolTrim|ArrayDestroy)"),
