@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tbsched as tb
+from hangs.conftest import RECORDED
 from hangs.test_hang import ALIVE, captured, issued
 from helpers import examples
 from tbsched.hangs.graphs import graph_of
 from tbsched.hangs.unfinished import unfinished_in
 
 OLD = {"whole": False}
+# Programs that ran on one H200 or two: why they hang by construction, and the captures of their
+# ranks, which name the code of kernels as code.txt does.
+GRAPHS = [
+    json.loads(line)
+    for line in lzma.open(RECORDED / "graphs.jsonl.xz", "rt", encoding="utf-8")  # noqa: SIM115
+]
 
 
 def kernel(name: str, blocks: int = 1, shared: int = 0, **more: object) -> dict[str, Any]:
@@ -160,3 +169,26 @@ def test_edges_between_some_nodes_keep_their_order(
     for a, first in enumerate(kept):
         for b, second in enumerate(kept):
             assert left.waits_for(b, a) == whole.waits_for(second, first)
+
+
+@pytest.mark.parametrize("program", GRAPHS, ids=lambda each: str(each["name"]))
+def test_kind_of_a_recorded_program(
+    program: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TBSCHED_NVDISASM", str(Path(__file__).with_name("fake_nvdisasm.py")))
+    paths = []
+    for number, lines in enumerate(program["ranks"]):
+        paths.append(tmp_path / f"rank{number}.jsonl")
+        paths[-1].write_text("".join(f"{json.dumps(line)}\n" for line in lines), "utf-8")
+    found = tb.hang(*paths)
+    assert found.kind == program["kind"], found.text
+    if found.kind == "room":
+        row = found.stranded[0]
+        assert row.name.startswith(program["launch"])
+        assert (row.missing, row.blocks) == (program["missing"], program["blocks"])
+
+
+def test_recorded_programs_are_all_there() -> None:
+    kinds = {each["kind"] for each in GRAPHS}
+    assert kinds == {"room", "host", "loading", "not_hanging", "order_of_ranks"}
+    assert len(GRAPHS) == 8
