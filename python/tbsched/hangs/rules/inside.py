@@ -44,8 +44,8 @@ def inside_kernels(evidence: Evidence) -> Finding:
             kind=NOT_KNOWN,
             may_be=(INSIDE, ROOM, NOT_HANGING),
             reason=f"{listed(names)} {'is' if len(names) == 1 else 'are'} on the GPU; whether its "
-            "kernels wait, find no room, or are slow, is not seen: a capture does not have those "
-            "of a graph that has not ended",
+            "kernels wait, find no room, or are slow, is not seen: a capture has the kernels of a "
+            "graph only if it was instantiated after the capture began",
             stranded=rows,
             unseen=(
                 "The kernels of graphs. `tbsched hang --pid PID` of the program without a "
