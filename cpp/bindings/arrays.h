@@ -4,9 +4,13 @@
 #include <pybind11/numpy.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
+
+#include "bindings/signals.h"
 
 namespace tbsched {
 
@@ -23,11 +27,19 @@ pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
   return array;
 }
 
-// Returns one member of each row as an array.
+// Returns one member of each row as an array. Ctrl-C ends it.
 template <typename Row, typename Value>
 pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
-  std::vector<Value> values(rows.size());
-  std::ranges::transform(rows, values.begin(), member);
+  constexpr size_t kRowsBetweenSignals = size_t{1} << 20;
+  std::vector<Value> values;
+  values.reserve(rows.size());
+  while (values.size() < rows.size()) {
+    python_signals();
+    const auto some = std::span(rows)
+                          .subspan(values.size())
+                          .first(std::min(kRowsBetweenSignals, rows.size() - values.size()));
+    std::ranges::transform(some, std::back_inserter(values), member);
+  }
   return to_array(std::move(values));
 }
 

@@ -2,7 +2,7 @@
 // timeline.
 //
 // A GPU does not change another one. It leaves a notice, and the simulation passes it on at the
-// same instant.
+// same instant, when each GPU has done what it does then. So the numbers of GPUs decide nothing.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,10 @@
 
 #include "tbsched/program/timeline.h"
 #include "tbsched/sim/meetings.h"
-#include "tbsched/sim/operation.h"
 #include "tbsched/sim/records.h"
 #include "tbsched/sim/values.h"
 
 namespace tbsched {
-
-// An operation of one GPU has happened for which one of another GPU waits.
-struct Notice {
-  OperationOfGpu happened;
-  OperationOfGpu waiting;
-};
 
 struct BetweenGpus {
   Records records;
@@ -33,7 +26,9 @@ struct BetweenGpus {
   size_t rows = 0;  // of the launches that have been added
   Detail detail = Detail::blocks;
 
-  bool has_news() const { return !notices.empty() || meetings.any_complete(); }
+  bool has_news() const {
+    return !notices.empty() || values.any_written() || meetings.any_complete();
+  }
 };
 
 }  // namespace tbsched

@@ -498,12 +498,8 @@ int64_t GpuWork::function_is_over_ns(const int32_t transfer) const {
 
 void GpuWork::write_value(const int32_t index) {
   for (const OperationOfGpu wait : between_.values.write({gpu_, index})) {
-    if (wait.gpu == gpu_) {
-      operations_[wait.operation].record = index;
-      wake(wait.operation);
-    } else {
-      between_.notices.push_back({{gpu_, index}, wait});
-    }
+    operations_[wait.operation].record = index;
+    wake(wait.operation);
   }
   operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::transferred);
 }

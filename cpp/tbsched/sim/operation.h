@@ -98,4 +98,10 @@ struct OperationOfGpu {
   auto operator<=>(const OperationOfGpu&) const = default;
 };
 
+// An operation of one GPU has happened for which one of another GPU waits.
+struct Notice {
+  OperationOfGpu happened;
+  OperationOfGpu waiting;
+};
+
 }  // namespace tbsched

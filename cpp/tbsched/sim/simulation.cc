@@ -1,6 +1,7 @@
 #include "tbsched/sim/simulation.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -11,6 +12,8 @@
 
 namespace tbsched {
 namespace {
+
+constexpr size_t kRowsPerPoll = size_t{1} << 16;  // for which memory is taken
 
 void check_stream(const std::string& who, const int32_t stream) {
   if (stream >= 0 || stream == kLegacyStream) return;
@@ -291,7 +294,11 @@ void Simulation::add(const Sequence& sequence) {
            std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
   }
   for (const auto& gpu : gpus_) gpu->finish_adding();
-  between_.blocks.resize(between_.rows);
+  between_.blocks.reserve(between_.rows);
+  while (between_.blocks.size() < between_.rows) {
+    Interruptible::poll();
+    between_.blocks.resize(std::min(between_.rows, between_.blocks.size() + kRowsPerPoll));
+  }
   if (hosts_.has_gaps()) issued_ns_.resize(launches_, kNever);
 }
 
@@ -427,7 +434,10 @@ void Simulation::pass_on() {
     active_[member.gpu] = true;
     gpus_[member.gpu]->blocks().meet(member.launch);
   }
-  for (const Notice& notice : std::exchange(between_.notices, {})) {
+  std::vector<Notice> notices = std::exchange(between_.notices, {});
+  std::ranges::copy(between_.values.publish(), std::back_inserter(notices));
+  std::ranges::stable_sort(notices, {}, &Notice::waiting);
+  for (const Notice& notice : notices) {
     const auto& [gpu, operation] = notice.happened;
     active_[notice.waiting.gpu] = true;
     gpus_[notice.waiting.gpu]->learn(notice.waiting.operation, gpus_[gpu]->name_of(operation));

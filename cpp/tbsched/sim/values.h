@@ -6,6 +6,10 @@
 // Each value is 0 at first. A wait is over as soon as the value is at least what it asks for. Until
 // then it holds up its hardware queue (GpuWork).
 //
+// A GPU sees its own writes at once, and those of others when all GPUs have done what they do at
+// that instant: a wait that begins then waits. Of two writes at one instant the one that was issued
+// last counts.
+//
 // Source: CUDA Driver API, "Stream Memory Operations" (CU_STREAM_WAIT_VALUE_GEQ); traces
 // hosts/events-h200; docs/explanation/hosts.md.
 #pragma once
@@ -27,16 +31,19 @@ class Values {
  public:
   // Notes what an operation writes, or waits for. Call it before the operation proceeds.
   void add(const OperationOfGpu operation, const WriteValue& write) {
-    requests_.try_emplace(operation, Request{write.name, write.value});
+    requests_.try_emplace(operation, Request{write.name, write.value, requests_.size()});
   }
   void add(const OperationOfGpu operation, const WaitValue& wait) {
-    requests_.try_emplace(operation, Request{wait.name, wait.value});
+    requests_.try_emplace(operation, Request{wait.name, wait.value, requests_.size()});
   }
   bool empty() const { return requests_.empty(); }
   // Notes that a wait or write begins. Returns false if it has begun before.
   bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }
-  // Sets the value of a write, and returns the waits that are over now.
+  // Sets the value of a write for its GPU, and returns the waits of that GPU that are over now.
   std::vector<OperationOfGpu> write(OperationOfGpu operation);
+  bool any_written() const { return !written_.empty(); }
+  // Shows what was written to all GPUs, and returns the other waits that are over now.
+  std::vector<Notice> publish();
   // Returns whether a wait is over. If not, a later write ends it.
   bool wait(OperationOfGpu operation);
   // Returns what streams wait for, in the order in which they began to.
@@ -46,12 +53,21 @@ class Values {
   struct Request {
     std::string name;
     int64_t value;
+    size_t issued;  // how many were issued before
   };
 
-  int64_t value_of(const std::string& name) const;
+  struct Written {
+    OperationOfGpu write;
+    size_t turn;  // its place among those of all GPUs, of which each keeps its order
+  };
+
+  int64_t value_of(const std::string& name, int32_t gpu) const;
+  template <typename Wanted>
+  std::vector<OperationOfGpu> take_waits(const Request& written, const Wanted& is_wanted);
 
   std::map<OperationOfGpu, Request> requests_;
-  std::unordered_map<std::string, int64_t> values_;  // those that were written
+  std::unordered_map<std::string, int64_t> values_;  // those that all GPUs see
+  std::vector<Written> written_;                     // what their own GPUs alone see
   std::vector<OperationOfGpu> waiting_;
   std::set<OperationOfGpu> begun_;  // at the heads of queues
 };

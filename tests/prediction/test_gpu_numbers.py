@@ -1,0 +1,78 @@
+"""Which number a GPU has decides nothing: what happens at one instant has an order of its own."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import tbsched as tb
+from tbsched.program.sequence import Event
+
+KERNEL = tb.Launch(2, 32, 32, duration=1e-5)
+
+
+def numbered(events: list[Event], numbers: tuple[int, ...]) -> tb.Sequence:
+    """The program with other numbers of GPUs."""
+    return tb.Sequence([replace(event, gpu=numbers[event.gpu]) for event in events])  # type: ignore[union-attr,call-arg]
+
+
+def times(events: list[Event], numbers: tuple[int, ...], **calls: float) -> list[tuple[int, ...]]:
+    """When the blocks of each launch start; an empty row for each that hangs."""
+    trace = tb.predict(numbered(events, numbers), ["h200"] * len(numbers), **calls)  # type: ignore[arg-type]
+    found = [placement.start_ns for placement in trace]
+    return [tuple(np.asarray(start).tolist()) for start in found]
+
+
+def program(seed: int, gpus: int) -> list[Event]:
+    """Values that are written and awaited at the same instants, and kernels behind them."""
+    drawn = random.Random(seed)
+    events: list[Event] = []
+    for gpu in range(gpus):
+        for stream in range(2):
+            where = {"gpu": gpu, "stream": stream, "host": 2 * gpu + stream}
+            for _ in range(drawn.randint(0, 3)):
+                make = drawn.choice((tb.WriteValue, tb.WaitValue))
+                events.append(make(drawn.choice("xy"), value=drawn.choice((0, 1, 2)), **where))
+            events.append(replace(KERNEL, **where))
+    drawn.shuffle(events)
+    return events
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_numbers_of_gpus_decide_nothing(seed: int) -> None:
+    gpus = 2 + seed % 2
+    events = program(seed, gpus)
+    for calls in ({}, {"launch_interval": 0.0}):
+        first = times(events, tuple(range(gpus)), **calls)
+        assert times(events, tuple(reversed(range(gpus))), **calls) == first
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0)])
+def test_wait_that_begins_with_a_write_of_another_gpu_waits_for_it(
+    numbers: tuple[int, int],
+) -> None:
+    wait, write = tb.WaitValue("x", stream=0), tb.WriteValue("x", stream=1, host=1, gpu=1)
+    late = [wait, replace(KERNEL, stream=0), write]
+    begun = [tb.WriteValue("x", stream=2), *late[:2]]
+    assert times(late, numbers)[0] > times(begun, numbers)[0]
+
+
+@pytest.mark.parametrize("numbers", [(0, 1, 2), (2, 1, 0)])
+@pytest.mark.parametrize("last", [0, 1])
+def test_of_two_writes_at_one_instant_the_one_issued_last_counts(
+    numbers: tuple[int, ...], last: int
+) -> None:
+    """A third GPU looks at the value later."""
+    writes = [
+        tb.WriteValue("x", value=1 - last, stream=0, gpu=0, host=0),
+        tb.WriteValue("x", value=last, stream=0, gpu=1, host=1),
+    ]
+    waits = [
+        tb.HostCall("think", 1e-3, host=2), tb.WaitValue("x", stream=0, gpu=2, host=2),
+        replace(KERNEL, stream=0, gpu=2, host=2),
+    ]  # fmt: skip
+    trace = tb.predict(numbered([*writes, *waits], numbers), ["h200"] * 3)
+    assert (trace.hang is None) is (last == 1)
