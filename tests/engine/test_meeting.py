@@ -29,19 +29,24 @@ US = 1e-6
 STREAMS = st.integers(0, 2)
 GPUS = st.integers(0, 2)
 FLAGS = st.sampled_from(["x", "y"])
+BLOCKS = st.integers(1, 6)
+# Hypothesis examines each new strategy, which takes longer than drawing from it.
+MAYBE_STREAM = STREAMS | st.none()
+NAMES = st.sampled_from([None, None, "a", "a", "b", "c", "in order"])
+DURATION = st.integers(1, 4).map(lambda us: us * US)
+DURATIONS = {blocks: DURATION | st.tuples(*[DURATION] * blocks) for blocks in range(1, 7)}
 
 
 @st.composite
 def launches(draw: st.DrawFn) -> Launch:
-    blocks = draw(st.integers(1, 6))
-    duration = st.integers(1, 4).map(lambda us: us * US)
-    name = draw(st.sampled_from([None, None, "a", "a", "b", "c", "in order"]))
+    blocks = draw(BLOCKS)
+    name = draw(NAMES)
     return Launch(
         blocks,
         32,
         16,
-        stream=draw(STREAMS | st.none()),
-        duration=draw(duration | st.tuples(*[duration] * blocks)),
+        stream=draw(MAYBE_STREAM),
+        duration=draw(DURATIONS[blocks]),
         gpu=draw(GPUS),
         meets=name,
         in_block_order=name == "in order",
@@ -78,8 +83,20 @@ def meet(blocks: int, name: str | None = "a", **rest: object) -> Launch:
     return Launch(blocks, 32, 16, duration=US, meets=name, **rest)  # type: ignore[arg-type]
 
 
-@settings(deadline=None, derandomize=True, max_examples=examples(4000))
+@settings(deadline=None, derandomize=True, max_examples=examples(2000))
 @given(program=PROGRAMS, slots=st.integers(1, 8))
+@example(  # an event that is recorded twice: a wait is for the last record before it
+    program=Sequence(
+        [
+            RecordEvent(0, 0),
+            meet(1, None, stream=1),
+            RecordEvent(0, 1),
+            WaitEvent(0, 2),
+            meet(1, None, stream=2),
+        ]
+    ),
+    slots=4,
+)
 @example(  # two GPUs that begin the same collectives in other orders
     program=Sequence(
         [
