@@ -304,7 +304,7 @@ def table(found: dict[str, dict[str, dict[str, Any]]]) -> str:
 
 
 def write_times(found: dict[str, dict[str, dict[str, Any]]], path: Path) -> None:
-    """Write the times of all variants that ran to the end."""
+    """Write the times of all variants that ran to the end, a program a line."""
     keys = ("unprofiled_step_s", "profiled_step_s", "steps", "kernels")
     times = {
         name: {
@@ -314,7 +314,8 @@ def write_times(found: dict[str, dict[str, dict[str, Any]]], path: Path) -> None
         }
         for name, variants in found.items()
     }
-    path.write_text(json.dumps(times, indent=1) + "\n", encoding="utf-8")
+    rows = ",\n".join(f"{json.dumps(name)}: {json.dumps(row)}" for name, row in times.items())
+    path.write_text(f"{{\n{rows}\n}}\n", encoding="utf-8")
 
 
 def part_path(target: Path, number: int) -> Path:
