@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -26,20 +27,26 @@ POLICIES = [row.name for row in policies()]
 NAMES = [*devices(), *(f"h200-{ablation}" for ablation in ablations())]
 
 
-@st.composite
-def launches_around_a_wave(draw: st.DrawFn, spec: DeviceSpec) -> Launch:
-    """Launches of which the number of blocks is at and beside each boundary of the rule."""
-    return draw(around_a_wave(spec, draw(launches(spec, EVERYTHING))))
+@functools.cache
+def with_policy(name: str, policy: str) -> DeviceSpec:
+    return dataclasses.replace(device(name), policy=policy)
 
 
-@st.composite
-def around_a_wave(draw: st.DrawFn, spec: DeviceSpec, kernel: Launch) -> Launch:
+# Hypothesis examines each new strategy, which takes longer than drawing from it.
+@functools.cache
+def any_launch(name: str) -> st.SearchStrategy[Launch]:
+    return launches(device(name), EVERYTHING)
+
+
+def around_a_wave(data: st.DataObject, spec: DeviceSpec, kernel: Launch) -> Launch:
     """The kernel with a number of blocks at or beside a boundary of the rule."""
     each = forced_even(spec, dataclasses.replace(kernel, blocks=1)).blocks_per_sm
     wave = each * spec.sms
     near = {1, 2, spec.sms - 1, spec.sms, spec.sms + 1, wave - 2, wave - 1, wave, wave + 1}
-    some = st.sampled_from(sorted(blocks for blocks in near if blocks > 0))
-    return dataclasses.replace(kernel, blocks=draw(st.one_of(some, st.integers(1, wave))))
+    some = sorted(blocks for blocks in near if blocks > 0)
+    place = data.draw(st.integers(0, 2 * len(some) - 1))
+    blocks = some[place] if place < len(some) else data.draw(st.integers(1, wave))
+    return dataclasses.replace(kernel, blocks=blocks)
 
 
 def placed(spec: DeviceSpec, launch: Launch) -> Placement:
@@ -47,7 +54,11 @@ def placed(spec: DeviceSpec, launch: Launch) -> Placement:
 
 
 def is_even(spec: DeviceSpec, launch: Launch) -> bool:
-    return int(np.ptp(placed(spec, launch).occupancy(spec.sms))) <= 1
+    return are_even(placed(spec, launch), spec)
+
+
+def are_even(found: Placement, spec: DeviceSpec) -> bool:
+    return int(np.ptp(found.occupancy(spec.sms))) <= 1
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -56,13 +67,14 @@ def is_even(spec: DeviceSpec, launch: Launch) -> bool:
 def test_what_is_forced_to_be_even_is_even_and_whole_under_every_policy(
     name: str, data: st.DataObject
 ) -> None:
-    kernel = data.draw(launches(device(name), EVERYTHING))
+    kernel = data.draw(any_launch(name))
     for policy in POLICIES:
-        spec = dataclasses.replace(device(name), policy=policy)
-        launch = data.draw(around_a_wave(spec, kernel))
+        spec = with_policy(name, policy)
+        launch = around_a_wave(data, spec, kernel)
         if forced_even(spec, launch):
-            assert is_even(spec, launch)
-            assert placed(spec, launch).placed == launch.blocks
+            found = placed(spec, launch)
+            assert are_even(found, spec)
+            assert found.placed == launch.blocks
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -71,8 +83,8 @@ def test_what_is_forced_to_be_even_is_even_and_whole_under_every_policy(
 def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(
     name: str, data: st.DataObject
 ) -> None:
-    spec = dataclasses.replace(device(name), policy="first_fit")
-    launch = data.draw(launches_around_a_wave(spec))
+    spec = with_policy(name, "first_fit")
+    launch = around_a_wave(data, spec, data.draw(any_launch(name)))
     found = forced_even(spec, launch)
     if launch.blocks <= found.blocks_per_sm * spec.sms:
         assert found.forced == is_even(spec, launch)
@@ -88,8 +100,8 @@ def test_what_is_not_forced_is_uneven_under_first_fit_or_more_than_a_wave(
 def test_balancing_policies_spread_every_launch_evenly_on_an_idle_gpu(
     name: str, policy: str, data: st.DataObject
 ) -> None:
-    spec = dataclasses.replace(device(name), policy=policy)
-    assert is_even(spec, data.draw(launches_around_a_wave(spec)))
+    spec = with_policy(name, policy)
+    assert is_even(spec, around_a_wave(data, spec, data.draw(any_launch(name))))
 
 
 def test_clusters_that_are_forced_to_be_even_are_even() -> None:
@@ -130,10 +142,11 @@ def test_accepted_block_sizes_keep_every_promise(name: str) -> None:
         for row in launch_configs(spec, kernel, trust_policy).accepted:
             accepted.append(row)
             assert row.launch.blocks * row.launch.threads >= kernel.threads
-            assert is_even(spec, row.launch)
-            assert placed(spec, row.launch).placed == row.launch.blocks
+            found = placed(spec, row.launch)
+            assert are_even(found, spec)
+            assert found.placed == row.launch.blocks
             per_block = -(-row.launch.threads // 32)
-            warps = placed(spec, row.launch).occupancy(spec.sms) * per_block
+            warps = found.occupancy(spec.sms) * per_block
             assert not (warps % spec.processing_blocks).any()
             assert trust_policy or forced_even(spec, row.launch)
 

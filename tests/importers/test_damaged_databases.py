@@ -15,9 +15,10 @@ INTERIOR, HEADER = 5, 12
 KERNELS = "CUPTI_ACTIVITY_KIND_KERNEL"
 
 
-def interior(child: int, size: int, times: int = 300) -> bytes:
-    """A page of a table that leads to one page again and again."""
+def interior(child: int, size: int) -> bytes:
+    """A page of a table that leads to one page again and again, as often as there is room."""
     page = bytearray(size)
+    times = (size - HEADER) // 7
     end = size
     for number in range(times):
         end -= 5
@@ -28,8 +29,10 @@ def interior(child: int, size: int, times: int = 300) -> bytes:
 
 
 def circular(place: Path, table: str, levels: int = 7) -> None:
-    """Makes the rows of a table come again and again: 300 times for each level."""
+    """Makes the rows of a table come again and again: 71 times for each level."""
     with sqlite3.connect(place) as database:
+        database.execute("PRAGMA page_size = 512")
+        database.execute("VACUUM")  # what may be read of a smaller file is less
         (size,) = database.execute("PRAGMA page_size").fetchone()
         row = database.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,))
         (root,) = row.fetchone()

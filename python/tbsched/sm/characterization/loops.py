@@ -116,6 +116,11 @@ def loops(around: Frame, wanted: Iterable[Wanted], architecture: str) -> list[Lo
 
 
 def _spaced(around: Frame, wanted: Wanted) -> tuple[Wanted, int]:
+    """Returns a wanted loop with its spacing: its own, or else the least one that is safe.
+
+    Raises:
+        ValueError: no such loop has that distance.
+    """
     known = distances(around, wanted.mode)
     if wanted.distance not in known:
         raise ValueError(f"distance: {wanted.distance} is outside 1..{known[-1]}")

@@ -57,11 +57,6 @@ class Placed:
     smid: Int32Array
     possible: tuple[Int32Array, ...]
 
-    @property
-    def measuring_warps(self) -> int:
-        """How many warps measure on the whole GPU."""
-        return self.warps * (1 if self.scope is Scope.ONE_SM else len(set(self.smid.tolist())))
-
 
 def known_as(info: DeviceInfo) -> DeviceSpec:
     """Returns the shipped device of that name.
