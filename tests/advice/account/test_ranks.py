@@ -150,6 +150,29 @@ def test_a_stage_waits_for_the_one_before_it_and_its_sends_wait_for_nobody(ahead
     assert max(told, key=lambda row: row.seconds).by == "rank 1: host, load_adapter"
 
 
+def test_a_send_waits_for_room_until_the_peer_starts_the_receive_before_it() -> None:
+    """The first send fits into the buffers; the second one waits for the first receive."""
+    programs: list[list[Step]] = [
+        [Gemm(10), Send(20, 1), Send(20, 1), Sync()],
+        [Gemm(10), Host("load_adapter", 3000), Receive(20, 0), Receive(20, 0), Gemm(10), Sync()],
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        kept = documents(play(programs))
+        (_, second), (received, _) = (
+            [each for each in document["traceEvents"] if "nccl" in each["name"].lower()
+             and each["cat"] == "kernel"]
+            for document in kept
+        )  # fmt: skip
+        second["dur"] = received["ts"] + 15 - second["ts"]
+        found = tb.explain(tb.load_program(written(Path(folder), kept)))
+    adds_up(found)
+    waited = received["ts"] - second["ts"]
+    assert waited > 2900
+    assert seconds(found, 0, PEER) == pytest.approx(waited / 1e6, abs=1e-5)
+    told = [row for row in found.account if (row.gpu, row.cause) == (0, PEER)]
+    assert max(told, key=lambda row: row.seconds).by == "rank 1: host, load_adapter"
+
+
 def test_a_missing_rank_leaves_waits_of_unknown_length() -> None:
     found = explained([training(rank, 1, Host("f", 3000)) for rank in range(3)], lacking=2)
     adds_up(found)

@@ -64,14 +64,16 @@ class Met(NamedTuple):
         )
         edges = found.edges
         last = np.maximum.reduceat(begin, edges[:-1])[of]
-        latest = begin == last
-        late_gpu = np.maximum.reduceat(np.where(latest, gpu, UNKNOWN), edges[:-1])[of]
+        late_gpu = np.maximum.reduceat(np.where(begin == last, gpu, UNKNOWN), edges[:-1])[of]
         waits = np.array([kind.op in SYNCHRONIZING for kind in found.kinds], np.bool_)[of]
         # In the others one may be done before the last one starts: then it had not to wait for it.
-        off = np.array([activity.uncertain_ns.get(number, 0) for number in gpu.tolist()], np.int64)
-        late_off = np.maximum.reduceat(np.where(latest, off, 0), edges[:-1])[of]
+        last, late_gpu = _room(found, gpu, end, last, late_gpu, ~waits & (end <= last))
+        off, late_off = (
+            np.array([activity.uncertain_ns.get(number, 0) for number in each.tolist()], np.int64)
+            for each in (gpu, late_gpu)
+        )
         certain = last - begin > np.maximum(_JITTER_NS, off + late_off)
-        held = ~latest & certain & (waits | (end > last))
+        held = (late_gpu != gpu) & certain & (waits | (end > last))
         until = np.where(held, np.minimum(last, end), begin)
         absent = found.absent[of] > 0
         unknown = np.where(absent, until, end)
@@ -117,6 +119,33 @@ def _distinct(words: Sequence[str]) -> Int64Array:
     """Returns for each text the place of the first equal one, int64."""
     first: dict[str, int] = {}
     return np.array([first.setdefault(text, place) for place, text in enumerate(words)], np.int64)
+
+
+def _room(
+    found: Collectives, gpu: Int64Array, end: Int64Array, last: Int64Array, late_gpu: Int64Array,
+    early: BoolArray,
+) -> tuple[Int64Array, Int64Array]:  # fmt: skip
+    """Returns the last start that each kernel may wait for, in ns, and the GPU that made it.
+
+    A kernel that is done early leaves its bytes in buffers. If these were full, it waited until an
+    earlier collective of the same GPUs made room: the last of those that all had started by then.
+    """
+    last, late_gpu, first = last.copy(), late_gpu.copy(), found.edges[:-1]
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for number, (kind, begin, end_) in enumerate(
+        zip(found.kinds, first.tolist(), found.edges[1:].tolist(), strict=True)
+    ):
+        members = tuple(gpu[begin:end_].tolist())
+        groups.setdefault((kind.group, kind.pair, members), []).append(number)
+    starts, of_gpu = last[first], late_gpu[first]
+    for numbers in groups.values():
+        own = np.array(numbers)
+        own = own[np.argsort(starts[own], kind="stable")]
+        rows = np.flatnonzero(early & np.isin(found.of, own))
+        place = np.searchsorted(starts[own], end[rows]) - 1
+        rows, place = rows[place >= 0], place[place >= 0]
+        last[rows], late_gpu[rows] = starts[own[place]], of_gpu[own[place]]
+    return last, late_gpu
 
 
 def kernels_on(activity: Activity, gpu: int) -> Intervals:
