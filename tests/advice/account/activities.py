@@ -46,7 +46,8 @@ _LAUNCH, _WAIT, _STREAM_WAIT, _OTHER = range(-4, 0)  # kinds of calls
 _HOST = {
     OPERATOR: ("aten::linear", "aten::addmm", "autograd::engine::evaluate_function: MulBackward0"),
     ANNOTATION: ("forward", "cudaFree"),
-    FUNCTION: ("train.py(3): step", "loader.py(9): next"), STEP: ("ProfilerStep#1",),
+    FUNCTION: ("train.py(3): step", "loader.py(9): next", "<built-in method run_backward>"),
+    STEP: ("ProfilerStep#1",),
 }  # fmt: skip
 
 

@@ -261,7 +261,9 @@ class Reference:
     def did(self, thread: tuple[int, int], ns: int) -> Host | None:
         """The innermost thing that a thread was in, or the next one of its process that told it."""
         own = self.innermost(thread, ns)
-        if own is not None and own.kind != ANNOTATION:
+        # In these a thread may wait for that of the backward pass.
+        waits = own is not None and "run_backward" in own.name
+        if own is not None and own.kind != ANNOTATION and not waits:
             return own
         for asked in self.others(thread)[: self.rules.asked - 1]:
             row = self.innermost(asked, ns)

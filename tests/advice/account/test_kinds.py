@@ -195,6 +195,18 @@ def test_a_thread_in_an_annotation_waits_for_the_backward_pass(tmp_path: Path) -
     assert found["host", "backward"] == 490
 
 
+def test_a_thread_in_run_backward_waits_for_the_backward_pass(tmp_path: Path) -> None:
+    built_in = "<built-in method run_backward of torch._C._EngineBase object at 0x1>"
+    own = ran("python_function", built_in, 90, 900)
+    copy = ran("cpu_op", "autograd::engine::evaluate_function: ToCopyBackward0", 150, 850, tid=2)
+    events = [*FIRST, own, copy, call(9, 300, 500, "cudaMemcpyAsync", tid=2)]
+    found = idle(tmp_path, *events, call(2, 900, 5), kernel(2, 907, 10))
+    inside = "autograd::engine::evaluate_function: ToCopyBackward0"
+    assert found["host", f"cudaMemcpyAsync in {inside}"] == 500
+    assert found["host", inside] == 200
+    assert sum(us for (_, by), us in found.items() if "run_backward" in by) == 90
+
+
 def test_a_thread_that_has_something_is_asked_first(tmp_path: Path) -> None:
     forward = ran("cpu_op", "aten::linear", 105, 900)
     own = ran("cpu_op", "MmBackward0", 100, 900, tid=2)

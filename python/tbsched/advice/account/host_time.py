@@ -14,6 +14,7 @@ from tbsched.program.activity import ANNOTATION, CALL, FUNCTION, OPERATOR, STEP,
 from tbsched.program.arrays import BoolArray, Int64Array
 
 _BACKWARD = "autograd::engine::"  # begins the names of its operators
+_RUN_BACKWARD = "<built-in method run_backward"  # begins the function that waits for them
 _OTHERS = 8  # other threads of a process to which time is attributed: those with most calls
 
 
@@ -73,7 +74,8 @@ class HostTime:
 
         Where the file has nothing of a thread, another thread of its process may have done
         something: that of a backward pass waits for the forward pass. The other way round, a
-        thread that is in nothing but an annotation waits for the backward pass, while that runs.
+        thread that is in nothing but an annotation, or in PyTorch's call of the backward pass,
+        waits for the backward pass, while that runs.
 
         Args:
             thread: of each interval, int64 (intervals,).
@@ -87,7 +89,11 @@ class HostTime:
             intervals.begin, intervals.end, np.arange(len(thread)), np.full(len(thread), UNKNOWN)
         )
         found: list[Overlaps] = []
-        kind = self.activity.host["kind"]
+        host = self.activity.host
+        awaits = np.array(
+            [name.startswith(_RUN_BACKWARD) for name in self.activity.names], np.bool_
+        )
+        is_open = (host["kind"] == ANNOTATION) | awaits[host["name"]]
         for tried in range(_OTHERS):
             asked = self._asked(thread[left.first], tried)
             rest = [left.some(~np.isin(asked, [*self.lines]))]
@@ -99,7 +105,7 @@ class HostTime:
                     row = self._said_of_others(row, open_)
                     is_known = row != UNKNOWN
                 else:
-                    open_, is_known = row, (row != UNKNOWN) & (kind[row] != ANNOTATION)
+                    open_, is_known = row, (row != UNKNOWN) & ~is_open[row]
                 parts = parts._replace(first=own.first[parts.first])
                 found.append(parts._replace(second=row).some(is_known))
                 rest.append(parts._replace(second=open_).some(~is_known))
@@ -111,7 +117,8 @@ class HostTime:
 
         A call or an operator is work that may be waited for. That another thread sleeps, or is in
         an annotation, says nothing. What a thread does in an annotation, its row ``open_``, is not
-        known: it may wait for a thread of PyTorch's backward pass, and for no other.
+        known: like one in ``run_backward``, it may wait for a thread of PyTorch's backward pass,
+        and for no other.
         """
         host = self.activity.host
         is_work = (rows != UNKNOWN) & np.isin(host["kind"][rows], (CALL, OPERATOR))
