@@ -141,7 +141,7 @@ def test_a_host_call_without_its_wait_still_takes_its_time(
     assert change.what == f"without the wait of {name} before launch 1 (n)"
     assert f"do the work of {name}" in change.condition
     assert change.makespan == pytest.approx(expected, rel=1e-6)
-    assert best(found, "each as long").makespan == pytest.approx(expected, rel=1e-6)
+    assert best(found, "a bound").makespan == pytest.approx(expected, rel=1e-6)
     # What leaves the call out altogether names it, and says that its memory is kept.
     for each in found.changes:
         if not any(isinstance(event, tb.HostCall) for event in each.sequence):

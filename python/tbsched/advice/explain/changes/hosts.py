@@ -49,8 +49,9 @@ def no_pauses(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
     changed = edited(
         facts,
         f"a bound: no time between the calls of {who}{', and no waits' if waits else ''}, as many "
-        "calls as now and each as long (less work there comes near it; CUDA graphs and larger "
-        "kernels need fewer calls, and may save more)",
+        "calls as now, and launches as short as those of loaded kernels without a profiler (less "
+        "work there comes near it; CUDA graphs and larger kernels need fewer calls, and may save "
+        "more)",
         waits,
         gaps=(0.0,) * len(events),
     )
