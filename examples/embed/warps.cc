@@ -20,14 +20,17 @@ class Lowest final : public sm::Scheduler {
 }  // namespace
 
 int main() {
-  // 56 blocks of four warps, each of which reads 40 lines of its own.
-  constexpr int32_t kWarps = 56 * 4, kLoads = 40;
+  // 448 blocks of four warps, each of which reads 20 lines of its own twice. All lines do not fit
+  // the L1, so it matters which warps go on.
+  constexpr int32_t kWarps = 448 * 4, kLoads = 40, kLines = 20;
   std::vector<int64_t> rows;
   for (int64_t warp = 0; warp <= kWarps; ++warp) rows.push_back(warp * kLoads);
   const std::vector<int32_t> compute(kWarps * kLoads, 5);
   const std::vector<uint8_t> access(kWarps * kLoads, static_cast<uint8_t>(sm::Access::load));
   std::vector<uint64_t> address;
-  for (uint64_t line = 0; line < kWarps * kLoads; ++line) address.push_back(line * 64);
+  for (uint64_t load = 0; load < kWarps * kLoads; ++load) {
+    address.push_back((load / kLoads * kLines + load % kLines) * 128);
+  }
   const sm::Workload workload{4, 8, rows, compute, access, address};
 
   for (const char* const name : {"round_robin", "locality"}) {

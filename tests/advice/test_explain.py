@@ -22,6 +22,7 @@ from tbsched.advice.explain.changes.proposal import Proposal
 from tbsched.advice.explain.changes.table import PROPOSERS
 from tbsched.advice.explain.facts import Facts
 from tbsched.strategies import programs
+from tbsched.views.explanations import late_words
 
 MS, US, KB = 1e-3, 1e-6, 1024
 
@@ -67,7 +68,7 @@ def test_waits_that_are_copies_to_pageable_memory_say_what_replaces_them() -> No
 def test_who_is_late_is_told_where_nothing_helps() -> None:
     late = tb.HostCall("read_file", duration=20 * MS)
     found = explained(kernel(0), late, kernel(0), late, kernel(0))
-    (told,) = views.explanations.late_words(found)
+    (told,) = late_words(found)
     assert told.startswith("No change that was tried saves a tenth of the idle time. Late was the")
     assert "read_file" in told
     assert views.explanations.late_words(explained(kernel(0, 20), kernel(0, 20))) == []

@@ -158,15 +158,16 @@ def test_example_refuses_what_it_cannot_run(build: Path, text: str, message: str
 
 def test_example_simulates_warp_schedulers_as_python_does(build: Path) -> None:
     done = subprocess.run([build / "warps"], capture_output=True, text=True, check=True)
-    lines = 56 * 4 * 40
+    loads = np.arange(448 * 4 * 40)
     kernel = Workload(
-        "lines", 4, 8, np.arange(0, lines + 1, 40), np.full(lines, 5), np.zeros(lines, int),
-        np.arange(lines) * 64,
+        "lines", 4, 8, np.arange(0, len(loads) + 1, 40), np.full(len(loads), 5),
+        np.zeros(len(loads), int), (loads // 40 * 20 + loads % 20) * 128,
     )  # fmt: skip
     cycles = {name: simulate(kernel, name).counts["cycles"] for name in ("round_robin", "locality")}
     printed = dict(line.removesuffix(" cycles").split(": ") for line in done.stdout.splitlines())
     assert printed.keys() == {*cycles, "lowest"}
     assert {name: int(printed[name]) for name in cycles} == cycles
+    assert len({*printed.values()}) == 3  # else it would not matter which warps go on
 
 
 def test_example_brings_a_policy_along(build: Path) -> None:

@@ -124,7 +124,7 @@ def test_all_processes_and_gpus_are_in_the_account(tmp_path: Path) -> None:
     assert (streams[0], streams[3]) == (7, 7)
     assert streams[2] not in (7, 13)
     assert any("1 kernels ran in other processes" in said for said in program.assumed)
-    assert any("1 kernels ran on 1 other GPUs" in said for said in program.assumed)
+    assert any("1 kernel ran on 1 other GPU:" in said for said in program.assumed)
 
 
 def test_each_process_may_number_gpus_in_its_own_way(tmp_path: Path) -> None:

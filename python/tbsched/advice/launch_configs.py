@@ -19,6 +19,7 @@ from tbsched.advice.evenness import Evenness, forced_even
 from tbsched.advice.reasons.case import WARP, Case
 from tbsched.advice.reasons.estimate import estimate
 from tbsched.advice.reasons.rules import RULES, Reason
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.hardware.catalogue import device
 from tbsched.hardware.spec import DeviceSpec
@@ -299,5 +300,5 @@ def _warps_left_over(spec: DeviceSpec, launch: Launch, evenness: Evenness) -> st
     for blocks in evenness.share:
         warps = blocks * -(-launch.threads // WARP)
         if warps % spec.processing_blocks:
-            return f"{warps} warps on an SM, not a multiple of {spec.processing_blocks}"
+            return f"{counted(warps, 'warp')} on an SM, not a multiple of {spec.processing_blocks}"
     return None

@@ -23,6 +23,7 @@ from tbsched.cli.options import (
 from tbsched.comparison.compare import compare as compare_traces
 from tbsched.comparison.verify import Score
 from tbsched.comparison.verify import verify as score_traces
+from tbsched.counting import counted
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import policies
@@ -36,7 +37,7 @@ def compare(
     """Compare two trace files, sequence by sequence in their order."""
     first, second = read_traces(a), read_traces(b)
     if len(first) != len(second):
-        raise ValueError(f"{a} has {len(first)} sequences, {b} has {len(second)}")
+        raise ValueError(f"{a} has {counted(len(first), 'sequence')}, {b} has {len(second)}")
     diffs = [compare_traces(x, y) for x, y in zip(first, second, strict=True)]
     differing = [diff for diff in diffs if not diff.agrees(level.value)]
     if as_json:
@@ -46,7 +47,8 @@ def compare(
     else:
         for diff in differing:
             show(f"{diff.b.id or 'sequence'}: {diff}\n")
-        show(f"{len(diffs) - len(differing)} of {len(diffs)} sequences agree ({level.value})")
+        sequences = counted(len(diffs), "sequence agrees", "sequences agree")
+        show(f"{len(diffs) - len(differing)} of {sequences} ({level.value})")
     return DISAGREEMENT if differing else AGREEMENT
 
 
@@ -96,11 +98,13 @@ def _show_scores(scores: list[Score], misses: int) -> None:
     show(scores_table(scores))
     last = scores[-1]
     if last.skipped:
-        show(f"\nnot predicted: {len(last.skipped)} sequences, the first: {last.skipped[0][1]}")
+        skipped = counted(len(last.skipped), "sequence")
+        show(f"\nnot predicted: {skipped}, the first: {last.skipped[0][1]}")
     for diff in last.misses[:misses]:
         show(f"\n{diff.b.id}: {diff}")
     if last.misses and not misses:
-        show(f"\n{len(last.misses)} sequences differ in occupancy; --misses 3 explains three")
+        misses_ = counted(len(last.misses), "sequence differs", "sequences differ")
+        show(f"\n{misses_} in occupancy; --misses 3 explains three")
 
 
 def _score(traces: list[Trace], spec: DeviceSpec, policy: str | None) -> Score:

@@ -60,7 +60,7 @@ OUTPUT = "Write the result to this path."
 ORACLE = "What the prediction is compared with: gpu, or a device that plays one."
 THREADS = "Threads per block."
 CARVEOUT = "Shared-memory carveout, in per cent."
-OTHER_CHOICE = "Answer for this choice, too. May be repeated."
+OTHER_CHOICE = "Answer for this choice of the launch that is asked about, too. May be repeated."
 
 
 def device_option(more: str = "") -> Any:

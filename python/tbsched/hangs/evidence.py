@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tbsched import storage
+from tbsched.counting import counted
 from tbsched.hangs.calls import UNNAMED, HostCall, kind_of
 from tbsched.hangs.code import KernelCode, kernel_code
 from tbsched.hangs.disassembler import disassembler, instructions_of
@@ -138,7 +139,7 @@ class Evidence:
             seen = self._seen_as(own)
             if seen is not None and seen.blocks and seen.missing != stranded.blocks:
                 yield (
-                    f"The debugger sees {seen.missing:,} blocks of {called(own)} that have not "
+                    f"By the debugger {counted(seen.missing, 'block')} of {called(own)} never "
                     f"started; the model says {stranded.blocks:,}."
                 )
 

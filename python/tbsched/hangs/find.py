@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tbsched import storage
+from tbsched.counting import counted
 from tbsched.hangs.debugger import (
     ELF,
     SECONDS,
@@ -299,8 +300,8 @@ def _judged(
         )
     elif capture.failed:
         unseen.append(
-            f"What the capture failed to note: it failed {capture.failed} times ({capture.why}). "
-            "Operations and ends may be missing."
+            f"What the capture failed to note: it failed {counted(capture.failed, 'time')} "
+            f"({capture.why}). Operations and ends may be missing."
         )
     look = looks[min(1, len(looks) - 1)] if looks else None
     for each in looks:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from tbsched.counting import counted
 from tbsched.hangs.debugger_text import bare_name
 from tbsched.hangs.evidence import QUIET, listed
 from tbsched.hangs.hang import HOST, INSIDE, NOT_HANGING, RANKS, HangReport, NeverStarts
@@ -182,7 +183,7 @@ def _different(ranks: list[Unfinished], alone: list[HangReport]) -> HangReport |
     if not reason:
         return None
     proof = [
-        f"{file}: waits in {name} of {_blocks(operation):,} blocks."
+        f"{file}: waits in {name} of {counted(_blocks(operation), 'block')}."
         for file, name, operation in zip(files, names, first, strict=True)
     ]
     return replace(
@@ -207,7 +208,7 @@ def _differences(
         yield "they are of other kinds"
         return
     if (mine.grid, mine.block) != (theirs.grid, theirs.block) and _SENDS not in (mine.name or ""):
-        yield f"they have {_blocks(mine):,} and {_blocks(theirs):,} blocks, so other sizes"
+        yield f"they have {_blocks(mine):,} and {counted(_blocks(theirs), 'block')}, so other sizes"
     streams = [_streams_behind(rank) for rank in (one, other)]
     my_stream, their_stream = streams[0].get(mine.key), streams[1].get(theirs.key)
     is_known = {*streams[0].values()} == {*streams[1].values()} and my_stream is not None

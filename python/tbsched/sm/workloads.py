@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tbsched import storage, unpacking
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
@@ -84,7 +85,8 @@ class Workload(HoldsArrays):
 
     def __repr__(self) -> str:
         return (
-            f"<Workload: {self.name}, {self.blocks} blocks of {self.warps_per_block} warps, "
+            f"<Workload: {self.name}, {counted(self.blocks, 'block')} of "
+            f"{counted(self.warps_per_block, 'warp')}, "
             f"{self.instructions:,} instructions>"
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import integer
 from tbsched.program.events.launch import Launch
@@ -140,12 +141,12 @@ def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str]
             continue
         shape = getattr(array, "shape", None)
         if shape != blocks:
-            return key, shape, f"{launch.blocks} blocks"
+            return key, shape, counted(launch.blocks, "block")
     if placement.warp_slots is not None:
         shape, warps = placement.warp_slots.shape, -(-launch.threads // 32)
         # Those of the first blocks alone may have been recorded.
         if len(shape) != 2 or shape[0] > launch.blocks or shape[1] != warps:
-            return "warp_slots", shape, f"{launch.blocks} blocks of {warps} warps"
+            return "warp_slots", shape, f"{counted(launch.blocks, 'block')} of {warps} warps"
     return None
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.hardware.assumed import HOST, needs_of_sequence, rules_of, unmeasured_rules
 from tbsched.program.arrays import (
@@ -124,7 +125,8 @@ class Trace(Shown, HoldsArrays):
         launches = self.sequence.launches
         if len(self.placements) != len(launches):
             raise ValueError(
-                f"trace {self.id!r}: {len(self.placements)} placements for {len(launches)} launches"
+                f"trace {self.id!r}: {counted(len(self.placements), 'placement')} for "
+                f"{counted(len(launches), 'launch', 'launches')}"
             )
         if not check:
             return
@@ -356,7 +358,8 @@ class Trace(Shown, HoldsArrays):
         if times is None:
             raise ValueError("response_times: issue_times: None; the trace does not have them")
         if len(times) != len(self):
-            raise ValueError(f"response_times: issue_times: {len(times)} for {len(self)} launches")
+            launches = counted(len(self), "launch", "launches")
+            raise ValueError(f"response_times: issue_times: {len(times)} for {launches}")
         refuse_hang("response_times", self)
         called_ns = [round(seconds("response_times", "issue_times", time) * 1e9) for time in times]
         starts_ns, ends_ns = (

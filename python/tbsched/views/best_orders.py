@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.orders import BestOrder
+from tbsched.counting import counted
 from tbsched.views.cards import (
     bars_html,
     card,
@@ -14,7 +15,7 @@ from tbsched.views.cards import (
 from tbsched.views.layout.colours import colours_of
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import table_of
-from tbsched.views.words import counted, launch_words, more_of, seconds_words
+from tbsched.views.words import launch_words, more_of, seconds_words
 
 _LAUNCHES_SHOWN = 50
 
@@ -33,7 +34,8 @@ def best_order_text(found: BestOrder) -> str:
     moved = "; launches are called sooner or later among other calls, in the same order"
     return (
         f"order {', '.join(map(str, found.order))}: {seconds_words(found.makespan)}, {how} in "
-        f"{found.predictions} predictions; as given {seconds_words(found.given_makespan)}"
+        f"{counted(found.predictions, 'prediction')}; "
+        f"as given {seconds_words(found.given_makespan)}"
         f"{moved if in_order and found.makespan < found.given_makespan else ''}"
     )
 

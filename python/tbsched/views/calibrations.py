@@ -7,6 +7,7 @@ from typing import Any
 from tbsched.calibration.doubt.witnesses import Witness
 from tbsched.calibration.finding import ASSUMED, DOCUMENTED, TOLD
 from tbsched.calibration.results import Calibration
+from tbsched.counting import counted
 from tbsched.program.sequence import Sequence
 from tbsched.views.campaigns import (
     coverage_lines,
@@ -22,7 +23,6 @@ from tbsched.views.cards import (
 )
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, table_of
-from tbsched.views.words import counted
 
 _VALUE = 60  # characters
 _HEADINGS = {
@@ -37,7 +37,7 @@ def calibration_short(calibration: Calibration) -> str:
     certificate = calibration.certificate
     words = "certified" if certificate.holds else "no certificate"
     return (
-        f"{calibration.spec.title}: {len(calibration.told)} values told, "
+        f"{calibration.spec.title}: {counted(len(calibration.told), 'value')} told, "
         f"{len(calibration.assumed)} assumed, {words}"
     )
 

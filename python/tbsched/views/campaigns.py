@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.counting import counted
 from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
     card,
@@ -20,7 +21,7 @@ from tbsched.views.cards import (
 from tbsched.views.differences import diff_data, diff_part, diff_text
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines
-from tbsched.views.words import counted, more_of
+from tbsched.views.words import more_of
 
 _COUNTEREXAMPLES_SHOWN = 10
 _CODE = 20_000  # characters
@@ -98,10 +99,11 @@ def report_lines(report: Report) -> list[str]:
     kinds = sum(found.like is None for found in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
-        f"{report.predictor}/{report.policy} by {report.level}: {report.examples:,} sequences in "
+        f"{report.predictor}/{report.policy} by {report.level}: "
+        f"{counted(report.examples, 'sequence')} in "
         f"{report.seconds:.1f} s ({rate:,.0f}/s), seed {report.seed}, ended by {report.ended}",
-        f"  {report.launches:,} launches, {report.blocks:,} blocks: occupancy agrees in "
-        f"{_percent(report.occupancy, report.launches)} of launches"
+        f"  {counted(report.launches, 'launch', 'launches')}, {counted(report.blocks, 'block')}: "
+        f"occupancy agrees in {_percent(report.occupancy, report.launches)} of launches"
         # At level occupancy only one latent state was tried, which says little of each block.
         + (
             f", every block in {_percent(report.exact, report.launches)}"
@@ -111,7 +113,11 @@ def report_lines(report: Report) -> list[str]:
         f"  {counted(report.disagreements, 'sequence disagrees', 'sequences disagree')}, "
         f"{counted(len(report.counterexamples), 'distinct counterexample')}"
         + (f" of {kinds} kinds" if kinds < len(report.counterexamples) else "")
-        + (f" ({report.shrinking:,} sequences tried to shrink them)" if report.shrinking else ""),
+        + (
+            f" ({counted(report.shrinking, 'sequence')} tried to shrink them)"
+            if report.shrinking
+            else ""
+        ),
     ]
     lines += coverage_lines(report.coverage)
     if report.replayed:
@@ -121,7 +127,8 @@ def report_lines(report: Report) -> list[str]:
         lines.append(f"  {report.unpredicted:,} recorded only: the model cannot predict them")
     for lost in report.lost:
         lines.append(
-            f"  lost: {lost.count:,} sequences from number {lost.begin:,} on: {lost.reason}"
+            f"  lost: {counted(lost.count, 'sequence')} from number {lost.begin:,} on: "
+            f"{lost.reason}"
         )
     if report.unstable:
         lines.append(f"  {len(report.unstable)} unstable, the first: {report.unstable[0].reason}")

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from tbsched.advice.together.capacities import Capacities, Choice
 from tbsched.advice.together.capacity import Capacity
 from tbsched.advice.together.limits import DRIVER_LIMIT, NO_CLUSTER, Limit
+from tbsched.counting import counted
 from tbsched.program.events.launch import Launch
 from tbsched.traces.placement import DeviceInfo
 from tbsched.views.assumed import assumed_lines
@@ -20,7 +21,7 @@ from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, launch_words, limiter_words, more_of, sms_words
+from tbsched.views.words import launch_words, limiter_words, more_of, sms_words
 
 _LIMITS_SHOWN = 12
 _CHOICES_SHOWN = 50

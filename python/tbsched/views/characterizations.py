@@ -7,12 +7,12 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.sm.characterization import Characterization, Figures, Measured, Mode, Skew
 from tbsched.sm.characterization.figures import Point
 from tbsched.views.cards import bars_html, card, folded_html, text_html
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted
 
 _NONE = "–"
 HEADINGS = (

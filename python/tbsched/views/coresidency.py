@@ -8,6 +8,7 @@ from tbsched.advice.together.coresident import Coresidency
 from tbsched.advice.together.given import called
 from tbsched.advice.together.ranks.coresident import RankCoresidency
 from tbsched.hardware.initial_state import InitialState
+from tbsched.prediction.together.search import FOREVER
 from tbsched.program.events.kinds import event_to_data
 from tbsched.views.assumed import assumed_lines
 from tbsched.views.capacity import board_lines, limits_map, limits_table
@@ -17,6 +18,7 @@ from tbsched.views.layout.names import cut
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.sequences import rows_of, rows_table
 from tbsched.views.tables import Lines, Table, table_of
+from tbsched.views.words import seconds_words
 
 _VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
 _NAME = 40
@@ -59,7 +61,12 @@ def coresidency_notes(found: Coresidency) -> list[str]:
 def witness_words(found: Coresidency) -> str:
     """What strands a block, above its events."""
     words = f"This strands {stranded_words(found)}"
-    return f"{words}:" if found.state == InitialState() else f"{words}, from {found.state}:"
+    if found.state != InitialState():
+        words += f", from {found.state}"
+    assert found.witness is not None
+    if any(launch.duration == FOREVER for launch in found.witness.launches):
+        words += f" ({seconds_words(FOREVER)} stands for kernels that stay)"
+    return f"{words}:"
 
 
 def stranded_words(found: Coresidency) -> str:

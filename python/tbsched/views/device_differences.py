@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.hardware.differences import DeviceDiff, Difference
 from tbsched.hardware.spec import Provenance
 from tbsched.views.cards import card, folded_html, table_html, text_html
@@ -15,7 +16,6 @@ from tbsched.views.devices import sourced
 from tbsched.views.layout.names import cut
 from tbsched.views.plain import fields
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted
 
 _TPCS_SHOWN = 12
 

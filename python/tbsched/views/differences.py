@@ -8,6 +8,7 @@ import numpy as np
 from markupsafe import Markup
 
 from tbsched.comparison.compare import LEVELS, Diff, Divergence
+from tbsched.counting import counted
 from tbsched.program.arrays import Int32Array
 from tbsched.traces.trace import Trace
 from tbsched.views.cards import (
@@ -24,7 +25,7 @@ from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, few_words, launch_words, limiter_words, more_of
+from tbsched.views.words import few_words, launch_words, limiter_words, more_of
 
 _ROWS_SHOWN = 12
 _LAUNCHES_DRAWN = 2_000
@@ -40,7 +41,8 @@ def diff_short(diff: Diff) -> str:
     """How many launches agree, and how closely."""
     total = len(diff.launches)
     levels = ((level, sum(getattr(x, level) for x in diff.launches)) for level in LEVELS)
-    return ", ".join(f"{level} {same} of {total} launches" for level, same in levels)
+    launches = counted(total, "launch", "launches")
+    return ", ".join(f"{level} {same} of {launches}" for level, same in levels)
 
 
 def diff_text(diff: Diff) -> Lines:
@@ -54,8 +56,8 @@ def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
     found = diff.first_divergence
     total = len(diff.launches)
     if found is None:
-        same_all = f"{who(diff.a)} and {who(diff.b)} agree on every block of {total} launches."
-        return [same_all], None, []
+        launches = counted(total, "launch", "launches")
+        return [f"{who(diff.a)} and {who(diff.b)} agree on every block of {launches}."], None, []
     same = {level: sum(getattr(launch, level) for launch in diff.launches) for level in LEVELS}
     head = (
         f"{who(diff.a)} (a) and {who(diff.b)} (b) agree in {same['occupancy']} of {total} "
@@ -77,7 +79,7 @@ def who(trace: Trace) -> str:
 
 def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
     a, b = diff.a[found.launch], diff.b[found.launch]
-    lines = [f"placed before the next event: {a.placed} blocks in a, {b.placed} in b"]
+    lines = [f"placed before the next event: {counted(a.placed, 'block')} in a, {b.placed} in b"]
     for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
         if placement.limiter is not None:
             why = limiter_words(placement.limiter, trace.device)
@@ -115,7 +117,7 @@ def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[
     rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
     more = []
     if len(found.blocks) > _ROWS_SHOWN:
-        more.append(f"and {len(found.blocks) - _ROWS_SHOWN} blocks more")
+        more.append(f"and {counted(len(found.blocks) - _ROWS_SHOWN, 'block')} more")
     lines = ["each SM has the same number of blocks, in another order:"]
     return lines, table_of(("block", "SM in a", "SM in b"), rows, left=()), more
 

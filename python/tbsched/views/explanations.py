@@ -25,6 +25,7 @@ from tbsched.advice.account.idle import (
 from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 from tbsched.advice.change import Change
 from tbsched.advice.explain.explanation import COPY, Cause, Explanation, Gap
+from tbsched.counting import counted
 from tbsched.views.assumed import assumed_html, assumed_lines
 from tbsched.views.cards import (
     bars_html,
@@ -49,7 +50,6 @@ from tbsched.views.waits import CAUSE_WORDS, waits_of
 from tbsched.views.words import (
     WORTH,
     configured_unit,
-    counted,
     is_worth_it,
     more_of,
     percent_words,

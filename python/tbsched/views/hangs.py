@@ -6,6 +6,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.hangs.hang import HangReport, NeverStarts, OnGpu
 from tbsched.views.capacity import limits_table
 from tbsched.views.cards import card, keys_html, note_html, table_html
@@ -15,7 +16,7 @@ from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, few_words
+from tbsched.views.words import few_words
 
 _KINDS = {
     "room": "HANGS, no room",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.launch_configs import LaunchConfig, LaunchConfigs
+from tbsched.counting import counted
 from tbsched.views.cards import (
     card,
     table_html,
@@ -13,7 +14,6 @@ from tbsched.views.cards import (
 from tbsched.views.evenness import evenness_data
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:

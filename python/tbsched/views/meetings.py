@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.counting import counted
 from tbsched.launcher.meet import Meeting
 from tbsched.views.cards import (
     card,
@@ -11,9 +12,6 @@ from tbsched.views.cards import (
 )
 from tbsched.views.plain import fields
 from tbsched.views.traces import trace_data, trace_head
-from tbsched.views.words import (
-    counted,
-)
 
 
 def meeting_short(found: Meeting) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tbsched.counting import counted
 from tbsched.program.partition import Partition, partition_to_data
 from tbsched.traces.placement import DeviceInfo
 from tbsched.views.cards import card
 from tbsched.views.layout.topology import topology_of
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
-from tbsched.views.words import counted, sms_words
+from tbsched.views.words import sms_words
 
 
 def partition_short(partition: Partition) -> str:

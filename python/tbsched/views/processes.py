@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.prediction.processes import Processes
 from tbsched.traces.trace import Trace
 from tbsched.views.assumed import assumed_html, assumed_lines
@@ -28,7 +29,7 @@ from tbsched.views.traces import (
     trace_data,
     trace_head,
 )
-from tbsched.views.words import counted, more_of, seconds_words, size_of
+from tbsched.views.words import more_of, seconds_words, size_of
 
 _PROCESSES_DRAWN = 8
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.streams import LEGACY_STREAM
 from tbsched.program.program import Program
@@ -19,7 +20,7 @@ from tbsched.views.plain import columns_of, fields
 from tbsched.views.ranks import ranks_table, ranks_words
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, more_of, seconds_words
+from tbsched.views.words import more_of, seconds_words
 
 _SPAN_NAME = 40
 _STREAMS = (420, 30, 13)  # pixels: of all rows, and of one at most and at least

@@ -7,12 +7,13 @@ from typing import Any
 from markupsafe import Markup
 
 from tbsched.advice.together.ranks.coresident import RankCoresidency
+from tbsched.counting import counted
 from tbsched.views.assumed import assumed_lines
 from tbsched.views.cards import card, note_html, table_html
 from tbsched.views.coresidency import fixes_table, fixes_words, shortened, verdict
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, seconds_words
+from tbsched.views.words import seconds_words
 
 _LATE = 50  # calls that are listed
 

@@ -14,6 +14,7 @@ from tbsched.advice.account.peers import COLLECTIVE, PEER, SLOWED, TRANSFER
 from tbsched.advice.explain.explanation import Explanation
 from tbsched.advice.explain.exposed import NEEDS, Exposed
 from tbsched.advice.explain.roots import ALL, Root
+from tbsched.counting import counted
 from tbsched.program.collectives import gpu_word
 from tbsched.program.program import Program
 from tbsched.views.cards import folded_html, keys_html, table_html
@@ -21,7 +22,7 @@ from tbsched.views.layout.lanes import spans_of
 from tbsched.views.layout.names import cut, cut_apart
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, more_of, percent_words, seconds_words
+from tbsched.views.words import more_of, percent_words, seconds_words
 
 ROOTS_SHOWN, EXPOSED_SHOWN, COLLECTIVES_SHOWN = 8, 8, 8
 _LEAST = 0.005  # share of the time of all GPUs from which on a row is shown

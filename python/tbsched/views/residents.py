@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.arrays import Int64Array, objects
 from tbsched.traces.residents import Residents
 from tbsched.views.cards import card, keys_html
@@ -17,7 +18,7 @@ from tbsched.views.layout.topology import topology_of
 from tbsched.views.plain import fields
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, few_words, more_of, seconds_words, size_words
+from tbsched.views.words import few_words, more_of, seconds_words, size_words
 
 _KINDS_SHOWN = 20
 _NAME = 36
@@ -28,7 +29,8 @@ _LAUNCHES_SHOWN = 6
 def residents_short(held: Residents) -> str:
     """How many blocks are where, and when."""
     blocks, busy = int(held.used_slots.sum()), int(np.count_nonzero(held.used_slots))
-    when = f"after {held.at} events" if isinstance(held.at, int) else f"at {seconds_words(held.at)}"
+    is_number = isinstance(held.at, int)
+    when = f"after {counted(held.at, 'event')}" if is_number else f"at {seconds_words(held.at)}"
     return f"{counted(blocks, 'block')} on {busy} of {held.device.sms} SMs {when}"
 
 

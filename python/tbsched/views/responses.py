@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tbsched.advice.periodic import Responses
+from tbsched.counting import counted
 from tbsched.views.cards import card, table_html
 from tbsched.views.tables import Lines, table_of
-from tbsched.views.words import counted, seconds_words
+from tbsched.views.words import seconds_words
 
 _HEADS = ("task", "jobs", "least", "mean", "worst", "deadline", "missed")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tbsched.comparison.verify import Score
+from tbsched.counting import counted
 from tbsched.views.cards import (
     bars_html,
     card,
@@ -16,7 +17,7 @@ from tbsched.views.cards import (
 from tbsched.views.differences import diff_part
 from tbsched.views.plain import fields
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, percent_words
+from tbsched.views.words import percent_words
 
 
 def score_short(score: Score) -> str:

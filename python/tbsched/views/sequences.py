@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, assert_never, get_args
 
+from tbsched.counting import counted
 from tbsched.program.events.graph import Graph, Node
 from tbsched.program.events.kinds import KINDS
 from tbsched.program.events.transfers import Transfer, transfer_key
@@ -32,7 +33,6 @@ from tbsched.views.layout.colours import colours_of
 from tbsched.views.layout.graphs import nodes_of
 from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.words import (
-    counted,
     host_call_words,
     host_words,
     launch_words,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.sm.results import Simulation, Simulations
 from tbsched.views.cards import card, folded_html, table_html, tiles_html
@@ -17,7 +18,7 @@ from tbsched.views.layout.lanes import spans_of
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.svg.timeline import Frame, Names, timeline_html
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted, more_of
+from tbsched.views.words import more_of
 
 _ACTIVATE, _PRECHARGE = 0, 3  # of the kinds of commands
 _ROWS_SHOWN = 60
@@ -155,7 +156,7 @@ def cores_html(found: Simulation) -> Markup:
     """A row per core, a span per block."""
     stays = blocks_on_cores(found)
     titles = tuple(f"core {number}" for number in range(int(found.config["cores"])))
-    what = f"{len(stays.what):,} blocks"
+    what = counted(len(stays.what), "block")
     return _timeline(stays, titles, found, ("block", what, "blocks on the cores"))
 
 
@@ -163,7 +164,7 @@ def warps_html(found: Simulation) -> Markup:
     """A row per warp of the first core; a span is a time in which it could issue."""
     stays = warps_of(found, 0)
     titles = _titles("warp", stays)
-    what = f"{len(stays.what):,} times"
+    what = counted(len(stays.what), "time")
     return _timeline(stays, titles, found, ("warp", what, "warps that can issue"))
 
 

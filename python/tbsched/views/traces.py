@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.arrays import Int32Array, Int64Array, StructuredArray, numbered_blocks, objects
 from tbsched.program.events.launch import Launch
 from tbsched.program.events.transfers import Copy, Memset
@@ -43,7 +44,6 @@ from tbsched.views.tables import Lines, Table, table_of
 from tbsched.views.terminal import visible, visible_lines
 from tbsched.views.waits import Waits
 from tbsched.views.words import (
-    counted,
     launch_words,
     limiter_words,
     more_of,

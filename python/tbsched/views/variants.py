@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from tbsched.counting import counted
 from tbsched.sm.rewriting import Ratio, Search, Timing, Variants
 from tbsched.views.cards import card
 from tbsched.views.plain import columns_of, fields, plain
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import counted
 
 _NONE = "–"
 VARIANTS = ("variant", "registers", "blocks on an SM", "order", "moved")

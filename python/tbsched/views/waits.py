@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.hardware.catalogue import device_titled
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.arrays import StructuredArray
@@ -26,12 +27,7 @@ from tbsched.traces.timeline import Running, shares_of, span_of, waited_ns
 from tbsched.traces.trace import OF_SMS, Trace
 from tbsched.views.layout.graphs import nodes_of
 from tbsched.views.layout.names import behind_words, call_names, numbered
-from tbsched.views.words import (
-    LIMITER_WORDS,
-    configured_unit,
-    counted,
-    seconds_words,
-)
+from tbsched.views.words import LIMITER_WORDS, configured_unit, seconds_words
 
 _PARTS_SHOWN = 4
 _BESIDE_SHOWN = 3

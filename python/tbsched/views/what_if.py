@@ -6,6 +6,7 @@ from typing import Any
 
 from tbsched.advice.change import Change
 from tbsched.advice.what_if import WhatIf
+from tbsched.counting import counted
 from tbsched.views.cards import (
     bars_html,
     card,
@@ -14,14 +15,7 @@ from tbsched.views.cards import (
 )
 from tbsched.views.plain import columns_of, fields
 from tbsched.views.tables import Lines, Table, table_of
-from tbsched.views.words import (
-    WORTH,
-    counted,
-    is_worth_it,
-    more_of,
-    percent_words,
-    seconds_words,
-)
+from tbsched.views.words import WORTH, is_worth_it, more_of, percent_words, seconds_words
 
 _CHANGES_SHOWN = 40
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tbsched.counting import counted
 from tbsched.errors import on_one_line
 from tbsched.program.duration import Drawn
 from tbsched.program.events.cuda_events import RecordEvent, WaitEvent
@@ -70,11 +71,6 @@ def source_words(device: DeviceInfo) -> str:
 def configured_unit(device: DeviceInfo) -> str:
     """What has a shared-memory configuration of its own: ``TPC`` or ``SM``."""
     return str(device.details.get("configuration_per", "SM"))
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """A number and what is counted."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def more_of(count: int, shown: int, one: str, many: str | None = None) -> str:

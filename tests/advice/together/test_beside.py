@@ -53,7 +53,7 @@ def test_kernel_of_the_legacy_stream_that_waits_for_a_copy_of_a_proxy() -> None:
         assert found.others == (COPY,)
         assert (found.behind, found.waiting) == (0, 0)
         assert found.argument == "Copy 1 never happens (legacy_stream), behind consumer"
-        assert "This strands Copy 1:" in str(found)
+        assert "This strands Copy 1 (1 s stands for kernels that stay):" in str(found)
         trace = check_witness(found)
         assert trace.transfer_ns is not None
         assert trace.transfer_ns[0, 0] >= 1_000_000_000

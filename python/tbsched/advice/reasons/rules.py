@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tbsched.advice.reasons.case import WARP, Case
+from tbsched.counting import counted
 from tbsched.sm.characterization.figures import Figures, Point
 from tbsched.sm.characterization.loops import Mode
 from tbsched.sm.code.summary import MEMORY_LATENCY
@@ -59,7 +60,8 @@ def _dependences(case: Case) -> tuple[bool | None, str]:
     needed = math.ceil(each) * case.spec.processing_blocks
     words = (
         f"between two instructions that need each other a warp waits so long that "
-        f"{needed} warps keep the {case.code.busiest} unit busy; {case.warps} are on an SM"
+        f"{counted(needed, 'warp keeps', 'warps keep')} the {case.code.busiest} unit busy; "
+        f"{case.warps} are on an SM"
     )
     return case.warps >= needed, words
 
@@ -67,7 +69,7 @@ def _dependences(case: Case) -> tuple[bool | None, str]:
 def _balance(case: Case) -> tuple[bool | None, str]:
     blocks = case.spec.processing_blocks
     left = case.warps % blocks
-    return left == 0, f"{case.warps} warps on {blocks} processing blocks" + (
+    return left == 0, f"{counted(case.warps, 'warp')} on {blocks} processing blocks" + (
         "" if left == 0 else f": {left} have one more"
     )
 
@@ -79,8 +81,8 @@ def _one_wave(case: Case) -> tuple[bool | None, str]:
 def _whole_waves(case: Case) -> tuple[bool | None, str]:
     """(2): the number of blocks is a multiple of the number of SMs."""
     left = case.launch.blocks % case.spec.sms
-    return left == 0, f"{case.launch.blocks} blocks on {case.spec.sms} SMs" + (
-        "" if left == 0 else f": {left} SMs have one more"
+    return left == 0, f"{counted(case.launch.blocks, 'block')} on {case.spec.sms} SMs" + (
+        "" if left == 0 else f": {counted(left, 'SM has', 'SMs have')} one more"
     )
 
 
@@ -128,7 +130,8 @@ def _least_warps(case: Case) -> tuple[bool | None, str]:
             needed, where = warps, f"{opcode} at distance {distance}"
     if not needed:
         return None, "nothing in the code was measured"
-    return case.warps >= needed, f"{where} needs {needed} warps, and {case.warps} are on an SM"
+    words = f"{where} needs {counted(needed, 'warp')}, and {case.warps} are on an SM"
+    return case.warps >= needed, words
 
 
 def _transfers(case: Case) -> tuple[bool | None, str]:
@@ -148,20 +151,20 @@ def _transfers(case: Case) -> tuple[bool | None, str]:
     first, least = min(code.uses), min(code.transfers, default=math.inf)
     if MEMORY_LATENCY + sent > first * share:
         return False, (
-            f"{first} instructions until memory is needed, of {share} warps each, hide "
+            f"{first} instructions until memory is needed, of {counted(share, 'warp')} each, hide "
             f"{first * share} of {MEMORY_LATENCY + sent:.0f} clocks"
         )
     if sent > least * share:
         return False, (
-            f"{least} instructions between two transfers, of {share} warps each, hide "
+            f"{least} instructions between two transfers, of {counted(share, 'warp')} each, hide "
             f"{least * share} of {sent} clocks"
         )
     if not code.widest:
         return None, "the code does not say how many bytes it moves at a time"
     return True, (
-        f"{first} instructions until memory is needed, of {share} warps each, hide "
+        f"{first} instructions until memory is needed, of {counted(share, 'warp')} each, hide "
         f"{MEMORY_LATENCY + sent:.0f} clocks, and {lines} lines of {_LINE} bytes for each of "
-        f"{case.warps} warps move between two transfers"
+        f"{counted(case.warps, 'warp moves', 'warps move')} between two transfers"
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tbsched.advice.together.given import called
 from tbsched.advice.together.problem import Decision, Problem, Stranding
+from tbsched.counting import counted
 
 # What may decide what nobody knows.
 _HELP = {
@@ -21,7 +22,7 @@ def argument(problem: Problem, found: Decision, waiting: int) -> str:
     if found.safe is None and found.why:
         return found.why
     if found.safe is None:
-        words = f"neither a proof nor a witness in {found.plays:,} predictions"
+        words = f"neither a proof nor a witness in {counted(found.plays, 'prediction')}"
         return f"{words}; {_HELP[found.wanted]}"
     if found.proof == "full_sms":
         return _full_sms(problem, found)
@@ -53,7 +54,7 @@ def _stranded(problem: Problem, stranding: Stranding, waiting: int) -> str:
     if stranding.stranded < len(problem.launches):
         launch = problem.launches[stranding.stranded]
         name = called(problem.launches, stranding.stranded)
-        words = f"{waiting:,} of {launch.blocks:,} blocks of {name} never start"
+        words = f"{waiting:,} of {counted(launch.blocks, 'block')} of {name} never start"
     words += f" ({stranding.cause})"
     if stranding.behind is not None:
         words += f", behind {called(problem.launches, stranding.behind)}"

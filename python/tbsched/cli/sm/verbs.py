@@ -23,13 +23,13 @@ from tbsched.cli.options import (
     output_option,
 )
 from tbsched.cli.spellings import Verb
+from tbsched.counting import counted
 from tbsched.sm.characterization import OPCODES, load_characterization
 from tbsched.sm.characterization import characterize as characterization_of
 from tbsched.sm.generator import presets
 from tbsched.sm.parameters import config as config_named
 from tbsched.sm.rewriting import variants as variants_of
 from tbsched.sm.running import schedulers, simulate_many
-from tbsched.views.words import counted
 
 sm = typer.Typer(
     name="sm",

@@ -27,11 +27,11 @@ from tbsched.cli.options import (
     ToTime,
 )
 from tbsched.cli.together.given import asked
+from tbsched.counting import counted
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.checks import integer
 from tbsched.program.sequence import Sequence
 from tbsched.views.capacity import named
-from tbsched.views.words import counted
 
 
 def capacity(

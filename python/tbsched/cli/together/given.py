@@ -7,13 +7,13 @@ from pathlib import Path
 from tbsched.cli.console import note
 from tbsched.cli.files import profiled, sequences_of
 from tbsched.cli.options import DEFAULT_DEVICE, Part
+from tbsched.counting import counted
 from tbsched.hangs.find import unfinished_launches
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers.captured_files import is_capture
 from tbsched.prediction.program_device import own_device
 from tbsched.program.sequence import Sequence
-from tbsched.views.words import counted
 
 
 def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], DeviceSpec]:

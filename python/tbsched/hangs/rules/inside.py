@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from tbsched.counting import counted
 from tbsched.hangs.calls import UNNAMED
 from tbsched.hangs.control_flow import BY_MEMORY
 from tbsched.hangs.evidence import Evidence, listed
@@ -152,7 +153,8 @@ def _hosts(evidence: Evidence) -> Iterator[str]:
 def _places(evidence: Evidence) -> Iterator[str]:
     """Yields where the threads of the kernels are, in a sentence, if the debugger saw them."""
     places = "; ".join(
-        f"{row.name}: {row.running:,} blocks, threads at {row.counters} instructions, it {row.does}"
+        f"{row.name}: {counted(row.running, 'block')}, threads at "
+        f"{counted(row.counters, 'instruction')}, it {row.does}"
         + (f" at {row.line}" if row.line else "")
         for row in evidence.resident
         if row.counters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tbsched.counting import counted
 from tbsched.hangs.evidence import Evidence
 from tbsched.hangs.fixes import fixes_of
 from tbsched.hangs.hang import LEGACY, QUEUE, ROOM, NeverStarts
@@ -32,12 +33,13 @@ def never_starts(evidence: Evidence) -> Finding:
     )
     return Finding(
         kind=kind,
-        reason=f"{missing:,} of {rows[0].blocks:,} blocks of {name} never start: {why}",
+        reason=f"{missing:,} of {counted(rows[0].blocks, 'block')} of {name} never start: {why}",
         stranded=rows,
         fixes=fixes,
         proof=(
             f"The model of {spec.title}: with what is on the GPU staying there, "
-            f"{missing:,} blocks of {name} never start ({first.cause}).",
+            f"{counted(missing, 'block')} of {name} never {'starts' if missing == 1 else 'start'} "
+            f"({first.cause}).",
         ),
         unseen=(
             *((chained,) if 0 < missing < rows[0].blocks else ()),
@@ -63,8 +65,8 @@ def not_started(evidence: Evidence) -> Finding:
         return NOTHING
     return Finding(
         kind=ROOM,
-        reason=f"{kernel.missing:,} of {kernel.size:,} blocks of {kernel.name} have not started, "
-        f"and the {kernel.running:,} that run do not end",
+        reason=f"{kernel.missing:,} of {counted(kernel.size, 'block')} of {kernel.name} have not "
+        f"started, and the {kernel.running:,} that run do not end",
         stranded=(NeverStarts(kernel.name, kernel.missing, kernel.size, "unknown", None),),
         unseen=(
             "Which resource of the SMs binds: without a capture the kernel's registers and "

@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable
 
+from tbsched.counting import counted
 from tbsched.importers.reading.joined import Call
 
 
@@ -36,7 +37,8 @@ def sentence_about(calls: Iterable[Call], spans: Iterable[tuple[int, int]]) -> s
     lengths = [end - start for start, end in launching]
     total, median = _us(sum(lengths)), _us(statistics.median(lengths))
     return (
-        f"How long calls take without a capture: of {total} in {len(lengths)} calls that launch, "
+        f"How long calls take without a capture: of {total} in "
+        f"{counted(len(lengths), 'call')} that launch, "
         f"{_us(own.total())} or more were the capture's own, up to {_us(max(own.values()))} in one "
         f"(their median took {median}); assumed that they always take as long."
     )

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
+from tbsched.counting import counted
 from tbsched.importers.records import (
     EventCall,
     GraphCall,
@@ -179,8 +180,9 @@ class Joined:
             return []
         count = sum(self._kernels_of[device] for device in others)
         said = [
-            f"{count} kernels ran on {len(others)} other GPUs: they are in the account, but only "
-            f"GPU {self.device} is predicted, and nothing of it is assumed to wait for them."
+            f"{counted(count, 'kernel')} ran on {counted(len(others), 'other GPU')}: in the "
+            f"account, but only GPU {self.device} is predicted, and nothing of it is assumed to "
+            "wait for that."
         ]
         if self.unknown_gpus:
             said.append(

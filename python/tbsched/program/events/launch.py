@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.checks import MAX_SECONDS, flag, instance, integer, known_fields, seconds
@@ -244,7 +245,7 @@ class Launch:
             return seconds("Launch", "duration", self.duration)
         if len(self.duration) != self.blocks:
             raise ValueError(
-                f"Launch.duration: {len(self.duration)} numbers for {self.blocks} blocks"
+                f"Launch.duration: {len(self.duration)} numbers for {counted(self.blocks, 'block')}"
             )
         if set(map(type, self.duration)) == {float}:
             # Nearly all are; to look at them at once makes predictions of recordings faster.

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.program.arrays import Float64Array, HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.events.streams import LEGACY_STREAM, Stream
 from tbsched.program.program import Program
@@ -14,7 +15,7 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.drawn import drawn
 from tbsched.views.layout.graphs import streams_used
-from tbsched.views.words import counted, stream_words
+from tbsched.views.words import stream_words
 
 MOST_SPANS = 12_000
 MOST_ROWS = 144
@@ -103,7 +104,7 @@ def spans_by_sm(
         row += of_gpu[np.array(trace.sequence.launch_gpus, np.int64)[rows["launch"]]]
     launch, begin, end = (rows[key].astype(np.int64) for key in ("launch", "start_ns", "end_ns"))
     sharing = "" if each == 1 else f" and {counted(sum(sms), 'SM')} in {len(titles)} rows"
-    what = f"{len(rows):,} blocks{sharing}"
+    what = f"{counted(len(rows), 'block')}{sharing}"
     most = most_spans if each == 1 else -1
     moved = np.zeros((0, 2), np.int64) if trace.transfer_ns is None else trace.transfer_ns
     extent = _extent(*(np.append(a, b) for a, b in zip((begin, end), moved.T, strict=True)))
@@ -152,7 +153,7 @@ def spans_by_stream(
             np.append(a, b) for a, b in zip((begin, end), trace.transfer_ns.T, strict=True)
         )
     titles, row_of = streams_of(trace.sequence, most_rows)
-    what = f"{len(launch):,} launches"
+    what = counted(len(launch), "launch", "launches")
     times = (begin, end)
     return spans_of(titles, row_of[launch], launch, *times, what, most_spans, columns)
 
@@ -166,7 +167,8 @@ def spans_measured(program: Program) -> Spans:
     begin, end = (
         np.append(program.measured[key], program.transfers[key]) for key in ("start_ns", "end_ns")
     )
-    return spans_of(titles, row, np.arange(len(row)), begin, end, f"{len(row):,} launches")
+    what = counted(len(row), "launch", "launches")
+    return spans_of(titles, row, np.arange(len(row)), begin, end, what)
 
 
 def spans_of(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tbsched.counting import counted
 from tbsched.program.arrays import HoldsArrays, Int64Array, StructuredArray
 from tbsched.program.checks import integer, seconds
 from tbsched.traces.residents import Residents
@@ -14,7 +15,7 @@ from tbsched.traces.timeline import busiest_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.graphs import launched_and_released
 from tbsched.views.layout.lanes import blocks_that_ran
-from tbsched.views.words import counted, seconds_words
+from tbsched.views.words import seconds_words
 
 # Most launches x SMs for which the room is computed: it takes long, and fills the memory.
 _MOST_CAPACITIES = 2**18

@@ -10,6 +10,7 @@ from matplotlib.patches import Rectangle
 
 from tbsched.comparison.compare import Diff
 from tbsched.comparison.compare import compare as compare_traces
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.program.arrays import Float64Array, Int64Array, StructuredArray
 from tbsched.program.checks import instance
@@ -20,7 +21,7 @@ from tbsched.views.layout.names import kernels_of, label
 from tbsched.views.pictures.blocks import MOST_ROWS, Rows, heat_map
 from tbsched.views.pictures.canvas import axes_for, bare, entitle, ink, time_axis, who
 from tbsched.views.pictures.kernels import names_of, time_of
-from tbsched.views.words import counted, few_words, seconds_words, source_words
+from tbsched.views.words import few_words, seconds_words, source_words
 
 _BINS = 800  # of the time axis
 _MOST_ROWS = 24

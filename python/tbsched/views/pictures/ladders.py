@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from matplotlib.axes import Axes
 
 from tbsched.comparison.verify import Score
+from tbsched.counting import counted
 from tbsched.program.checks import instance, items
 from tbsched.views.pictures.canvas import axes_for, bare, entitle, key
-from tbsched.views.words import counted, percent_words
+from tbsched.views.words import percent_words
 
 _LEVELS = (
     ("occupancy", "#4477aa", "blocks per SM alike"),

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba, to_rgba_array
 from matplotlib.typing import ColorType
 
+from tbsched.counting import counted
 from tbsched.errors import shown
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.arrays import Float64Array
@@ -35,7 +36,6 @@ from tbsched.views.pictures.canvas import (
     who,
 )
 from tbsched.views.pictures.kernels import colour_table, key_of_kernels
-from tbsched.views.words import counted
 
 _WIDTH, _TALLEST = 12.0, 8.0  # inches, of the map
 _TITLE, _LEGEND = 0.75, 2.4  # inches, of the titles of rows and of the legend

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from tbsched.counting import counted
 from tbsched.program.arrays import StructuredArray
 from tbsched.program.checks import instance, integer
 from tbsched.traces.residents import Residents
@@ -30,7 +31,7 @@ from tbsched.views.pictures.canvas import (
     who,
     write_in,
 )
-from tbsched.views.words import counted, limiter_words, size_words
+from tbsched.views.words import limiter_words, size_words
 
 _TALL = 0.72  # of a row, what its bar takes
 _BETWEEN = 0.9  # rows, between the parts

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.arrays import Int64Array
 from tbsched.views.cards import heading_html, note_html
 from tbsched.views.svg.markup import drawing, element, lines, titled
 from tbsched.views.svg.shapes import boxes, coordinate
-from tbsched.views.words import counted
 
 _WIDTH, _MARGIN = 916, 96
 _ROW, _GAP = 16, 3

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.traces.timeline import shares_of, waited_ns
 from tbsched.traces.trace import Trace
 from tbsched.views.layout.names import label
@@ -14,7 +15,7 @@ from tbsched.views.layout.sms import Rooms, Standing, Usage, fullest, rooms_of, 
 from tbsched.views.layout.topology import Topology, topology_of
 from tbsched.views.svg.sm_map import Fill, Tile, map_html
 from tbsched.views.waits import Waits
-from tbsched.views.words import counted, limiter_words, seconds_words
+from tbsched.views.words import limiter_words, seconds_words
 
 _FEW = 400  # SMs; of more the tiles are small, and say less
 _LAUNCHES_SHOWN, _FEWER_SHOWN = 6, 3

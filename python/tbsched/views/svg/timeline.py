@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from markupsafe import Markup
 
+from tbsched.counting import counted
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.views.cards import note_html
 from tbsched.views.layout.lanes import Spans
 from tbsched.views.layout.names import LONGEST, cut
 from tbsched.views.svg.markup import block, drawing, element, lines, titled
 from tbsched.views.svg.shapes import boxes, coordinate, fits, is_bright, time_marks, whole_boxes
+from tbsched.views.words import more_of
 
 WIDTH = 916
 _MARGIN, _RIGHT, _AXIS = 96, 14, 22
@@ -210,8 +212,8 @@ def _paths(rows: list[tuple[int, int, int, int]]) -> tuple[str, str]:
 def _title_of(own: list[int], names: Names) -> str:
     kernels = list(dict.fromkeys(names.label(number) for number in own))
     shown = kernels[:5]
-    more = [f"and {len(kernels) - len(shown):,} kernels more"] if len(kernels) > len(shown) else []
-    return "\n".join([f"{len(own):,} launches of", *shown, *more])
+    more = [more_of(len(kernels), len(shown), "kernel")] if len(kernels) > len(shown) else []
+    return "\n".join([f"{counted(len(own), 'launch', 'launches')} of", *shown, *more])
 
 
 def _add_waits(

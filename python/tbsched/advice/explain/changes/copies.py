@@ -10,6 +10,7 @@ from typing import TypeGuard
 from tbsched.advice.explain.changes.proposal import Proposal, edited, free_stream
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
+from tbsched.counting import counted
 from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.sequence import (
     Copy,
@@ -40,7 +41,8 @@ def pinned_memory(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]
     how = " and non_blocking=True" if waits else ""
     yield edited(
         facts,
-        f"pinned memory{how} for {len(changed)} copies from or to pageable memory",
+        f"pinned memory{how} for {counted(len(changed), 'copy', 'copies')} from or to pageable "
+        "memory",
         changed | dict.fromkeys(waits),
         "if their memory can be pinned before (cudaHostAlloc, pin_memory=True)"
         + _unwaited(changed),

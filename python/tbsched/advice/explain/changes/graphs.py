@@ -10,9 +10,10 @@ from dataclasses import replace
 import numpy as np
 
 from tbsched.advice.explain.changes.host_windows import windows
-from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal, counted
+from tbsched.advice.explain.changes.proposal import MOST_PAUSE, Proposal
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
+from tbsched.counting import counted
 from tbsched.program.activity import CALL, UNKNOWN
 from tbsched.program.sequence import Copy, Event, Graph, Launch, Memset, Sequence
 
@@ -48,7 +49,7 @@ def as_graphs(facts: Facts, launch: int, cause: Cause) -> Iterator[Proposal]:
         graphs, nodes = graphs + 1, nodes + len(given)
     if graphs:
         yield Proposal(
-            f"CUDA graphs: {nodes} launches in {counted(graphs, 'graph')}",
+            f"CUDA graphs: {counted(nodes, 'launch', 'launches')} in {counted(graphs, 'graph')}",
             Sequence(events),
             tuple(host),
             "if they are the same each time, and the host does nothing else between them",

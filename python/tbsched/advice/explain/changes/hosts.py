@@ -15,9 +15,10 @@ from tbsched.advice.explain.changes.host_windows import (
     time_of,
 )
 from tbsched.advice.explain.changes.operators import without_operators, without_wait
-from tbsched.advice.explain.changes.proposal import Proposal, counted, edited, with_some
+from tbsched.advice.explain.changes.proposal import Proposal, edited, with_some
 from tbsched.advice.explain.explanation import Cause
 from tbsched.advice.explain.facts import Facts
+from tbsched.counting import counted
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import CALL, OPERATOR, UNKNOWN
 from tbsched.program.arrays import Float64Array
@@ -160,7 +161,7 @@ def without_synchronisation(facts: Facts, launch: int, cause: Cause) -> Iterator
         yield edited(facts, what, pure, f"if {_not_used(facts, pure)}", tuple(gaps))
     if len(calls) > 1:
         words = ", ".join(sorted(set(calls.values())))
-        what = f"without the waits of {len(calls)} calls of {words}"
+        what = f"without the waits of {counted(len(calls), 'call')} of {words}"
         yield edited(facts, what, {place: every[place] for place in calls}, _replaced(words))
     if len(every) <= _MOST_BY_THEMSELVES:
         name, before = calls.get(last), f"before {facts.named(launch)}"

@@ -9,8 +9,9 @@ import numpy as np
 
 from tbsched.advice.account.intervals import Intervals
 from tbsched.advice.explain.changes.host_windows import Times, gaps_without
-from tbsched.advice.explain.changes.proposal import Proposal, counted, edited
+from tbsched.advice.explain.changes.proposal import Proposal, edited
 from tbsched.advice.explain.facts import Facts
+from tbsched.counting import counted
 from tbsched.prediction.calls import waits_for_gpu
 from tbsched.program.activity import OPERATOR, UNKNOWN
 from tbsched.program.arrays import Int64Array

@@ -84,11 +84,6 @@ def both(facts: Facts, one: Proposal, other: Proposal) -> Proposal | None:
     return edited(facts, f"{one.what}; and {other.what}", events, "; ".join(conditions), gaps)
 
 
-def counted(number: int, one: str) -> str:
-    """Returns a number and what is counted, whose plural has an ``s``."""
-    return f"{number} {one}{'' if number == 1 else 's'}"
-
-
 def with_some(facts: Facts, changed: dict[int, Launch]) -> Sequence:
     """Returns the program with other launches in the place of some, by their numbers."""
     launches = facts.program.sequence.launches

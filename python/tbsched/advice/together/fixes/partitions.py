@@ -9,6 +9,7 @@ from dataclasses import replace
 from tbsched.advice.together.fixes.fix import Fix, Unproved
 from tbsched.advice.together.given import called
 from tbsched.advice.together.problem import Problem
+from tbsched.counting import counted
 from tbsched.hardware.partitions import split_sms
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.program.partition import Partition
@@ -32,7 +33,7 @@ def partition(unproved: Unproved) -> Iterator[Fix]:
             for other, one in enumerate(launches)
         }
         name = called(launches, number)
-        text = f"keep {name} on {len(part)} SMs and the others on the other {len(rest)}"
+        text = f"keep {name} on {counted(len(part), 'SM')} and the others on the other {len(rest)}"
         text += " (green contexts)"
         if launch.blocks <= len(part) * problem.spec.blocks_per_sm:
             yield unproved.changed("partition", text, changes)
