@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,9 @@ from tbsched.program.sequence import Event
 KERNEL = tb.Launch(2, 32, 32, duration=1e-5)
 
 
-def numbered(events: list[Event], numbers: tuple[int, ...]) -> tb.Sequence:
+def numbered(events: list[Any], numbers: tuple[int, ...]) -> tb.Sequence:
     """The program with other numbers of GPUs."""
-    return tb.Sequence([replace(event, gpu=numbers[event.gpu]) for event in events])  # type: ignore[union-attr,call-arg]
+    return tb.Sequence([replace(event, gpu=numbers[event.gpu]) for event in events])
 
 
 def times(events: list[Event], numbers: tuple[int, ...], **calls: float) -> list[tuple[int, ...]]:
@@ -32,7 +33,7 @@ def program(seed: int, gpus: int) -> list[Event]:
     events: list[Event] = []
     for gpu in range(gpus):
         for stream in range(2):
-            where = {"gpu": gpu, "stream": stream, "host": 2 * gpu + stream}
+            where: dict[str, Any] = {"gpu": gpu, "stream": stream, "host": 2 * gpu + stream}
             for _ in range(drawn.randint(0, 3)):
                 make = drawn.choice((tb.WriteValue, tb.WaitValue))
                 events.append(make(drawn.choice("xy"), value=drawn.choice((0, 1, 2)), **where))
@@ -55,8 +56,8 @@ def test_wait_that_begins_with_a_write_of_another_gpu_waits_for_it(
     numbers: tuple[int, int],
 ) -> None:
     wait, write = tb.WaitValue("x", stream=0), tb.WriteValue("x", stream=1, host=1, gpu=1)
-    late = [wait, replace(KERNEL, stream=0), write]
-    begun = [tb.WriteValue("x", stream=2), *late[:2]]
+    late: list[Event] = [wait, replace(KERNEL, stream=0), write]
+    begun: list[Event] = [tb.WriteValue("x", stream=2), *late[:2]]
     assert times(late, numbers)[0] > times(begun, numbers)[0]
 
 
@@ -66,11 +67,11 @@ def test_of_two_writes_at_one_instant_the_one_issued_last_counts(
     numbers: tuple[int, ...], last: int
 ) -> None:
     """A third GPU looks at the value later."""
-    writes = [
+    writes: list[Event] = [
         tb.WriteValue("x", value=1 - last, stream=0, gpu=0, host=0),
         tb.WriteValue("x", value=last, stream=0, gpu=1, host=1),
     ]
-    waits = [
+    waits: list[Event] = [
         tb.HostCall("think", 1e-3, host=2), tb.WaitValue("x", stream=0, gpu=2, host=2),
         replace(KERNEL, stream=0, gpu=2, host=2),
     ]  # fmt: skip

@@ -47,8 +47,8 @@ def compare(
     else:
         for diff in differing:
             show(f"{diff.b.id or 'sequence'}: {diff}\n")
-        sequences = counted(len(diffs), "sequence agrees", "sequences agree")
-        show(f"{len(diffs) - len(differing)} of {sequences} ({level.value})")
+        all_of_them = counted(len(diffs), "sequence agrees", "sequences agree")
+        show(f"{len(diffs) - len(differing)} of {all_of_them} ({level.value})")
     return DISAGREEMENT if differing else AGREEMENT
 
 
