@@ -1,7 +1,8 @@
 #include "tbsched/coresidency/ended_work.h"
 
 #include <algorithm>
-#include <limits>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -37,8 +38,18 @@ bool covers(const Demands& demands, const DeviceSpec& spec) {
   return !shares || spec.sms_per_tpc == 1 || targets.size() == 1;
 }
 
+// Returns the configurations that blocks set which end, numbered from 1.
+std::map<int32_t, size_t> rows_of_setting(const EndedWork& work, const Demands& demands) {
+  std::map<int32_t, size_t> found;
+  for (size_t k = work.staying; k < work.launches.size(); ++k) {
+    found.try_emplace(demands[k].configuration.target, found.size() + 1);
+  }
+  return found;
+}
+
 // The sets of staying blocks with which an SM may lack room for one more block of a launch, each
-// with the blocks that must have been there and ended: as the last element, all launches together.
+// followed by the blocks that must have been there and ended: of all launches together, and of
+// those that set each configuration.
 class FilledSms {
  public:
   // `known`: how many blocks of the first staying launches the SM has.
@@ -49,6 +60,7 @@ class FilledSms {
         demands_(demands),
         asking_(demands[work.staying - 1]),
         unit_(memory_unit(demands.all())),
+        setting_(rows_of_setting(work, demands)),
         blocks_(work.staying) {
     const auto rank = [&](const Launch& launch) { return rank_of(launch, spec_); };
     const std::vector<Launch>& all = work.launches;
@@ -64,7 +76,7 @@ class FilledSms {
     most_[work.staying - 1] -= asking_.cluster;
     for (size_t k = 0; k < work.staying; ++k) first_.push_back(configurations_for(k));
     std::ranges::copy(known, blocks_.begin());
-    extend(known.size(), std::numeric_limits<int32_t>::max());
+    extend(known.size(), {});
   }
 
   bool too_many() const { return tried_ > kMostSets; }
@@ -82,25 +94,31 @@ class FilledSms {
     if (!in_line_) {
       for (const Demand& demand : demands_.all()) found.insert(demand.configuration.target);
     }
+    // The first block on an idle SM configures it anew, whatever was there before.
+    if (in_line_ && work_.beside[launch].empty()) return found;
     for (const int32_t other : work_.configured_by[launch]) {
       found.insert(demands_[other].configuration.target);
     }
     return found;
   }
 
-  // `ended`: the fewest blocks that must have ended, with fewer blocks that stay.
-  void extend(const size_t first, int32_t ended) {
+  // `known`: the blocks that must have ended if fewer stay, one row for each way.
+  void extend(const size_t first, std::vector<Multiset> known) {
     if (++tried_ > kMostSets) return;
-    if (const auto least = least_ended(); least && *least < ended) {
-      ended = *least;
+    for (const Multiset& ended : ways_to_lack_room()) {
+      const bool needs_more = std::ranges::any_of(known, [&](const Multiset& fewer) {
+        return std::ranges::equal(fewer, ended, std::less_equal());
+      });
+      if (needs_more) continue;
+      known.push_back(ended);
       found_.push_back(blocks_);
-      found_.back().push_back(ended);
+      found_.back().insert(found_.back().end(), ended.begin(), ended.end());
+      if (ended.front() == 0) return;
     }
-    if (ended == 0) return;
     for (size_t k = first; k < blocks_.size(); ++k) {
       if (blocks_[k] == most_[k]) continue;
       ++blocks_[k];
-      if (can_be()) extend(k, ended);
+      if (can_be()) extend(k, known);
       --blocks_[k];
     }
   }
@@ -145,27 +163,34 @@ class FilledSms {
     return !spec_.mechanisms.shared_memory_configuration || demand.configuration.suits(configured);
   }
 
-  // Returns the fewest blocks that must have ended on the SM so that it may lack room; nothing: it
-  // has room. An idle SM has room: the next block configures it.
-  std::optional<int32_t> least_ended() const {
+  // Returns the ways in which the SM may lack room, each as the fewest blocks that must have ended
+  // on it. An idle SM has room: the next block configures it.
+  std::vector<Multiset> ways_to_lack_room() const {
     const auto there = std::ranges::find_if(blocks_, [](const int32_t count) { return count > 0; });
-    if (there == blocks_.end()) return std::nullopt;
-    if (slots() >= spec_.blocks_per_sm || warps_may_be_full()) return 0;
-    if (asking_.cluster > 1 && cluster_slots() >= spec_.cluster_blocks_per_sm) return 0;
+    if (there == blocks_.end()) return {};
+    const Multiset none(1 + setting_.size());
+    if (slots() >= spec_.blocks_per_sm || warps_may_be_full()) return {none};
+    if (asking_.cluster > 1 && cluster_slots() >= spec_.cluster_blocks_per_sm) return {none};
     const auto first = static_cast<size_t>(there - blocks_.begin());
-    std::optional<int32_t> least;
+    std::vector<Multiset> ways;
     for (const int32_t configured : first_[first]) {
       if (!can_enter(configured)) continue;
       const std::optional<int32_t> gaps = least_gaps(configured);
       if (!gaps) continue;
+      if (!in_line_) return {none};
       // A block sets its own configuration, and leaves one gap. Each other gap needs a block that
-      // has ended before it, and so does another configuration.
-      const bool is_own =
-          !spec_.mechanisms.shared_memory_configuration || is_set_by_one(configured);
-      const int32_t ended = in_line_ ? std::max(is_own ? 0 : 1, *gaps - 1) : 0;
-      least = std::min(least.value_or(ended), ended);
+      // has ended before it, and another configuration one that set it.
+      Multiset ended = none;
+      ended.front() = *gaps - 1;
+      if (spec_.mechanisms.shared_memory_configuration && !is_set_by_one(configured)) {
+        const auto setting = setting_.find(configured);
+        if (setting == setting_.end()) continue;
+        ended.front() = std::max(1, ended.front());
+        ended[setting->second] = 1;
+      }
+      ways.push_back(std::move(ended));
     }
-    return least;
+    return ways;
   }
 
   // Returns whether a block that stays may have configured the SM.
@@ -264,9 +289,10 @@ class FilledSms {
   const EndedWork& work_;
   const Demands& demands_;
   const Demand& asking_;
-  int32_t unit_;           // common divisor of sizes of shared memory
-  bool in_line_ = false;   // no launch passes another
-  bool in_order_ = false;  // and those that stay arrive in their order
+  int32_t unit_;                       // common divisor of sizes of shared memory
+  std::map<int32_t, size_t> setting_;  // as of rows_of_setting()
+  bool in_line_ = false;               // no launch passes another
+  bool in_order_ = false;              // and those that stay arrive in their order
   Multiset most_;
   Multiset blocks_;
   std::vector<std::set<int32_t>> first_;
@@ -319,6 +345,21 @@ std::vector<PlacesOfDomain> places_of(const Device& device, const Demand& asking
   return found;
 }
 
+// Returns how many blocks end, of these for each launch: in all, and of those that set each
+// configuration.
+Multiset sums_of_ended(const EndedWork& work, const Demands& demands, const Multiset& blocks) {
+  const std::map<int32_t, size_t> setting = rows_of_setting(work, demands);
+  std::vector<int64_t> sums(1 + setting.size());
+  for (size_t k = work.staying; k < blocks.size(); ++k) {
+    sums.front() += blocks[k];
+    sums[setting.at(demands[k].configuration.target)] += blocks[k];
+  }
+  constexpr int64_t most = 1 << 30;
+  Multiset found;
+  for (const int64_t sum : sums) found.push_back(static_cast<int32_t>(std::min(sum, most)));
+  return found;
+}
+
 // Returns whether too few places can be full for the last launch to find no room.
 bool packs_too_few(const Model& model, const EndedWork& work, const Demands& demands) {
   const Device& device = model.device();
@@ -334,15 +375,13 @@ bool packs_too_few(const Model& model, const EndedWork& work, const Demands& dem
   }
   Multiset stock;
   for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
-  const int64_t ended = std::accumulate(stock.begin() + static_cast<std::ptrdiff_t>(work.staying),
-                                        stock.end(), int64_t{0});
   stock[work.staying - 1] -= asking.cluster;
   if (takes_whole_tpcs(asking, device.spec)) {
     stock = for_one_of_each_tpc(demands, stock, device.spec);
   }
+  const Multiset ended = sums_of_ended(work, demands, stock);
   stock.resize(work.staying);
-  constexpr int64_t most_ended = 1 << 30;
-  stock.push_back(static_cast<int32_t>(std::min(ended, most_ended)));
+  stock.insert(stock.end(), ended.begin(), ended.end());
   // Where the first launches are is known, so a set has as many of their blocks as there are.
   const auto known = static_cast<std::ptrdiff_t>(on_sm.front().size());
   stock.erase(stock.begin(), stock.begin() + known);

@@ -31,13 +31,15 @@ def finds_room(
         spec, policy: the GPU.
         before: of each staying launch the numbers of the ending ones that may be on the GPU before
             its last block is resident. None: all may, and the launches that stay may arrive in any
-            order. It is known where the first ones are that have none before them.
-        beside: those of them that have not ended for sure when it arrives; None: all of them.
+            order.
+        beside: those of them that have not ended for sure when it arrives; None: all of them. It is
+            known where the first ones are that have none beside them.
     """
     everything = [*staying, *ending]
     if len({one.local_memory for one in everything}) > 1:
         return False
     first = len(staying)
+    beside = before if beside is None else beside
 
     def rows(given: Several[Iterable[int]] | None) -> list[list[int]]:
         if given is None:
@@ -49,24 +51,24 @@ def finds_room(
     return all(
         _core.finds_room_after(
             core_model, sequence, first, rows(before),
-            rows(before if beside is None else beside), on_sm,
+            rows(beside), on_sm,
         )
-        for on_sm in _known_places(staying, before, spec, policy)
+        for on_sm in _known_places(staying, beside, spec, policy)
     )  # fmt: skip
 
 
 def _known_places(
     staying: Several[Launch],
-    before: Several[Iterable[int]] | None,
+    beside: Several[Iterable[int]] | None,
     spec: DeviceSpec,
     policy: str,
 ) -> list[list[list[int]]]:
-    """Returns how many blocks each SM may have of the first launches before which nothing came.
+    """Returns how many blocks each SM may have of the first launches beside which nothing is.
 
     Each table has a row of numbers for each SM; an empty one: it is not known.
     """
-    none_before = [] if before is None else [not list(row) for row in before[:-1]]
-    first = none_before.index(False) if False in none_before else len(none_before)
+    alone = [] if beside is None else [not list(row) for row in beside[:-1]]
+    first = alone.index(False) if False in alone else len(alone)
     if not first:
         return [[]]
     stay = Sequence([held(one) for one in staying[:first]])

@@ -57,6 +57,26 @@ def test_one_block_that_ends_leaves_one_gap() -> None:
     assert not finds_room([replace(launch, blocks=1057)], [other], spec, spec.policy, [[0]])
 
 
+def test_each_block_that_ended_set_the_configuration_of_one_sm() -> None:
+    # Blocks of the second launch do not enter an SM that `sets` configured: 44 SMs at most.
+    spec = tb.device("h200")
+    first, second = tb.Launch(114, 128, 16, cluster=2), tb.Launch(710, 64, 32)
+    sets, fits = tb.Launch(44, 544, 64, 8 << 10), tb.Launch(63, 256, 32, 100 << 10)
+    ahead = [[0, 1], [0, 1]]
+    assert finds_room([first, second], [sets, fits], spec, spec.policy, ahead)
+    more = replace(sets, blocks=114)
+    assert not finds_room([first, second], [more, fits], spec, spec.policy, ahead)
+
+
+def test_the_first_block_on_an_idle_sm_configures_it_anew() -> None:
+    spec = tb.device("h200")
+    first, second = tb.Launch(1700, 64, 16, 8 << 10), tb.Launch(154, 128, 16, 48 << 10, cluster=2)
+    ended = tb.Launch(60, 544, 32, 100 << 10, cluster=4)
+    ahead = [[0], [0]]
+    assert finds_room([first, second], [ended], spec, spec.policy, ahead, [[], []])
+    assert not finds_room([first, second], [ended], spec, spec.policy, ahead, ahead)
+
+
 @settings(max_examples=examples(600), deadline=None)
 @given(st.data())
 def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:
@@ -137,14 +157,21 @@ def test_launches_find_room_when_blocks_of_others_have_ended_one_by_one(
     ending = [one for row in ahead for one in row]
     firsts = [sum(map(len, ahead[:k])) for k in range(len(ahead) + 1)]
     before = [range(firsts[k + 1]) for k in range(len(staying))]
+    # All that ends may have ended just before a launch that stays arrives.
+    apart = [data.draw(st.booleans()) for _ in staying]
+    beside, gone = [], 0
+    for k, alone in enumerate(apart):
+        gone = firsts[k + 1] if alone else gone
+        beside.append(range(gone, firsts[k + 1]))
     assume(
         all(
             finds_room(
-                staying[: k + 1], ending[: firsts[k + 1]], spec, spec.policy, before[: k + 1]
+                staying[: k + 1], ending[: firsts[k + 1]], spec, spec.policy, before[: k + 1],
+                beside[: k + 1],
             )
             for k in range(len(staying))
         )
-    )
+    )  # fmt: skip
     chance = data.draw(st.randoms(use_true_random=False))
     events, stay = [], []
     for k, one in enumerate(staying):
@@ -157,9 +184,12 @@ def test_launches_find_room_when_blocks_of_others_have_ended_one_by_one(
         stay.append(len(events))
         events.append(replace(one, duration=1.0))
     far = data.draw(st.sampled_from([1e-5, 5e-5, 2e-4]))
-    times = [far * k * chance.uniform(0.8, 1.0) for k in range(len(events))]
+    times = [0.0]
+    for k in range(1, len(events)):
+        ended = k in stay and apart[stay.index(k)]
+        times.append(times[-1] + (0.05 if ended else far * chance.uniform(0.0, 1.0)))
     state = data.draw(st.sampled_from(spec.initial_states()))
-    trace = tb.predict(tb.Sequence(events), spec, None, state, issue_times=sorted(times))
+    trace = tb.predict(tb.Sequence(events), spec, None, state, issue_times=times)
     late = [k for k, placed in enumerate(trace) if placed.start_ns.max() > 5e8]
     # One that ends may be in front of those behind it: whether it finds room is asked of it.
     assert not late or late[0] not in stay

@@ -150,10 +150,8 @@ class Room:
         ahead = [self._ahead(number, arrived) for number in order]
         if self._finds_room(order, self.work.launches[order[-1]], ahead):
             return True
-        gone = -1
-        for number in order:
-            gone &= self.work.ended_before[number]
-        if functools.reduce(operator.or_, ahead) & ~gone:
+        # All else has ended before the first one arrives.
+        if functools.reduce(operator.or_, ahead) & ~self.work.ended_before[order[0]]:
             return False
         return self._proved(order, tuple(itertools.pairwise(range(len(order)))))
 
