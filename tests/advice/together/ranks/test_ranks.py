@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from random import Random
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
@@ -115,6 +117,19 @@ def test_witness_in_which_a_kernel_takes_longer() -> None:
     assert tb.predict(sequence, ["h200"] * 2, host=found.host).hang is None
 
 
+Row: TypeAlias = tuple[int, int, int, int, int, int, int, str | None, int]
+
+
+def of_rows(rows: list[Row]) -> tb.Sequence:
+    return tb.Sequence(
+        tb.Launch(
+            blocks, threads, registers, shared << 10, cluster=cluster, stream=stream, gpu=on,
+            host=on, non_blocking=True, duration=lasts / 1e6, meets=group,
+        )
+        for on, stream, blocks, threads, registers, shared, cluster, group, lasts in rows
+    )  # fmt: skip
+
+
 def test_witness_in_which_a_kernel_finds_no_room_and_holds_others_up() -> None:
     # On each GPU a kernel that needs much shared memory comes behind 'a', and 'b' behind it.
     rows = [
@@ -127,17 +142,68 @@ def test_witness_in_which_a_kernel_finds_no_room_and_holds_others_up() -> None:
         (1, 1, 136, 512, 16, 0, 4, "d", 16), (1, 11, 494, 256, 64, 8, 1, None, 143),
         (1, 2, 79, 1024, 16, 8, 1, "b", 51),
     ]  # fmt: skip
-    sequence = tb.Sequence(
-        tb.Launch(
-            blocks, threads, registers, shared << 10, cluster=cluster, stream=stream, gpu=on,
-            host=on, non_blocking=True, duration=lasts / 1e6, meets=group,
-        )
-        for on, stream, blocks, threads, registers, shared, cluster, group, lasts in rows
-    )  # fmt: skip
+    sequence = of_rows(rows)
     found = tb.coresident(sequence, ["h200"] * 2, connections=32, fixes=False)
     assert found.safe is False
     assert found.witness is not None
     assert tb.predict(found.witness, ["h200"] * 2, host=found.host, connections=32).hang is not None
+
+
+def test_what_has_ended_before_the_first_arrival_takes_no_room() -> None:
+    # The kernel is in the stream of 'b'. On GPU 1 'a' comes second, and nothing else is there then.
+    def ranks(name: str, on: int, stream: int) -> tb.Launch:
+        shape = (126, 1024, 16) if name == "a" else (268, 256, 64)
+        return tb.Launch(
+            *shape, 16 << 10, cluster=2 if name == "a" else 4, stream=stream, gpu=on, host=on,
+            meets=name, duration=2e-5,
+        )  # fmt: skip
+
+    before = tb.Launch(196, 256, 32, stream=1, gpu=1, host=1, duration=2e-5)
+    sequence = program(
+        ranks("a", 0, 0), ranks("b", 0, 1), before, ranks("b", 1, 1), ranks("a", 1, 0)
+    )
+    assert tb.coresident(sequence, ["h200"] * 2, fixes=False).safe
+
+
+def test_witness_in_which_a_kernel_stays_on_some_sms() -> None:
+    # While two TPCs of each GPC are taken, clusters fill the others: what is free then has no pair.
+    before = tb.Launch(210, 64, 64, 100 << 10, stream=1, gpu=1, host=1, duration=1e-5)
+    meets = [
+        tb.Launch(
+            blocks, 64, 16, 100 << 10, cluster=4, stream=0, gpu=on, host=on, meets="a",
+            duration=1e-5,
+        )
+        for on, blocks in ((0, 232), (1, 236))
+    ]  # fmt: skip
+    found = tb.coresident(program(meets[0], before, meets[1]), ["h200"] * 2, fixes=False)
+    assert found.safe is False
+    assert found.argument == "it hangs if ranks are late and blocks of launch 1 take longer"
+    assert found.witness is not None
+    assert tb.predict(found.witness, ["h200"] * 2, host=found.host).hang is not None
+
+
+def test_witness_that_hangs_again_if_blocks_take_a_little_longer() -> None:
+    rows = [
+        # gpu, stream, blocks, threads, registers, KiB, cluster, group, microseconds
+        (0, 2, 125, 544, 16, 200, 1, None, 197), (0, 2, 1497, 64, 16, 0, 1, "c", 42),
+        (0, 0, 118, 512, 64, 48, 1, "a", 29), (0, 1, 96, 512, 32, 16, 4, "b", 9),
+        (1, 2, 1496, 64, 16, 0, 1, "c", 15), (1, 1, 100, 512, 32, 16, 4, "b", 50),
+        (1, 0, 148, 64, 32, 200, 4, None, 185), (1, 0, 118, 512, 64, 48, 1, "a", 16),
+    ]  # fmt: skip
+    found = tb.coresident(of_rows(rows), ["h200"] * 2, connections=32, fixes=False)
+    assert found.witness is not None
+    for seed in range(8):
+        drawn = Random(seed)
+        longer = tb.Sequence(
+            replace(
+                launch,
+                duration=tuple(
+                    each * (1 + 0.01 * drawn.random()) for each in launch.block_durations()
+                ),
+            )
+            for launch in found.witness.launches
+        )
+        assert tb.predict(longer, ["h200"] * 2, host=found.host, connections=32).hang is not None
 
 
 def test_pairs_say_what_arrives_first() -> None:

@@ -6,28 +6,30 @@ import itertools
 import random
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TypeAlias
-
-import numpy as np
+from dataclasses import dataclass
 
 from tbsched.advice.together.given import Pairs
+from tbsched.advice.together.ranks.history import (
+    History,
+    Scene,
+    Try,
+    durations,
+    spread,
+    with_durations,
+)
+from tbsched.advice.together.ranks.room import Stuck
 from tbsched.advice.together.ranks.standstill import Standstill
-from tbsched.advice.together.ranks.work import Work, members
+from tbsched.advice.together.ranks.work import Work
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
-from tbsched.program.sequence import Launch, Sequence, with_launches
+from tbsched.program.sequence import Launch, Sequence
 from tbsched.traces.hang import Hang
 from tbsched.traces.trace import Trace
 
-Try: TypeAlias = tuple[Sequence, list[float]]  # a program, and delays of its calls
-
-PLAYS = 300  # predictions with random delays; without them, two for each standstill
+PLAYS = 1000  # histories and random delays; before them, two for each standstill
 _MOST_STANDSTILLS = 40
 CALL = 5e-6  # seconds: about what a launch call takes
-_UNEVEN = 0.05  # share of its duration by which a block stays longer: GPUs end none together
-_MOST_UNEVEN = (0.05, 0.3, 1.0)  # where other durations are looked for
-_OFTEN = 0.5
+_AGAIN, _SHARE = 4, 0.01  # how often a hang is repeated with blocks that much longer, at most
 _MUCH = 2.1  # a duration so many times as long is named
 
 
@@ -69,6 +71,7 @@ class Search:
             work: the order of the program.
             found: what may hang it.
         """
+        last_choice = None
         for sequence, late in self._tries(work, found):
             if time.monotonic() > self.deadline:
                 break
@@ -78,15 +81,30 @@ class Search:
                 continue
             for played, host in itertools.product((self.sequence, sequence), (late, called)):
                 hang = self._hang(played, host)
-                if hang is not None:
-                    return Witness(played, tuple(host), hang)
+                if hang is None:
+                    continue
+                witness = Witness(played, tuple(host), hang)
+                if self._repeats(witness):
+                    return witness
+                last_choice = last_choice or witness
+        if last_choice is not None:
+            return last_choice
         punctual = [0.0] * len(self.sequence)
         hang = self._hang(self.sequence, punctual)
         return None if hang is None else Witness(self.sequence, tuple(punctual), hang)
 
+    def _repeats(self, witness: Witness) -> bool:
+        """Returns whether it hangs again if calls and blocks take a little longer."""
+        drawn = random.Random(1)
+        for _ in range(_AGAIN):
+            stay = [spread(launch, drawn, _SHARE) for launch in witness.sequence.launches]
+            late = [gap + 2 * CALL * drawn.random() for gap in witness.host]
+            if self._hang(with_durations(witness.sequence, stay), late) is None:
+                return False
+        return True
+
     def _hang(self, sequence: Sequence, host: list[float]) -> Hang | None:
-        self.plays += 1
-        trace = predict(sequence, list(self.specs), self.policy, host=host)
+        trace = self._play((sequence, host))
         return trace.hang if trace.hang is not None and self._keeps_order(trace) else None
 
     def _keeps_order(self, trace: Trace) -> bool:
@@ -111,18 +129,52 @@ class Search:
             yield uneven, self._ordered(standstill, long)
         for gaps in self._late_hosts(long):
             yield uneven, gaps
-        for standstill in found:
-            yield self._held(work, standstill, long, None)
+        histories = [self._histories(work, standstill, long) for standstill in found]
+        for history in histories:
+            yield from next(history)
         # A launch that comes just after another has ended finds what it has left.
-        durations = sorted({_longest(launch) for launch in self.sequence.launches})
-        gaps = [long, long / 10, 1e-4, 1e-5, *(each + CALL for each in durations)]
+        longest = sorted({_longest(launch) for launch in self.sequence.launches})
+        gaps = [long, long / 10, 1e-4, 1e-5, *(each + CALL for each in longest)]
+        in_turn = itertools.cycle(histories)
         for number in range(PLAYS):
-            if found and number % 2:
-                yield self._held(work, found[number // 2 % len(found)], long, drawn)
+            if found and number % 4:
+                yield from next(next(in_turn))
                 continue
             often = drawn.choice((0.1, 0.3, 0.6))
             late = [drawn.choice(gaps) if drawn.random() < often else 0.0 for _ in self.sequence]
             yield self._uneven(drawn), late
+
+    def _histories(
+        self, work: Work, standstill: Standstill, long: float
+    ) -> Iterator[tuple[Try, ...]]:
+        """Yields programs in which the launches of a standstill are stuck on each of their GPUs.
+
+        The first one has the order of the standstill, and no more. Then what happens on a GPU is
+        drawn. Once launches are stuck there it is kept, and only other GPUs are drawn again. An
+        empty tuple: no program yet.
+        """
+        history = History(self.sequence, work, standstill, long)
+        drawn = random.Random(1)
+        calm = dict.fromkeys(standstill.stuck, Scene())
+        yield (history.program(history.settled(calm, durations(work, drawn), self._play)[0], calm),)
+        kept: dict[Stuck, Scene] = {}
+        while True:
+            scenes = {
+                stuck: kept.get(stuck) or history.scene(stuck, self.specs, drawn)
+                for stuck in standstill.stuck
+            }
+            stay, trace = history.settled(scenes, durations(work, drawn), self._play)
+            kept = {stuck: scenes[stuck] for stuck in scenes if history.stays_stuck(stuck, trace)}
+            if len(kept) < len(scenes):
+                yield ()
+            else:
+                kept = {}
+                yield (history.program(stay, scenes),)
+
+    def _play(self, one: Try) -> Trace:
+        self.plays += 1
+        sequence, host = one
+        return predict(sequence, list(self.specs), self.policy, host=host)
 
     def _late_hosts(self, long: float) -> Iterator[list[float]]:
         """Yields delays of the first call of one host."""
@@ -138,57 +190,14 @@ class Search:
 
     def _uneven(self, drawn: random.Random) -> Sequence:
         """Returns the program with blocks that do not end together, unless it says when they do."""
-        return _with_durations(
+        return with_durations(
             self.sequence,
             [
-                _spread(event, drawn, _UNEVEN) if isinstance(event.duration, float) else []
+                spread(event, drawn) if isinstance(event.duration, float) else []
                 for event in self.sequence
                 if isinstance(event, Launch)
             ],
         )
-
-    def _held(
-        self, work: Work, standstill: Standstill, long: float, drawn: random.Random | None
-    ) -> Try:
-        """Returns the program in which the launches of a standstill arrive in its order.
-
-        A launch that waits for other work comes when a block of that work, which stays longer, has
-        ended; any other one when its host is late. Blocks of other work may stay until later ones
-        arrive, which then find the SMs as that work configured them.
-
-        Args:
-            work: the order of the program.
-            standstill: what shall happen.
-            long: between two arrivals.
-            drawn: draws durations, and more that is late. None: nothing else changes.
-        """
-        some = drawn or random.Random(1)
-        steps = _steps(standstill)
-        share = some.choice(_MOST_UNEVEN) if drawn else _UNEVEN
-        stay = [_spread(launch, some, share) for launch in work.launches]
-        never = work.of(standstill.groups)
-        if drawn and drawn.random() < _OFTEN:
-            for row in (stay[k] for k in range(len(stay)) if not never >> k & 1):
-                _outlast(row, drawn, long, max(steps.values(), default=1))
-        gaps, clocks, number = [], dict[int, float](), -1
-        for event in self.sequence:
-            number += isinstance(event, Launch)
-            host = getattr(event, "host", 0)
-            now, gap = clocks.get(host, 0.0), 0.0
-            arrives = long * steps.get(number, 0) if isinstance(event, Launch) else 0.0
-            if arrives > now:
-                before = [k for k in members(work.ended_before[number] & ~never) if stay[k]]
-                if before and not (drawn and drawn.random() < 0.3):
-                    row = stay[before[-1]]
-                    block = some.randrange(len(row))
-                    row[block] = max(row[block], arrives - now)
-                else:
-                    gap = arrives - now
-            elif drawn and drawn.random() < 0.15:
-                gap = drawn.choice((1e-5, 1e-4, long))
-            gaps.append(gap)
-            clocks[host] = now + gap
-        return _with_durations(self.sequence, stay), gaps
 
     def _ordered(self, standstill: Standstill, long: float) -> list[float]:
         """Returns delays after which the launches of a standstill arrive in its order."""
@@ -208,38 +217,6 @@ def _steps(standstill: Standstill) -> dict[int, int]:
     return {
         number: 1 + step for stuck in standstill.stuck for step, number in enumerate(stuck.order)
     }
-
-
-def _spread(launch: Launch, drawn: random.Random, share: float) -> list[float]:
-    """Returns durations of blocks that are longer by up to a share; empty: it has none."""
-    durations = launch.block_durations()
-    if durations is None:
-        return []
-    longer = np.random.default_rng(drawn.getrandbits(32)).random(launch.blocks)
-    found: list[float] = (durations * (1 + share * longer)).tolist()
-    return found
-
-
-def _outlast(row: list[float], drawn: random.Random, long: float, steps: int) -> None:
-    """Makes some blocks of a launch stay while so many others arrive, as often as not."""
-    if not row or drawn.random() < _OFTEN:
-        return
-    share = drawn.choice((0.1, 0.5, 1.0))
-    longest = drawn.randint(1, steps)
-    for block in range(len(row)):
-        if drawn.random() < share:
-            row[block] = long * (drawn.randint(1, longest) - 0.5)
-
-
-def _with_durations(sequence: Sequence, stay: list[list[float]]) -> Sequence:
-    """Returns a program with other durations of launches; none: as they are."""
-    return with_launches(
-        sequence,
-        [
-            replace(launch, duration=tuple(row)) if row else launch
-            for launch, row in zip(sequence.launches, stay, strict=True)
-        ],
-    )
 
 
 def _longest(launch: Launch) -> float:
