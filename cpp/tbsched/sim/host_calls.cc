@@ -264,9 +264,16 @@ bool Hosts::is_new(const int32_t gpu, const std::optional<int32_t> stream, const
   return std::exchange(kinds, kinds | bit(kind)) != kinds;
 }
 
+bool Hosts::takes_driver(Call& call, const Event& event) {
+  if (driver_free_ns_ > call.due_ns) return false;
+  call.has_turn = true;
+  driver_free_ns_ = call.due_ns + driver_ns(event);
+  return true;
+}
+
 void Hosts::queue_for_driver(Call call, const Event& event) {
   call.has_turn = true;
-  const int64_t from_ns = std::max(call.due_ns, driver_free_ns_);
+  const int64_t from_ns = driver_free_ns_;
   driver_free_ns_ = from_ns + driver_ns(event);
   push_again(call, from_ns);
 }

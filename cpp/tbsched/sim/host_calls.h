@@ -124,7 +124,9 @@ class Hosts {
   void wait(const Call& call, const Event& event, std::optional<OperationOfGpu> item, int64_t now);
   // Delays a call by the time that early calls take longer.
   void warm_up(Call call, const Event& event);
-  // Gives the call its turn in the driver, and makes it due again at that time.
+  // Gives the call its turn in the driver if that is free. Returns whether it is.
+  bool takes_driver(Call& call, const Event& event);
+  // Gives the call a later turn in the driver, and makes it due again at that time.
   void queue_for_driver(Call call, const Event& event);
   // Lets the call wait for a place in a hardware queue.
   void wait_for_place(Call call, OperationOfGpu item);

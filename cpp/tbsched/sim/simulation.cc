@@ -95,7 +95,6 @@ Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
     : host_events_(clock_),
       hosts_(gpus.at(0).model->device().spec, std::move(calls), host_events_,
              static_cast<int32_t>(gpus.size())),
-      active_(gpus.size()),
       next_ns_(gpus.size(), kNever),
       quiet_ns_(gpus.size()),
       most_waits_(most_waits) {
@@ -104,6 +103,7 @@ Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
     const auto index = static_cast<int32_t>(gpus_.size());
     gpus_.push_back(std::make_unique<SimulatedGpu>(*gpu.model, gpu.state, clock_, between_, index));
   }
+  if (gpus.size() == 1) active_ = {0};
 }
 
 Timeline Simulation::run(const Sequence& sequence) && {
@@ -182,8 +182,7 @@ int64_t Simulation::next_instant() const {
 
 // Finds when the next events of the GPUs happen to which something has happened.
 void Simulation::find_next() {
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if (!active_[gpu]) continue;
+  for (const int32_t gpu : active_) {
     next_ns_[gpu] = gpus_[gpu]->events().next_ns();
     quiet_ns_[gpu] = 0;
   }
@@ -227,14 +226,15 @@ bool Simulation::step(const Sequence& sequence) {
 
 void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
   Interruptible::poll();
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    active_[gpu] = gpus_.size() == 1 || next_ns_[gpu] <= at_ns;
+  if (gpus_.size() > 1) {
+    active_.clear();
+    for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
+      if (next_ns_[gpu] <= at_ns) active_.push_back(static_cast<int32_t>(gpu));
+    }
   }
   clock_.advance_to(at_ns);
   const auto for_each_active = [&](const auto& act) {
-    for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-      if (active_[gpu]) act(*gpus_[gpu]);
-    }
+    for (const int32_t gpu : active_) act(*gpus_[gpu]);
   };
   for_each_active([](SimulatedGpu& gpu) { gpu.leave(); });
   // Most often blocks have left and nothing else has happened.
@@ -342,16 +342,16 @@ void Simulation::check(const Event& event, const int32_t first_launch) const {
 
 void Simulation::wake_hosts(const Sequence& sequence) {
   if (!hosts_.any_waits()) return;
-  for (size_t gpu = 0; gpu < gpus_.size(); ++gpu) {
-    if ((!active_[gpu] && gpus_.size() > 1) || !gpus_[gpu]->work().has_ended_waits()) continue;
+  for (const int32_t gpu : active_) {
+    if (!gpus_[gpu]->work().has_ended_waits()) continue;
     for (const int32_t operation : gpus_[gpu]->work().take_ended_waits()) {
-      hosts_.resume({static_cast<int32_t>(gpu), operation}, sequence, clock_.gpu_now());
+      hosts_.resume({gpu, operation}, sequence, clock_.gpu_now());
     }
   }
 }
 
 void Simulation::issue(const Sequence& sequence) {
-  while (const std::optional<Hosts::Call> call = hosts_.take()) {
+  while (std::optional<Hosts::Call> call = hosts_.take()) {
     const Event& event = sequence[call->event];
     if (hosts_.is_blocked(*call, event)) {
       hosts_.block_call(*call);
@@ -361,7 +361,7 @@ void Simulation::issue(const Sequence& sequence) {
       hosts_.load(*call, event);
     } else if (hosts_.waits(*call, event)) {
       hosts_.wait(*call, event, wait_for(event), clock_.gpu_now());
-    } else if (hosts_.wants_driver(*call, event)) {
+    } else if (hosts_.wants_driver(*call, event) && !hosts_.takes_driver(*call, event)) {
       hosts_.queue_for_driver(*call, event);
     } else if (const std::optional<OperationOfGpu> place = wait_for_place(event)) {
       hosts_.wait_for_place(*call, *place);
@@ -371,9 +371,15 @@ void Simulation::issue(const Sequence& sequence) {
   }
 }
 
+// Adds a GPU to those to which something happens at this instant.
+void Simulation::activate(const int32_t gpu) {
+  const auto at = std::ranges::lower_bound(active_, gpu);
+  if (at == active_.end() || *at != gpu) active_.insert(at, gpu);
+}
+
 // Returns the GPU that a call is for: from now on something happens to it.
 SimulatedGpu& Simulation::gpu_of_call(const Event& event) {
-  active_[gpu_of(event)] = true;
+  activate(gpu_of(event));
   return *gpus_[gpu_of(event)];
 }
 
@@ -384,7 +390,7 @@ std::optional<OperationOfGpu> Simulation::wait_for(const Event& event) {
     const std::optional<OperationOfGpu> record = between_.records.last(*synchronize->event);
     if (record) gpu = record->gpu;
   }
-  active_[gpu] = true;
+  activate(gpu);
   const std::optional<int32_t> wait = gpus_[gpu]->work().wait_for(event);
   return wait ? std::optional(OperationOfGpu{gpu, *wait}) : std::nullopt;
 }
@@ -431,7 +437,7 @@ void Simulation::order_legacy_streams(const int32_t first, const int32_t second)
 // Passes on what happened on one GPU and others wait for.
 void Simulation::pass_on() {
   for (const Meetings::Member& member : between_.meetings.take_complete()) {
-    active_[member.gpu] = true;
+    activate(member.gpu);
     gpus_[member.gpu]->blocks().meet(member.launch);
   }
   std::vector<Notice> notices = std::exchange(between_.notices, {});
@@ -439,7 +445,7 @@ void Simulation::pass_on() {
   std::ranges::stable_sort(notices, {}, &Notice::waiting);
   for (const Notice& notice : notices) {
     const auto& [gpu, operation] = notice.happened;
-    active_[notice.waiting.gpu] = true;
+    activate(notice.waiting.gpu);
     gpus_[notice.waiting.gpu]->learn(notice.waiting.operation, gpus_[gpu]->name_of(operation));
   }
 }

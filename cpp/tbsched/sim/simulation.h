@@ -115,6 +115,7 @@ class Simulation {
   int64_t least_makespan() const;
   void wake_hosts(const Sequence& sequence);
   void issue(const Sequence& sequence);
+  void activate(int32_t gpu);
   SimulatedGpu& gpu_of_call(const Event& event);
   std::optional<OperationOfGpu> wait_for(const Event& event);
   std::optional<OperationOfGpu> wait_for_place(const Event& event);
@@ -132,8 +133,7 @@ class Simulation {
   Hosts hosts_;
   BetweenGpus between_;
   std::vector<std::unique_ptr<SimulatedGpu>> gpus_;
-  std::vector<char>
-      active_;  // whether it is one of the GPUs to which something happens at this instant
+  std::vector<int32_t> active_;    // the GPUs to which something happens at this instant, ascending
   std::vector<int64_t> next_ns_;   // by GPU, when the next event happens
   std::vector<int64_t> quiet_ns_;  // by GPU, until when it is known to be quiet
   size_t most_waits_;
