@@ -20,9 +20,14 @@ WRONG = "rtx3090-pooled-shared-memory"
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     # As a user's cluster is: a process per GPU, with one thread. A task counts as deadly once two
-    # workers have died of it; by default four have to.
+    # workers have died of it; by default four have to. All processes are forks of one that has
+    # imported Dask.
+    options = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.worker.multiprocessing-method": "forkserver",
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        dask.config.set(options),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=0
         ) as cluster,
