@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
 
 import pytest
@@ -14,15 +15,19 @@ from tbsched.prediction.together.ended_work import always_fit, finds_room
 
 GPUS = ["h200", "h100", "rtx3090", "h200-contiguous-registers", "h200-contiguous-shared-memory"]
 
+# Hypothesis examines each new strategy, which takes longer than drawing from it.
+sampled = functools.cache(st.sampled_from)
+integers = functools.cache(st.integers)
+
 
 @st.composite
 def launches(draw: st.DrawFn, spec: tb.DeviceSpec, most: int, sizes: list[int]) -> tb.Launch:
-    cluster = draw(st.sampled_from([1, 1, 1, 2, 4] if spec.max_cluster > 1 else [1]))
+    cluster = draw(sampled((1, 1, 1, 2, 4) if spec.max_cluster > 1 else (1,)))
     return tb.Launch(
-        cluster * draw(st.integers(1, max(1, most // cluster))),
-        draw(st.sampled_from([32, 64, 128, 256, 512, 1024])),
-        draw(st.sampled_from([16, 32, 40, 64])),
-        draw(st.sampled_from(sizes)),
+        cluster * draw(integers(1, max(1, most // cluster))),
+        draw(sampled((32, 64, 128, 256, 512, 1024))),
+        draw(sampled((16, 32, 40, 64))),
+        draw(sampled(tuple(sizes))),
         cluster=cluster,
     )
 
