@@ -176,3 +176,28 @@ def test_blocks_of_a_simulator_become_a_trace(modules: Modules, tmp_path: Path) 
     blocks.write_text("1 1 3 100 180\n", "utf-8")
     with pytest.raises(SystemExit, match="1 blocks of mine: launch 0 ran, not 2"):
         modules.simulators.as_trace(sequence, "mine", blocks, {})
+
+
+def test_blocks_of_an_unchanged_simulator_come_from_what_it_prints(modules: Modules) -> None:
+    """A slot that is taken again is another block's; kernels count their own blocks."""
+    events = [
+        ("5", "7", "cta: 0, start_tid:   0, end_tid:  32, initialized @(5,0), kernel_uid:1, x"),
+        ("5", "9", "cta: 0, start_tid:   0, end_tid:  32, initialized @(5,0), kernel_uid:1, x"),
+        ("6", "7", "cta: 1, start_tid:  32, end_tid:  64, initialized @(6,0), kernel_uid:2, y"),
+        ("8", "7", "Finished CTA #0 (8,0), 1 CTAs running"),
+        ("9", "7", "cta: 0, start_tid:   0, end_tid:  32, initialized @(9,0), kernel_uid:2, y"),
+        ("11", "7", "Finished CTA #0 (11,0), 1 CTAs running"),
+        ("12", "7", "Finished CTA #1 (12,0), 0 CTAs running"),
+        ("12", "9", "Finished CTA #0 (12,0), 0 CTAs running"),
+    ]
+    lines = [
+        f"GPGPU-Sim Cycle {cycle}: LIVENESS - Core {core} - GPGPU-Sim uArch: {text}"
+        for cycle, core, text in events
+    ]
+    output = "gpu_sim_cycle = 5\n" + "\n".join(lines) + "\nGPGPU-Sim: *** exit detected ***\n"
+    assert modules.simulators.blocks_of_stock(output).splitlines() == [
+        "1 0 7 5 8",
+        "2 1 7 9 11",
+        "2 0 7 6 12",
+        "1 1 9 5 12",
+    ]

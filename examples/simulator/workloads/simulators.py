@@ -2,20 +2,24 @@
 
     python simulators.py gpgpu-sim --policy off --out off.jsonl.xz [NAME...]
     python simulators.py accel-sim --policy device --out device.jsonl.xz [NAME...]
+    python simulators.py accel-sim --policy stock --out stock.jsonl.xz [NAME...]
 
-GPGPUSIM_ROOT, ACCELSIM_ROOT and what else the simulators need must be set: source their
-setup_environment first. The file gets a trace of each workload that the simulator can run. Times
-are scaled: a step of the simulator is a step of the workload.
+With `stock` the simulator is one that into_gpgpu_sim.py has not changed. GPGPUSIM_ROOT,
+ACCELSIM_ROOT and what else the simulators need must be set: source their setup_environment first.
+The file gets a trace of each workload that the simulator can run. Times are scaled: a step of the
+simulator is a step of the workload. The seconds that are printed are the processor's, in the
+simulator alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
+import resource
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +114,8 @@ def write_traces(launches: list[tb.Launch], folder: Path) -> None:
 
 def options(launches: list[tb.Launch], policy: str, board: str, folder: Path) -> str:
     """Options of a run, after those of h200.config."""
+    if policy == "stock":
+        return "\n-trace_enabled 1\n-trace_components LIVENESS\n"
     lines = [
         "",
         f"-tbsched_policy {policy}",
@@ -123,6 +129,28 @@ def options(launches: list[tb.Launch], policy: str, board: str, folder: Path) ->
     ]
     (folder / "launches").write_text("\n".join(rows) + "\n", "utf-8")
     return "\n".join(lines) + "\n"
+
+
+def blocks_of_stock(output: str) -> str:
+    """Returns lines as those of -tbsched_blocks, from what an unchanged simulator prints.
+
+    Blocks of a kernel start in the order of their indices.
+    """
+    event = re.compile(
+        r"Cycle (\d+): LIVENESS - Core (\d+) - GPGPU-Sim uArch: "
+        r"(?:cta: *(\d+), .*kernel_uid:(\d+)|Finished CTA #(\d+))"
+    )
+    started: dict[str, int] = {}
+    running: dict[tuple[str, str], str] = {}
+    lines = []
+    for cycle, core, slot, kernel, ended in event.findall(output):
+        if ended:
+            lines.append(f"{running.pop((core, ended))} {cycle}")
+        else:
+            block = started.get(kernel, 0)
+            started[kernel] = block + 1
+            running[core, slot] = f"{kernel} {block} {core} {cycle}"
+    return "\n".join(lines)
 
 
 class Ended(Exception):
@@ -171,14 +199,22 @@ def run(simulator: str, policy: str, board: str, name: str, log: Path) -> tb.Tra
             command = [str(accel / "bin/release/accel-sim.out"), "-trace", "./kernelslist.g"]
             command += ["-config", "gpgpusim.config", "-config", "trace.config"]
             text = ""
-        began = time.perf_counter()
-        with log.open("a", encoding="utf-8") as output:
-            done = subprocess.run(
-                command, cwd=folder, input=text, text=True, stdout=output, stderr=output
-            )
-        seconds = time.perf_counter() - began
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            input=text,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        with log.open("a", encoding="utf-8") as file:
+            file.write(done.stdout)
         if done.returncode:
             raise Ended(f"ended with {done.returncode}; see {log}")
+        if policy == "stock":
+            (folder / "blocks").write_text(blocks_of_stock(done.stdout), "utf-8")
         extra: dict[str, object] = {"policy": policy, "seconds": round(seconds, 2)}
         return as_trace(seq, name, folder / "blocks", extra)
 
@@ -186,7 +222,7 @@ def run(simulator: str, policy: str, board: str, name: str, log: Path) -> tb.Tra
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("simulator", choices=["gpgpu-sim", "accel-sim"])
-    parser.add_argument("--policy", default="device", help="off, device or a policy of tbsched")
+    parser.add_argument("--policy", default="device", help="stock, off, device, or a policy")
     parser.add_argument("--board", default="none", help="a device file with the map of the board")
     parser.add_argument("--out", type=Path, required=True, help="the traces")
     parser.add_argument("names", nargs="*", metavar="NAME", help="workloads; default: all")
