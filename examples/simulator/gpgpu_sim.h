@@ -11,6 +11,9 @@
 
 class OptionParser;
 
+// Thread IDs of a core: twice as many as threads, as blocks want IDs in one piece.
+const unsigned tbsched_thread_ids = 1 << 12;
+
 // Registers the options that begin with -tbsched.
 void tbsched_options(OptionParser *parser);
 // Whether tbsched distributes the blocks; otherwise GPGPU-Sim does. Known once options are parsed.

@@ -21,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 MODEL = "src/gpgpu-sim"
 SIM, SIM_H = f"{MODEL}/gpu-sim.cc", f"{MODEL}/gpu-sim.h"
 SHADER, SHADER_H = f"{MODEL}/shader.cc", f"{MODEL}/shader.h"
-CACHE_H, HARDWARE_H = f"{MODEL}/gpu-cache.h", "src/abstract_hardware_model.h"
+CACHE_H, CUDA_SIM = f"{MODEL}/gpu-cache.h", "src/cuda-sim/cuda-sim.cc"
 STREAMS, RUNTIME = "src/stream_manager.cc", "libcuda/cuda_runtime_api.cc"
 MAKE, CMAKE, CMAKE_MODEL = "Makefile", "CMakeLists.txt", f"{MODEL}/CMakeLists.txt"
 CHANGED = (
@@ -30,7 +30,7 @@ CHANGED = (
     SHADER,
     SHADER_H,
     CACHE_H,
-    HARDWARE_H,
+    CUDA_SIM,
     STREAMS,
     RUNTIME,
     MAKE,
@@ -41,10 +41,10 @@ OURS = ("adapter.h", "gpgpu_sim.h", "gpgpu_sim.cc", "gpgpu_sim_members.inc")
 # SHA-256 of the files of CHANGED, one after the other, of each version that was tried.
 VERSIONS = {
     "accel-sim/gpgpu-sim_distribution at 667834cf": (
-        "03e24f11c800d1e3914929eb7283f47fc0181babbf2773cd8a7864cd4314fd90"
+        "8892cb03b5e236a29caacc89b0a5b98418b5b8a02518b3340bcb8827c5b6fe01"
     ),
     "accel-sim/gpgpu-sim_distribution at 3844f755": (
-        "87ede605eed44a50106eef2de99e3f3f181f69e984ef708524bfc0ad6af099ca"
+        "3b39820730855c4a23a11e3f6a8bde42dd4c74e7e7d8ae321dba415dfc6b9dae"
     ),
 }
 # What only the version of that name has in SIM_H. It was not tried.
@@ -107,6 +107,18 @@ def in_function(function: str, pattern: str, replacement: str) -> Change:
     return change
 
 
+def bits(count: str, other: str) -> Change:
+    """Sets of so many bits get another number of bits."""
+
+    def change(text: str) -> str:
+        changed = text.replace(f"std::bitset<{count}>", f"std::bitset<{other}>")
+        if changed == text:
+            raise Refused(f"no set of {count} bits")
+        return changed
+
+    return change
+
+
 def linked_by_make(adapter: Path) -> Change:
     def change(text: str) -> str:
         changed, times = re.subn(
@@ -144,7 +156,7 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
     # device's number.
     more_threads = (
         "    tbsched_device_threads = n_thread_per_shader;\n"
-        "    if (tbsched_distributes()) n_thread_per_shader = MAX_THREAD_PER_SM;"
+        "    if (tbsched_distributes()) n_thread_per_shader = tbsched_thread_ids;"
     )
     device_threads = (r"\bn_thread_per_shader\b", "tbsched_device_threads")
     used_warps = (
@@ -154,6 +166,15 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
     )
     # Several kernels share a core: the stream is that of the warp, the core has no kernel.
     warps_stream = (r"get_kernel_info\(\)\s*->\s*(?=get_streamID)", "")
+    # The blocks of several kernels on a core have no common size that would place local memory.
+    by_thread = (
+        r"\bm_config->gpgpu_local_mem_map\b",
+        r"\g<0> && !m_config->gpgpu_concurrent_kernel_sm",
+    )
+    # A thread's generic addresses are for itself alone: SMs and threads that the map of addresses
+    # has no room for may share theirs.
+    in_map = "  smid %= MAX_STREAMING_MULTIPROCESSORS;\n"
+    thread_in_map = in_map + "  hwtid %= MAX_THREAD_PER_SM;\n"
     distribute = "  if (m_adapter) return distribute_blocks();\n"
     core = " public:\n  shader_core_ctx *core(unsigned cid) { return m_core[cid]; }"
     return [
@@ -171,14 +192,22 @@ def changes(adapter: Path) -> list[tuple[str, Change]]:
         (SHADER, in_function("shader_core_ctx::fetch", *used_warps)),
         (SHADER, at_begin("shader_core_ctx::fetch", "  const bool all = !m_gpu->has_adapter();")),
         (SHADER, in_function("shader_core_config::max_cta", *device_threads)),
+        (SHADER, in_function("shader_core_ctx::translate_local_memaddr", *by_thread)),
         (SHADER_H, before("#include", '#include "gpgpu_sim.h"')),
         (SHADER_H, before("    max_warps_per_shader = n_thread_per_shader", more_threads)),
         (SHADER_H, in_class("shader_core_config", " public:\n  unsigned tbsched_device_threads;")),
         (SHADER_H, in_class("simt_core_cluster", core)),
         (SHADER_H, constant("WARP_PER_CTA_MAX", "128")),
         (CACHE_H, constant("MAX_WARP_PER_SHADER", "128")),
-        (HARDWARE_H, constant("MAX_THREAD_PER_SM", "1 << 12")),
-        (HARDWARE_H, constant("LOCAL_MEM_SIZE_MAX", "1 << 13")),
+        (SHADER_H, bits("MAX_THREAD_PER_SM", "tbsched_thread_ids")),
+        *[
+            (CUDA_SIM, at_begin(function, in_map))
+            for function in ("shared_to_generic", "isspace_shared", "generic_to_shared")
+        ],
+        *[
+            (CUDA_SIM, at_begin(function, thread_in_map))
+            for function in ("local_to_generic", "isspace_local", "generic_to_local")
+        ],
         (STREAMS, at_begin("stream_operation::do_operation", stream)),
         (RUNTIME, at_begin("cudaStreamCreateWithPriority", priority)),
         (RUNTIME, at_begin("cudaDeviceGetStreamPriorityRange", levels)),

@@ -132,6 +132,79 @@ int main() {{
         assert "n_thread_per_shader" not in text[begin:end]
 
 
+def test_local_memory_has_its_size_on_every_thread_id_of_every_sm(
+    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The map of addresses has 80 SMs of 2,048 threads; an H200 has 132, and tbsched 4,096 IDs."""
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    source = checkout / "src" / "cuda-sim" / "map.cc"
+    source.write_text(
+        """
+#include <initializer_list>
+#include "cuda-sim.h"
+
+int main() {
+  for (const unsigned smid : {0u, 79u, 80u, 131u}) {
+    const addr_t shared = shared_to_generic(smid, 95);
+    if (whichspace(shared) != 's' || !isspace_shared(smid, shared)) return 1;
+    if (generic_to_shared(smid, shared) != 95) return 2;
+    for (const unsigned thread : {0u, 2047u, 2048u, 4095u}) {
+      const addr_t local = local_to_generic(smid, thread, 15);
+      if (whichspace(local) != 'l' || !isspace_local(smid, thread, local)) return 3;
+      if (generic_to_local(smid, thread, local) != 15) return 4;
+    }
+  }
+  return local_to_generic(79, 2047, 0) == local_to_generic(78, 2047, 0);
+}
+""",
+        "utf-8",
+    )
+    run(CXX, "-std=c++11", source, checkout / script.CUDA_SIM, "-o", checkout / "map")
+    run(checkout / "map")
+
+
+@pytest.mark.parametrize("together", ["false", "true"])
+def test_local_memory_of_kernels_that_share_a_core_needs_no_size_of_blocks(
+    script: ModuleType,
+    checkout: Path,
+    adapter: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    together: str,
+) -> None:
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    source = checkout / "src" / "gpgpu-sim" / "local.cc"
+    source.write_text(
+        f"""
+#include <iostream>
+#include "gpu-sim.h"
+
+struct core : shader_core_ctx {{
+  explicit core(const shader_core_config &config) {{
+    m_config = &config;
+    m_sid = 3;
+    kernel_padded_threads_per_cta = config.gpgpu_concurrent_kernel_sm ? 0 : 64;
+  }}
+}};
+
+int main() {{
+  shader_core_config config = {{}};
+  config.n_thread_per_shader = 2048;
+  config.gpgpu_local_mem_map = true;
+  config.gpgpu_concurrent_kernel_sm = {together};
+  std::cout << core(config).translate_local_memaddr(0, 65, 80);
+}}
+""",
+        "utf-8",
+    )
+    shader = checkout / script.SHADER
+    program = checkout / "local"
+    run(CXX, "-std=c++11", "-O1", "-ffunction-sections", "-Wl,--gc-sections",
+        source, shader, "-o", program)  # fmt: skip
+    assert run(program) == ("6209" if together == "true" else "5313")
+
+
 def test_unknown_version_is_refused_and_stays_as_it_is(
     script: ModuleType, checkout: Path, adapter: Path
 ) -> None:
@@ -166,7 +239,10 @@ def test_changed_checkout_is_refused(
     ("file", "old", "message"),
     [
         ("SIM", "gpgpu_sim::launch", "gpgpu_sim::launch is defined 0 times"),
-        ("HARDWARE_H", "MAX_THREAD_PER_SM", "no constant MAX_THREAD_PER_SM"),
+        ("CACHE_H", "MAX_WARP_PER_SHADER", "no constant MAX_WARP_PER_SHADER"),
+        ("SHADER_H", "std::bitset<MAX_THREAD_PER_SM>", "no set of MAX_THREAD_PER_SM bits"),
+        ("CUDA_SIM", "local_to_generic", "local_to_generic is defined 0 times"),
+        ("SHADER", "m_config->gpgpu_local_mem_map", "memaddr has .*local_mem_map.* 0 times"),
         ("SHADER", "get_streamID", "fetch has .*get_streamID.* 0 times"),
         ("SHADER_H", "max_warps_per_shader =", "no     max_warps_per_shader ="),
         ("SHADER", "m_last_warp_fetched + 1 + i", "fetch has .* 0 times"),

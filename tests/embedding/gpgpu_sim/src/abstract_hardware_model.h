@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-const unsigned long long LOCAL_MEM_SIZE_MAX = 1 << 14;
+const unsigned MAX_STREAMING_MULTIPROCESSORS = 80;
 const unsigned MAX_THREAD_PER_SM = 1 << 11;
 
 struct function_info {};

@@ -15,3 +15,12 @@ unsigned shader_core_config::max_cta(const kernel_info_t &kernel) const {
 void shader_core_ctx::register_cta_thread_exit(unsigned cta_num, kernel_info_t *) {
   --m_cta_status[cta_num];
 }
+
+unsigned shader_core_ctx::translate_local_memaddr(unsigned address, unsigned tid,
+                                                  unsigned num_shader) {
+  if (m_config->gpgpu_local_mem_map) {
+    const unsigned block = kernel_padded_threads_per_cta;
+    return address + block * (m_sid + num_shader * (tid / block)) + tid % block;
+  }
+  return address + m_config->n_thread_per_shader * m_sid + tid;
+}
