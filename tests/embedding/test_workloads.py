@@ -194,6 +194,9 @@ def test_blocks_of_an_unchanged_simulator_come_from_what_it_prints(modules: Modu
         f"GPGPU-Sim Cycle {cycle}: LIVENESS - Core {core} - GPGPU-Sim uArch: {text}"
         for cycle, core, text in events
     ]
+    options = modules.simulators.options([], "stock", "none", FOLDER)
+    assert "tbsched" not in options
+    assert "-trace_sampling_core -1" in options  # all cores
     output = "gpu_sim_cycle = 5\n" + "\n".join(lines) + "\nGPGPU-Sim: *** exit detected ***\n"
     assert modules.simulators.blocks_of_stock(output).splitlines() == [
         "1 0 7 5 8",

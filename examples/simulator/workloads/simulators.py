@@ -115,7 +115,7 @@ def write_traces(launches: list[tb.Launch], folder: Path) -> None:
 def options(launches: list[tb.Launch], policy: str, board: str, folder: Path) -> str:
     """Options of a run, after those of h200.config."""
     if policy == "stock":
-        return "\n-trace_enabled 1\n-trace_components LIVENESS\n"
+        return "\n-trace_enabled 1\n-trace_components LIVENESS\n-trace_sampling_core -1\n"
     lines = [
         "",
         f"-tbsched_policy {policy}",
