@@ -65,16 +65,6 @@ def test_level_by_level_equals_algorithm_1_to_the_letter(name: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize("name", devices())
-def test_level_by_level_equals_algorithm_1_on_all_sms(name: str) -> None:
-    @settings(REPEATABLE, max_examples=15)
-    @given(sequences(name, EVERYTHING))
-    def holds(sequence: Sequence) -> None:
-        assert same(predict(sequence, name, "ampere"), predict(sequence, name, "algorithm1"))
-
-    holds()
-
-
 @settings(REPEATABLE, max_examples=100)
 @given(sequences("h200", EVERYTHING))
 def test_hopper_has_the_occupancy_of_ampere(sequence: Sequence) -> None:
