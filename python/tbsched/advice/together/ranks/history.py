@@ -143,9 +143,9 @@ class History:
         for event in self.sequence:
             number += isinstance(event, Launch)
             host = getattr(event, "host", 0)
-            step = arrives.get(number, 0.0) if isinstance(event, Launch) else 0.0
+            earliest = arrives.get(number, 0.0) if isinstance(event, Launch) else 0.0
             now = clocks.get(host, 0.0)
-            clocks[host] = max(now, self.long * step)
+            clocks[host] = max(now, self.long * earliest)
             gaps.append(clocks[host] - now)
         if not ends:
             forever = self.long * _FOREVER
