@@ -117,7 +117,7 @@ def test_writer_before_a_kernel_in_its_stream_has_ended(tmp_path: Path) -> None:
     flag = 0x7F0000001000
     writer = with_code("takes_work", 1, 13, arguments=[0, flag, 8, 0x7F0000002000])
     lines = *writer, *with_code("acquires", 2, 13, arguments=[0, flag])
-    assert of(tmp_path, *lines).kind == "inside_kernel"
+    assert of(tmp_path, *lines).kind == "not_known"
 
 
 def test_copy_of_the_host_in_the_legacy_stream_behind_a_kernel(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_cooperative_solver_of_many_steps_is_slow(tmp_path: Path) -> None:
     assert (found.kind, found.hangs) == ("not_hanging", False)
     assert "stencil is slow: nothing in the code keeps a block from a barrier" in found.reason
     # Not launched as one, its blocks need not all be on the GPU.
-    assert of(tmp_path, *with_code("stencil", 1, 13)).kind == "inside_kernel"
+    assert of(tmp_path, *with_code("stencil", 1, 13)).kind == "not_known"
     # It waits for room beside a kernel that stays.
     holder = with_code("acquires", 0, 14, blocks=1, threads=1024)
     assert of(tmp_path, *holder, *cooperates("stencil", registers=64)).kind == "room"
@@ -170,7 +170,7 @@ def test_barriers_of_a_grid_that_differ_by_memory_or_by_block(tmp_path: Path) ->
     found = of(tmp_path, *cooperates("coop_converges"))
     assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
     assert "depends on memory" in found.reason
-    assert of(tmp_path, *cooperates("coop_skips")).kind == "inside_kernel"
+    assert of(tmp_path, *cooperates("coop_skips")).kind == "not_known"
 
 
 def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_kernel_that_hands_over_at_a_barrier_may_wait_for_ever(tmp_path: Path) -
     assert found.may_wait
     assert not found.waits_inside
     lines = *with_code("hands_over", 1, 13), inside(2, "cuCtxSynchronize")
-    assert of(tmp_path, *lines).kind == "inside_kernel"
+    assert of(tmp_path, *lines).kind == "not_known"
 
 
 def test_blocks_of_a_chained_scan_wait_for_earlier_ones_alone(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_without_nvdisasm_the_answer_says_so(
     assert disassembler() is None
     assert instructions_of(b"another", "9.0") is None
     found = of(tmp_path, *with_code("waits_for_time", 1, 13))
-    assert found.kind == "inside_kernel"
+    assert found.kind == "not_known"
     assert any("nvdisasm" in each for each in found.unseen)
 
 
@@ -300,7 +300,7 @@ def test_consumer_of_a_slow_producer_does_not_hang(tmp_path: Path) -> None:
         "not_hanging", "acquires waits for what takes_work writes, which is slow",
     )  # fmt: skip
     assert any("Whether takes_work has ended" in each for each in found.unseen)
-    assert of_producer(other).kind == "inside_kernel"
+    assert of_producer(other).kind == "not_known"
 
 
 def test_kernels_that_end_make_room(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_kernel_that_waits_for_an_answer_of_the_host(tmp_path: Path) -> None:
     found = of(tmp_path, *with_code("mailbox", 1, 13, host=(0,)))
     assert (found.kind, found.resident[0].name) == ("host", "mailbox")
     assert any("wait for each other there" in each for each in found.unseen)
-    assert of(tmp_path, *with_code("mailbox", 1, 13)).kind == "inside_kernel"
+    assert of(tmp_path, *with_code("mailbox", 1, 13)).kind == "not_known"
 
 
 def test_host_that_goes_on_to_write_what_a_kernel_waits_for(tmp_path: Path) -> None:
@@ -397,3 +397,42 @@ def test_driver_that_gives_no_records_loads_code(tmp_path: Path) -> None:
     with place.open("a", encoding="utf-8") as file:
         file.write(f"{json.dumps(graph)}\n")
     assert tb.hang(place).kind == "loading"
+
+
+def test_kernels_that_answer_each_other_may_be_slow(tmp_path: Path) -> None:
+    assert code("acquires").only_waits
+    assert not code("plays").only_waits  # it computes between two polls
+    found = of(tmp_path, *with_code("plays", 1, 13), *with_code("plays", 2, 14))
+    assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+
+
+def test_blocks_that_take_turns_by_their_number_are_slow(tmp_path: Path) -> None:
+    assert code("in_turn").follows
+    found = of(tmp_path, *with_code("in_turn", 1, 13, blocks=3000))
+    assert found.kind == "not_hanging"
+
+
+def test_grid_of_more_blocks_than_the_model_takes(tmp_path: Path) -> None:
+    found = of(tmp_path, *with_code("sums", 1, 13, blocks=2_000_000_000))
+    assert found.kind == "not_hanging"
+    found = of(tmp_path, *with_code("grid_barrier", 1, 13, blocks=2_000_000_000, threads=1024))
+    assert (found.kind, found.stranded[0].missing) == ("room", 2_000_000_000 - 264)
+    assert found.resident[0].running == 264
+
+
+def test_programmatic_launch_takes_the_room_of_others(tmp_path: Path) -> None:
+    memory = {"dynamic_shared_memory": 100 << 10}
+    first = with_code("triggers", 1, 13, blocks=132, threads=128, **memory)
+    second = with_code("waits_for_previous", 2, 13, blocks=132, threads=128, **memory)
+    second[1]["programmatic"] = True
+    found = of(tmp_path, *first, *second, issued(3, 14, "route", 16, 128, **memory))
+    assert (found.kind, found.stranded[0].name, found.stranded[0].missing) == ("room", "route", 16)
+
+
+def test_cooperative_launch_names_what_there_is_too_little_of(tmp_path: Path) -> None:
+    memory = {"dynamic_shared_memory": 120 << 10}
+    holder = with_code("acquires", 1, 13, blocks=10, **memory)
+    solve = {**issued(2, 14, "solve", 132, 256, **memory), "cooperative": True}
+    found = of(tmp_path, *holder, solve)
+    row = found.stranded[0]
+    assert (found.kind, row.missing, row.cause) == ("room", 132, "shared_memory")

@@ -70,7 +70,7 @@ def test_kernel_behind_another_one_in_its_graph_is_in_the_order_of_the_program(
     tmp_path: Path,
 ) -> None:
     found = of(tmp_path, *graph(0, [kernel("left"), kernel("right")], 0, 1), replay(1, 13, 0))
-    assert found.kind == "inside_kernel"
+    assert found.kind == "not_known"
     assert [(row.name, row.cause, row.behind) for row in found.stranded] == [
         ("right", "node", "left")
     ]
@@ -94,7 +94,7 @@ def test_host_function_of_a_graph(tmp_path: Path) -> None:
 
 def test_host_function_behind_a_kernel_of_its_graph_is_not_reached(tmp_path: Path) -> None:
     nodes = [kernel("before"), {"kind": "host_function"}]
-    assert of(tmp_path, *graph(0, nodes, 0, 1), replay(1, 13, 0)).kind == "inside_kernel"
+    assert of(tmp_path, *graph(0, nodes, 0, 1), replay(1, 13, 0)).kind == "not_known"
     assert of(tmp_path, *graph(0, nodes), replay(1, 13, 0)).kind == "host"
 
 

@@ -95,7 +95,7 @@ def test_queue_names_what_is_before_it_and_how_many_queues_are_enough(tmp_path: 
     assert [fix.kind for fix in found.fixes] == ["connections", "order"]
     assert "CUDA_DEVICE_MAX_CONNECTIONS=2 " in found.fixes[0].text
     assert found.fixes[1].text == "launch set_flag before next"
-    assert of(tmp_path, *lines, connections=8).kind == "inside_kernel"
+    assert of(tmp_path, *lines, connections=8).kind == "not_known"
 
 
 def test_queue_held_by_other_work_than_a_launch(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_write_behind_a_kernel_may_be_the_awaited_one(tmp_path: Path) -> None:
     writes = of_stream(2, 14, "write_value", "cuStreamWriteValue32_v2")
     waits = of_stream(3, 13, "wait_value", "cuStreamWaitValue32_v2")
     found = of(tmp_path, issued(1, 14, "spin"), writes, waits, issued(4, 13, "late", 1))
-    assert (found.kind, found.stranded[0].behind) == ("inside_kernel", "spin")
+    assert (found.kind, found.stranded[0].behind) == ("not_known", "spin")
     assert any("Whether call 2 writes the value" in each for each in found.unseen)
 
 
@@ -147,7 +147,7 @@ def test_host_function_behind_a_wait_is_not_reached(tmp_path: Path) -> None:
         of_stream(3, 13, "wait_value", "cuStreamWaitValue32_v2"),
         of_stream(4, 13, "host_function", "cuLaunchHostFunc"),
     )
-    assert (found.kind, found.resident[0].name) == ("inside_kernel", "spin")
+    assert (found.kind, found.resident[0].name) == ("not_known", "spin")
 
 
 def test_wait_for_a_value_in_the_legacy_stream(tmp_path: Path) -> None:
@@ -161,7 +161,7 @@ def test_capture_that_failed_says_so(tmp_path: Path) -> None:
     failed = {"capture_failed": 3, "why": "std::bad_alloc"}
     for lines in ((failed,), (issued(1, 13, "spin"), failed)):
         found = of(tmp_path, *lines)
-        assert found.kind == "inside_kernel"
+        assert found.kind == "not_known"
         assert any("failed 3 times (std::bad_alloc)" in each for each in found.unseen)
 
 
@@ -265,12 +265,13 @@ def test_streams_that_wait_for_the_host(tmp_path: Path, what: str) -> None:
     assert (found.kind, found.stranded[0].name) == ("host", "after")
 
 
-def test_all_on_the_gpu_is_inside_a_kernel(tmp_path: Path) -> None:
+def test_all_on_the_gpu_without_code_is_not_known(tmp_path: Path) -> None:
     found = of(
         tmp_path, issued(1, 13, "spin"), issued(2, 13, "after"), inside(3, "cuCtxSynchronize")
     )
-    assert (found.kind, found.stranded[0].cause) == ("inside_kernel", "stream")
+    assert (found.kind, found.stranded[0].cause) == ("not_known", "stream")
     assert "after comes after it by the program's own order" in found.reason
+    assert found.may_be == ("inside_kernel", "not_hanging")
     assert any("without a debugger" in sentence for sentence in found.unseen)
 
 
@@ -278,7 +279,7 @@ def test_events_are_the_programs_own_order(tmp_path: Path) -> None:
     record = {**issued(2, 13), "what": "record", "event": 5}
     wait = {**issued(3, 14), "what": "wait", "event": 5}
     found = of(tmp_path, issued(1, 13, "spin"), record, wait, issued(4, 14, "after"))
-    assert (found.kind, found.stranded[0].cause) == ("inside_kernel", "event")
+    assert (found.kind, found.stranded[0].cause) == ("not_known", "event")
 
 
 def test_what_ended_does_not_hang(tmp_path: Path) -> None:
@@ -328,7 +329,7 @@ def test_missing_blocks_are_those_without_room(
     )  # fmt: skip
     found = of(tmp_path_factory.mktemp("grid"), line)
     missing = max(blocks - tb.capacity(launch, "h200").blocks, 0)
-    assert found.kind == ("room" if missing else "inside_kernel")
+    assert found.kind == ("room" if missing else "not_known")
     assert sum(row.missing for row in found.stranded) == missing
 
 
@@ -785,7 +786,7 @@ def test_event_that_the_default_stream_holds_up(tmp_path: Path) -> None:
     found = of(tmp_path, issued(1, 15, "merge"), *event, issued(4, 14, "sort"))
     assert (found.kind, found.stranded[0].name) == ("legacy_stream", "sort")
     found = of(tmp_path, issued(1, 7, "merge"), *event, issued(4, 14, "sort"))
-    assert found.kind == "inside_kernel"
+    assert found.kind == "not_known"
 
 
 def test_green_context_has_room_for_fewer_blocks(tmp_path: Path) -> None:
@@ -800,7 +801,7 @@ def test_graph_that_does_not_end_is_not_known(tmp_path: Path) -> None:
     graph = {**part(1, "graph", 13), "function": "cuGraphLaunch"}
     found = of(tmp_path, graph, inside(2, "cuCtxSynchronize"))
     assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "room", "not_hanging"))
-    assert of(tmp_path, graph, issued(3, 14, "spin")).kind == "inside_kernel"
+    assert of(tmp_path, graph, issued(3, 14, "spin")).kind == "not_known"
 
 
 def test_capture_of_a_graph_that_does_not_end_is_one_with_a_launch(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ def test_kind_of_the_hang(program: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in program["lines"]), "utf-8")
     found = tb.hang(path)
+    if program["kind"] == "inside_kernel":  # without code it may be slow
+        assert (found.kind, found.may_be) == ("not_known", ("inside_kernel", "not_hanging"))
+        return
     assert found.kind == program["kind"], found.text
     if found.kind == "room" and program["name"] not in WARMED_UP:
         row = found.stranded[0]

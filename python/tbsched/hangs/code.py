@@ -27,6 +27,10 @@ _CLOCK_OR_COUNTER = re.compile(f"{CLOCK.pattern}|{_COUNTER.pattern}")
 _STEPS = re.compile(
     r"^(?:U?IADD3?|VIADD|IMAD\.IADD|U?IMAD\.MOV|U?MOV|USHF|SHF\.|U?LEA|IMAD\.SHL|U?SEL)\b"
 )
+_NUMBER = r"-?0x[0-9a-f]{1,5}\b"
+_EQUALS = re.compile(r"^U?ISETP\.(?:NE|EQ)\b")
+_COMPARES = re.compile(rf"^U?ISETP\.(?:NE|LT|LE|GT|GE)\b.*,\s*(?:{_NUMBER}|U?RZ)\s*,\s*U?PT$")
+_ADDS_ONE_NUMBER = re.compile(rf"^(?:U?IADD3|VIADD)\s+U?R\d+,\s*U?R\d+,\s*{_NUMBER}")
 _DEEPEST = 16  # steps back from an address to what it is made of
 _STORES = re.compile(r"^(?:STG?|REDG?|ATOMG?)\.")
 _LOCAL = re.compile(r"^(?:LDS|ATOMS|LD\.|SYNCS\.PHASECHK)")
@@ -75,6 +79,10 @@ class KernelCode:
         open_loops: how many loops are left neither by a count nor by the time nor by memory that
             others write.
         is_one_open_loop: whether it has one loop, and that one is left by its own values alone.
+        only_waits: whether each of its loops waits, never ends, or has a constant few turns: a
+            thread that takes long waits then.
+        triggers: whether a block lets the next kernel of its stream start before it polls.
+        waits_for_previous: whether blocks of a programmatic launch wait for the one before.
     """
 
     polls: tuple[Poll, ...]
@@ -90,6 +98,9 @@ class KernelCode:
     lock_comes_back: bool = False
     open_loops: int = 0
     is_one_open_loop: bool = False
+    only_waits: bool = False
+    triggers: bool = False
+    waits_for_previous: bool = False
 
     @property
     def may_wait(self) -> bool:
@@ -221,7 +232,62 @@ class _Reading:
             lock_comes_back=self._lock_comes_back(looks, polls),
             open_loops=len(self._open_loops({*looks})),
             is_one_open_loop=len(loops) == 1 and self._is_one_open_loop({*looks}),
+            only_waits=self._only_waits(looks),
+            waits_for_previous=any(body.startswith("ACQBULK") for body in bodies),
+            triggers=self._triggers(min((loop.start for loop in looks), default=len(self.every))),
         )
+
+    def _triggers(self, before: int) -> bool:
+        """Returns whether a block triggers a programmatic launch on its way to an instruction."""
+        for number in range(before):
+            own = self.every[number]
+            if own.target is not None:
+                return False
+            if own.body.startswith("PREEXIT") and own.guard is None:
+                return True
+        return False
+
+    def _only_waits(self, looks: dict[range, list[int]]) -> bool:
+        """Returns whether no loop takes long without waiting."""
+        endless = [loop for loop in self.loops if self._is_endless(loop)]
+        return all(
+            any(loop.start >= each.start and loop.stop <= each.stop for each in endless)
+            or self._is_spin(looks.get(loop, []), loop)
+            or any(self._ends_soon(leaving, loop) for leaving in self._exits(loop))
+            for loop in self.loops
+        )
+
+    def _is_spin(self, numbers: list[int], loop: range) -> bool:
+        """Returns whether a loop polls, and at the same address in each turn."""
+        polls = [*self._polls(numbers, loop)]
+        return bool(polls) and all(self._is_fixed(self.place[poll.at], loop) for poll in polls)
+
+    def _is_fixed(self, number: int, loop: range) -> bool:
+        """Returns whether a load of a loop has the same address in each turn."""
+        if self._address(number) is not None:
+            return True
+        address = _ADDRESS.search(DESCRIPTOR.sub("", self.every[number].body))
+        own = set(names([address[1]], True)) if address is not None else set()
+        return not any(own & self.every[each].writes for each in loop)
+
+    def _ends_soon(self, leaving: Instruction, loop: range) -> bool:
+        """Returns whether a branch leaves a loop after so many turns as the code has as numbers.
+
+        A register, which begins with a number, is added to by one, and is compared with a third.
+        """
+        for name in leaving.guards:
+            tests = [*self._writers(name, self.place[leaving.at], loop)]
+            if len(tests) != 1 or not _COMPARES.match(self.every[tests[0]].body):
+                continue
+            (test,) = tests
+            for counter in self.every[test].reads:
+                steps = [each for each in loop if counter in self.every[each].writes]
+                if len(steps) == 1 and _ADDS_ONE_NUMBER.match(self.every[steps[0]].body):
+                    is_own = counter in self.every[steps[0]].reads
+                    begin = self._value(counter, loop.start, _DEEPEST)
+                    if is_own and begin is not None and not begin.terms:
+                        return True
+        return False
 
     def _open_loops(self, looking: set[range]) -> list[range]:
         """Loops that neither a count nor the time ends, and that look at no memory of others."""
@@ -513,7 +579,12 @@ class _Reading:
         return tuple(sorted(each for each in arguments if each >= 0)), is_indirect
 
     def _follows(self, poll: Poll) -> bool:
-        """Returns whether a poll looks at what an earlier block writes: at its number less some."""
+        """Returns whether a poll looks at what an earlier block writes: at its number less some.
+
+        Or it waits until as many have counted as the number of its block.
+        """
+        if self._is_turn(poll):
+            return True
         looked = self._address(self.place[poll.at])
         if looked is None:
             return False
@@ -529,6 +600,33 @@ class _Reading:
             if len(of_block) == 1 and (written.constant - looked.constant) * of_block[0] > 0:
                 return True
         return False
+
+    def _is_turn(self, poll: Poll) -> bool:
+        """Returns whether a poll waits until a count is the number of the block."""
+        number = self.place[poll.at]
+        source = self._source(number)
+        counts = any(
+            _COUNTER.match(self.every[each].body) and self._source(each) == source
+            for each in self._stores()
+        )
+        loop = min((loop for loop in self.loops if number in loop), key=len)
+        deciders = [each for leaving in self._exits(loop) for each in self._deciders(leaving, loop)]
+        return counts and any(
+            _EQUALS.match(self.every[each].body) and any(map(self._is_block, self._operands(each)))
+            for each in deciders
+        )
+
+    def _operands(self, number: int) -> Iterator[_Sum | None]:
+        """Yields what the registers are that an instruction reads."""
+        for name in self.every[number].reads:
+            yield self._value(name, number, _DEEPEST)
+
+    def _is_block(self, value: _Sum | None) -> bool:
+        """Returns whether a value is the number of the block."""
+        if value is None or value.constant or len(value.terms) != 1:
+            return False
+        ((term, factor),) = value.terms
+        return factor == 1 and isinstance(term, int) and bool(_BLOCK.match(self.every[term].body))
 
     def _address(self, number: int) -> _Sum | None:
         """Returns the address of a load or store as a sum; None: it is no sum of known terms."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -148,6 +148,9 @@ class Evidence:
         behind = None if stranded.behind is None else called(self.issued[stranded.behind])
         seen = self._seen_as(own)
         missing = seen.missing if seen is not None and seen.blocks else stranded.blocks
+        taken = self.replay.launches[stranded.operation] if self.replay is not None else None
+        if taken is not None and missing == stranded.blocks:
+            missing += blocks_of(own) - taken.blocks
         return NeverStarts(
             called(own), missing, blocks_of(own), stranded.cause, behind, stranded.limits
         )
@@ -187,7 +190,7 @@ class Evidence:
             smid = np.sort(placement.smid[np.argsort(placement.start_ns, kind="stable")][:running])
             sms = np.unique(smid[smid >= 0], return_counts=True)
             yield OnGpu(
-                launch.name or "", running, running, launch.blocks,
+                launch.name or "", running, running, blocks_of(self.issued[place]),
                 tuple(zip(*(each.tolist() for each in sms), strict=True)),
                 self._does_by_code(self.issued[place]), 0, "", "model",
             )  # fmt: skip
@@ -224,6 +227,8 @@ def gathered(seen: Seen) -> Evidence:
     operations = _operations(seen.capture)
     unseen: list[str] = [*seen.unseen]
     codes = _codes(seen.capture, operations, unseen)
+    triggers = {number for number, code in codes.items() if code.triggers}
+    operations = tuple([replace(each, triggers=each.code in triggers) for each in operations])
     matched = resident_operations(operations, seen.look.kernels) if seen.look is not None else {}
     on_gpu = frozenset([operations[place].key for place in matched])
     issued = tuple([each for each in operations if each.is_called or each.key in on_gpu])
@@ -345,6 +350,12 @@ def _ended_in_waves(launch: Operation, code: KernelCode | None, spec: DeviceSpec
     return launch.is_same and not is_endless and _has_waves(launch, spec)
 
 
+def _waits_behind(launch: Operation, code: KernelCode | None, stays: list[Operation]) -> bool:
+    """Returns whether a programmatic launch has started, and waits for one before it that stays."""
+    waits = launch.programmatic and code is not None and code.waits_for_previous
+    return waits and any(launch.is_behind(each) for each in stays)
+
+
 def _gone(
     issued: tuple[Operation, ...],
     codes: dict[int, KernelCode],
@@ -384,6 +395,8 @@ def _gone(
                 "ones."
             )
         ends += waves
+    stays = [issued[place] for place in kernels if place not in ends]
+    ends = [p for p in ends if not _waits_behind(issued[p], known[p], stays)]
     again = [p for p in kernels if p not in ends and _ended_in_waves(issued[p], known[p], spec)]
     if again:
         unseen.append(
@@ -401,7 +414,8 @@ def _gone(
     stay = frozenset(kernels) - {*ends, *usual}
     found = replayed(issued, capture.streams, spec, stay)
     late = {each.operation for each in found.stranded}
-    whole = all(blocks_of(issued[each.operation]) == each.blocks for each in found.stranded)
+    rows = [(found.launches[each.operation], each.blocks) for each in found.stranded]
+    whole = all(launch is not None and launch.blocks == blocks for launch, blocks in rows)
     if not ends and whole and stay <= late and not found.waits_for_host:
         return frozenset()
     gone = [place for place in (*ends, *usual) if place not in late]

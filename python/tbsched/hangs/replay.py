@@ -49,6 +49,7 @@ _VALUE = "value"  # captures do not say which
 _KINDS: dict[str, CopyKind] = {"HtoD": "h2d", "DtoH": "d2h", "DtoD": "d2d"}
 _DIRECTION = re.compile("|".join(_KINDS))
 _REGISTERS = 32
+_MOST_BLOCKS = 1 << 20  # of more than have room on any GPU, the later ones change nothing
 # What a program asks for: to wait for these is no fault of the GPU.
 OWN_ORDER = frozenset({"stream", "event", "value", "node", "trigger"})
 ROOM = OF_SMS | {"cooperative", "cluster", "queue", "grids"}
@@ -60,7 +61,7 @@ class Stranded:
 
     Attributes:
         operation: its place among the operations.
-        blocks: how many blocks never start.
+        blocks: how many blocks never start, of as many as ``Replay.launches`` has.
         cause: what they wait for, a word as of ``Trace.waits``.
         behind: the place of the operation that holds them up; None: no single one.
         limits: of each class of SMs what refuses one block more, if the cause is room.
@@ -78,7 +79,8 @@ class Replay:
     """What the model says of the operations.
 
     Attributes:
-        launches: each as the model takes it, None for an operation that is no launch.
+        launches: each as the model takes it, with at most 2**20 blocks; None for an operation that
+            is no launch.
         stranded: launches of which blocks never start, in order of issue.
         waits_for_host: places of operations that only the host can end, and that are reached.
         trace: the prediction; None: there is nothing to predict.
@@ -263,7 +265,7 @@ class _Events:
         if priority is None:
             priority = 0 if facts is None else facts.priority
         return Launch(
-            math.prod(operation.grid),
+            min(math.prod(operation.grid), _MOST_BLOCKS),
             math.prod(operation.block),
             max(operation.registers or _REGISTERS, 16),
             operation.shared_memory or 0,
@@ -273,6 +275,7 @@ class _Events:
             priority=priority,
             cooperative=operation.cooperative,
             programmatic=operation.programmatic,
+            trigger=_SOON if operation.triggers else None,
             partition=self.partition(facts),
             duration=seconds,
             name=name,
@@ -416,6 +419,9 @@ def _with_limits(
         room = capacity(own, spec, beside=beside)
     except ValueError:  # one of the others is not resident as a whole
         return stranded
+    resources = {row.cause for row in room.limits}
+    if stranded.cause == "cooperative" and len(resources) == 1 and resources <= OF_SMS:
+        return replace(stranded, cause=resources.pop(), limits=room.limits)
     return replace(stranded, limits=room.limits)
 
 

@@ -59,6 +59,7 @@ class Operation:
         node: of a node of a graph its number there, else None.
         graph: that graph.
         is_changed: whether nodes of that graph have other parameters than are known.
+        triggers: whether its code lets the next launch of its stream start before it waits.
     """
 
     call: int
@@ -95,6 +96,7 @@ class Operation:
     node: int | None = None
     graph: CapturedGraph | None = field(default=None, repr=False)
     is_changed: bool = False
+    triggers: bool = False
 
     @property
     def key(self) -> Key:

@@ -65,21 +65,65 @@ def inside_kernels(evidence: Evidence) -> Finding:
                 "sees whether its threads leave the barrier.",
             ),
         )
+    if not _are_collectives(evidence) and not _waits_for_ever(evidence):
+        does = "do not end" if len(names) > 1 else "does not end"
+        reason = f"{listed(names)} {does}: whether for ever, or only for long, is not seen"
+        if not names:
+            reason = "nothing that can never start was found"
+        return Finding(
+            kind=NOT_KNOWN,
+            may_be=(INSIDE, NOT_HANGING),
+            reason=reason + _and_behind(evidence, names),
+            stranded=rows,
+            unseen=(
+                "Whether the kernels get on: their code is not known, or may also compute for "
+                "long. `tbsched hang --pid PID` of the program without a capture sees that.",
+                *_unseen(evidence),
+            ),
+        )
     reason = f"all blocks of {listed(names)} are on the GPU, and they do not end"
-    if not names:
-        reason = "nothing that can never start was found"
-    if rows:
-        behind = dict.fromkeys(row.name for row in rows)
-        comes = "comes" if len(behind) == 1 else "come"
-        them = "it" if len(names) == 1 else "them"
-        reason += f"; {listed(behind)} {comes} after {them} by the program's own order"
     return Finding(
         kind=INSIDE,
-        reason=reason,
+        reason=reason + _and_behind(evidence, names),
         stranded=rows,
         proof=tuple(_places(evidence)),
         unseen=tuple(_unseen(evidence)),
     )
+
+
+def _and_behind(evidence: Evidence, names: list[str]) -> str:
+    """Returns what comes after the kernels on the GPU, as the end of a sentence."""
+    behind = dict.fromkeys(row.name for row in evidence.rows())
+    if not behind:
+        return ""
+    comes, them = "comes" if len(behind) == 1 else "come", "it" if len(names) == 1 else "them"
+    return f"; {listed(behind)} {comes} after {them} by the program's own order"
+
+
+def _waits_for_ever(evidence: Evidence) -> bool:
+    """Returns whether the debugger saw no progress, or nothing that is left could take long.
+
+    Then each thread waits, and none is left that could end the wait: no kernel on the GPU computes
+    in a loop, and none that may not have ended writes to addresses that it loads.
+    """
+    if evidence.look is not None:
+        return True
+    on_gpu = [
+        evidence.code_of(each) if each.what == LAUNCH else None
+        for place, each in enumerate(evidence.issued)
+        if each.what in (LAUNCH, GRAPH) and place not in evidence.never_start
+    ]
+    ends = [evidence.code_of(each) for each in evidence.operations if each.key in evidence.gone]
+    return (
+        bool(on_gpu)
+        and all(code is not None and code.is_whole and code.only_waits for code in on_gpu)
+        and not any(code is not None and code.loops and code.writes_anywhere for code in ends)
+    )
+
+
+def _are_collectives(evidence: Evidence) -> bool:
+    """Returns whether all that is on the GPU waits for other ranks."""
+    return bool(evidence.resident) and all(is_collective(row.name) for row in evidence.resident)
 
 
 def _is_of_graphs(evidence: Evidence) -> bool:
@@ -167,7 +211,7 @@ def _unseen(evidence: Evidence) -> Iterator[str]:
     capture = evidence.capture
     if evidence.look is not None:
         return
-    if evidence.resident and all(is_collective(row.name) for row in evidence.resident):
+    if _are_collectives(evidence):
         yield OTHER_RANKS
         return
     if any(row.does == UNKNOWN for row in evidence.resident):
