@@ -46,90 +46,9 @@ EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
 LEGACY, INSIDE, SLOW = Truth("legacy_stream"), Truth("inside_kernel"), Truth("not_hanging")
 LOADING, LOADING_IN_CALL = Truth("loading"), Truth("loading", ("host",))
 
-FIRST = {
+SECOND = {
     # An H200 has 132 SMs, each of 228 KiB of shared memory, of which a block takes 1 KiB more than
     # it asks for, 65,536 registers, 2,048 threads and 32 blocks.
-    # One block of 120 KiB per SM: 132 of 160 run
-    "persistent_barrier": room("relax", 28, 160, "shared_memory"),
-    # 1,024 threads of 64 registers: one block per SM
-    "register_barrier": room("descend", 8, 140, "registers"),
-    # 768 threads of 18 registers: two blocks per SM
-    "thread_barrier": room("levels", 36, 300, "threads"),
-    # 32 threads of 31 registers: 32 blocks per SM
-    "block_barrier": room("row_maximum", 76, 4300, "blocks"),
-    # 130 KiB on each of 132 SMs, and 110 KiB asked for
-    "producer_after_consumers": room("fill_page", 8, 8, "shared_memory"),
-    # 200 KiB on 16 SMs, and 120 KiB asked for: 116 of 132 run
-    "megakernel_workers": room("work", 16, 132, "shared_memory", **EAGER),
-    # Every SM is set to the least shared memory, and 100 KiB asked for
-    "carveout_poll": room("assemble", 132, 132, "shared_memory"),
-    # 100 and then 32 blocks of 120 KiB
-    "joint_barrier": room("right_half", 68, 100, "shared_memory"),
-    # 132 of 528 blocks of 120 KiB, which wait for the one that comes next
-    "reverse_scan": room("scan_tiles", 396, 528, "shared_memory"),
-    # 1,024 threads of 58 registers: the first 132 wait for the other 132
-    "split_k": room("product", 132, 264, "registers"),
-    # 120 KiB on each of 132 SMs, and 150 KiB asked for
-    "cluster_behind_holder": room("reduce_pages", 8, 8, "shared_memory"),
-    # Twice 1,024 threads on every SM
-    "priority_publish": room("publish", 1, 1, "threads"),
-    # One block of 120 KiB per SM, on 16 SMs
-    "green_context": room("exchange", 16, 32, "shared_memory"),
-    "cupy_barrier": room("sweep", 18, 150, "shared_memory"),
-    # 32 blocks of 32 threads per SM, of at most 40 registers
-    "numba_barrier": room("normalise", 76, 4300, "blocks"),
-    "one_connection": queue(),
-    "many_streams": queue(),
-    "event_wait_head": queue(1),
-    "memset_between": queue(1, **EAGER),
-    "two_connections": queue(2),
-    "two_threads": queue(1),
-    "triton_queue": queue(),
-    "legacy_producer": LEGACY,
-    "legacy_between": Truth("legacy_stream", env=EAGER),
-    "legacy_copy": LEGACY,
-    "default_first": Truth("legacy_stream", env=EAGER),
-    "legacy_event": LEGACY,
-    "legacy_memset": LEGACY,
-    "cupy_null": LEGACY,
-    "numba_default": LEGACY,
-    "first_use": LOADING,
-    "template_variant": LOADING,
-    "ptx_module": LOADING_IN_CALL,
-    "attribute_first": LOADING_IN_CALL,
-    "cub_first": LOADING,
-    "cupy_first": LOADING_IN_CALL,
-    "triton_first": LOADING_IN_CALL,
-    "torch_first": LOADING,
-    "copy_of_progress": host("cudaStreamSynchronize"),
-    "stop_after_sync": host("cudaDeviceSynchronize"),
-    "mailbox": host(None),
-    "stream_wait_value": host("cudaStreamSynchronize"),
-    "host_function_waits": host("cudaStreamSynchronize"),
-    "free_host": host("cudaFreeHost"),
-    "cupy_free": host("cudaFree"),
-    "torch_item": host(None),
-    "early_exit_barrier": INSIDE,
-    "syncthreads_flag": INSIDE,
-    "named_barrier": INSIDE,
-    "mbarrier_count": INSIDE,
-    "tma_bytes": INSIDE,
-    "task_queue": INSIDE,
-    "same_stream": Truth("inside_kernel", env=EAGER),
-    "triton_lock": INSIDE,
-    "long_compute": SLOW,
-    "many_short": SLOW,
-    "long_copies": SLOW,
-    "slow_host_function": SLOW,
-    "chained_scan": SLOW,
-    "waits_for_long": SLOW,
-    "escape_time": SLOW,
-    "cooperative_stencil": SLOW,
-    "torch_sort": SLOW,
-    "torch_sleep": SLOW,
-}
-
-SECOND = {
     # 16 registers, so 2,048 threads bind: four blocks of 512 per SM, and eight of 256 were counted
     "occupancy_of_half_block": room("advect", 528, 1056, "threads"),
     # 40 KiB in an SM set to the least that holds a block, 64 KiB: one block per SM
@@ -293,5 +212,5 @@ THIRD = {
     "triton_in_turn": SLOW,
 }
 
-SETS = {"first": FIRST, "second": SECOND, "third": THIRD}
-TRUTH = FIRST | SECOND | THIRD
+SETS = {"second": SECOND, "third": THIRD}
+TRUTH = SECOND | THIRD
