@@ -42,7 +42,6 @@ def host(call: str | None) -> Truth:
     return Truth("host", call=call)
 
 
-EAGER = {"CUDA_MODULE_LOADING": "EAGER"}
 LEGACY, INSIDE, SLOW = Truth("legacy_stream"), Truth("inside_kernel"), Truth("not_hanging")
 LOADING, LOADING_IN_CALL = Truth("loading"), Truth("loading", ("host",))
 
