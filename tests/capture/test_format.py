@@ -143,6 +143,22 @@ def test_bodies_of_conditional_nodes_belong_to_the_last_launch_of_their_graph(
     assert "of 2 launches: assumed the last one of that graph" in sentence
 
 
+@pytest.mark.parametrize(("nodes", "said"), [(5, "3 nodes"), (3, "1 nodes"), (0, "1 nodes")])
+def test_nodes_without_records_are_said(tmp_path: Path, nodes: int, said: str) -> None:
+    """The nodes 0 and 2 of the graph ran; an older capture does not list them."""
+    first = 3 << 32
+    text = TEXT.replace(b'"node":11,"g', f'"node":{first},"g'.encode())
+    text = text.replace(b'"node":12,"g', f'"node":{first + 2},"g'.encode())
+    for number in range(nodes):
+        text += b'{"node":%d,"clone_of":%d}\n' % (first + number, number)
+    found = [each for each in load(tmp_path / "run.jsonl", text).assumed if "no records" in each]
+    assert [each.partition(" of graphs")[0] for each in found] == [f"What {said}"]
+
+
+def test_nodes_that_all_have_records_are_not_said(tmp_path: Path) -> None:
+    assert not any("no records" in each for each in load(tmp_path / "run.jsonl", TEXT).assumed)
+
+
 def test_lines_of_kinds_that_come_later_are_passed_over(tmp_path: Path) -> None:
     assert load(tmp_path / "run.jsonl", TEXT + b'{"new":1}\n').sequence.launches
 

@@ -75,6 +75,17 @@ def test_graph_by_its_nodes(tmp_path: Path) -> None:
     assert launched.graph.edges == ((0, 1),)
 
 
+def test_nodes_of_graphs_without_records_are_said(tmp_path: Path) -> None:
+    content = rows()
+    content["CUPTI_ACTIVITY_KIND_RUNTIME"].append(row_of_call(20, 60_000, 65_000, 6))
+    content["CUPTI_ACTIVITY_KIND_KERNEL"] += [
+        row_of_kernel(20, 70_000, 75_000, 7, graphId=2, graphNodeId=(2 << 32) + 1),
+        row_of_kernel(20, 76_000, 78_000, 7, graphId=2, graphNodeId=(2 << 32) + 3),
+    ]
+    said = "What 2 nodes of graphs do that leave no records, such as"
+    assert assumed(read(tmp_path, content), said)
+
+
 def test_graph_without_its_nodes_is_left_out_and_said_so(tmp_path: Path) -> None:
     content = rows()
     content["CUPTI_ACTIVITY_KIND_RUNTIME"].append(row_of_call(20, 60_000, 65_000, 6))

@@ -267,7 +267,11 @@ class _Captured:
         unended = self.unended()
         first_ns = min((each.start_ns for each in self.work), default=0)
         self._launch_bodies()
+        self.joined.expect_nodes(
+            {executable for executable, _ in self.graphs.values()}, self.originals
+        )
         for work in self.work:
+            self.joined.add_node(work.graph, work.node)
             stream = self.numbered(work.stream)
             name = None if work.kernel is None else self.kernels[work.kernel][0]
             if selection.takes(stream, name) and selection.takes_time(work.start_ns, first_ns):

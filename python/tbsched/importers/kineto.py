@@ -169,6 +169,7 @@ class _Reader:
         if not isinstance(name, str):
             raise ValueError(f"kernel: a name is needed, got {shown(name)}")
         stream, start_ns, end_ns = _stream(event, args), *_times(event)
+        self.joined.add_node(*_graph(args))
         if not self._is_wanted(stream, name, start_ns):
             return
         correlation, device = _correlation(args), _optional(args, "device") or 0
@@ -200,6 +201,7 @@ class _Reader:
 
     def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         stream, start_ns, end_ns = _stream(event, args), *_times(event)
+        self.joined.add_node(*_graph(args))
         if not self._is_wanted(stream, None, start_ns):
             return
         kind, pinned = _copy_kind(str(event.get("name")))

@@ -390,6 +390,8 @@ class _Export:
         start, end, device, context, stream, correlation, of, graph, node = row[:_OWN]
         start, end = time_of("start", start), time_of("end", end)
         stream = maybe("streamId", stream) or 0
+        graph, node = maybe("graphId", graph) or None, maybe("graphNodeId", node) or None
+        self._joined.add_node(graph, node)
         selection = self._selection
         if not (selection.takes(stream, selected) and selection.takes_time(start, self._first_ns)):
             return None
@@ -413,7 +415,7 @@ class _Export:
             return None
         return correlation, (
             start, end, gpu, maybe("contextId", context) or 0, stream,
-            maybe("graphId", graph) or None, maybe("graphNodeId", node) or None, added,
+            graph, node, added,
         )  # fmt: skip
 
     def _place(self, process: int | None) -> int:

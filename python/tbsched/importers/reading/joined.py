@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
@@ -112,6 +112,8 @@ class Joined:
     _kernels_of: Counter[int] = field(default_factory=Counter)
     _threads: dict[object, int] = field(default_factory=dict)
     _work: list[_Row] = field(default_factory=list)
+    _ran: dict[int, set[int]] = field(default_factory=dict)  # nodes, by executable graph
+    _nodes: dict[int, int] = field(default_factory=dict)  # how many, if the file says it
 
     def add_call(
         self, correlation: int, name: str, process: object, thread: object, call_ns: int,
@@ -158,6 +160,16 @@ class Joined:
             self.recorded[correlation] = event, stream
             self._add_gpu(correlation, gpu)
 
+    def add_node(self, executable: int | None, node: int | None) -> None:
+        """A node of an executable graph that ran, selected or not; None: of no graph, unknown."""
+        if executable is not None and node is not None and node >> 32 == executable:
+            self._ran.setdefault(executable, set()).add(node)
+
+    def expect_nodes(self, executables: Collection[int], nodes: Iterable[int]) -> None:
+        """Graphs that were launched, and all nodes of these and other graphs."""
+        counts = Counter(node >> 32 for node in nodes)
+        self._nodes.update((each, counts[each]) for each in executables if each in counts)
+
     def _add_gpu(self, correlation: int, gpu: int | None) -> None:
         if gpu is not None:
             self.gpus[correlation] = gpu
@@ -175,21 +187,37 @@ class Joined:
     @property
     def left_out(self) -> list[str]:
         """What is not in the records, in sentences."""
+        said = []
         others = [device for device in self._kernels_of if device != self.device]
-        if not others:
-            return []
-        count = sum(self._kernels_of[device] for device in others)
-        said = [
-            f"{counted(count, 'kernel')} ran on {counted(len(others), 'other GPU')}: in the "
-            f"account, but only GPU {self.device} is predicted, and nothing of it is assumed to "
-            "wait for that."
-        ]
-        if self.unknown_gpus:
+        if others:
+            count = sum(self._kernels_of[device] for device in others)
+            said.append(
+                f"{counted(count, 'kernel')} ran on {counted(len(others), 'other GPU')}: in the "
+                f"account, but only GPU {self.device} is predicted, and nothing of it is assumed "
+                "to wait for that."
+            )
+        if others and self.unknown_gpus:
             said.append(
                 f"For which GPU {self.unknown_gpus} calls wait: assumed the one that their thread "
                 "last launched work on."
             )
+        if nodes := self._nodes_without_records():
+            said.append(
+                f"What {nodes} nodes of graphs do that leave no records, such as host functions, "
+                "events and allocations: assumed that they take no time, and that no other stream "
+                "waits for events that they record."
+            )
         return said
+
+    def _nodes_without_records(self) -> int:
+        """Returns how many nodes never ran, as far as the file has records.
+
+        CUPTI numbers the nodes of a graph from its own number times 2^32. Where the file does not
+        list them, those behind the last one that ran are not known.
+        """
+        up_to_last = {each: max(nodes) - (each << 32) + 1 for each, nodes in self._ran.items()}
+        ran = Counter({each: len(nodes) for each, nodes in self._ran.items()})
+        return (Counter(up_to_last | self._nodes) - ran).total()
 
     def records(self) -> tuple[list[Record], Activity]:
         """Everything, joined. The work is gone afterwards, to save memory."""
