@@ -284,7 +284,7 @@ def test_q79_partitions_of_8_16_and_24_sms() -> None:
 
 
 def test_q80_cuda_free_host_between_the_launches_of_a_collective() -> None:
-    says("explanation/hosts.md", "`cudaFreeHost`, 1 MB | 210 | 380 | yes | yes |")
+    says("explanation/hosts.md", "| `cudaFreeHost`, 1 MB", "| yes | yes, throughout |")
     free = tb.HostCall("cudaFreeHost", 2e-4, waits="device", holds=True)
     assert on_two(collective(0), free, collective(1)).hang is not None
 
