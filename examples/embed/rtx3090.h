@@ -120,6 +120,7 @@ inline tbsched::DeviceSpec rtx3090() {
       .memset_latency_ns = 0,
       .memset_bandwidth = 0,
       .queue_places = 1021,
+      .stream_stretches = 56,
       .launch_call_ns = 0,
       .copy_call_ns = 0,
       .event_call_ns = 0,

@@ -129,6 +129,7 @@ inline tbsched::DeviceSpec h200() {
       .memset_latency_ns = 200,
       .memset_bandwidth = 7500000,
       .queue_places = 1021,
+      .stream_stretches = 56,
       .launch_call_ns = 4000,
       .copy_call_ns = 1900,
       .event_call_ns = 300,

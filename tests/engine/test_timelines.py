@@ -170,6 +170,7 @@ class ToyGpu:
             launch_completion_latency_ns=toy.completed_latency,
             load_ns=toy.load,
             queue_places=toy.places,
+            stream_stretches=toy.stretches,
             launch_call_ns=toy.calls.launch,
             event_call_ns=toy.calls.event,
             host_function_call_ns=toy.calls.event,
@@ -198,6 +199,7 @@ def toy_gpus(draw: st.DrawFn, slots: st.SearchStrategy[int]) -> ToyGpu:
         completed_latency=draw(LATENCIES),
         load=draw(LATENCIES),
         places=draw(st.sampled_from([1021, 1, 1, 2])),
+        stretches=draw(st.sampled_from([56, 1, 1, 2])),
         calls=CallTimes(*[draw(LATENCIES) for _ in range(4)]),
     )
     return ToyGpu(toy, order)

@@ -86,6 +86,7 @@ inline constexpr Range peer_event_latency_ns{0, 1000000000};
 inline constexpr Range memset_latency_ns{0, 1000000000};
 inline constexpr Range memset_bandwidth{0, 1000000000};
 inline constexpr Range queue_places{1, 1048576};
+inline constexpr Range stream_stretches{1, 1048576};
 inline constexpr Range launch_call_ns{0, 1000000000};
 inline constexpr Range copy_call_ns{0, 1000000000};
 inline constexpr Range event_call_ns{0, 1000000000};
@@ -361,8 +362,12 @@ struct DeviceSpec {
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
-  // launches that can wait in a hardware queue; the next launch call waits until there is a place
+  // launches, graphs, memsets and values that can wait in a hardware queue, and copies by an engine
+  // that can be pending in a stream; the next such call waits until there is a place
   int32_t queue_places = 1021;
+  // pending stretches of launches of a stream, between its host functions, and of copies by each
+  // engine; a call that would begin another one waits until the first is over
+  int32_t stream_stretches = 56;
   // how long a launch call takes if it waits for nothing
   int64_t launch_call_ns = 0;
   // how long a call takes for a copy from or to pinned memory, or a small memset
@@ -526,6 +531,7 @@ void for_each_field(Spec& spec, Visit&& visit) {
   visit(Field{.section = "scheduler", .name = "memset_latency_ns", .range = ranges::memset_latency_ns, .required = false}, spec.memset_latency_ns);
   visit(Field{.section = "scheduler", .name = "memset_bandwidth", .range = ranges::memset_bandwidth, .required = false}, spec.memset_bandwidth);
   visit(Field{.section = "scheduler", .name = "queue_places", .range = ranges::queue_places, .required = false}, spec.queue_places);
+  visit(Field{.section = "scheduler", .name = "stream_stretches", .range = ranges::stream_stretches, .required = false}, spec.stream_stretches);
   visit(Field{.section = "scheduler", .name = "launch_call_ns", .range = ranges::launch_call_ns, .required = false}, spec.launch_call_ns);
   visit(Field{.section = "scheduler", .name = "copy_call_ns", .range = ranges::copy_call_ns, .required = false}, spec.copy_call_ns);
   visit(Field{.section = "scheduler", .name = "event_call_ns", .range = ranges::event_call_ns, .required = false}, spec.event_call_ns);

@@ -313,6 +313,16 @@ inline int32_t gpu_of(const Event& event) {
                     event);
 }
 
+// Returns the stream of an event that gives the GPU work, or waits; none: a new one, or no stream.
+inline std::optional<int32_t> stream_of(const Event& event) {
+  using Found = std::optional<int32_t>;
+  return std::visit(Overloaded{
+                        [](const Release&) { return Found(); },
+                        [](const auto& call) { return Found(call.stream); },
+                    },
+                    event);
+}
+
 // Returns the host thread that makes the call.
 inline int32_t host_of(const Event& event) {
   return std::visit(Overloaded{

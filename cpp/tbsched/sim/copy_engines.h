@@ -64,6 +64,8 @@ class CopyEngines {
   bool empty() const { return needs_.empty(); }
   // Whether an engine moves its bytes. Else it goes through a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
+  // Returns the engine of a copy, or -1.
+  int32_t engine_of(const Copy& copy) const { return need_of(copy).engine; }
   // Whether the same engine moves both. -1 stands for no transfer.
   bool share_engine(int32_t a, int32_t b) const;
   // How long the host copies within the call.

@@ -23,7 +23,8 @@ GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
       queues_(spec, clock, operations_),
       engines_(spec, clock),
       graphs_(spec, clock, operations_, queues_, engines_),
-      host_functions_(spec) {}
+      host_functions_(spec),
+      places_(spec, operations_) {}
 
 void GpuWork::make_non_blocking(const int32_t stream) {
   operations_.stream(operations_.stream_named(stream)).non_blocking = true;
@@ -104,8 +105,43 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
                  [&](const WaitValue& wait) { issue(wait); },
              },
              event);
+  note_place(event);
   catch_up();
   return ends_ns;
+}
+
+// Returns nothing for what takes no place and parts no work.
+std::optional<StreamPlaces::Entry> GpuWork::entry_of(const Event& event) const {
+  using Kind = StreamPlaces::Kind;
+  using Entry = StreamPlaces::Entry;
+  using Found = std::optional<Entry>;
+  return std::visit(
+      Overloaded{
+          [](const Launch&) { return Found(Entry{Kind::work}); },
+          [](const Release&) { return Found(); },
+          [](const RecordEvent&) { return Found(); },
+          [](const WaitEvent&) { return Found(Entry{Kind::wait}); },
+          [](const GraphLaunch&) { return Found(Entry{Kind::work}); },
+          [&](const Copy& copy) { return Found(Entry{Kind::work, engines_.engine_of(copy)}); },
+          [](const Memset&) { return Found(Entry{Kind::work}); },
+          [](const Synchronize&) { return Found(); },
+          [](const HostFunction&) { return Found(Entry{Kind::host_function}); },
+          [](const HostCall&) { return Found(); },
+          [](const WriteValue&) { return Found(Entry{Kind::value}); },
+          [](const WaitValue&) { return Found(Entry{Kind::value}); },
+      },
+      event);
+}
+
+void GpuWork::note_place(const Event& event) {
+  const std::optional<StreamPlaces::Entry> entry = entry_of(event);
+  const std::optional<int32_t> stream = operations_.known_stream(stream_of(event));
+  if (!entry || !stream) return;
+  const int32_t last = operations_.stream(*stream).last;
+  // The driver passes on no wait for an event that has no record.
+  const bool is_wait = std::holds_alternative<WaitEvent>(event);
+  if (is_wait && (last < 0 || operations_[last].kind != OperationKind::wait)) return;
+  places_.add(*stream, *entry, last);
 }
 
 void GpuWork::issue(const Launch& launch, const int32_t number) {
@@ -201,6 +237,7 @@ void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers)
     engines_.enqueue(transfer, stream);
   }
   if constexpr (std::is_same_v<Transfer, HostFunction>) {
+    operation.is_function = true;
     if (!spec_.mechanisms.host_functions_hold_queues) operation.kind = OperationKind::host_function;
   }
   numbering_.set_transfer(transfer, operations_.size());
@@ -336,12 +373,24 @@ std::optional<int32_t> GpuWork::wait_for_transfer(const int32_t transfer) {
   return if_pending(wait);
 }
 
-std::optional<int32_t> GpuWork::wait_for_place(const Launch& launch) {
+// A copy of an engine needs no place in a hardware queue, but its stream needs a queue that has
+// one.
+std::optional<int32_t> GpuWork::wait_for_place(const Event& event) {
+  const std::optional<StreamPlaces::Entry> entry = entry_of(event);
+  if (!entry || entry->kind == StreamPlaces::Kind::wait) return std::nullopt;
   catch_up();
-  const std::optional<int32_t> stream = operations_.known_stream(launch.stream);
-  if (!queues_.is_full_for(stream)) return std::nullopt;
+  const std::optional<int32_t> stream = operations_.known_stream(stream_of(event));
+  const bool takes_place = entry->kind != StreamPlaces::Kind::host_function &&
+                           (entry->engine < 0 || !queues_.has_queue(stream));
+  if (takes_place && queues_.is_full_for(stream)) {
+    const int32_t wait = add_host_wait();
+    queues_.await_place(stream, wait);
+    return wait;
+  }
+  const std::optional<int32_t> awaited = stream ? places_.awaited(*stream, *entry) : std::nullopt;
+  if (!awaited) return std::nullopt;
   const int32_t wait = add_host_wait();
-  queues_.await_place(stream, wait);
+  operations_.depend(wait, *awaited);
   return wait;
 }
 

@@ -27,6 +27,7 @@
 #include "tbsched/sim/host_functions.h"
 #include "tbsched/sim/numbering.h"
 #include "tbsched/sim/op_graph.h"
+#include "tbsched/sim/stream_places.h"
 
 namespace tbsched {
 
@@ -69,8 +70,8 @@ class GpuWork : private Stations {
   std::optional<int32_t> wait_for(const Event& event);
   // Returns the same for a call that waits for the end of the copy that it has issued.
   std::optional<int32_t> wait_for_transfer(int32_t transfer);
-  // Returns the same for a launch call, which waits for a place in its hardware queue.
-  std::optional<int32_t> wait_for_place(const Launch& launch);
+  // Returns the same for a call that waits for a place for its work.
+  std::optional<int32_t> wait_for_place(const Event& event);
   // Returns the waits of hosts that have ended since the last call.
   std::vector<int32_t> take_ended_waits() { return std::exchange(ended_waits_, {}); }
   // Whether there are any.
@@ -155,6 +156,8 @@ class GpuWork : private Stations {
   int32_t add(const Operation& operation, int32_t stream);
   int32_t add_host_wait();
   std::optional<int32_t> if_pending(int32_t wait) const;
+  std::optional<StreamPlaces::Entry> entry_of(const Event& event) const;
+  void note_place(const Event& event);
   void count_arrival(int32_t operation);
   void enqueue(int32_t launch);
   void note_issue(int32_t index);
@@ -189,6 +192,7 @@ class GpuWork : private Stations {
   CopyEngines engines_;
   GraphIssue graphs_;
   HostFunctions host_functions_;
+  StreamPlaces places_;
   std::vector<int32_t> functions_ready_;  // operations
   Numbering numbering_;
   std::vector<int32_t> turns_;

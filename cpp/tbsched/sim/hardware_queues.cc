@@ -28,9 +28,15 @@ int32_t HardwareQueues::use(const int32_t stream) {
 
 // Returns the queue that the next launch of a stream takes. `stream`: -1: a new one.
 int32_t HardwareQueues::queue_of(const int32_t stream) const {
-  const bool is_known = stream >= 0 && std::cmp_less(stream, queue_of_stream_.size());
-  const int32_t own = is_known ? queue_of_stream_[stream] : -1;
-  return own >= 0 && queues_[own].last_stream == stream ? own : choose();
+  return has_queue(stream) ? queue_of_stream_[stream] : choose();
+}
+
+bool HardwareQueues::has_queue(const std::optional<int32_t> stream) const {
+  if (!stream || *stream < 0 || std::cmp_greater_equal(*stream, queue_of_stream_.size())) {
+    return false;
+  }
+  const int32_t own = queue_of_stream_[*stream];
+  return own >= 0 && queues_[own].last_stream == *stream;
 }
 
 // Chooses among empty queues: first the front end with fewer filled queues, then the one that the
@@ -65,6 +71,7 @@ void HardwareQueues::join(const int32_t launch, const int64_t seen_ns) {
   if (queue.empty()) ++front_ends_[front_end(number)].filled;
   graph_[launch].held_by = queue.launches.empty() ? -1 : queue.launches.back();
   queue.launches.push_back(launch);
+  if (!graph_[launch].is_function) ++queue.places;
   graph_.change_at(seen_ns, launch, Change::reached);
 }
 
@@ -75,6 +82,7 @@ void HardwareQueues::pass(const int32_t number, std::vector<int32_t>& over) {
     for (auto each = first; each != last; ++each) over.push_back(each->second);
     places_awaited_.erase(first, last);
   }
+  if (!graph_[queue.first()].is_function) --queue.places;
   if (++queue.head < queue.launches.size()) {
     graph_[queue.first()].held_until_ns = clock_.now();
   } else {
@@ -140,12 +148,16 @@ bool HardwareQueues::notice_after_copy(const int32_t launch,
 
 bool HardwareQueues::is_full_for(const std::optional<int32_t> stream) const {
   const Queue& queue = queues_[queue_of(stream.value_or(-1))];
-  return std::cmp_greater_equal(queue.launches.size() - queue.head, spec_.queue_places);
+  return queue.places >= spec_.queue_places;
 }
 
 void HardwareQueues::await_place(const std::optional<int32_t> stream, const int32_t wait) {
   const Queue& queue = queues_[queue_of(stream.value_or(-1))];
-  places_awaited_.emplace(queue.launches[queue.launches.size() - spec_.queue_places], wait);
+  auto leaves = queue.launches.rbegin();
+  for (int32_t behind = 0;; ++leaves) {
+    if (!graph_[*leaves].is_function && ++behind == spec_.queue_places) break;
+  }
+  places_awaited_.emplace(*leaves, wait);
 }
 
 void HardwareQueues::end_back_off() {

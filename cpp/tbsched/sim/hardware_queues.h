@@ -76,6 +76,8 @@ class HardwareQueues {
 
   // Returns whether the queue of a stream's next launch is full. none: a new stream.
   bool is_full_for(std::optional<int32_t> stream) const;
+  // Returns whether the stream has the queue that it used last.
+  bool has_queue(std::optional<int32_t> stream) const;
   // Lets a host wait for a place in that queue, by the operation `wait`.
   void await_place(std::optional<int32_t> stream, int32_t wait);
 
@@ -107,6 +109,7 @@ class HardwareQueues {
   struct Queue {
     std::vector<int32_t> launches;
     size_t head = 0;
+    int32_t places = 0;        // that are taken
     int64_t last_use = 0;      // value of uses_ at the last use
     int32_t last_stream = -1;  // number of the stream
     bool is_deferred = false;

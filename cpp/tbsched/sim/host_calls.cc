@@ -59,19 +59,6 @@ std::optional<Hosts::Kind> kind_of(const Event& event) {
                     event);
 }
 
-// Returns the stream of an event that gives the GPU work.
-std::optional<int32_t> stream_of(const Event& event) {
-  using Found = std::optional<int32_t>;
-  return std::visit(Overloaded{
-                        [](const Launch& launch) { return launch.stream; },
-                        [](const GraphLaunch& launched) { return Found(launched.stream); },
-                        [](const Copy& copy) { return copy.stream; },
-                        [](const Memset& memset) { return memset.stream; },
-                        [](const auto&) { return Found(); },
-                    },
-                    event);
-}
-
 }  // namespace
 
 Hosts::Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events, const int32_t gpus)
@@ -200,7 +187,17 @@ bool Hosts::grows(const Event& event) const {
          spec_.mechanisms.local_memory_configuration;
 }
 
+// Whether calls that wait for a place keep other threads from such a call.
+bool Hosts::is_kept_from(const Event& event) const {
+  if (works_without_place_ == 0) return false;
+  const auto* const made = std::get_if<HostCall>(&event);
+  if (made != nullptr) return made->holds != HostCall::Holds::never;
+  return std::holds_alternative<HostFunction>(event) ||
+         (functions_without_place_ > 0 && !std::holds_alternative<Synchronize>(event));
+}
+
 bool Hosts::is_blocked(const Call& call, const Event& event) const {
+  if (!call.lacks_place && is_kept_from(event)) return true;
   if (!locked_by_ || *locked_by_ == call.event) return false;
   if (lock_is_of_driver_) return is_in_turn(event);
   return std::holds_alternative<Launch>(event) || holds_throughout(event);
@@ -313,9 +310,26 @@ void Hosts::wait(const Call& call, const Event& event, const std::optional<Opera
   }
 }
 
-void Hosts::wait_for_place(Call call, const OperationOfGpu item) {
+void Hosts::wait_for_place(Call call, const Event& event, const OperationOfGpu item) {
   call.wants_place = true;
+  if (!std::exchange(call.lacks_place, true)) note_without_place(event, 1);
   waiting_.emplace(item, call);
+}
+
+void Hosts::take_place(Call& call, const Event& event, const int64_t now) {
+  if (!std::exchange(call.lacks_place, false)) return;
+  note_without_place(event, -1);
+  release_blocked(now);
+}
+
+void Hosts::note_without_place(const Event& event, const int32_t change) {
+  if (std::holds_alternative<WriteValue>(event) || std::holds_alternative<WaitValue>(event)) return;
+  works_without_place_ += change;
+  if (std::holds_alternative<HostFunction>(event)) functions_without_place_ += change;
+}
+
+void Hosts::release_blocked(const int64_t now) {
+  for (const Call& other : std::exchange(blocked_, {})) push_again(other, now);
 }
 
 void Hosts::resume(const OperationOfGpu item, const Sequence& sequence, const int64_t now) {
@@ -386,7 +400,7 @@ void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_
   }
   if (locked_by_ == call.event) {
     locked_by_.reset();
-    for (const Call& other : std::exchange(blocked_, {})) push_again(other, end_ns);
+    release_blocked(end_ns);
   }
   const int64_t returned_ns = end_ns + call_ns(event);
   if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};

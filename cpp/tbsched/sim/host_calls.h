@@ -13,7 +13,9 @@
 //      GPU.
 //   4. A copy that blocks returns when it is over. In the legacy stream, launch calls of other
 //      threads wait until then.
-//   5. A launch call waits while its hardware queue has no place.
+//   5. A call waits while there is no place for its work. Meanwhile other threads cannot issue host
+//      functions or make host calls that hold the driver, unless it is a call for a value. If it is
+//      a call for a host function, they cannot issue anything.
 //   6. A launch call that needs more local memory than any before waits until all work is over,
 //      and sets the memory up. Until then, launch calls of other threads wait.
 //   7. A call that launches, copies or sets has the driver for a while. Such calls of other threads
@@ -85,7 +87,8 @@ class Hosts {
     // When the thread's last launch call was due, this one included; -1: there was none.
     int64_t launched_ns;
     Load load = Load::none;
-    bool wants_place = false;  // in a hardware queue
+    bool wants_place = false;  // for its work, and waits
+    bool lacks_place = false;  // has waited for one, and has none yet
     bool has_waited = false;
     bool has_turn = false;     // in the driver, at due_ns
     bool needs_warmup = true;  // the time that early calls take longer has not been added
@@ -128,8 +131,10 @@ class Hosts {
   bool takes_driver(Call& call, const Event& event);
   // Gives the call a later turn in the driver, and makes it due again at that time.
   void queue_for_driver(Call call, const Event& event);
-  // Lets the call wait for a place in a hardware queue.
-  void wait_for_place(Call call, OperationOfGpu item);
+  // Lets the call wait for a place for its work.
+  void wait_for_place(Call call, const Event& event, OperationOfGpu item);
+  // States that the work of a call has its place.
+  void take_place(Call& call, const Event& event, int64_t now);
   bool any_waits() const { return !waiting_.empty(); }
   // Resumes the call that waits for this operation.
   void resume(OperationOfGpu item, const Sequence& sequence, int64_t now);
@@ -148,6 +153,9 @@ class Hosts {
   const CallTimes* times() const { return std::get_if<CallTimes>(&given_); }
   const CallGaps* gaps() const { return std::get_if<CallGaps>(&given_); }
   bool grows(const Event& event) const;
+  bool is_kept_from(const Event& event) const;
+  void note_without_place(const Event& event, int32_t change);
+  void release_blocked(int64_t now);
   // Whether such calls of several threads have the driver in turn.
   static bool is_in_turn(const Event& event);
   // Whether the call has the driver while it waits.
@@ -190,6 +198,8 @@ class Hosts {
   std::set<std::pair<int32_t, int32_t>> loaded_;  // kernels of GPUs
   std::optional<size_t> locked_by_;               // the call that keeps others from calling
   bool lock_is_of_driver_ = false;                // else it keeps launches alone
+  int32_t works_without_place_ = 0;      // calls that wait for a place, but for those for values
+  int32_t functions_without_place_ = 0;  // those of them for host functions
   std::vector<Call> blocked_;
   int64_t driver_free_ns_ = 0;
   // By GPU and stream, a bit for each kind.

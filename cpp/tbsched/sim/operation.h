@@ -37,6 +37,7 @@ struct Operation {
   int64_t issued_ns = 0;      // by the driver, by the process's own clock
   int64_t issued_gpu_ns = 0;  // the same by the GPU's clock
   bool by_engine = false;
+  bool is_function = false;    // a host function of a stream: it takes no place in its queue
   bool behind_launch = false;  // whether it is a copy or a record behind a launch that is not over
 
   // Its stream, and the operations before it there and elsewhere.

@@ -364,8 +364,9 @@ void Simulation::issue(const Sequence& sequence) {
     } else if (hosts_.wants_driver(*call, event) && !hosts_.takes_driver(*call, event)) {
       hosts_.queue_for_driver(*call, event);
     } else if (const std::optional<OperationOfGpu> place = wait_for_place(event)) {
-      hosts_.wait_for_place(*call, *place);
+      hosts_.wait_for_place(*call, event, *place);
     } else {
+      hosts_.take_place(*call, event, clock_.gpu_now());
       carry_out(*call, event);
     }
   }
@@ -396,10 +397,9 @@ std::optional<OperationOfGpu> Simulation::wait_for(const Event& event) {
 }
 
 std::optional<OperationOfGpu> Simulation::wait_for_place(const Event& event) {
-  const auto* const launch = std::get_if<Launch>(&event);
-  if (launch == nullptr || !hosts_.has_gaps()) return std::nullopt;
-  const std::optional<int32_t> wait = gpu_of_call(event).work().wait_for_place(*launch);
-  return wait ? std::optional(OperationOfGpu{launch->gpu, *wait}) : std::nullopt;
+  if (!hosts_.has_gaps()) return std::nullopt;
+  const std::optional<int32_t> wait = gpu_of_call(event).work().wait_for_place(event);
+  return wait ? std::optional(OperationOfGpu{gpu_of(event), *wait}) : std::nullopt;
 }
 
 void Simulation::carry_out(const Hosts::Call& call, const Event& event) {

@@ -206,8 +206,12 @@ class DeviceFields:
             another one.
         memset_latency_ns: the shortest time of a block of a memset.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
-        queue_places: launches that can wait in a hardware queue; the next launch call waits until
+        queue_places: launches, graphs, memsets and values that can wait in a hardware queue, and
+            copies by an engine that can be pending in a stream; the next such call waits until
             there is a place.
+        stream_stretches: pending stretches of launches of a stream, between its host functions, and
+            of copies by each engine; a call that would begin another one waits until the first is
+            over.
         launch_call_ns: how long a launch call takes if it waits for nothing.
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes to record an event, or to make a stream wait for one.
@@ -329,6 +333,7 @@ class DeviceFields:
     memset_latency_ns: int = 0
     memset_bandwidth: int = 0
     queue_places: int = 1021
+    stream_stretches: int = 56
     launch_call_ns: int = 0
     copy_call_ns: int = 0
     event_call_ns: int = 0
@@ -462,6 +467,7 @@ FIELDS: tuple[Field, ...] = (
     Field("scheduler", "memset_latency_ns", "ns", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "memset_bandwidth", "int", "not measured", rule="copies and memsets", when="transfer"),
     Field("scheduler", "queue_places", "int", "as on the H200", rule="hardware queues", when="queue"),
+    Field("scheduler", "stream_stretches", "int", "as on the H200", rule="host functions", when="host_function"),
     Field("scheduler", "launch_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "copy_call_ns", "ns", "not measured", rule="times of calls", when="host"),
     Field("scheduler", "event_call_ns", "ns", "not measured", rule="times of calls", when="host"),

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from tbsched.program.sequence import Event, HostCall, Launch, Synchronize
+from tbsched.program.sequence import (
+    Event,
+    HostCall,
+    HostFunction,
+    Launch,
+    Synchronize,
+    WaitValue,
+    WriteValue,
+)
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class Thread:
     asks: bool = False  # for the right to load a kernel
     loads: bool = False
     wants_place: bool = False
+    lacks_place: bool = False  # also if it may look again
     # What its call waits for; None: it has not asked.
     awaits: Callable[[], bool] | None = None
 
@@ -77,6 +86,8 @@ class Hosts:
         waiting = [t for t in self.threads if t.calls and t.due <= now and not t.wants_place]
         for thread in sorted(waiting, key=lambda t: (t.due, t.asks + t.loads, t.calls[0][0])):
             number, event, _ = thread.calls[0]
+            if self._is_kept(thread):
+                continue
             if isinstance(event, Synchronize):
                 if thread.awaits is None:
                     thread.awaits = awaited(event)
@@ -101,9 +112,14 @@ class Hosts:
                 if event.first_use and not thread.loads and event.name not in self.loaded:
                     self._go_on_loading(thread, event, now)
                     return True
-                if not has_place(number):
-                    thread.wants_place = True
-                    continue
+            if not has_place(number):
+                thread.wants_place = thread.lacks_place = True
+                continue
+            if thread.lacks_place:
+                kept = [other for other in waiting if self._is_kept(other)]
+                thread.lacks_place = False
+                for other in kept:
+                    other.due = now
             issue(number, thread.loads)
             thread.calls.pop(0)
             if self.loader is thread:
@@ -114,6 +130,20 @@ class Hosts:
             thread.begin(now + (self.times.launch if is_launch else self.times.event))
             return True
         return False
+
+    def _is_kept(self, thread: Thread) -> bool:
+        """Whether threads that want a place keep this one from its call."""
+        event = thread.calls[0][1]
+        if thread.lacks_place or isinstance(event, Synchronize | HostCall):
+            return False
+        items = [other.calls[0][1] for other in self.threads if other.lacks_place]
+        works = [item for item in items if not isinstance(item, WriteValue | WaitValue)]
+        kept = (
+            works
+            if isinstance(event, HostFunction)
+            else [w for w in works if isinstance(w, HostFunction)]
+        )
+        return bool(kept)
 
     def retry(self, now: int, has_place: Callable[[int], bool]) -> bool:
         """Whether a call that waited for a place finds one now, the first in the sequence."""

@@ -95,6 +95,7 @@ class Toy:
     completed_latency: int = 0
     load: int = 0
     places: int = 1021  # in a hardware queue
+    stretches: int = 56  # of a stream, between its functions
     calls: CallTimes = field(default_factory=CallTimes)
     head_of_line: bool = True
 
@@ -281,6 +282,27 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
     return min(empty or range(toy.queues), key=preference)
 
 
+def pending_before(work: Work, same: list[Work]) -> list[Work]:
+    """The last works of pending stretches of a stream, if the work would begin another one."""
+    stretches: list[Work] = []
+    waits: list[Work] = []
+    begins, wait = True, None
+    behind_function = False
+    for each in same:
+        if isinstance(each.item, WaitEvent):
+            wait = each if behind_function else wait
+        elif isinstance(each.item, HostFunction):
+            waits += [] if wait is None else [wait]
+            begins, wait, behind_function = True, None, True
+        elif isinstance(each.item, Launch | WriteValue | WaitValue):
+            stretches = [*(stretches if begins else stretches[:-1]), each]
+            begins, wait, behind_function = False, None, False
+    if isinstance(work.item, HostFunction):
+        return [] if wait is None else [each for each in waits if not each.done]
+    takes_place = isinstance(work.item, Launch | WriteValue | WaitValue)
+    return [each for each in stretches if not each.done] if takes_place and begins else []
+
+
 def simulate(
     sequence: Sequence, toy: Toy, issue_ns: list[int], gap_ns: list[int] | None = None
 ) -> list[Work]:
@@ -302,20 +324,29 @@ def simulate(
         work.issue = state.now
         state.called.append(work)
 
-    # What must leave its queue before a call that found that queue full looks at queues again.
-    leaves_first: dict[int, Work] = {}
+    # Whether a call that found no place may look again.
+    looks_again: dict[int, Callable[[], bool]] = {}
 
     def has_place(number: int) -> bool:
         work = works[number]
         assert work is not None
-        if number in leaves_first and leaves_first[number].taken < 0:
+        if number in looks_again and not looks_again[number]():
             return False
-        if isinstance(work.item, Launch):
+        if isinstance(work.item, Launch | WriteValue | WaitValue):
             queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
-            waiting = [w for w in state.issued if w.queue == queue and w.taken < 0]
-            if len(waiting) < toy.places:
-                return True
-            leaves_first[number] = waiting[-toy.places]
+            waiting = [
+                w
+                for w in state.issued
+                if w.queue == queue and w.taken < 0 and not isinstance(w.item, HostFunction)
+            ]
+            if len(waiting) >= toy.places:
+                leaves = waiting[-toy.places]
+                looks_again[number] = lambda: leaves.taken >= 0
+                return False
+        pending = pending_before(work, [w for w in state.issued if w.stream == work.stream])
+        if len(pending) >= toy.stretches:
+            last = pending[-toy.stretches]
+            looks_again[number] = lambda: last.done
             return False
         return True
 

@@ -1,0 +1,63 @@
+#include "tbsched/sim/stream_places.h"
+
+#include <utility>
+
+namespace tbsched {
+
+StreamPlaces::OfStream& StreamPlaces::of(const int32_t stream) {
+  if (std::cmp_greater_equal(stream, streams_.size())) streams_.resize(stream + 1);
+  return streams_[stream];
+}
+
+// Returns a lane without what is over.
+StreamPlaces::Lane& StreamPlaces::pending(OfStream& of_stream, const int32_t lane) const {
+  Lane& found = of_stream.lanes[lane];
+  for (std::deque<int32_t>* const operations : {&found.stretches, &found.copies}) {
+    while (!operations->empty() && operations_[operations->front()].done()) operations->pop_front();
+  }
+  return found;
+}
+
+void StreamPlaces::add(const int32_t stream, const Entry entry, const int32_t operation) {
+  OfStream& own = of(stream);
+  if (entry.kind == Kind::wait) {
+    if (own.behind_function) own.wait = operation;
+    return;
+  }
+  const std::optional<int32_t> wait = std::exchange(own.wait, std::nullopt);
+  own.behind_function = entry.kind == Kind::host_function;
+  if (own.behind_function) {
+    for (auto& [number, lane] : own.lanes) lane.is_parted = true;
+    if (wait) pending(own, kWaits).stretches.push_back(*wait);
+    return;
+  }
+  if (entry.kind == Kind::work) own.last = entry.engine;
+  Lane& lane = pending(own, own.last);
+  if (std::exchange(lane.is_parted, false) || lane.stretches.empty()) {
+    lane.stretches.push_back(operation);
+  } else {
+    lane.stretches.back() = operation;
+  }
+  if (own.last != kLaunches) lane.copies.push_back(operation);
+}
+
+std::optional<int32_t> StreamPlaces::awaited(const int32_t stream, const Entry entry) {
+  const auto if_full = [](const std::deque<int32_t>& operations, const int32_t places) {
+    const size_t count = operations.size();
+    return std::cmp_less(count, places) ? std::nullopt : std::optional(operations[count - places]);
+  };
+  OfStream& own = of(stream);
+  if (entry.kind == Kind::wait || (entry.kind == Kind::host_function && !own.wait)) {
+    return std::nullopt;
+  }
+  const int32_t number = entry.kind == Kind::host_function ? kWaits
+                         : entry.kind == Kind::work        ? entry.engine
+                                                           : own.last;
+  Lane& lane = pending(own, number);
+  if (number == kWaits || lane.is_parted) {
+    if (const auto found = if_full(lane.stretches, spec_.stream_stretches)) return found;
+  }
+  return if_full(lane.copies, spec_.queue_places);
+}
+
+}  // namespace tbsched

@@ -1,0 +1,69 @@
+// The work of a stream for which a call waits, though its hardware queue has a place.
+//
+// An example: behind a kernel that runs, a stream has 55 times a host function and a launch. Its
+// next function is taken, and the launch call after that waits for the kernel.
+//
+// The rules:
+//   1. Host functions part the launches of a stream into stretches, and the copies of each engine.
+//      Of each kind at most spec.stream_stretches are pending: a call that would begin another one
+//      waits until the first is over. Records of events are in no stretch.
+//   2. Waits for events between two functions are a stretch of a third kind, from the second
+//      function on.
+//   3. Copies of an engine have spec.queue_places places of their own in each stream.
+//   4. A value goes where the work before it in the stream went: to launches, or to copies.
+//
+// Source: traces hosts/filled-h200; docs/explanation/hosts.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "tbsched/hardware/device_spec.h"
+#include "tbsched/sim/op_graph.h"
+
+namespace tbsched {
+
+class StreamPlaces {
+ public:
+  enum class Kind : uint8_t { work, value, host_function, wait };
+  struct Entry {
+    Kind kind;
+    int32_t engine = -1;  // of a copy; -1: it goes through a hardware queue
+  };
+
+  // The arguments outlive it.
+  StreamPlaces(const DeviceSpec& spec, const OpGraph& operations)
+      : spec_(spec), operations_(operations) {}
+
+  // Notes that an operation was issued to a stream.
+  void add(int32_t stream, Entry entry, int32_t operation);
+  // Returns what must be over before a call issues such an entry; none: nothing.
+  std::optional<int32_t> awaited(int32_t stream, Entry entry);
+
+ private:
+  static constexpr int32_t kLaunches = -1;
+  static constexpr int32_t kWaits = -2;
+  struct Lane {
+    std::deque<int32_t> stretches;  // the last operation of each
+    std::deque<int32_t> copies;
+    bool is_parted = true;  // a function was issued after its last operation
+  };
+  struct OfStream {
+    std::map<int32_t, Lane> lanes;  // by engine
+    int32_t last = kLaunches;       // where the last work went
+    bool behind_function = false;   // no work was issued since the last function
+    std::optional<int32_t> wait = {};
+  };
+
+  OfStream& of(int32_t stream);
+  Lane& pending(OfStream& of_stream, int32_t lane) const;
+
+  const DeviceSpec& spec_;
+  const OpGraph& operations_;
+  std::vector<OfStream> streams_;
+};
+
+}  // namespace tbsched

@@ -1,0 +1,97 @@
+"""How much work a stream takes behind work that does not end, and what waits for a call that waits.
+
+An H200 filled streams with patterns until a call waited: `tests/traces/hosts/filled-h200.json`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import tbsched as tb
+from helpers import ROOT
+
+FILLS = json.loads((ROOT / "tests/traces/hosts/filled-h200.json").read_text())["fills"]
+GATE = 1.0  # seconds, longer than all calls
+MOST = 3000  # calls of a pattern that never waits
+QUICK, OTHER, FIRST = 0, 1, 2  # streams: of other threads, of what is awaited, the first filled one
+EVENT = 0
+
+KERNEL = tb.Launch(1, 32, 16, stream=FIRST, duration=1e-6)
+IN_GRAPH = replace(KERNEL, stream=None)
+KINDS: dict[str, tb.Event] = {
+    "L": KERNEL,
+    "H": tb.HostFunction(1e-6, stream=FIRST),
+    "R": tb.RecordEvent(1, stream=FIRST),
+    "r": tb.RecordEvent(1, stream=FIRST),
+    "W": tb.WaitEvent(EVENT, stream=FIRST),
+    "C": tb.Copy(4096, "h2d", stream=FIRST),
+    "c": tb.Copy(4 << 20, "h2d", stream=FIRST),
+    "D": tb.Copy(4096, "d2h", stream=FIRST),
+    "P": tb.Copy(4096, "d2d", stream=FIRST),
+    "M": tb.Memset(4, stream=FIRST),
+    "m": tb.Memset(1 << 20, stream=FIRST),
+    "V": tb.WriteValue("written", stream=FIRST),
+    "A": tb.WaitValue("over", 0, stream=FIRST),
+    "G": tb.Graph([IN_GRAPH]).launch(stream=FIRST),
+    "g": tb.Graph(8 * [IN_GRAPH], edges=[(k, k + 1) for k in range(7)]).launch(stream=FIRST),
+}
+# Not in the model: large parameters (B), events with timing (T), batches (b), pools (F).
+KNOWN = [fill for fill in FILLS if set(fill[3]) <= KINDS.keys()]
+GATES: dict[str, tb.Event] = {
+    "K": replace(KERNEL, duration=GATE),
+    "H": tb.HostFunction(GATE, stream=FIRST),
+    "V": tb.WaitValue("gate", stream=FIRST),
+}
+OTHERS: dict[str, tb.Event] = {
+    "record": tb.RecordEvent(2, stream=QUICK, host=2),
+    "function": tb.HostFunction(1e-6, stream=QUICK, host=3),
+    "copy": tb.Copy(4096, "h2d", stream=QUICK, host=4),
+    "launch": replace(KERNEL, stream=QUICK, host=5),
+    "malloc": tb.HostCall("cudaMalloc", 1e-6, holds=True, host=6),
+}
+
+
+def filled(
+    queues: int, gate: str, streams: int, pattern: str, calls: int, device: tb.DeviceSpec
+) -> tuple[list[int], list[str]]:
+    """Which calls return only when the gate opens, and which calls of other threads."""
+    events: list[tb.Event] = [replace(KERNEL, stream=QUICK), tb.Synchronize()]
+    events += [replace(GATES[gate], stream=FIRST + k) for k in range(streams)]  # type: ignore[call-arg]
+    if "W" in pattern:
+        gate_of_other = GATES["K" if gate == "H" else gate]
+        events += [replace(gate_of_other, stream=OTHER), tb.RecordEvent(EVENT, stream=OTHER)]  # type: ignore[call-arg]
+    first = len(events)
+    for number in range(calls):
+        turn, place = divmod(number, len(pattern))
+        events.append(replace(KINDS[pattern[place]], stream=FIRST + turn % streams))  # type: ignore[call-arg]
+    last = len(events)
+    for at, call in enumerate(OTHERS.values(), 1):
+        events += [tb.HostCall("sleep", GATE / 2 + 3e-3 * at, host=call.host), call]
+    if gate == "V":
+        events += [
+            tb.HostCall("sleep", GATE, host=7),
+            tb.WriteValue("gate", stream=99, host=7),
+        ]
+    trace = tb.predict(tb.Sequence(events), device, connections=queues, host=0.0)
+    assert trace.hang is None
+    assert trace.call_times is not None
+    late = [returned > GATE for _, returned in trace.call_times]
+    found = [number for number in range(calls) if late[first + number]]
+    return found, [name for k, name in enumerate(OTHERS) if late[last + 2 * k + 1]]
+
+
+@pytest.mark.parametrize("fill", KNOWN, ids=lambda fill: "/".join(map(str, fill[:4])))
+def test_calls_wait_where_those_of_the_gpu_did(fill: list[object]) -> None:
+    queues, gate, streams, pattern, issued, blocked, late = fill
+    calls = issued + 1 if blocked else MOST  # type: ignore[operator]
+    found, others = filled(queues, gate, streams, pattern, calls, tb.device("h200"))  # type: ignore[arg-type]
+    assert found == ([issued] if blocked else [])
+    assert others == (late if blocked else [])
+
+
+def test_without_stretches_functions_keep_no_call_waiting() -> None:
+    unlimited = replace(tb.device("h200"), stream_stretches=1 << 20)
+    assert filled(32, "K", 1, "LH", 400, unlimited)[0] == []
