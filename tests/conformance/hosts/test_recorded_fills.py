@@ -12,6 +12,7 @@ import pytest
 
 import tbsched as tb
 from helpers import ROOT
+from tbsched.program.sequence import Event
 
 FILLS = json.loads((ROOT / "tests/traces/hosts/filled-h200.json").read_text())["fills"]
 GATE = 1.0  # seconds, longer than all calls
@@ -21,7 +22,7 @@ EVENT = 0
 
 KERNEL = tb.Launch(1, 32, 16, stream=FIRST, duration=1e-6)
 IN_GRAPH = replace(KERNEL, stream=None)
-KINDS: dict[str, tb.Event] = {
+KINDS: dict[str, Event] = {
     "L": KERNEL,
     "H": tb.HostFunction(1e-6, stream=FIRST),
     "R": tb.RecordEvent(1, stream=FIRST),
@@ -40,12 +41,12 @@ KINDS: dict[str, tb.Event] = {
 }
 # Not in the model: large parameters (B), events with timing (T), batches (b), pools (F).
 KNOWN = [fill for fill in FILLS if set(fill[3]) <= KINDS.keys()]
-GATES: dict[str, tb.Event] = {
+GATES: dict[str, Event] = {
     "K": replace(KERNEL, duration=GATE),
     "H": tb.HostFunction(GATE, stream=FIRST),
     "V": tb.WaitValue("gate", stream=FIRST),
 }
-OTHERS: dict[str, tb.Event] = {
+OTHERS: dict[str, Event] = {
     "record": tb.RecordEvent(2, stream=QUICK, host=2),
     "function": tb.HostFunction(1e-6, stream=QUICK, host=3),
     "copy": tb.Copy(4096, "h2d", stream=QUICK, host=4),
@@ -58,18 +59,18 @@ def filled(
     queues: int, gate: str, streams: int, pattern: str, calls: int, device: tb.DeviceSpec
 ) -> tuple[list[int], list[str]]:
     """Which calls return only when the gate opens, and which calls of other threads."""
-    events: list[tb.Event] = [replace(KERNEL, stream=QUICK), tb.Synchronize()]
-    events += [replace(GATES[gate], stream=FIRST + k) for k in range(streams)]  # type: ignore[call-arg]
+    events: list[Event] = [replace(KERNEL, stream=QUICK), tb.Synchronize()]
+    events += [replace(GATES[gate], stream=FIRST + k) for k in range(streams)]
     if "W" in pattern:
         gate_of_other = GATES["K" if gate == "H" else gate]
-        events += [replace(gate_of_other, stream=OTHER), tb.RecordEvent(EVENT, stream=OTHER)]  # type: ignore[call-arg]
+        events += [replace(gate_of_other, stream=OTHER), tb.RecordEvent(EVENT, stream=OTHER)]
     first = len(events)
     for number in range(calls):
         turn, place = divmod(number, len(pattern))
-        events.append(replace(KINDS[pattern[place]], stream=FIRST + turn % streams))  # type: ignore[call-arg]
+        events.append(replace(KINDS[pattern[place]], stream=FIRST + turn % streams))
     last = len(events)
-    for at, call in enumerate(OTHERS.values(), 1):
-        events += [tb.HostCall("sleep", GATE / 2 + 3e-3 * at, host=call.host), call]
+    for host, call in enumerate(OTHERS.values(), 2):
+        events += [tb.HostCall("sleep", GATE / 2 + 3e-3 * host, host=host), call]
     if gate == "V":
         events += [
             tb.HostCall("sleep", GATE, host=7),
