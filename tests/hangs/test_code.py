@@ -436,3 +436,28 @@ def test_cooperative_launch_names_what_there_is_too_little_of(tmp_path: Path) ->
     found = of(tmp_path, *holder, solve)
     row = found.stranded[0]
     assert (found.kind, row.missing, row.cause) == ("room", 132, "shared_memory")
+
+
+@pytest.mark.parametrize(
+    ("change", "only_waits"),
+    [({}, True), ({0x60: "ISETP.NE.AND P1, PT, R4, R6, PT"}, False),
+     ({0x48: "@P2 BRA 0x60"}, False), ({0x10: "S2R R4, SR_TID.X"}, False),
+     ({0x50: "@P2 IADD3 R4, R4, 0x1, RZ"}, False)],
+)  # fmt: skip
+def test_loop_of_ten_turns_takes_long_only_by_waiting(
+    change: dict[int, str], only_waits: bool
+) -> None:
+    rows = {
+        0x00: "LDC.64 R2, c[0x0][0x210]",
+        0x10: "MOV R4, RZ",
+        0x20: "LDG.E.STRONG.SYS R0, desc[UR4][R2.64]",
+        0x30: "ISETP.NE.AND P0, PT, R0, RZ, PT",
+        0x40: "@!P0 BRA 0x20",
+        0x50: "IADD3 R4, R4, 0x1, RZ",
+        0x60: "ISETP.NE.AND P1, PT, R4, 0xa, PT",
+        0x70: "@P1 BRA 0x20",
+        0x80: "EXIT",
+    }
+    found = kernel_code(tuple(sorted((rows | change).items())), BEGIN)
+    assert len(found.polls) == 1
+    assert found.only_waits == only_waits

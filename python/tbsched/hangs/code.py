@@ -284,10 +284,28 @@ class _Reading:
                 steps = [each for each in loop if counter in self.every[each].writes]
                 if len(steps) == 1 and _ADDS_ONE_NUMBER.match(self.every[steps[0]].body):
                     is_own = counter in self.every[steps[0]].reads
-                    begin = self._value(counter, loop.start, _DEEPEST)
+                    begin = self._at_entry(counter, loop)
+                    each_turn = (steps[0], test, self.place[leaving.at])
                     if is_own and begin is not None and not begin.terms:
-                        return True
+                        return all(self._is_in_each_turn(number, loop) for number in each_turn)
         return False
+
+    def _at_entry(self, name: str, loop: range) -> _Sum | None:
+        """Returns what a register is where a loop begins; None: no sum, or a loop around changes
+        it."""
+        before = range(loop.start - 1, -1, -1)
+        at = next((each for each in before if name in self.every[each].writes), None)
+        around = [each for each in self.loops if each.start < loop.start < each.stop]
+        if at is None or self.every[at].guard is not None or any(at not in own for own in around):
+            return None
+        return self._result(at, _DEEPEST)
+
+    def _is_in_each_turn(self, number: int, loop: range) -> bool:
+        """Returns whether no branch of a loop leads past an instruction that is always executed."""
+        own = self.every[number]
+        jumps = [(at, self.place.get(self.every[at].target or 0, -1)) for at in loop]
+        is_passed = any(at < number < to for at, to in jumps if to in loop)
+        return not is_passed and (own.guard is None or own.target is not None)
 
     def _open_loops(self, looking: set[range]) -> list[range]:
         """Loops that neither a count nor the time ends, and that look at no memory of others."""

@@ -348,8 +348,8 @@ class _Reader:
                 self.flushing_ns = optional(line, "flushing")
                 at = integer(line, "alive") / 1e9
                 self.memory_changed |= dict.fromkeys(_numbers(line, "changed") or (), at)
-                for key in ("busy", "asleep"):
-                    self.host_goes_on |= dict.fromkeys(_numbers(line, key) or (), at)
+                for word in ("busy", "asleep"):
+                    self.host_goes_on |= dict.fromkeys(_numbers(line, word) or (), at)
             case "code":
                 self.codes[integer(line, "code")] = Code(
                     bytes.fromhex(text(line, "hex")), integer(line, "parameters_at")
