@@ -26,7 +26,8 @@ struct EndedWork {
   std::vector<std::vector<int32_t>> configured_by;
   std::vector<std::vector<int32_t>> beside;
   // on_sm[sm][k]: how many blocks of staying launch k each SM has, of the first ones, if that is
-  // known; empty: of none. Nothing else was on the GPU before they were resident.
+  // known; empty: of none. All else had ended before the first of them arrived, and nothing came
+  // between them.
   std::vector<std::vector<int32_t>> on_sm = {};
 };
 

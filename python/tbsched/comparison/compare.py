@@ -182,7 +182,7 @@ def compare(a: Trace, b: Trace) -> Diff:
     Example:
         >>> sequence = tb.Sequence([tb.Launch(132, 256, 32)])
         >>> tb.compare(tb.predict(sequence, "h200"), tb.predict(sequence, "h200", "round_robin"))
-        <Diff: occupancy 1 of 1 launches, exact 0 of 1 launches>
+        <Diff: occupancy 1 of 1 launch, exact 0 of 1 launch>
     """
     instance("compare", "a", a, Trace)
     instance("compare", "b", b, Trace)

@@ -33,7 +33,7 @@ def finds_room(
             its last block is resident. None: all may, and the launches that stay may arrive in any
             order.
         beside: those of them that have not ended for sure when it arrives; None: all of them. It is
-            known where the first ones are that have none beside them.
+            known where the first ones are that have none beside them, and nothing between them.
     """
     everything = [*staying, *ending]
     if len({one.local_memory for one in everything}) > 1:
@@ -53,21 +53,30 @@ def finds_room(
             core_model, sequence, first, rows(before),
             rows(beside), on_sm,
         )
-        for on_sm in _known_places(staying, beside, spec, policy)
+        for on_sm in _known_places(staying, before, beside, spec, policy)
     )  # fmt: skip
 
 
 def _known_places(
     staying: Several[Launch],
+    before: Several[Iterable[int]] | None,
     beside: Several[Iterable[int]] | None,
     spec: DeviceSpec,
     policy: str,
 ) -> list[list[list[int]]]:
-    """Returns how many blocks each SM may have of the first launches beside which nothing is.
+    """Returns how many blocks each SM may have of the first launches that found the GPU idle.
 
-    Each table has a row of numbers for each SM; an empty one: it is not known.
+    All else had ended before the first of them arrived, and nothing came between them: what came
+    there would have moved the turns of the scheduler, though it has ended. Each table has a row of
+    numbers for each SM; an empty one: it is not known.
     """
-    alone = [] if beside is None else [not list(row) for row in beside[:-1]]
+    alone: list[bool] = []
+    if before is not None and beside is not None:
+        earlier = set(before[0])
+        alone = [
+            not list(here) and earlier.issuperset(there)
+            for here, there in zip(beside[:-1], before[:-1], strict=True)
+        ]
     first = alone.index(False) if False in alone else len(alone)
     if not first:
         return [[]]

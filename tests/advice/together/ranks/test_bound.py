@@ -82,6 +82,21 @@ def test_the_first_block_on_an_idle_sm_configures_it_anew() -> None:
     assert not finds_room([first, second], [ended], spec, spec.policy, ahead, ahead)
 
 
+def test_work_that_ended_between_two_launches_moved_the_turns_of_the_scheduler() -> None:
+    # Alone, the last launch finds room behind the two others. Behind `between` their places differ.
+    spec = tb.device("h200")
+    first = tb.Launch(136, 512, 16, 8 << 10, cluster=8)
+    between = tb.Launch(112, 128, 16, 100 << 10, cluster=4)
+    second, last = tb.Launch(102, 64, 32, 8 << 10), tb.Launch(64, 1024, 16, cluster=8)
+    program = tb.Sequence([first, between, tb.Release(1), second, last])
+    traces = [tb.predict(program, spec, None, state) for state in spec.initial_states()]
+    assert any((trace[3].smid < 0).any() for trace in traces)
+    stay, none = [first, second, last], [[], [], []]
+    assert finds_room(stay, [], spec, spec.policy, none, none)
+    assert not finds_room(stay, [between], spec, spec.policy, [[], [0], [0]], none)
+    assert finds_room(stay, [between], spec, spec.policy, [[0], [0], [0]], none)
+
+
 @settings(max_examples=examples(600), deadline=None)
 @given(st.data())
 def test_launches_find_room_when_others_have_ended(data: st.DataObject) -> None:
