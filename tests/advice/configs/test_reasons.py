@@ -118,7 +118,8 @@ def test_each_transfer_counts_as_many_whole_lines_as_the_widest(widest: int, lin
     sent = -(-64 * lines * 128 * 2 // 29)  # 14.5 bytes a clock
     first, least = -(-(600 + sent) // 16), -(-sent // 16)
     assert transfers(widest, 8, first, least).holds is True
-    assert f", and {lines} lines of 128 bytes" in transfers(widest, 8, first, least).words
+    words = f"moves {lines} line{'s' if lines > 1 else ''} of 128 bytes"
+    assert words in transfers(widest, 8, first, least).words
     assert transfers(widest, 8, first - 1, least).holds is False
     assert transfers(widest, 8, first, least - 1).holds is False
 

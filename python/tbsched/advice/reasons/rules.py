@@ -70,7 +70,7 @@ def _balance(case: Case) -> tuple[bool | None, str]:
     blocks = case.spec.processing_blocks
     left = case.warps % blocks
     return left == 0, f"{counted(case.warps, 'warp')} on {blocks} processing blocks" + (
-        "" if left == 0 else f": {left} have one more"
+        "" if left == 0 else f": {counted(left, 'has', 'have')} one more"
     )
 
 
@@ -163,8 +163,8 @@ def _transfers(case: Case) -> tuple[bool | None, str]:
         return None, "the code does not say how many bytes it moves at a time"
     return True, (
         f"{first} instructions until memory is needed, of {counted(share, 'warp')} each, hide "
-        f"{MEMORY_LATENCY + sent:.0f} clocks, and {lines} lines of {_LINE} bytes for each of "
-        f"{counted(case.warps, 'warp moves', 'warps move')} between two transfers"
+        f"{MEMORY_LATENCY + sent:.0f} clocks, and each of {counted(case.warps, 'warp')} moves "
+        f"{counted(lines, 'line')} of {_LINE} bytes between two transfers"
     )
 
 
