@@ -29,8 +29,8 @@ _LAUNCHES_SHOWN = 6
 def residents_short(held: Residents) -> str:
     """How many blocks are where, and when."""
     blocks, busy = int(held.used_slots.sum()), int(np.count_nonzero(held.used_slots))
-    is_number = isinstance(held.at, int)
-    when = f"after {counted(held.at, 'event')}" if is_number else f"at {seconds_words(held.at)}"
+    at = held.at
+    when = f"after {counted(at, 'event')}" if isinstance(at, int) else f"at {seconds_words(at)}"
     return f"{counted(blocks, 'block')} on {busy} of {held.device.sms} SMs {when}"
 
 
