@@ -356,22 +356,70 @@ while time.monotonic() < end:
     assert not any("busy" in line for line in of(lines, "alive"))
 
 
-def test_memory_of_the_host_that_changes_is_told(run: Played, tmp_path: Path) -> None:
+def watched(run: Played, place: Path, code: str) -> list[list[int]]:
+    """The addresses whose memory is told to have changed, of a program with a kernel's module."""
     launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
-    (tmp_path / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    (place / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    load = """
+import time
+image = open("a.cubin", "rb").read()
+gpu.play("module", image, wide(len(image)))
+def launch(call, stream=13):
+    gpu.play("issue_launch", "tbsched_probe", call, wide(stream), 40, 256, 0, 0)
+"""
+    lines = played(run, place, load + textwrap.dedent(code))
+    (first, *_) = of(lines, "issued")
+    (address,) = set(first["arguments"][1::2])  # type: ignore[index]
+    told = [line["changed"] for line in of(lines, "alive") if "changed" in line]
+    return [[each - address for each in line] for line in told]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("place", ["", 'gpu.play("address_the_end")\n'])
+def test_memory_of_the_host_that_changes_is_told(run: Played, tmp_path: Path, place: str) -> None:
+    """Also before memory that is not there."""
+    code = 'launch(1)\ntime.sleep(1.7)\ngpu.play("write_host")\ntime.sleep(2)\n'
+    assert watched(run, tmp_path, place + code) == [[0]]
+
+
+def test_memory_that_is_watched_with_other_memory_has_not_changed(
+    run: Played, tmp_path: Path
+) -> None:
+    """With an address behind it, fewer bytes of it are compared."""
     code = """
-        image = open("a.cubin", "rb").read()
-        gpu.play("module", image, wide(len(image)))
-        gpu.play("issue_launch", "tbsched_probe", 1, wide(13), 40, 256, 0, 0)
-        import time
+        launch(1)
+        gpu.play("address_words", wide(8))
+        launch(2, 14)
         time.sleep(1.7)
-        gpu.play("write_host")
+        gpu.play("issue_synchronize", 3, wide(14), 0)
         time.sleep(2)
     """
-    lines = played(run, tmp_path, code)
-    (issued,) = of(lines, "issued")
-    told = [line["changed"] for line in of(lines, "alive") if "changed" in line]
-    assert told == [issued["arguments"][1:2]]  # type: ignore[index]
+    assert watched(run, tmp_path, code) == []
+
+
+def test_memory_is_not_compared_with_that_of_kernels_that_have_ended(
+    run: Played, tmp_path: Path
+) -> None:
+    code = """
+        launch(1)
+        time.sleep(1.4)
+        gpu.play("issue_synchronize", 2, wide(13), 0)
+        time.sleep(0.35)
+        gpu.play("write_host")
+        launch(3)
+        time.sleep(2)
+    """
+    assert watched(run, tmp_path, code) == []
+
+
+def test_capture_keeps_no_pipe_open(run: Played, tmp_path: Path) -> None:
+    """A program that closes descriptors that it does not know may get their numbers."""
+    code = """
+        import os
+        names = [os.path.realpath(f"/proc/self/fd/{n}") for n in os.listdir("/proc/self/fd")]
+        own = {os.path.realpath(f"/proc/self/fd/{n}") for n in (0, 1, 2)}
+        assert not [each for each in names if "pipe:" in each and each not in own]
+    """
+    played(run, tmp_path, code)
 
 
 def test_work_before_an_event_ends_with_what_waited_for_it(run: Played, tmp_path: Path) -> None:

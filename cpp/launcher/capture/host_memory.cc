@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <functional>
 #include <iterator>
 #include <string_view>
@@ -16,49 +17,62 @@ namespace {
 constexpr size_t kMost = 1024;   // addresses
 constexpr size_t kBytes = 1024;  // from each address on, but not beyond the next one
 
+// The kernel copies memory through it, and fails where a read of ours would crash.
+struct Pipe {
+  Pipe() {
+    if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) ends = {-1, -1};
+  }
+  ~Pipe() {
+    for (const int end : ends) {
+      if (end >= 0) close(end);
+    }
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+
+  std::array<int, 2> ends{-1, -1};
+};
+
+// Returns how many bytes there can be read, and has put them into the pipe.
+ssize_t put(const Pipe& pipe, const uint64_t address, const size_t wanted) {
+  // The program may free the memory at any time, so nothing here may dereference the address.
+  const auto* const from = reinterpret_cast<const void*>(address);
+  const ssize_t written = write(pipe.ends[1], from, wanted);
+  if (written >= 0 || errno != EFAULT) return written;
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return write(pipe.ends[1], from, std::min(wanted, page - address % page));
+}
+
 }  // namespace
 
-HostMemory::HostMemory() {
-  std::array<int, 2> ends{};
-  if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) return;
-  reads_ = ends[0];
-  writes_ = ends[1];
-}
-
-HostMemory::~HostMemory() {
-  if (reads_ < 0) return;
-  close(reads_);
-  close(writes_);
-}
-
 void HostMemory::watch(const uint64_t address) {
-  if (watched_.size() < kMost) watched_.try_emplace(address, 0);
+  if (watched_.size() < kMost) watched_.try_emplace(address);
 }
 
 std::vector<int64_t> HostMemory::look() {
   std::vector<int64_t> changed;
-  for (auto each = watched_.begin(); each != watched_.end(); ++each) {
-    auto& [address, now] = *each;
-    const auto next = std::next(each);
-    now = content(address, next == watched_.end() ? kBytes : next->first - address);
-    const auto earlier = before_.find(address);
-    if (now != 0 && earlier != before_.end() && earlier->second != 0 && earlier->second != now) {
-      changed.push_back(static_cast<int64_t>(address));
+  if (!watched_.empty()) {
+    // No longer than a look: a program may close descriptors that it does not know.
+    const Pipe pipe;
+    for (auto each = watched_.begin(); each != watched_.end(); ++each) {
+      auto& [address, now] = *each;
+      const auto next = std::next(each);
+      const size_t until_next = next == watched_.end() ? kBytes : next->first - address;
+      std::array<char, kBytes> bytes;
+      if (put(pipe, address, std::min(kBytes, until_next)) <= 0) continue;
+      const ssize_t size = read(pipe.ends[0], bytes.data(), bytes.size());
+      if (size <= 0) continue;
+      now.bytes = static_cast<size_t>(size);
+      now.hash = std::hash<std::string_view>()({bytes.data(), now.bytes});
+      const auto earlier = before_.find(address);
+      if (earlier != before_.end() && earlier->second.bytes == now.bytes &&
+          earlier->second.hash != now.hash) {
+        changed.push_back(static_cast<int64_t>(address));
+      }
     }
   }
   before_ = std::exchange(watched_, {});
   return changed;
-}
-
-size_t HostMemory::content(const uint64_t address, const size_t bytes_until_next) const {
-  std::array<char, kBytes> bytes;
-  const size_t wanted = std::min(kBytes, bytes_until_next);
-  // The program may free the memory at any time, so nothing here may dereference the address.
-  const ssize_t written = write(writes_, reinterpret_cast<const void*>(address), wanted);
-  if (written <= 0) return 0;
-  const ssize_t size = read(reads_, bytes.data(), bytes.size());
-  if (size <= 0) return 0;
-  return std::hash<std::string_view>()({bytes.data(), static_cast<size_t>(size)}) | 1;
 }
 
 }  // namespace tbsched::capture

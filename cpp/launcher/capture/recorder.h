@@ -57,6 +57,7 @@ class Recorder {
   // The next line that says that the program runs says whether memory of the host changed to which
   // such an operation has addresses.
   void watch(const Issued::Entry& entry);
+  void forget_memory() { memory_.forget(); }
   // `flushing_ns`: since when CUPTI has been asked for its records and has not answered; 0: it has.
   void alive(uint64_t at_ns, uint64_t flushing_ns, const OtherThreads& threads);
 

@@ -491,6 +491,7 @@ void Session::note_unfinished() {
   }
   told_ = std::move(told);
   const bool waits = !issued_.is_empty() || !told_.empty();
+  if (!waits) records_.forget_memory();  // what is watched later may be other memory
   if (!waits || now_ns - told_alive_ns_ < kAliveNs) return;
   told_alive_ns_ = now_ns;
   const uint64_t flushing_ns = flushing_ns_;

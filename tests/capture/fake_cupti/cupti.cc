@@ -4,6 +4,8 @@
 // whenever the time is asked for.
 // FAKE_CUPTI_CLOCK=1: real time passes.
 #include <cupti.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -31,8 +33,9 @@ CUpti_BuffersCallbackRequestFunc request = nullptr;
 CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 CUpti_CallbackFunc callback = nullptr;
 void* callback_argument = nullptr;
-bool was_called = false;    // the driver
-uint64_t host_memory[256];  // to which kernels have addresses
+bool was_called = false;  // the driver
+uint64_t host_memory[256];
+uint64_t* addressed = host_memory;  // to which kernels have addresses
 std::set<CUpti_ActivityKind> kinds;
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose records are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
@@ -186,6 +189,16 @@ void for_each_named(const std::string& name, const Action& action) {
       if (std::string(known).substr(0, std::string(known).find('_')) == name) action(domain, id);
     }
   }
+}
+
+// Arguments: addresses of the host, whatever the kernel takes.
+void** arguments() {
+  static std::map<const uint64_t*, std::pair<std::vector<const void*>, std::vector<const void*>>>
+      all;
+  auto& [bytes, own] = all[addressed];
+  bytes.assign(512, addressed);
+  own.assign(64, bytes.data());
+  return const_cast<void**>(own.data());
 }
 
 // Which ends of a driver call are played.
@@ -579,11 +592,8 @@ void fake_attributes(const uint32_t call, const int32_t programmatic, const int3
 void fake_issue_launch(const char* const name, const uint32_t call, const uint64_t stream,
                        const uint32_t grid, const uint32_t block, const int sides,
                        const int result) {
-  // Arguments: addresses of the host, whatever the kernel takes.
-  static const std::vector<const void*> bytes(512, host_memory);
-  static std::vector<const void*> arguments(64, bytes.data());
   cuLaunchKernel_params parameters{};
-  parameters.kernelParams = const_cast<void**>(arguments.data());
+  parameters.kernelParams = arguments();
   parameters.f = handle<CUfunction>(77);
   parameters.gridDimX = grid;
   parameters.gridDimY = parameters.gridDimZ = parameters.blockDimY = parameters.blockDimZ = 1;
@@ -593,7 +603,17 @@ void fake_issue_launch(const char* const name, const uint32_t call, const uint64
   call_back(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &parameters, call, Sides(sides), name,
             CUresult(result));
 }
-void fake_write_host() { ++host_memory[3]; }
+void fake_write_host() { ++addressed[3]; }
+// Kernels have addresses of other words: these, or the last four before memory that is not there.
+void fake_address_words(const uint64_t word) { addressed = host_memory + word; }
+void fake_address_the_end() {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const pages =
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* const end = static_cast<char*>(pages) + page;
+  munmap(end, page);
+  addressed = reinterpret_cast<uint64_t*>(end) - 4;
+}
 // Its arguments, of which the first is 5, are in one buffer.
 void fake_issue_packed(const char* const name, const uint32_t call, const uint64_t stream) {
   static std::vector<uint64_t> bytes(512, 5);
@@ -667,9 +687,7 @@ void fake_kernel_node(const uint64_t graph, const uint64_t node, const char* con
   made.kernel.blockDimX = block;
   made.kernel.blockDimY = made.kernel.blockDimZ = 1;
   made.kernel.sharedMemBytes = shared;
-  static const std::vector<const void*> bytes(512, host_memory);
-  static std::vector<const void*> arguments(64, bytes.data());
-  made.kernel.kernelParams = const_cast<void**>(arguments.data());
+  made.kernel.kernelParams = arguments();
   made.is_cooperative = cooperative;
   graphs[graph].nodes.push_back(node);
 }
