@@ -90,7 +90,7 @@ def test_graph_that_was_updated_is_told_as_it_was_launched(run: Played, tmp_path
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("end", ['gpu.play("destroy", wide(5))\n', ""])
+@pytest.mark.parametrize("end", ['gpu.play("destroy", wide(5), 0)\n', ""])
 def test_graph_that_is_not_known_has_no_nodes(run: Played, tmp_path: Path, end: str) -> None:
     """It was made before the capture, or could not be made; or another one has its handle."""
     code = kernel(3, 31) + instantiate(5, 3, 0 if end else 1) + end + replay(2)
@@ -126,6 +126,27 @@ def test_code_of_a_node_is_in_the_file_though_it_is_loaded_later(
     assert second["arguments"][:1] == second["host_arguments"][:1] == [0]  # type: ignore[index]
 
 
+def test_graph_that_gets_the_handle_of_a_destroyed_one_is_known(
+    run: Played, tmp_path: Path
+) -> None:
+    """Another thread makes it before the call that destroys the first one has returned."""
+    code = kernel(3, 31) + kernel(4, 41, grid=7) + instantiate(5, 3)
+    code += 'gpu.play("destroy", wide(5), 1)\n' + instantiate(5, 4)
+    code += 'gpu.play("destroy", wide(5), 2)\n' + replay(2)
+    lines = played(run, tmp_path, code)
+    assert [line["grid"] for line in of(lines, "graph_node")] == [[7, 1, 1]]
+
+
+@pytest.mark.parametrize(("step", "found"), [("8000", 0), ("12000", 2)])
+def test_time_that_it_takes_to_read_a_graph_is_told_of(
+    run: Played, tmp_path: Path, step: str, found: int
+) -> None:
+    """The call is noted when it begins, and its graph is read when it returns."""
+    run(kernel(3, 31) + instantiate(5, 3), FAKE_CUPTI_STEP=step)
+    text = (tmp_path / "run.jsonl").read_text("utf-8")
+    assert text.count('{"overhead":"callback"') == found
+
+
 def ran(call: int, node: int) -> str:
     what = f'"k", {call}, 1, 13, wide(1), wide(2), 2, 32, 16, wide({node}), 0'
     return f'gpu.play("kernel", {what})\n'
@@ -145,3 +166,16 @@ def test_graph_whose_nodes_have_no_records_may_not_have_ended(run: Played, tmp_p
     code = launch(1) + kernel(3, 31) + node(3, 32, HOST) + instantiate(5, 3) + replay(2)
     lines = played(run, tmp_path, code + ran(2, 71))
     assert [line["issued"] for line in of(lines, "issued")] == [2]
+
+
+def test_work_before_an_event_ends_with_the_first_node_of_a_graph_that_waited_for_it(
+    run: Played, tmp_path: Path
+) -> None:
+    code = kernel(3, 31) + kernel(3, 32) + instantiate(5, 3) + launch(1, 14)
+    code += 'gpu.play("issue_record", 2, wide(14), wide(900))\n'
+    code += 'gpu.play("issue_wait", 3, wide(13), wide(900))\n'
+    code += replay(4) + "import time; time.sleep(1.2)\n" + ran(4, 71)
+    lines = played(run, tmp_path, code)
+    assert {line["ended"] for line in of(lines, "ended")} == {1, 2, 3}
+    left = unfinished_in(tmp_path / "run.jsonl").operations
+    assert {each.call for each in left} == {4}

@@ -63,6 +63,7 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
     return;
   }
   calls.enter(operation, now_ns);
+  if (operation.what == What::kOther) calls.graphs().enter(id, data.functionParams);
   if (operation.is_new_stream) {
     if (const auto found = surroundings_of(cupti, operation, data.context)) {
       with_recorder([&](Recorder& recorder) { recorder.surroundings(*found); });

@@ -70,7 +70,8 @@ const Asked& asked() {
 // Null: the driver does not name it. A kernel without a context has no function.
 const char* name_of(const CUfunction function, const CUkernel kernel) {
   const char* name = nullptr;
-  const auto& [of_function, of_kernel] = std::pair(asked().function_name, asked().kernel_name);
+  const auto of_function = asked().function_name;
+  const auto of_kernel = asked().kernel_name;
   if (function != nullptr && of_function != nullptr) of_function(&name, function);
   if (function == nullptr && kernel != nullptr && of_kernel != nullptr) of_kernel(&name, kernel);
   return name;
@@ -293,11 +294,12 @@ void Graphs::changed(const uint64_t executable) {
 }
 
 std::shared_ptr<const GraphLaunch> Graphs::launch(const uint64_t executable) {
-  auto made = std::make_shared<GraphLaunch>();
+  std::shared_ptr<GraphLaunch> made;
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(executable);
     if (found == known_.end()) return nullptr;
+    made = std::make_shared<GraphLaunch>();
     made->graph = found->second.graph;
     made->is_changed = found->second.is_changed;
   }
@@ -323,6 +325,14 @@ std::span<const CUpti_CallbackId> graph_callbacks() {
   return kept;
 }
 
+bool reads_graph(const CUpti_CallbackId id) { return has(kInstantiate, id) || has(kUpdate, id); }
+
+void Graphs::enter(const CUpti_CallbackId id, const void* const parameters) {
+  if (id != CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy) return;
+  const std::lock_guard lock(mutex_);
+  known_.erase(number(static_cast<const cuGraphExecDestroy_params*>(parameters)->hGraphExec));
+}
+
 void Graphs::take(const Cupti& cupti, const CUpti_CallbackId id, const void* const parameters) {
   if (has(kInstantiate, id)) {  // all begin so
     const auto& given = *static_cast<const cuGraphInstantiateWithFlags_params*>(parameters);
@@ -338,9 +348,6 @@ void Graphs::take(const Cupti& cupti, const CUpti_CallbackId id, const void* con
     added(*given.phGraphNode, *given.nodeParams);
   } else if (has(kChange, id)) {
     changed(number(static_cast<const cuGraphNodeSetEnabled_params*>(parameters)->hGraphExec));
-  } else if (id == CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy) {
-    const std::lock_guard lock(mutex_);
-    known_.erase(number(static_cast<const cuGraphExecDestroy_params*>(parameters)->hGraphExec));
   }
 }
 

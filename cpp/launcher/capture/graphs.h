@@ -76,10 +76,16 @@ struct GraphLaunch {
 // Calls that make or change graphs.
 std::span<const CUpti_CallbackId> graph_callbacks();
 
+// Returns whether a graph is read when such a call returns, which takes time.
+bool reads_graph(CUpti_CallbackId id);
+
 // Thread-safe.
 class Graphs {
  public:
   explicit Graphs(Launched& launched) : launched_(launched) {}
+
+  // Forgets what a call is about to destroy: later, another graph may have its handle.
+  void enter(CUpti_CallbackId id, const void* parameters);
 
   // Notes what a call has done that has succeeded.
   void take(const Cupti& cupti, CUpti_CallbackId id, const void* parameters);

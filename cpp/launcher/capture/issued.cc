@@ -155,12 +155,14 @@ void Issued::node_ended(const uint32_t call, const bool is_kernel) {
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
   if (entry == stream->second.end()) return;
   const auto own = end_before(stream->second, entry);
-  if (!own->nodes) return;
-  uint64_t& left = is_kernel ? own->nodes->kernels : own->nodes->transfers;
-  if (left > 0) --left;
-  if (own->nodes->kernels + own->nodes->transfers > 0) return;
-  end_through(stream->second, own, false);
-  if (stream->second.empty()) streams_.erase(stream);
+  if (own->nodes) {
+    uint64_t& left = is_kernel ? own->nodes->kernels : own->nodes->transfers;
+    if (left > 0) --left;
+    if (own->nodes->kernels + own->nodes->transfers == 0) {
+      end_through(stream->second, own, false);
+      if (stream->second.empty()) streams_.erase(stream);
+    }
+  }
   end_passed();
 }
 
@@ -170,7 +172,7 @@ void Issued::ended(const uint32_t call) {
   const auto stream = streams_.find(found->second);
   const auto entry = std::ranges::find_if(
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
-  // A record of a node says nothing of the other nodes of its graph.
+  // Records of a graph's nodes are counted: see node_ended().
   if (entry == stream->second.end() || entry->note.operation.what == What::kGraph) return;
   end_through(stream->second, entry, true);
   if (stream->second.empty()) streams_.erase(stream);

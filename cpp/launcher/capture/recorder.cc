@@ -462,7 +462,6 @@ uint32_t Recorder::graph_of(const Graph& graph) {
   const auto [found, is_new] = graphs_.try_emplace(graph.number, graphs_.size());
   const uint32_t own = found->second;
   if (!is_new) return own;
-  for (const GraphNode& node : graph.nodes) code_of(node.function);
   for (uint32_t number = 0; number < graph.nodes.size(); ++number) {
     add_node(graph, graph.nodes[number], own, number);
   }

@@ -28,6 +28,7 @@
 #include "launcher/capture/callbacks.h"
 #include "launcher/capture/cupti.h"
 #include "launcher/capture/functions.h"
+#include "launcher/capture/graphs.h"
 #include "launcher/capture/host_threads.h"
 #include "launcher/capture/issued.h"
 #include "launcher/capture/modules.h"
@@ -396,13 +397,14 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
     const std::lock_guard lock(mutex_);
     use(notes_);
   };
-  // A returning call takes no time here.
-  const bool returns = domain == CUPTI_CB_DOMAIN_DRIVER_API &&
-                       static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
+  // A returning call takes no time here, unless it has made a graph.
+  const bool is_short =
+      domain == CUPTI_CB_DOMAIN_DRIVER_API && !reads_graph(id) &&
+      static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
   uint64_t begin_ns = 0;
-  if (!returns) cupti_.timestamp(&begin_ns);
+  if (!is_short) cupti_.timestamp(&begin_ns);
   take_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_notes);
-  if (returns) return;
+  if (is_short) return;
   uint64_t end_ns = 0;
   cupti_.timestamp(&end_ns);
   if (end_ns - begin_ns <= kLongCallbackNs) return;

@@ -55,6 +55,9 @@ const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize, "cuStreamSynchronize"},
     {CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize, "cuCtxSynchronize"},
     {CUPTI_DRIVER_TRACE_CBID_cuModuleGetTexRef, "cuCtxSynchronize_v9"},  // one of a later CUDA
+    {CUPTI_DRIVER_TRACE_CBID_cuMemcpy2D_v2_ptds, "cuMemcpy2D_v2_ptds"},
+    {CUPTI_DRIVER_TRACE_CBID_cuGraphUpload, "cuGraphUpload"},
+    {CUPTI_DRIVER_TRACE_CBID_cuEventDestroy_v2, "cuEventDestroy_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2, "cuStreamBeginCapture_v2"},
     {CUPTI_DRIVER_TRACE_CBID_cuStreamEndCapture, "cuStreamEndCapture"}};
 const std::map<CUpti_CallbackId, const char*> runtime_names = {
@@ -656,6 +659,18 @@ void fake_issue_context_synchronize(const uint32_t call, const bool later_versio
                           : CUPTI_DRIVER_TRACE_CBID_cuCtxSynchronize,
             nullptr, call);
 }
+void fake_issue_write_value(const uint32_t call, const uint64_t stream, const bool earlier) {
+  const cuStreamWriteValue32_v2_params parameters{handle<CUstream>(stream), 0, 1, 0};
+  call_back(earlier ? CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32
+                    : CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32_v2,
+            &parameters, call);
+}
+// A call that begins.
+void fake_enter(const char* const name, const uint32_t call) {
+  for (const auto& [id, known] : driver_names) {
+    if (std::string(known) == name) call_back(id, nullptr, call, kEntry);
+  }
+}
 void fake_issue_free(const uint32_t call, const int sides) {
   const cuMemFree_v2_params parameters{};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuMemFree_v2, &parameters, call, Sides(sides));
@@ -730,9 +745,9 @@ void fake_set_node(const uint64_t executable, const uint64_t node) {
       handle<CUgraphExec>(executable), handle<CUgraphNode>(node), &nodes[node].kernel};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecKernelNodeSetParams_v2, &parameters, 0);
 }
-void fake_destroy(const uint64_t executable) {
+void fake_destroy(const uint64_t executable, const int sides) {
   const cuGraphExecDestroy_params parameters{handle<CUgraphExec>(executable)};
-  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy, &parameters, 0);
+  call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphExecDestroy, &parameters, 0, Sides(sides));
 }
 void fake_module(const char* const cubin, const uint64_t size) {
   CUpti_ModuleResourceData module{};
