@@ -132,6 +132,22 @@ def test_call_that_does_not_return_is_told_with_its_thread(run: Played, tmp_path
     assert inside["system_thread"] > 0  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("name", ["cuMemcpy2D_v2_ptds", "cuGraphUpload", "cuEventDestroy_v2"])
+def test_calls_that_may_wait_and_issue_nothing_that_is_noted_are_told(
+    run: Played, tmp_path: Path, name: str
+) -> None:
+    (inside,) = of(played(run, tmp_path, f'gpu.play("enter", "{name}", 4)'), "inside")
+    assert (inside["inside"], inside["function"]) == (4, name)
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_values_that_a_stream_writes_are_told(run: Played, tmp_path: Path, earlier: bool) -> None:
+    """By the function of today, and the first one of its name."""
+    code = launch(1) + f'gpu.play("issue_write_value", 2, wide(13), {earlier})\n'
+    lines = of(played(run, tmp_path, code), "issued")
+    assert [line["what"] for line in lines] == ["launch", "write_value"]
+
+
 def test_call_that_returns_late_is_told_to_have_returned(run: Played, tmp_path: Path) -> None:
     code = (
         'gpu.play("issue_free", 2, 1); import time; time.sleep(1.2); gpu.play("issue_free", 2, 2)'

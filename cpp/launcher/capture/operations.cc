@@ -131,6 +131,14 @@ Rows all_rows(const Cupti& cupti) {
       CUPTI_DRIVER_TRACE_CBID_cuEventRecordWithFlags_ptsz, take<cuEventRecordWithFlags_params>);
   add(kWait, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent,
       CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent_ptsz, take<cuStreamWaitEvent_params>);
+  add(kWaitValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32,
+      CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32_ptsz, take<cuStreamWaitValue32_params>);
+  add(kWaitValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64,
+      CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_ptsz, take<cuStreamWaitValue64_params>);
+  add(kWriteValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32,
+      CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue32_ptsz, take<cuStreamWriteValue32_params>);
+  add(kWriteValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue64,
+      CUPTI_DRIVER_TRACE_CBID_cuStreamWriteValue64_ptsz, take<cuStreamWriteValue64_params>);
   add(kWaitValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32_v2,
       CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue32_v2_ptsz, take<cuStreamWaitValue32_v2_params>);
   add(kWaitValue, CUPTI_DRIVER_TRACE_CBID_cuStreamWaitValue64_v2,
@@ -145,14 +153,28 @@ Rows all_rows(const Cupti& cupti) {
       CUPTI_DRIVER_TRACE_CBID_cuStreamSynchronize_ptsz, take<cuStreamSynchronize_params>);
   add(kSynchronize, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize, kNone,
       take<cuEventSynchronize_params>);
-  // It has versions, of which the headers may not know all.
+  // They have versions, of which the headers may not know all.
+  constexpr std::array<std::string_view, 10> kOthers = {"cuMemcpy",
+                                                        "cuMemset",
+                                                        "cuMemPoolTrimTo",
+                                                        "cuEventDestroy",
+                                                        "cuCtxDestroy",
+                                                        "cuArrayDestroy",
+                                                        "cuMipmappedArrayDestroy",
+                                                        "cuGraphUpload",
+                                                        "cuGraphAddKernelNode",
+                                                        "cuGraphKernelNodeSetParams"};
   for (CUpti_CallbackId id = 1; id < CUPTI_DRIVER_TRACE_CBID_SIZE; ++id) {
     const char* name = nullptr;
     const bool is_known =
         cupti.callback_name(CUPTI_CB_DOMAIN_DRIVER_API, id, &name) == CUPTI_SUCCESS;
-    if (is_known && name != nullptr && std::string_view(name).starts_with("cuCtxSynchronize")) {
-      rows[id] = {kSynchronize, false, take_nothing};
-    }
+    if (!is_known || name == nullptr) continue;
+    const std::string_view own = name;
+    const auto begins = [&](const std::string_view each) { return own.starts_with(each); };
+    if (begins("cuCtxSynchronize")) rows[id] = {kSynchronize, false, take_nothing};
+    // One of those above issues something that is noted.
+    if (std::ranges::any_of(kOthers, begins))
+      rows.try_emplace(id, Row{kOther, false, take_nothing});
   }
   add(kQuery, CUPTI_DRIVER_TRACE_CBID_cuEventQuery, kNone, take<cuEventQuery_params>);
   add(kOther, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery_ptsz,
