@@ -191,7 +191,8 @@ CallLog::Taken CallLog::take() {
     std::swap(each->notes, each->taken_notes);
     std::swap(each->words, each->taken_words);
     if (each->is_open) taken.open.push_back(each->open);
-    taken.last[each->open.system] = each->open.number;
+    // Another thread may have the number of one that has ended.
+    if (!each->has_ended) taken.last[each->open.system] = each->open.number;
   }
   locks.clear();
   for (const auto& each : logs_) {

@@ -30,21 +30,25 @@ OtherThreads HostThreads::look(const std::span<const int32_t> passed_over, const
   const auto before = std::exchange(seen_, {});
   OtherThreads found;
   std::error_code error;  // without /proc, nothing is found
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
-    const std::string name = entry.path().filename();
+  const std::filesystem::directory_iterator end;
+  for (std::filesystem::directory_iterator each("/proc/self/task", error); each != end;
+       each.increment(error)) {
+    const std::filesystem::path& path = each->path();
+    const std::string name = path.filename();
     int32_t thread = 0;
     std::from_chars(name.data(), name.data() + name.size(), thread);
     Seen now;
-    std::ifstream statistics(entry.path() / "schedstat");
+    std::ifstream statistics(path / "schedstat");
     if (!(statistics >> now.ran_ns >> now.waited_ns >> now.stretches)) continue;
     seen_[thread] = now;
     const auto earlier = before.find(thread);
     if (earlier == before.end() || since_ns > kLongNs) continue;
+    if (now.ran_ns < earlier->second.ran_ns) continue;  // a later thread has its number
     if (std::ranges::find(passed_over, thread) != passed_over.end()) continue;
     const uint64_t ran_ns = now.ran_ns - earlier->second.ran_ns;
     if (2 * ran_ns + now.waited_ns - earlier->second.waited_ns > since_ns) {
       found.busy.push_back(thread);
-    } else if (now.stretches == earlier->second.stretches && sleeps_by_the_clock(entry.path())) {
+    } else if (now.stretches == earlier->second.stretches && sleeps_by_the_clock(path)) {
       found.asleep.push_back(thread);
     }
   }
