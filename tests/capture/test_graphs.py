@@ -107,12 +107,28 @@ def test_graphs_that_end_are_not_told(run: Played, tmp_path: Path) -> None:
     assert not of(lines, "graph_node")
 
 
+def loading(place: Path) -> str:
+    """The module of ``tbsched_probe`` is loaded."""
+    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
+    (place / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
+    return 'image = open("a.cubin", "rb").read()\ngpu.play("module", image, wide(len(image)))\n'
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_arguments_of_a_node_are_not_read_as_those_of_another_kernel_of_its_name(
+    run: Played, tmp_path: Path, count: int
+) -> None:
+    """A kernel of another module may take fewer: what is behind them is not there."""
+    code = loading(tmp_path) + f'gpu.play("parameters", wide({count}))\n'
+    code += kernel(3, 31, "tbsched_probe") + instantiate(5, 3) + replay(1)
+    (node,) = of(played(run, tmp_path, code), "graph_node")
+    assert "arguments" not in node
+
+
 def test_code_of_a_node_is_in_the_file_though_it_is_loaded_later(
     run: Played, tmp_path: Path
 ) -> None:
-    launcher = pytest.importorskip("tbsched._launcher", reason="built without nvcc")
-    (tmp_path / "a.cubin").write_bytes(launcher.patch(launcher.images()["sm_90"], 32, 64))
-    load = 'image = open("a.cubin", "rb").read()\ngpu.play("module", image, wide(len(image)))\n'
+    load = loading(tmp_path)
     graphs = [
         kernel(graph, 10 * graph + 1, "tbsched_probe") + instantiate(graph, graph)
         for graph in (3, 4)

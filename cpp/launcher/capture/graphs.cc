@@ -59,6 +59,10 @@ struct Asked {
       driver_function<decltype(function_name)>("cuFuncGetName");
   decltype(&cuKernelGetName) kernel_name =
       driver_function<decltype(kernel_name)>("cuKernelGetName");
+  decltype(&cuFuncGetParamInfo) function_parameter =
+      driver_function<decltype(function_parameter)>("cuFuncGetParamInfo");
+  decltype(&cuKernelGetParamInfo) kernel_parameter =
+      driver_function<decltype(kernel_parameter)>("cuKernelGetParamInfo");
   decltype(&cuFuncIsLoaded) is_loaded = driver_function<decltype(is_loaded)>("cuFuncIsLoaded");
 };
 
@@ -82,6 +86,26 @@ bool is_loaded(const CUfunction function) {
   return function != nullptr && asked().is_loaded != nullptr &&
          asked().is_loaded(&state, function) == CUDA_SUCCESS &&
          state == CU_FUNCTION_LOADING_STATE_LOADED;
+}
+
+// Returns whether the driver says that a function, or a kernel without a context, takes these
+// parameters: that of another module may have its name.
+bool takes(const CUfunction function, const CUkernel kernel,
+           const std::vector<cuda::Parameter>& parameters) {
+  if (function != nullptr && !is_loaded(function)) return false;  // the question would load it
+  const auto has = [&](const size_t number, size_t& offset, size_t& size) {
+    const auto of_function = asked().function_parameter;
+    const auto of_kernel = asked().kernel_parameter;
+    return function != nullptr
+               ? of_function != nullptr &&
+                     of_function(function, number, &offset, &size) == CUDA_SUCCESS
+               : of_kernel != nullptr && of_kernel(kernel, number, &offset, &size) == CUDA_SUCCESS;
+  };
+  size_t offset = 0;
+  size_t size = 0;
+  if (parameters.empty() || has(parameters.size(), offset, size)) return false;
+  const cuda::Parameter& last = parameters.back();
+  return has(parameters.size() - 1, offset, size) && offset == last.offset && size == last.size;
 }
 
 bool waits_for_value(const CUDA_BATCH_MEM_OP_NODE_PARAMS& batch) {
@@ -194,7 +218,10 @@ class Graphs::Reading {
     shape.arguments = given.kernelParams;
     shape.buffer = buffer_of(given.extra);
     node.first_word = graph_.words.size();
-    node.words = add_words(graph_.words, *node.function, shape);
+    const Kernel* const known = node.function->kernel;
+    if (known != nullptr && takes(given.func, given.kern, known->usage.parameters)) {
+      node.words = add_words(graph_.words, *node.function, shape);
+    }
     node.has_separate_arguments = shape.buffer.empty();
     shape.arguments = nullptr;  // the driver's, for a while
     shape.buffer = {};

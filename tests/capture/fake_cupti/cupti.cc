@@ -41,7 +41,8 @@ std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> calls;      // whose 
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> left_out;   // though all others are on
 std::map<CUpti_CallbackDomain, std::set<CUpti_CallbackId>> callbacks;  // that are on
 int flushes = 0;
-int questions = 0;  // about streams
+int questions = 0;           // about streams
+size_t parameter_count = 1;  // of each kernel of a graph, of 200 bytes, as tbsched_probe has
 const std::map<CUpti_CallbackId, const char*> driver_names = {
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx, "cuLaunchKernelEx"},
@@ -313,6 +314,18 @@ CUresult cuGraphEventRecordNodeGetEvent(const CUgraphNode node, CUevent* const e
 }
 CUresult cuFuncGetName(const char** const name, const CUfunction function) {
   *name = reinterpret_cast<const char*>(function);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuFuncIsLoaded(CUfunctionLoadingState* const state, CUfunction) {
+  *state = CU_FUNCTION_LOADING_STATE_LOADED;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncGetParamInfo(CUfunction, const size_t number, size_t* const offset,
+                            size_t* const size) {
+  if (number >= parameter_count) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 200 * number;
+  *size = 200;
   return CUDA_SUCCESS;
 }
 
@@ -690,6 +703,7 @@ void fake_graph_launch(const uint32_t call, const uint64_t executable, const uin
   const cuGraphLaunch_params parameters{handle<CUgraphExec>(executable), handle<CUstream>(stream)};
   call_back(CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch, &parameters, call);
 }
+void fake_parameters(const uint64_t count) { parameter_count = count; }
 // Nodes of graphs.
 void fake_kernel_node(const uint64_t graph, const uint64_t node, const char* const name,
                       const uint32_t grid, const uint32_t block, const uint32_t shared,
