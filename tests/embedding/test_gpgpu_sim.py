@@ -43,6 +43,16 @@ def known(script: ModuleType, checkout: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(script, "VERSIONS", {"stand-in": script.digest(checkout)})
 
 
+@pytest.fixture
+def changed(
+    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+) -> Path:
+    """A checkout with the calls of the adapter."""
+    known(script, checkout, monkeypatch)
+    script.put_into(checkout, adapter)
+    return checkout
+
+
 def texts(checkout: Path) -> dict[str, str]:
     return {
         str(path.relative_to(checkout)): path.read_text("utf-8")
@@ -92,17 +102,10 @@ def test_calls_are_in_the_functions_that_the_script_names(
 
 @pytest.mark.parametrize(("distributes", "shape"), [("false", "2048 64"), ("true", "4096 128")])
 def test_only_tbsched_gives_a_core_more_thread_ids(
-    script: ModuleType,
-    checkout: Path,
-    adapter: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    distributes: str,
-    shape: str,
+    script: ModuleType, changed: Path, distributes: str, shape: str
 ) -> None:
     """And what the host is told stays the number of the device."""
-    known(script, checkout, monkeypatch)
-    script.put_into(checkout, adapter)
-    source = checkout / "src" / "gpgpu-sim" / "core.cc"
+    source = changed / "src" / "gpgpu-sim" / "core.cc"
     source.write_text(
         f"""
 #include <iostream>
@@ -120,25 +123,23 @@ int main() {{
 """,
         "utf-8",
     )
-    run(CXX, "-std=c++11", source, "-o", checkout / "core")
-    assert run(checkout / "core") == f"2048 {shape}"
+    run(CXX, "-std=c++11", source, "-o", changed / "core")
+    assert run(changed / "core") == f"2048 {shape}"
     for name, function in (
         (script.SIM, "gpgpu_sim::threads_per_core"),
         (script.SHADER, "shader_core_config::max_cta"),
     ):
-        text = (checkout / name).read_text("utf-8")
+        text = (changed / name).read_text("utf-8")
         begin, end = script.body(text, function)
         assert "tbsched_device_threads" in text[begin:end]
         assert "n_thread_per_shader" not in text[begin:end]
 
 
 def test_local_memory_has_its_size_on_every_thread_id_of_every_sm(
-    script: ModuleType, checkout: Path, adapter: Path, monkeypatch: pytest.MonkeyPatch
+    script: ModuleType, changed: Path
 ) -> None:
     """The map of addresses has 80 SMs of 2,048 threads; an H200 has 132, and tbsched 4,096 IDs."""
-    known(script, checkout, monkeypatch)
-    script.put_into(checkout, adapter)
-    source = checkout / "src" / "cuda-sim" / "map.cc"
+    source = changed / "src" / "cuda-sim" / "map.cc"
     source.write_text(
         """
 #include <initializer_list>
@@ -160,21 +161,15 @@ int main() {
 """,
         "utf-8",
     )
-    run(CXX, "-std=c++11", source, checkout / script.CUDA_SIM, "-o", checkout / "map")
-    run(checkout / "map")
+    run(CXX, "-std=c++11", source, changed / script.CUDA_SIM, "-o", changed / "map")
+    run(changed / "map")
 
 
 @pytest.mark.parametrize("together", ["false", "true"])
 def test_local_memory_of_kernels_that_share_a_core_needs_no_size_of_blocks(
-    script: ModuleType,
-    checkout: Path,
-    adapter: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    together: str,
+    script: ModuleType, changed: Path, together: str
 ) -> None:
-    known(script, checkout, monkeypatch)
-    script.put_into(checkout, adapter)
-    source = checkout / "src" / "gpgpu-sim" / "local.cc"
+    source = changed / "src" / "gpgpu-sim" / "local.cc"
     source.write_text(
         f"""
 #include <iostream>
@@ -198,8 +193,8 @@ int main() {{
 """,
         "utf-8",
     )
-    shader = checkout / script.SHADER
-    program = checkout / "local"
+    shader = changed / script.SHADER
+    program = changed / "local"
     run(CXX, "-std=c++11", "-O1", "-ffunction-sections", "-Wl,--gc-sections",
         source, shader, "-o", program)  # fmt: skip
     assert run(program) == ("6209" if together == "true" else "5313")

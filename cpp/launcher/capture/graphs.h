@@ -61,8 +61,8 @@ struct Graph {
   bool is_whole = true;                 // the driver has listed all nodes and edges
   std::optional<GraphRecords> records;  // none: a node may take time without a record of its own
   std::vector<Word> words;
-  // Of each name of its kernels, in the order of the nodes: the number of its launches so far,
-  // which all share, and how many nodes have it.
+  // A pair for each name of a kernel, in the order of the nodes: the counter of launches of that
+  // name, which all graphs share, and the number of nodes with that name.
   std::vector<std::pair<std::atomic<uint64_t>*, uint64_t>> kernels;
 };
 

@@ -25,7 +25,7 @@ class Issued {
     Note note;
     std::vector<Word> words = {};  // of a launch's arguments
     uint64_t waits_for = 0;        // number of the record of an event; 0: of none
-    // Of a launch of a graph: how many of its nodes have no record yet; none if not all have one.
+    // How many nodes of a launched graph have no record yet; none: no graph, or some get none.
     std::optional<GraphRecords> nodes = std::nullopt;
     bool is_written = false;
     bool is_done = false;

@@ -178,7 +178,7 @@ Rows all_rows(const Cupti& cupti) {
   }
   add(kQuery, CUPTI_DRIVER_TRACE_CBID_cuEventQuery, kNone, take<cuEventQuery_params>);
   add(kOther, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery, CUPTI_DRIVER_TRACE_CBID_cuStreamQuery_ptsz,
-      take_nothing);  // a thread that asks again and again calls CUDA
+      take_nothing);  // so a thread that polls does not count as one that calls nothing
   for (const auto id : {CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture,
                         CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_ptsz,
                         CUPTI_DRIVER_TRACE_CBID_cuStreamBeginCapture_v2,

@@ -5,8 +5,9 @@
 //
 // The rules:
 //   1. Host functions part the launches of a stream into stretches, and the copies of each engine.
-//      Of each kind at most spec.stream_stretches are pending: a call that would begin another one
-//      waits until the first is over. Records of events are in no stretch.
+//      At most spec.stream_stretches of the launches are pending, and as many of the copies of each
+//      engine: a call that would begin another one waits until the first is over. Records of events
+//      are in no stretch.
 //   2. Waits for events between two functions are a stretch of a third kind, from the second
 //      function on.
 //   3. Copies of an engine have spec.queue_places places of their own in each stream.

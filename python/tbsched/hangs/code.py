@@ -271,9 +271,10 @@ class _Reading:
         return not any(own & self.every[each].writes for each in loop)
 
     def _ends_soon(self, leaving: Instruction, loop: range) -> bool:
-        """Returns whether a branch leaves a loop after so many turns as the code has as numbers.
+        """Returns whether a branch leaves a loop after a number of turns that the code fixes.
 
-        A register, which begins with a number, is added to by one, and is compared with a third.
+        A register begins with a constant, each turn adds a constant to it, and the branch compares
+        it with a constant.
         """
         for name in leaving.guards:
             tests = [*self._writers(name, self.place[leaving.at], loop)]

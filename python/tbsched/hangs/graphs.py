@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tbsched.errors import shown
+from tbsched.importers.assembly.graphs import edges_through
 from tbsched.importers.reading.capture_lines import Line, integer, optional, text
 
 # What a node of a kind is as an operation. The others do nothing that takes time by itself.
@@ -55,20 +56,8 @@ class CapturedGraph:
     def edges(self, kept: Iterable[int]) -> list[tuple[int, int]]:
         """Returns the edges between some nodes, by their places there, also through others."""
         place = {node: at for at, node in enumerate(kept)}
-        found = []
-        for node, at in place.items():
-            seen: set[int] = set()
-            left = [*self.before[node]]
-            while left:
-                each = left.pop()
-                if each in seen:
-                    continue
-                seen.add(each)
-                if each in place:
-                    found.append((place[each], at))
-                else:
-                    left += self.before[each]
-        return sorted(found)
+        every = ((first, node) for node, firsts in enumerate(self.before) for first in firsts)
+        return sorted((place[a], place[b]) for a, b in edges_through(place, every, {}))
 
 
 def graph_of(line: Line, lines: Mapping[int, Line]) -> CapturedGraph:

@@ -268,7 +268,7 @@ class _Reader:
     ran: set[int] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     issued: dict[int, Line] = field(default_factory=dict)
-    first_uses: set[tuple[int, int]] = field(default_factory=set)
+    first_uses: set[Key] = field(default_factory=set)
     ended: set[int] = field(default_factory=set)
     loaded: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -379,20 +379,20 @@ class _Reader:
         self.issued[call] = line
         self.happened(integer(line, "at"))
         if text(line, "what") == LAUNCH and "name" in line:
-            self.add_use(line, call, -1)
+            self.add_use(line, (call, -1))
         for number, node in self.nodes_of(line):
             if node.what == LAUNCH and "name" in node.line:
-                self.add_use(node.line, call, number)
+                self.add_use(node.line, (call, number))
 
-    def add_use(self, line: Line, *key: int) -> None:
+    def add_use(self, line: Line, key: Key) -> None:
         name = text(line, "name")
         if name not in self.names:
-            self.first_uses.add((key[0], key[1]))
+            self.first_uses.add(key)
         self.names.add(name)
 
     def nodes_of(self, line: Line) -> Iterator[tuple[int, Node]]:
         """Yields what the nodes of the graph do that a line launches; nothing: it is not known."""
-        graph = self.graphs.get(optional(line, "graph") or 0) if "graph" in line else None
+        graph = self.graphs.get(integer(line, "graph")) if "graph" in line else None
         for number, node in enumerate(graph.nodes if graph is not None else ()):
             if node.what is not None:
                 yield number, node

@@ -140,7 +140,7 @@ THIRD = {
     # 768 threads, of 14 registers: two blocks on each of 64 SMs
     "half_gpu": room("decode", 4, 132, "threads"),
     # 31 of the 32 blocks of each SM are taken
-    "tiny_agents": room("collect", 132, 264, "blocks"),
+    "tiny_walkers": room("collect", 132, 264, "blocks"),
     # Twice 768 threads on every SM, and 640 asked for
     "two_models": room("draft", 20, 20, "threads"),
     # 640 threads of 18 registers: three blocks per SM

@@ -31,6 +31,8 @@ class HostTime:
         inside: of each row of ``activity.host`` the row that it was made in, or ``UNKNOWN``, int64.
         is_outermost: of each row whether it counts: it is in no other call, or not directly in
             another operator.
+        is_open: of each row whether it may be a wait for a thread of the backward pass: an
+            annotation, or PyTorch's call of that pass.
         threads: of each process its threads, those with the most calls first.
     """
 
@@ -38,6 +40,7 @@ class HostTime:
     lines: dict[int, Intervals]
     inside: Int64Array
     is_outermost: BoolArray
+    is_open: BoolArray
     threads: dict[int, list[int]]
 
     @classmethod
@@ -60,7 +63,9 @@ class HostTime:
         by_process: dict[int, list[int]] = {}
         for thread in sorted(lines, key=lambda thread: -calls[thread]):
             by_process.setdefault(activity.processes[thread], []).append(thread)
-        return cls(activity, lines, inside, is_outermost, by_process)
+        awaits = [name.startswith(_RUN_BACKWARD) for name in activity.names]
+        is_open = (host["kind"] == ANNOTATION) | np.array(awaits, np.bool_)[host["name"]]
+        return cls(activity, lines, inside, is_outermost, is_open, by_process)
 
     def made_in(self, rows: Int64Array) -> Int64Array:
         """Returns the rows of ``activity.host`` that enclose some; ``UNKNOWN`` where none does."""
@@ -89,11 +94,6 @@ class HostTime:
             intervals.begin, intervals.end, np.arange(len(thread)), np.full(len(thread), UNKNOWN)
         )
         found: list[Overlaps] = []
-        host = self.activity.host
-        awaits = np.array(
-            [name.startswith(_RUN_BACKWARD) for name in self.activity.names], np.bool_
-        )
-        is_open = (host["kind"] == ANNOTATION) | awaits[host["name"]]
         for tried in range(_OTHERS):
             asked = self._asked(thread[left.first], tried)
             rest = [left.some(~np.isin(asked, [*self.lines]))]
@@ -105,7 +105,7 @@ class HostTime:
                     row = self._said_of_others(row, open_)
                     is_known = row != UNKNOWN
                 else:
-                    open_, is_known = row, (row != UNKNOWN) & ~is_open[row]
+                    open_, is_known = row, (row != UNKNOWN) & ~self.is_open[row]
                 parts = parts._replace(first=own.first[parts.first])
                 found.append(parts._replace(second=row).some(is_known))
                 rest.append(parts._replace(second=open_).some(~is_known))

@@ -130,6 +130,9 @@ def _room(
     A kernel that is done early leaves its bytes in buffers. If these were full, it waited until an
     earlier collective of the same GPUs made room: the last of those that all had started by then.
     """
+    candidates = np.flatnonzero(early)
+    if not len(candidates):
+        return last, late_gpu
     last, late_gpu, first = last.copy(), late_gpu.copy(), found.edges[:-1]
     groups: dict[tuple[object, ...], list[int]] = {}
     for number, (kind, begin, end_) in enumerate(
@@ -141,7 +144,7 @@ def _room(
     for numbers in groups.values():
         own = np.array(numbers)
         own = own[np.argsort(starts[own], kind="stable")]
-        rows = np.flatnonzero(early & np.isin(found.of, own))
+        rows = candidates[np.isin(found.of[candidates], own)]
         place = np.searchsorted(starts[own], end[rows]) - 1
         rows, place = rows[place >= 0], place[place >= 0]
         last[rows], late_gpu[rows] = starts[own[place]], of_gpu[own[place]]

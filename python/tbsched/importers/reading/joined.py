@@ -196,11 +196,11 @@ class Joined:
                 f"account, but only GPU {self.device} is predicted, and nothing of it is assumed "
                 "to wait for that."
             )
-        if others and self.unknown_gpus:
-            said.append(
-                f"For which GPU {self.unknown_gpus} calls wait: assumed the one that their thread "
-                "last launched work on."
-            )
+            if self.unknown_gpus:
+                said.append(
+                    f"For which GPU {self.unknown_gpus} calls wait: assumed the one that their "
+                    "thread last launched work on."
+                )
         if nodes := self._nodes_without_records():
             said.append(
                 f"What {nodes} nodes of graphs do that leave no records, such as host functions, "
