@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import os
 import re
@@ -105,6 +106,17 @@ def test_ctrl_c_ends_a_search(seconds: float) -> None:
     with pytest.raises(KeyboardInterrupt):
         tb.coresident(LONG, "h200", groups=[[2]], plays=2**31 - 1)
     assert time.monotonic() - started < seconds + 1.5
+
+
+def test_ctrl_c_while_the_solver_is_loaded_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pybind11 makes an ImportError of it."""
+
+    def interrupted(name: str) -> None:
+        raise ImportError(name) from KeyboardInterrupt()
+
+    monkeypatch.setattr(importlib, "import_module", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        tb.coresident(LONG, "h200", groups=[[2]], seconds=20)
 
 
 def test_seconds_on_the_command_line(tmp_path: Path) -> None:

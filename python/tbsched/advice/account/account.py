@@ -221,7 +221,7 @@ def _frozen(value: Any) -> Any:
         for part in value:
             _frozen(part)
     elif isinstance(value, HostTime):
-        _frozen((value.inside, value.is_outermost, *value.lines.values()))
+        _frozen((value.inside, value.is_outermost, value.is_open, *value.lines.values()))
     return value
 
 

@@ -12,6 +12,7 @@ The program is a relaxation: for SMs that clusters tie it knows only some rules.
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import math
 import threading
@@ -117,17 +118,28 @@ def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
         return None
 
     def solve(outcomes: Any, groups: Any, stages: Any, waiting: Any) -> Answer:
-        from ortools.sat.python import cp_model  # takes a second; most answers need none
-
         program = _Program(
             [_outcomes(*each) for each in outcomes],
             [_group(*each) for each in groups],
             [Stage(*each) for each in stages],
             [Waiting(*each) for each in waiting],
         )
-        return program.solve(cp_model, seconds())
+        return program.solve(_cp_model(), seconds())  # most answers need none
 
     return solve
+
+
+def _cp_model() -> Any:
+    """Returns CP-SAT's module, whose first import takes a second; Ctrl-C during it stays one.
+
+    pybind11 turns the interrupt into an ImportError that has it as its cause.
+    """
+    try:
+        return importlib.import_module("ortools.sat.python.cp_model")
+    except ImportError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
 
 
 def _group(domain: int, outcomes: int, units: int, ranks: Any, positions: Any) -> Group:
@@ -647,9 +659,7 @@ def _add_bound(
 
 
 def _scalar(terms: list[Any], factors: list[int]) -> Any:
-    from ortools.sat.python import cp_model
-
-    return cp_model.LinearExpr.weighted_sum(terms, factors)
+    return _cp_model().LinearExpr.weighted_sum(terms, factors)
 
 
 def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
