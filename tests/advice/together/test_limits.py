@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import os
 import re
 import signal
+import sys
 import threading
 import time
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,12 +112,14 @@ def test_ctrl_c_ends_a_search(seconds: float) -> None:
 def test_ctrl_c_while_the_solver_is_loaded_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """pybind11 makes an ImportError of it."""
 
-    def interrupted(name: str) -> None:
-        raise ImportError(name) from KeyboardInterrupt()
+    class Interrupted(types.ModuleType):
+        def __getattr__(self, name: str) -> None:
+            raise ImportError(name) from KeyboardInterrupt()
 
-    monkeypatch.setattr(importlib, "import_module", interrupted)
+    name = "ortools.sat.python"
+    monkeypatch.setitem(sys.modules, name, Interrupted(name))
     with pytest.raises(KeyboardInterrupt):
-        tb.coresident(LONG, "h200", groups=[[2]], seconds=20)
+        tb.coresident(LONG, "h200", groups=[[2]])
 
 
 def test_seconds_on_the_command_line(tmp_path: Path) -> None:

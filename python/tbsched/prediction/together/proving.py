@@ -12,7 +12,6 @@ The program is a relaxation: for SMs that clusters tie it knows only some rules.
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import math
 import threading
@@ -135,11 +134,12 @@ def _cp_model() -> Any:
     pybind11 turns the interrupt into an ImportError that has it as its cause.
     """
     try:
-        return importlib.import_module("ortools.sat.python.cp_model")
+        from ortools.sat.python import cp_model
     except ImportError as error:
         if isinstance(error.__cause__, KeyboardInterrupt):
             raise error.__cause__ from None
         raise
+    return cp_model
 
 
 def _group(domain: int, outcomes: int, units: int, ranks: Any, positions: Any) -> Group:
