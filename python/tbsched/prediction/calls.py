@@ -28,14 +28,14 @@ from tbsched.program.sequence import (
 
 
 class Calls(NamedTuple):
-    """One of three ways.
+    """When the host makes its calls: by ``issue_ns``, by ``gap_ns``, or else at an interval.
 
     Attributes:
         issue_ns: a time for each launch.
         gap_ns: for each event the time since the last call of its host thread returned.
         interval_ns: from one launch call of a thread to the next, if both of them are None.
-        called_ns: with ``issue_ns``, when each event that launches nothing is called. None: what is
-            between two launches of a thread is called together with the first.
+        called_ns: with ``issue_ns``, the time of the call of each event. None: events between two
+            launches of a thread are called together with the first of the two.
     """
 
     issue_ns: list[int] | None = None
@@ -44,15 +44,15 @@ class Calls(NamedTuple):
     called_ns: list[int] | None = None
 
 
-def joined(given: Iterable[tuple[Sequence, Calls]]) -> Calls:
-    """Returns the calls of sequences of which each follows the other, in threads of their own.
+def concatenated(programs: Iterable[tuple[Sequence, Calls]]) -> Calls:
+    """Returns the calls of one sequence that holds all events of the programs, one after the other.
 
-    All have times, or all have the same interval.
+    The programs have no host thread in common. All have times, or all have the same interval.
     """
     issue_ns: list[int] = []
     called_ns: list[int] = []
     interval_ns, all_timed, any_called = 0, True, False
-    for seq, calls in given:
+    for seq, calls in programs:
         interval_ns = calls.interval_ns
         if calls.issue_ns is None:
             all_timed = False
@@ -66,19 +66,23 @@ def joined(given: Iterable[tuple[Sequence, Calls]]) -> Calls:
 
 
 def _called_with_launches(seq: Sequence, issue_ns: list[int]) -> list[int]:
-    """Returns the time of each event: that of its launch, or of its thread's last or first one."""
-    of_launch = iter(issue_ns)
-    own = [[next(of_launch) for _ in event.launches] for event in seq]
-    last: dict[int, int] = {}
-    for event, times in zip(reversed(seq), reversed(own), strict=True):
+    """Returns the time of each event's call, given when each launch is issued.
+
+    An event without launches is called with the last launch of its thread before it, or with the
+    thread's first launch if there is none before it.
+    """
+    unread = iter(issue_ns)
+    launch_times = [[next(unread) for _ in event.launches] for event in seq]
+    last_by_host: dict[int, int] = {}
+    for event, times in zip(reversed(seq), reversed(launch_times), strict=True):
         if times:
-            last[host_of(event)] = times[0]
-    found = []
-    for event, times in zip(seq, own, strict=True):
-        found.append(times[0] if times else last.get(host_of(event), 0))
+            last_by_host[host_of(event)] = times[0]
+    called_ns = []
+    for event, times in zip(seq, launch_times, strict=True):
+        called_ns.append(times[0] if times else last_by_host.get(host_of(event), 0))
         if times:
-            last[host_of(event)] = times[-1]
-    return found
+            last_by_host[host_of(event)] = times[-1]
+    return called_ns
 
 
 class CallLengths:
@@ -89,25 +93,25 @@ class CallLengths:
 
     def __init__(self, spec: DeviceSpec) -> None:
         self._spec = spec
-        self._works: Counter[int] = Counter()  # by thread
-        self._kinds: set[tuple[int, str]] = set()  # by thread
-        self._streams: set[tuple[object, str]] = set()  # with what was called for them
+        self._calls_by_host: Counter[int] = Counter()
+        self._host_kinds: set[tuple[int, str]] = set()  # kinds of calls that a host has made
+        self._stream_kinds: set[tuple[object, str]] = set()  # kinds of calls made for a stream
 
     def next_ns(self, event: Event, host: int) -> int:
-        """Returns the duration of the next call of a thread."""
+        """Returns the duration of the next call of a thread, and counts the call."""
         spec = self._spec
         match event:
             case Launch() | GraphLaunch():
-                return spec.launch_call_ns + self._longer("launch", event.stream, host)
+                return spec.launch_call_ns + self._first_uses("launch", event.stream, host)
             case Copy():
                 is_kernel = event.kind == "d2d" and spec.mechanisms.copy_kernels
-                longer = self._longer(event.kind, event.stream, host)
+                longer = self._first_uses(event.kind, event.stream, host)
                 return self._transfer_ns(is_kernel or not event.pinned) + longer
             case Memset():
                 is_kernel = event.bytes > spec.small_memset_bytes and spec.mechanisms.copy_kernels
-                return self._transfer_ns(is_kernel) + self._longer("set", event.stream, host)
+                return self._transfer_ns(is_kernel) + self._first_uses("set", event.stream, host)
             case RecordEvent() | WaitEvent():
-                return spec.event_call_ns + self._first(type(event).__name__, host)
+                return spec.event_call_ns + self._first_of_kind(type(event).__name__, host)
             case HostFunction() | WriteValue() | WaitValue():
                 return spec.event_call_ns
             case HostCall():
@@ -117,17 +121,19 @@ class CallLengths:
     def _transfer_ns(self, is_long: bool) -> int:
         return self._spec.launch_call_ns if is_long else self._spec.copy_call_ns
 
-    def _longer(self, kind: str, stream: object, host: int) -> int:
-        self._works[host] += 1
-        is_new = stream is None or (stream, kind) not in self._streams
-        self._streams.add((stream, kind))
+    def _first_uses(self, kind: str, stream: object, host: int) -> int:
+        """Counts a call; returns by how many ns the first uses of its host and stream delay it."""
+        self._calls_by_host[host] += 1
+        is_new = stream is None or (stream, kind) not in self._stream_kinds
+        self._stream_kinds.add((stream, kind))
         spec = self._spec
-        thread = spec.first_call_ns // self._works[host] + self._first(kind, host)
-        return thread + is_new * spec.new_stream_call_ns
+        host_ns = spec.first_call_ns // self._calls_by_host[host] + self._first_of_kind(kind, host)
+        return host_ns + is_new * spec.new_stream_call_ns
 
-    def _first(self, kind: str, host: int) -> int:
-        is_first = (host, kind) not in self._kinds
-        self._kinds.add((host, kind))
+    def _first_of_kind(self, kind: str, host: int) -> int:
+        """Counts a call; returns by how many ns it takes longer as the host's first of its kind."""
+        is_first = (host, kind) not in self._host_kinds
+        self._host_kinds.add((host, kind))
         return is_first * self._spec.first_kind_call_ns
 
 
@@ -168,6 +174,7 @@ def calls_of(
 
 
 def _gaps(seq: Sequence, host: float | Iterable[float]) -> list[int]:
+    """Returns the ns before each event's call that ``host=`` asks for."""
     if isinstance(host, int | float):
         gaps = [seconds("predict", "host", host)] * len(seq)
     else:
@@ -178,6 +185,7 @@ def _gaps(seq: Sequence, host: float | Iterable[float]) -> list[int]:
 
 
 def _at_times(seq: Sequence, issue_times: Iterable[float]) -> Calls:
+    """Returns the calls at ``issue_times``, which are one per launch or one per event."""
     times = _seconds("issue_times", issue_times, "a time per launch, or one per event,")
     launches = [len(event.launches) for event in seq]
     if len(times) == sum(launches):
@@ -211,6 +219,7 @@ def host_of(event: Event) -> int:
 
 
 def _seconds(name: str, given: Iterable[float], needed: str) -> list[float]:
+    """Returns the numbers given as an argument of :func:`predict`, each checked as seconds."""
     try:
         values = list(given)
     except TypeError:

@@ -13,11 +13,11 @@ from tbsched import _core
 def limiters_of(
     first: npt.NDArray[np.uint8], every: npt.NDArray[np.uint32]
 ) -> tuple[tuple[str, ...], ...]:
-    """Returns all words of each SM, the one that is named alone first.
+    """Returns the words of all limiters of each SM, first the one that stands for all.
 
     Args:
-        first: of each SM an index among ``CAUSES``.
-        every: of each SM a bit per index.
+        first: the index of each SM's first limiter in ``CAUSES``.
+        every: all limiters of each SM, as bits by their index.
     """
     return tuple(map(_words, first.tolist(), every.tolist()))
 
@@ -25,11 +25,11 @@ def limiters_of(
 def wait_limiters(
     first: npt.NDArray[np.int32], every: npt.NDArray[np.uint32], row: int
 ) -> tuple[str, ...]:
-    """Returns all words of a wait, the one that is named alone first.
+    """Returns the words of all limiters of one wait, first the one that stands for all.
 
     Args:
-        first: of each wait an index among ``CAUSES``.
-        every: of each wait a bit per index.
+        first: the index of each wait's first limiter in ``CAUSES``.
+        every: all limiters of each wait, as bits by their index.
         row: which wait.
     """
     return _words(int(first[row]), int(every[row]))
@@ -37,5 +37,6 @@ def wait_limiters(
 
 @functools.cache
 def _words(first: int, every: int) -> tuple[str, ...]:
+    """Returns the words of the limiters whose bits are set in ``every``, beginning with one."""
     others = (k for k in range(len(_core.CAUSES)) if k != first and every >> k & 1)
     return tuple(_core.CAUSES[k] for k in (first, *others))

@@ -16,27 +16,34 @@ Prepared: TypeAlias = tuple[_core.Model, DeviceInfo, dict[InitialState, _core.In
 
 
 def prepared(spec: DeviceSpec, policy: str | Choices) -> Prepared:
-    """Returns the shared state of a device's predictions; the policy may repeat choices."""
+    """Returns the core's model of a device, what traces say of it, and its latent states.
+
+    Args:
+        spec: the device.
+        policy: the name of a row of the table, or the recorded choices of a Python function, which
+            the model then repeats.
+    """
     if isinstance(policy, str):
         return _prepared(spec, policy, id(spec.provenance))
-    core_model = _core.Model(spec, policy.again())
+    core_model = _core.Model(spec, policy.repeated())
     ((state, _),) = core_model.states()
     return core_model, _info(spec, policy.policy, core_model), {InitialState(): state}
 
 
 @functools.lru_cache(maxsize=128)
 def _prepared(spec: DeviceSpec, policy: str, provenance: int) -> Prepared:
-    """Returns what a policy of the table prepares, cached as most programs use one device.
+    """Returns :func:`prepared` of a policy by name, from a cache.
 
     Args:
         spec, policy: as for :func:`prepared`.
-        provenance: the identity of that of the device, which equal devices need not share.
+        provenance: the id of ``spec.provenance``: devices that compare equal may differ in it.
     """
     core_model, states = model(spec, policy)
     return core_model, _info(spec, policy, core_model), states
 
 
 def _info(spec: DeviceSpec, policy: str, core_model: _core.Model) -> DeviceInfo:
+    """Returns what a predicted trace says of its device."""
     switches = spec.mechanisms
     details = {
         "compute_capability": spec.compute_capability,
@@ -54,10 +61,10 @@ def _info(spec: DeviceSpec, policy: str, core_model: _core.Model) -> DeviceInfo:
 
 
 def policy_of(spec: DeviceSpec, policy: object) -> str:
-    """Returns the policy; None is the device's own.
+    """Returns the name of the policy that is asked for; None stands for the device's own.
 
     Raises:
-        TypeError: no name.
+        TypeError: neither None nor a name.
     """
     if policy is None:
         return spec.policy
@@ -67,10 +74,10 @@ def policy_of(spec: DeviceSpec, policy: object) -> str:
 
 
 def known_state(spec: DeviceSpec, policy: str | Choices, state: InitialState) -> _core.InitialState:
-    """Returns the core's own of a latent state.
+    """Returns the core's value of a latent state.
 
     Raises:
-        TypeError, ValueError: no state, or none of the device's with this policy.
+        TypeError, ValueError: not a state, or not one that the device has with this policy.
     """
     if not isinstance(state, InitialState):
         raise TypeError(f"initial_state: an InitialState is needed, got {shown(state)}")

@@ -18,7 +18,7 @@ FOREVER_NS = 2**63 - 1
 
 
 class OrdersOfEvents:
-    """The events of a program in other orders, of which only the makespan is wanted.
+    """Finds the makespan of a program's events in other orders, without keeping single blocks.
 
     Args:
         seq: a timed sequence.
@@ -44,24 +44,24 @@ class OrdersOfEvents:
     def shortest(
         self, orders: Iterable[tuple[int, ...]], limit_ns: int = FOREVER_NS
     ) -> tuple[tuple[int, ...], int] | None:
-        """Returns the first order of the shortest makespan, and that in nanoseconds.
+        """Returns the first order with the shortest makespan, and that makespan in ns.
 
-        Each order is the numbers of all events. None: no makespan is less than ``limit_ns``.
+        An order is a permutation of the events' numbers. None: no makespan is below ``limit_ns``.
         """
         best = None
-        waiting = iter(orders)
-        at_once = 16
-        while some := list(itertools.islice(waiting, at_once)):
+        untried = iter(orders)
+        batch_size = 16
+        while batch := list(itertools.islice(untried, batch_size)):
             began = time.monotonic()
-            found = _core.shortest_order(
-                self._run.model, self._events, np.array(some, np.int32), self._run.state,
-                self._gap_ns, self._run.interval_ns, limit_ns, min(os.cpu_count() or 1, len(some)),
+            shorter = _core.shortest_order(
+                self._run.model, self._events, np.array(batch, np.int32), self._run.state,
+                self._gap_ns, self._run.interval_ns, limit_ns, min(os.cpu_count() or 1, len(batch)),
             )  # fmt: skip
-            if found is not None:
-                number, limit_ns = found
-                best = some[number], limit_ns
-            # An interrupt need not wait long, and threads need not wait often for each other.
-            at_once *= 2 if time.monotonic() - began < 0.1 else 1
+            if shorter is not None:
+                index, limit_ns = shorter
+                best = batch[index], limit_ns
+            # Batches of 0.1 s and more: an interrupt waits for one, and threads rarely idle.
+            batch_size *= 2 if time.monotonic() - began < 0.1 else 1
         return best
 
 
@@ -74,14 +74,14 @@ def makespan_ns(
     host: Iterable[float] | None = None,
     limit_ns: int = FOREVER_NS,
 ) -> int | None:
-    """Nanoseconds from the start of the first block to the end of the last.
+    """Returns the nanoseconds from the start of the first block to the end of the last.
 
-    Nothing is kept of single blocks, and other threads run meanwhile. None: it is not less than
-    ``limit_ns``.
+    It keeps nothing of single blocks, and lets other Python threads run. None: the makespan is at
+    least ``limit_ns``.
 
     Raises:
         TypeError, ValueError: as :func:`predict`.
     """
     orders = OrdersOfEvents(seq, device, policy, launch_interval, host)
-    found = orders.shortest([tuple(range(len(seq)))], limit_ns)
-    return None if found is None else found[1]
+    shortest = orders.shortest([tuple(range(len(seq)))], limit_ns)
+    return None if shortest is None else shortest[1]

@@ -66,7 +66,7 @@ class Outcome:
                 f"trace: {shown(trace)} has {trace.device.sms} SMs; the outcome has "
                 f"{self.trace.device.sms}"
             )
-        return _kind(trace) == _kind(self.trace)
+        return _key(trace) == _key(self.trace)
 
 
 def outcomes(
@@ -124,22 +124,28 @@ def outcomes(
         raise ValueError(f"sequence: {shown(seq)} has durations; outcomes needs releases")
     found = _core.outcomes(run.model, events, run.state, races, limit)
     cut = any(was_cut for _, _, was_cut in found)
-    return tuple(_by_kind([(run.raced(seq, rows), count) for rows, count, _ in found], cut))
+    return tuple(_merged([(run.raced(seq, rows), count) for rows, count, _ in found], cut))
 
 
-def _by_kind(found: Iterable[tuple[Trace, int]], cut: bool) -> list[Outcome]:
-    kinds: dict[bytes, list[tuple[Trace, int]]] = {}
-    for trace, count in found:
-        kinds.setdefault(_kind(trace), []).append((trace, count))
-    counts = {kind: sum(count for _, count in alike) for kind, alike in kinds.items()}
-    played = sum(counts.values())
+def _merged(raced: Iterable[tuple[Trace, int]], cut: bool) -> list[Outcome]:
+    """Returns one outcome for all traces that differ only in which SM is which, likeliest first.
+
+    Args:
+        raced: each trace, and the number of races that ended in it.
+        cut: whether the time limit ended the races.
+    """
+    variants: dict[bytes, list[tuple[Trace, int]]] = {}
+    for trace, races in raced:
+        variants.setdefault(_key(trace), []).append((trace, races))
+    races_by_key = {key: sum(races for _, races in own) for key, own in variants.items()}
+    all_races = sum(races_by_key.values())
     return [
-        Outcome(kinds[kind][0][0], counts[kind] / played, len(kinds[kind]), cut)
-        for kind in sorted(kinds, key=counts.__getitem__, reverse=True)
+        Outcome(variants[key][0][0], races_by_key[key] / all_races, len(variants[key]), cut)
+        for key in sorted(variants, key=races_by_key.__getitem__, reverse=True)
     ]
 
 
-def _kind(trace: Trace) -> bytes:
+def _key(trace: Trace) -> bytes:
     """Returns a key of the blocks per launch on each SM that is equal for permuted SMs."""
     if not len(trace):
         return b""

@@ -13,32 +13,32 @@ ChooseSm: TypeAlias = Callable[[Int32Array], int]
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What a policy chose for one block after the other, so that a prediction can be replayed.
+    """The SM that a Python policy chose for each block, so that a prediction can be replayed.
 
     Attributes:
-        policy: its name.
-        sms: SMIDs, and -1 where it chose none.
+        policy: the name of the Python function.
+        sms: the SMIDs, in the order of its calls; -1 where it let the block wait.
     """
 
     policy: str
     sms: list[int] = field(default_factory=list)
 
     @classmethod
-    def of(cls, choose: ChooseSm) -> Choices:
-        """Returns those of a policy that has not been asked."""
+    def by(cls, choose: ChooseSm) -> Choices:
+        """Returns the still empty choices of a policy."""
         return cls(getattr(choose, "__name__", type(choose).__name__))
 
     def recorded(self, choose: ChooseSm) -> ChooseSm:
-        """Returns the policy, which then adds to these what it chooses."""
+        """Returns a policy that chooses as ``choose`` does and appends each choice to ``sms``."""
 
-        def ask(room: Int32Array) -> int:
+        def choose_and_record(room: Int32Array) -> int:
             chosen = choose(room)
             self.sms.append(chosen)
             return chosen
 
-        return ask
+        return choose_and_record
 
-    def again(self) -> ChooseSm:
-        """Returns a policy that chooses the same."""
+    def repeated(self) -> ChooseSm:
+        """Returns a policy that makes the recorded choices again, in their order."""
         sms = iter(self.sms)
         return lambda room: next(sms)

@@ -179,7 +179,7 @@ def predict(
     if isinstance(device, list | tuple) and len(device) != 1:
         return _predict_several(
             seq,
-            SeveralGpus(device, _named(policy), initial_state, connections),
+            SeveralGpus(device, _policy_name(policy), initial_state, connections),
             calls_of(
                 seq, seconds("predict", "launch_interval", launch_interval), issue_times, host
             ),
@@ -190,7 +190,7 @@ def predict(
     else:
         one = cast(str | os.PathLike[str] | DeviceSpec, device)
     spec = with_connections("predict", _spec(one), connections)
-    run = Run(spec, policy, initial_state, launch_interval, warp_slots, own=True)
+    run = Run(spec, policy, initial_state, launch_interval, warp_slots, takes_functions=True)
     events = run.events(seq)
     neighbours = neighbours_of(seq, run.device, interference, profiles)
     return run.predicted(seq, events, run.calls(seq, issue_times, host), neighbours)
@@ -203,13 +203,13 @@ def predict_launches(
     issue_times: Iterable[float] | None = None,
     host: float | Iterable[float] | None = None,
 ) -> Trace:
-    """Predicts a timed sequence of which nothing is wanted of single blocks.
+    """Predicts a timed sequence without its single blocks, in a fraction of the time and memory.
 
-    Each placement has one row: an SM, the first start and the last end of the launch's blocks. What
-    is left of :func:`predict` is the same, and it takes a fraction of the time and the memory.
+    Each placement has one row: an SM, the first start and the last end of the launch's blocks.
+    All else is as of :func:`predict`.
 
     Raises:
-        TypeError, ValueError: as of :func:`predict`.
+        TypeError, ValueError: as for :func:`predict`.
     """
     run = Run(device, None, None, 0.0, False)
     events, calls = run.events(seq), run.calls(seq, issue_times, host)
@@ -217,7 +217,8 @@ def predict_launches(
     return _timed_trace(seq, run.info, None, *rows, whole_launches=True)
 
 
-def _named(policy: str | ChooseSm | None) -> str | None:
+def _policy_name(policy: str | ChooseSm | None) -> str | None:
+    """Returns the policy, and refuses a Python function."""
     if policy is not None and not isinstance(policy, str):
         raise ValueError("predict.policy: a policy of your own is for one GPU")
     return policy
@@ -226,6 +227,7 @@ def _named(policy: str | ChooseSm | None) -> str | None:
 def _predict_several(
     seq: Sequence, gpus: SeveralGpus, calls: Calls, refused: Mapping[str, object]
 ) -> Trace:
+    """Predicts a sequence over several GPUs; arguments in ``refused`` must be None."""
     for name, value in refused.items():
         if value is not None:
             raise ValueError(f"predict.{name}: {value!r} is for one GPU; there are several devices")
@@ -293,9 +295,14 @@ def predict_many(
 def matching_state(
     observation: Trace, spec: DeviceSpec, policy: str | None, states: list[InitialState]
 ) -> InitialState | None:
-    """The first of ``states`` from which every block is predicted to be where it was observed.
+    """Returns the first latent state from which each block is predicted on its observed SM.
 
-    Before the next event, of a sequence without durations that :func:`predict` takes.
+    Only SMs before the next event count. None: no state of ``states`` does.
+
+    Args:
+        observation: of a held sequence that :func:`predict` takes.
+        spec, policy: as for :func:`predict`.
+        states: in the order in which they are tried.
     """
     model, _, core_states = prepared(spec, spec.policy if policy is None else policy)
     index = _core.matching_state(
@@ -356,7 +363,7 @@ def predict_as_recorded(
     if not observation.sequence.timed:
         run = Run(device, policy, initial_state, 0.0, False)
         return run.raced(observation.sequence, _core.predict_as_recorded(
-            run.model, run.events(observation.sequence), run.state, _seen(observation),
+            run.model, run.events(observation.sequence), run.state, _observed_sms(observation),
         ))  # fmt: skip
     spec = _spec(device)
     ran = [tuple((ns / 1e9).tolist()) for ns in ran_ns(observation, spec)]
@@ -386,21 +393,21 @@ def _predict_called(
     seq: Sequence,
     observation: Trace,
     issue_times: Iterable[float],
-    of: tuple[DeviceSpec, str | None, InitialState | None],
+    predictor: tuple[DeviceSpec, str | None, InitialState | None],
 ) -> Trace:
-    """Returns the prediction of a sequence that was called as the observation's."""
-    run = Run(*of, 0.0, False)
+    """Predicts a sequence whose launches are issued at these seconds, other calls as recorded."""
+    run = Run(*predictor, 0.0, False)
     return run.predicted(seq, run.events(seq), recorded_calls(observation, list(issue_times)))
 
 
-def _seen(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
-    """Returns the SMs of each launch before the next event, and in the end."""
-    found = []
+def _observed_sms(observation: Trace) -> list[tuple[Int32Array, Int32Array]]:
+    """Returns the SM of each launch's blocks before the next event, and after the last event."""
+    sms_by_launch = []
     for placement in observation:
         if placement.final_smid is None:
             raise ValueError("predict_as_recorded: nobody recorded where blocks were in the end")
-        found.append((placement.smid, placement.final_smid))
-    return found
+        sms_by_launch.append((placement.smid, placement.final_smid))
+    return sms_by_launch
 
 
 def check_blocks(seq: Sequence) -> None:
@@ -410,9 +417,9 @@ def check_blocks(seq: Sequence) -> None:
         ValueError: names the number and the limit.
     """
     blocks = sum([launch.blocks for launch in seq.launches])
-    most = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
-    if blocks > most:
-        raise ValueError(f"blocks: {blocks} in all are more than {most}; predict a part at a time")
+    limit = _core.MAX_TIMED_BLOCKS if seq.timed else MAX_PREDICTED_BLOCKS
+    if blocks > limit:
+        raise ValueError(f"blocks: {blocks} in all are more than {limit}; predict a part at a time")
 
 
 class Run:
@@ -426,17 +433,17 @@ class Run:
         launch_interval: float,
         warp_slots: bool,
         *,
-        own: bool = False,  # whether the policy may be a function
+        takes_functions: bool = False,  # as the policy
     ) -> None:
         self.device = _spec(device)
         self._warp_slots = flag("predict", "warp_slots", warp_slots)
         self._interval = seconds("predict", "launch_interval", launch_interval)
         self.interval_ns = round(self._interval * 1e9)
         self._policy: str | Choices
-        if own and isinstance(policy, type):
+        if takes_functions and isinstance(policy, type):
             raise TypeError(f"policy: a class; an object of it is needed, {policy.__name__}()")
-        if own and callable(policy):
-            self._policy = Choices.of(policy)
+        if takes_functions and callable(policy):
+            self._policy = Choices.by(policy)
             _, self.info, states = prepared(self.device, self._policy)
             self.model = _core.Model(self.device, self._policy.recorded(policy))
         else:
@@ -449,7 +456,7 @@ class Run:
             self._initial_state = initial_state
 
     def events(self, seq: Sequence) -> _core.Sequence:
-        """Returns the sequence for the core, if the device takes it."""
+        """Returns the core's value of a sequence, and refuses one that cannot run on the device."""
         self.device.check(seq)
         if seq.gpus > 1:
             raise ValueError(
@@ -492,7 +499,7 @@ class Run:
         calls: Calls,
         neighbours: Neighbours | None = None,
     ) -> Trace:
-        """Returns the prediction of one sequence, which has been checked."""
+        """Predicts one sequence, which :meth:`events` has checked."""
         rows: Any
         if seq.timed:
             rows = _core.predict_timeline(self.model, events, self.state, *calls, [], neighbours)
@@ -503,7 +510,7 @@ class Run:
     def trace(
         self, seq: Sequence, rows: Any, calls: Calls, neighbours: Neighbours | None = None
     ) -> Trace:
-        """Returns the trace of the core's answer."""
+        """Returns the core's answer about a sequence as a trace."""
         of = (self.device, self._policy, self._initial_state, seq)
         if seq.timed:
             replay = functools.partial(residents_at, *of, calls, neighbours=neighbours)
@@ -514,15 +521,16 @@ class Run:
         )  # fmt: skip
 
     def timed(self, seq: Sequence, rows: Any, replay: Callable[[int], Residents] | None) -> Trace:
-        """Returns the trace of a timeline; without ``replay``, what SMs held is unknown."""
+        """Returns the core's timeline as a trace; without ``replay`` it has no snapshots of SMs."""
         return _timed_trace(seq, self.info, replay, *rows)
 
     def raced(self, seq: Sequence, rows: Any) -> Trace:
-        """Returns the trace of one outcome of a race, without what SMs held."""
+        """Returns one outcome of a race as a trace without snapshots of SMs."""
         return Trace(seq, self.info, _placements(rows), check=False)
 
 
 def _placements(rows: Any) -> tuple[Placement, ...]:
+    """Returns the core's rows of a held sequence, one per launch, as placements."""
     return tuple(
         [
             Placement(smid, final_smid, limiter, None, None, slots)
@@ -534,13 +542,16 @@ def _placements(rows: Any) -> tuple[Placement, ...]:
 def _capacities(
     spec: DeviceSpec, policy: str | Choices, state: InitialState, seq: Sequence
 ) -> tuple[Room, ...]:
-    """Returns the room on each SM, also of predictions made in another process."""
+    """Returns, per launch, for how many of its blocks each SM had room when it was scheduled.
+
+    It predicts the sequence again, so that a trace from another process can ask, too.
+    """
     model, _, core_states = prepared(spec, policy)
-    found = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
+    core_rows = _core.capacities(model, _core.Sequence(seq.events), core_states[state])
     rooms = []
-    for blocks, first, every in found:
+    for blocks, first, every in core_rows:
         limiters = limiters_of(first, every)
-        rooms.append(Room(blocks, tuple(own[0] for own in limiters), limiters))
+        rooms.append(Room(blocks, tuple(words[0] for words in limiters), limiters))
     return tuple(rooms)
 
 
@@ -560,6 +571,7 @@ def _timed_trace(
     *,
     whole_launches: bool = False,  # whether ``blocks`` has a row for each launch
 ) -> Trace:
+    """Returns the columns of a timeline, as the core gives them, as a trace."""
     sm, start_ns, end_ns = blocks
     waits, (causes, every) = _wait_rows(*wait_columns[:5]), wait_columns[4:]
     sizes = [1 if whole_launches else launch.blocks for launch in seq.launches]
@@ -570,15 +582,15 @@ def _timed_trace(
     if hang is not None:
         limiters = {each.launch: each.cause for each in hang.stranded} | limiters
     placements = []
-    for number, queue in enumerate(hardware_queues.tolist()):
-        own = slice(bounds[number], bounds[number + 1])
+    for launch, queue in enumerate(hardware_queues.tolist()):
+        rows = slice(bounds[launch], bounds[launch + 1])
         placements.append(
             Placement(
-                sm[own],
-                sm[own],
-                limiters.get(number),
-                start_ns=start_ns[own],
-                end_ns=end_ns[own],
+                sm[rows],
+                sm[rows],
+                limiters.get(launch),
+                start_ns=start_ns[rows],
+                end_ns=end_ns[rows],
                 hardware_queue=queue,
             )
         )
@@ -599,16 +611,16 @@ def _wait_rows(
     end_ns: Int64Array,
     cause: Int32Array,
 ) -> StructuredArray:
-    """Returns the core's waits with causes as words."""
-    found = np.empty(
+    """Returns the core's columns of waits as rows, with causes as words."""
+    rows = np.empty(
         len(launch),
         [("launch", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64), ("cause", "U16"),
          ("behind", np.int32)],
     )  # fmt: skip
-    found["launch"], found["behind"] = launch, behind
-    found["begin_ns"], found["end_ns"] = begin_ns, end_ns
-    found["cause"] = np.array(_core.CAUSES)[cause]
-    return read_only(found)
+    rows["launch"], rows["behind"] = launch, behind
+    rows["begin_ns"], rows["end_ns"] = begin_ns, end_ns
+    rows["cause"] = np.array(_core.CAUSES)[cause]
+    return read_only(rows)
 
 
 _spec = device  # predict() has a parameter of that name

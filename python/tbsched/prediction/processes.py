@@ -16,7 +16,7 @@ from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.calls import Calls
-from tbsched.prediction.mps import as_seen, run_as_one
+from tbsched.prediction.mps import run_as_one, with_process_smids
 from tbsched.prediction.predict import Run
 from tbsched.program.arrays import HoldsArrays, StructuredArray
 from tbsched.program.checks import flag, instances, integer, items
@@ -34,7 +34,7 @@ from tbsched.program.sequence import (
 from tbsched.shown import Shown
 from tbsched.traces.trace import Trace
 
-MOST_SLOTS = 1000
+MAX_SLOTS = 1000
 _TURN = np.dtype([("process", np.int32), ("begin_ns", np.int64), ("end_ns", np.int64)])
 
 
@@ -163,7 +163,7 @@ def predict_processes(
         for number, program in enumerate(known):
             _check_under_mps(number, program, host)
         traces = run_as_one(known, calls, run)
-        return Processes(traces, np.empty(0, _TURN), as_seen(traces, spec))
+        return Processes(traces, np.empty(0, _TURN), with_process_smids(traces, spec))
     slices = _slices_ns(time_slice, len(known), spec)
     slots = _slots(runlist, len(known))
     timelines, process, begin_ns, end_ns = _core.predict_processes(
@@ -205,8 +205,8 @@ def _slots(given: Iterable[int] | None, processes: int) -> list[int]:
         integer("predict_processes", "runlist", slot, 0, processes - 1)
         for slot in items("predict_processes", "runlist", given)
     ]
-    if len(slots) > MOST_SLOTS:
-        raise ValueError(f"runlist: {len(slots)} slots are more than {MOST_SLOTS}")
+    if len(slots) > MAX_SLOTS:
+        raise ValueError(f"runlist: {len(slots)} slots are more than {MAX_SLOTS}")
     missing = sorted({*range(processes)} - {*slots})
     if missing:
         raise ValueError(f"runlist: process {missing[0]} has no slot, and would wait for ever")
@@ -219,12 +219,12 @@ def _checked(
     issue_times: Iterable[Iterable[float]] | None,
     host: float | Iterable[float | Iterable[float]] | None,
 ) -> tuple[list[_core.Sequence], list[Calls]]:
-    """Returns the programs for the core, and when their hosts call."""
+    """Returns the core's value of each program and the calls of its hosts, all checked."""
     times = _rows("issue_times", issue_times, len(programs))
     one_for_all = isinstance(host, int | float)
     gaps = [host] * len(programs) if one_for_all else _rows("host", host, len(programs))
     sequences, calls = [], []
-    for number, (program, *given) in enumerate(zip(programs, times, gaps, strict=True)):
+    for number, (program, *host_times) in enumerate(zip(programs, times, gaps, strict=True)):
         if not isinstance(program, Sequence):
             raise TypeError(
                 f"programs: process {number}: a Sequence is needed, got {shown(program)}"
@@ -241,13 +241,14 @@ def _checked(
                 )
         try:
             sequences.append(run.events(program))
-            calls.append(run.calls(program, *given))
+            calls.append(run.calls(program, *host_times))
         except (TypeError, ValueError) as error:
             raise type(error)(f"process {number}: {error}") from None
     return sequences, calls
 
 
 def _rows(name: str, given: Any, processes: int) -> list[Any]:
+    """Returns an argument's value for each process; None for each if it is not given."""
     if given is None:
         return [None] * processes
     rows = list(items("predict_processes", name, given))
@@ -259,6 +260,7 @@ def _rows(name: str, given: Any, processes: int) -> list[Any]:
 
 
 def _check_under_mps(number: int, program: Sequence, host: object) -> None:
+    """Refuses events of process ``number`` whose effect under MPS is not measured."""
     waits = any(isinstance(event, Synchronize | HostCall) for event in program)
     if program.transfers or waits or host is not None:
         raise ValueError(

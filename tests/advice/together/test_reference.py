@@ -15,7 +15,7 @@ from advice.together.cases import cases, large_cases
 from advice.together.reference import Case, History, random_history, shortest
 from helpers import examples
 from tbsched.prediction.predict import predict
-from tbsched.prediction.together.search import FOREVER, Found, Question, played, search
+from tbsched.prediction.together.search import FOREVER, Found, Question, search, witness_sequence
 
 CASES = int(os.environ.get("TBSCHED_CASES", examples(500)))
 
@@ -27,7 +27,7 @@ def asked(case: Case) -> Found:
 
 def check_witness(case: Case, found: Found) -> None:
     """Whether a launch of the witness waits for ever, as it says."""
-    sequence, times = played(case.launches, found, case.spec, case.policy)
+    sequence, times = witness_sequence(case.launches, found, case.spec, case.policy)
     trace = predict(sequence, case.spec, case.policy, found.state, issue_times=times)
     order = [step.launch for step in found.steps if not step.leaving]
     own = trace[order.index(found.stranded)]

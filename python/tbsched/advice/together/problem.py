@@ -26,7 +26,7 @@ from tbsched.hardware.initial_state import InitialState
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
 from tbsched.prediction.recorded import held as alone
-from tbsched.prediction.together.search import PLAYS, FullSms, Question, played, search
+from tbsched.prediction.together.search import PLAYS, FullSms, Question, search, witness_sequence
 from tbsched.program.checks import MAX_SECONDS
 from tbsched.program.events.graph import Node
 from tbsched.program.sequence import Event, Launch, Release, Sequence, with_launches
@@ -178,7 +178,7 @@ def decided(problem: Problem, *, only_to_prove: bool = False) -> Decision:
     if found.verdict == "unsafe":
         order = tuple([step.launch for step in found.steps if not step.leaving])
         behind = None if found.behind < 0 else found.behind
-        sequence, times = played(launches, found, problem.spec, problem.policy)
+        sequence, times = witness_sequence(launches, found, problem.spec, problem.policy)
         stranding = Stranding(
             sequence, times, order, found.state, found.stranded, found.cause, behind
         )

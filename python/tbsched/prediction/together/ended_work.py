@@ -27,69 +27,71 @@ def finds_room(
 
     Args:
         staying: launches that do not end, in the order in which they arrive.
-        ending: launches that may be there before or meanwhile, and end.
+        ending: launches that may be resident before them or beside them, and end.
         spec, policy: the GPU.
-        before: of each staying launch the numbers of the ending ones that may be on the GPU before
+        before: for each staying launch the indices of the ending ones that may be on the GPU before
             its last block is resident. None: all may, and the launches that stay may arrive in any
             order.
-        beside: those of them that have not ended for sure when it arrives; None: all of them. It is
-            known where the first ones are that have none beside them, and nothing between them.
+        beside: for each staying launch those of ``before`` that may still be resident when it
+            arrives; None: all of them. First launches without any have known SMs, if nothing came
+            between them.
     """
-    everything = [*staying, *ending]
-    if len({one.local_memory for one in everything}) > 1:
+    launches = [*staying, *ending]
+    if len({launch.local_memory for launch in launches}) > 1:
         return False
-    first = len(staying)
+    first_ending = len(staying)
     beside = before if beside is None else beside
 
-    def rows(given: Several[Iterable[int]] | None) -> list[list[int]]:
-        if given is None:
-            return [list(range(len(everything)))] * first
-        return [[first + k for k in row] for row in given]
+    def launch_indices(ending_indices: Several[Iterable[int]] | None) -> list[list[int]]:
+        if ending_indices is None:
+            return [list(range(len(launches)))] * first_ending
+        return [[first_ending + k for k in row] for row in ending_indices]
 
     core_model, _, _ = prepared(spec, policy)
-    sequence = _core.Sequence(everything)
+    sequence = _core.Sequence(launches)
     return all(
         _core.finds_room_after(
-            core_model, sequence, first, rows(before),
-            rows(beside), on_sm,
+            core_model, sequence, first_ending, launch_indices(before),
+            launch_indices(beside), blocks_per_sm,
         )
-        for on_sm in _known_places(staying, before, beside, spec, policy)
+        for blocks_per_sm in _known_blocks_per_sm(staying, before, beside, spec, policy)
     )  # fmt: skip
 
 
-def _known_places(
+def _known_blocks_per_sm(
     staying: Several[Launch],
     before: Several[Iterable[int]] | None,
     beside: Several[Iterable[int]] | None,
     spec: DeviceSpec,
     policy: str,
 ) -> list[list[list[int]]]:
-    """Returns how many blocks each SM may have of the first launches that found the GPU idle.
+    """Returns the possible tables (SMs, launches) of blocks of the first launches, if known.
 
-    All else had ended before the first of them arrived, and nothing came between them: what came
-    there would have moved the turns of the scheduler, though it has ended. Each table has a row of
-    numbers for each SM; an empty one: it is not known.
+    They are known of launches that arrive at an idle GPU one after the other: all other launches
+    have ended before the first of them, and none arrives between them, as it would move the turns
+    of the scheduler even if it has ended. There is a table for each outcome of the latent states. A
+    single empty table: nothing is known.
     """
-    alone: list[bool] = []
+    at_idle_gpu: list[bool] = []
     if before is not None and beside is not None:
-        earlier = set(before[0])
-        alone = [
-            not list(here) and earlier.issuperset(there)
-            for here, there in zip(beside[:-1], before[:-1], strict=True)
+        ended = set(before[0])
+        at_idle_gpu = [
+            not list(resident) and ended.issuperset(earlier)
+            for resident, earlier in zip(beside[:-1], before[:-1], strict=True)
         ]
-    first = alone.index(False) if False in alone else len(alone)
-    if not first:
+    known = at_idle_gpu.index(False) if False in at_idle_gpu else len(at_idle_gpu)
+    if not known:
         return [[]]
-    stay = Sequence([held(one) for one in staying[:first]])
-    found = {}
+    sequence = Sequence([held(launch) for launch in staying[:known]])
+    tables = {}
     for state in spec.initial_states(policy):
-        trace = predict(stay, spec, policy, state)
-        if any((placed.smid < 0).any() for placed in trace):
+        trace = predict(sequence, spec, policy, state)
+        if any((placement.smid < 0).any() for placement in trace):
             return [[]]
-        counts = [np.bincount(placed.smid, minlength=spec.sms) for placed in trace]
+        counts = [np.bincount(placement.smid, minlength=spec.sms) for placement in trace]
         table = np.stack(counts, axis=1)
-        found[table.tobytes()] = table.tolist()
-    return list(found.values())
+        tables[table.tobytes()] = table.tolist()
+    return list(tables.values())
 
 
 def always_fit(
@@ -101,6 +103,6 @@ def always_fit(
         staying, ending, spec, policy: as for :func:`finds_room`.
     """
     return all(
-        finds_room([*staying[:k], *staying[k + 1 :], one], ending, spec, policy)
-        for k, one in enumerate(staying)
+        finds_room([*staying[:k], *staying[k + 1 :], last], ending, spec, policy)
+        for k, last in enumerate(staying)
     )

@@ -29,7 +29,7 @@ from tbsched.program.arrays import Int32Array
 Counts: TypeAlias = list[list[tuple[int, int]]]
 Answer: TypeAlias = Counts | bool | None
 Values: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Weights: TypeAlias = Any  # a number for each outcome
+Weights: TypeAlias = Any  # one number per outcome
 # Budget of all levels together, in CP-SAT's deterministic time: some seconds.
 MOST_WORK = 8.0
 _FIRST_WORK = 1.0  # budget of one level, before a tighter relaxation is tried
@@ -62,7 +62,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A launch with waiting blocks that may enter where others leave; attributes as in C++."""
+    """A launch with pending blocks that may enter where others leave; attributes as in C++."""
 
     most: int
     together: int
@@ -108,28 +108,28 @@ class Outcomes:
 
 
 def solver(seconds: Callable[[], float]) -> Callable[..., Answer] | None:
-    """Returns a function that solves programs; None without OR-tools.
+    """Returns a function that solves integer programs for the core; None without OR-tools.
 
     Args:
-        seconds: returns the remaining time.
+        seconds: called for each program, returns the remaining time.
     """
     if importlib.util.find_spec("ortools") is None:
         return None
 
     def solve(outcomes: Any, groups: Any, stages: Any, waiting: Any) -> Answer:
-        program = _Program(
+        program = _IntegerProgram(
             [_outcomes(*each) for each in outcomes],
             [_group(*each) for each in groups],
             [Stage(*each) for each in stages],
             [Waiting(*each) for each in waiting],
         )
-        return program.solve(_cp_model(), seconds())  # most answers need none
+        return program.solve(_cp_model(), seconds())
 
     return solve
 
 
 def _cp_model() -> Any:
-    """Returns CP-SAT's module, whose first import takes a second; Ctrl-C during it stays one.
+    """Returns CP-SAT's module; a Ctrl-C during its import of a second stays a KeyboardInterrupt.
 
     pybind11 turns the interrupt into an ImportError that has it as its cause.
     """
@@ -150,8 +150,8 @@ def _outcomes(rows: Int32Array, at: Int32Array) -> Outcomes:
     return Outcomes(rows[:, :-2], rows[:, -2], rows[:, -1], at[..., 0], at[..., 1], at[..., 2])
 
 
-class _Program:
-    """Builds and solves one program."""
+class _IntegerProgram:
+    """The outcomes, units and launches of one question, tried at all levels of the launches."""
 
     def __init__(
         self,
@@ -166,11 +166,12 @@ class _Program:
         self.units = [0] * len(outcomes)
         for group in groups:
             self.units[group.outcomes] += group.units
-        self.numbers: dict[tuple[int, int, bool], Any] = {}  # indicators of a variable's value
+        # Indicator variables by the variable, its value, and whether it has that value or more.
+        self.indicators: dict[tuple[int, int, bool], Any] = {}
 
     @staticmethod
     def _levels(stage: Stage) -> int:
-        """Returns at how many levels a launch may stop; a launch that waits stops behind all."""
+        """Returns the number of levels at which a launch may stop: 1 if it takes all room."""
         if stage.waits:
             return 1
         return stage.most_room + (1 if stage.way == "whole_tpcs" else 0)
@@ -189,9 +190,12 @@ class _Program:
         return np.asarray(fits.all(axis=1))
 
     def places(self, outcomes: Outcomes, stage: int, level: int | None) -> Values:
-        """Returns, for each outcome, the places of a unit for clusters of a launch.
+        """Returns, for each outcome, how many parts of a launch's clusters a unit takes.
 
-        They are those taken before the launch came to a level, or at any time if that is None.
+        Args:
+            outcomes: of the unit.
+            stage: index of the launch.
+            level: counts only the parts before the launch reaches this level; None: all parts.
         """
         own = self.earlier[stage]
         room = np.asarray(outcomes.taken[:, stage] + outcomes.left[:, stage])
@@ -206,12 +210,17 @@ class _Program:
         return np.asarray(np.where(idle & (level > 0), at_idle, before))
 
     def solve(self, cp: Any, seconds: float) -> Answer:
-        """Tries all levels at which the launches may stop, one after the other."""
+        """Solves the program for all levels at which the launches may stop, one after the other.
+
+        Args:
+            cp: CP-SAT's module.
+            seconds: the remaining time.
+        """
         deadline = time.monotonic() + seconds
         answer: Answer = None
         work = MOST_WORK
         every = [np.ones(len(each.room), bool) for each in self.outcomes]
-        for levels, masks in self._places_to_stop((), every):
+        for levels, masks in self._possible_levels((), every):
             variables = sum(int(masks[group.outcomes].sum()) for group in self.groups)
             left = deadline - time.monotonic()
             if variables > MOST_VARIABLES or left <= 0 or work <= 0:
@@ -224,10 +233,15 @@ class _Program:
                 return found
         return answer
 
-    def _places_to_stop(
+    def _possible_levels(
         self, levels: tuple[int, ...], masks: list[Values]
     ) -> Iterator[tuple[tuple[int, ...], list[Values]]]:
-        """Levels of all launches that bounds do not rule out, and which outcomes they allow."""
+        """Yields levels of all launches that bounds do not rule out, and the outcomes they allow.
+
+        Args:
+            levels: of the first launches, chosen already.
+            masks: the outcomes that these levels allow, by kind of outcomes.
+        """
         if not self._may_fit(masks):
             return
         stage = len(levels)
@@ -239,14 +253,14 @@ class _Program:
                 mask & self.allowed(each, stage, level)
                 for each, mask in zip(self.outcomes, masks, strict=True)
             ]
-            yield from self._places_to_stop((*levels, level), allowed)
+            yield from self._possible_levels((*levels, level), allowed)
 
     def _solved_at(
         self, cp: Any, levels: tuple[int, ...], masks: list[Values], seconds: float, work: float
     ) -> tuple[Answer, float]:
-        """Returns the answer, and the work that it took."""
+        """Returns the answer for these levels, and its work in deterministic time of CP-SAT."""
         model = cp.CpModel()
-        self.numbers = {}
+        self.indicators = {}
         counts = self._counts(model, masks)
         self._add_sums(model, counts)
         for stage, own in enumerate(self.earlier):
@@ -269,16 +283,16 @@ class _Program:
         return answer, spent
 
     def _preference(self, group: Group, outcome: int, levels: tuple[int, ...]) -> tuple[int, ...]:
-        """Sorts the outcomes of a group by preference: SMs that gave a block of the level first."""
-        outcomes, found = self.outcomes[group.outcomes], []
+        """Returns a sort key of an outcome: those that gave a block of the level come first."""
+        outcomes, key = self.outcomes[group.outcomes], []
         for stage, own in enumerate(self.earlier):
             taken, left = outcomes.taken[outcome, stage], outcomes.left[outcome, stage]
             came_to = _level_of(own, left + 1, _idle(outcomes, stage, 1)[outcome])
             first = _level_of(own, left, _idle(outcomes, stage, 0)[outcome])
             gave = ((taken > 0) & (came_to == levels[stage])).sum()
             kept = ((left > 0) & (first == levels[stage])).sum()
-            found.append(int(kept) - int(gave))
-        return tuple(found)
+            key.append(int(kept) - int(gave))
+        return tuple(key)
 
     def _may_fit(self, masks: list[Values]) -> bool:
         """Returns whether simple bounds by each kind of SM alone allow a solution."""
@@ -295,28 +309,34 @@ class _Program:
         if self.last.parts > 1:
             return True
         room = sum(units[k] * int(self.outcomes[k].room[masks[k]].min()) for k in used)
-        return room < self._wanted()
+        return room < self._last_clusters()
 
-    def _wanted(self) -> int:
-        """Returns the blocks, or clusters, of the last launch."""
+    def _last_clusters(self) -> int:
+        """Returns the number of clusters of the last launch; of blocks, if it has no clusters."""
         return self.last.blocks // (self.last.parts * self.last.on_part)
 
     def _counts(self, model: Any, masks: list[Values]) -> list[dict[int, Any]]:
-        """Adds variables: how many units of each group have each outcome."""
-        found = []
+        """Adds the main variables: how many units of each group have each outcome."""
+        counts = []
         for group in self.groups:
-            own = {
+            units_by_outcome = {
                 int(k): model.new_int_var(0, group.units, "")
                 for k in np.flatnonzero(masks[group.outcomes])
             }
-            model.add(sum(own.values()) == group.units)
-            found.append(own)
-        return found
+            model.add(sum(units_by_outcome.values()) == group.units)
+            counts.append(units_by_outcome)
+        return counts
 
     def _weighted(
         self, counts: Several[dict[int, Any]], weights: Several[Values], domain: int | None
     ) -> Any:
-        """Returns a sum over the units of a domain, or of all; weights by kind of outcomes."""
+        """Returns the sum of the weights of all units' outcomes.
+
+        Args:
+            counts: the main variables.
+            weights: one per outcome, by kind of outcomes.
+            domain: sums over its units only; None: over all units.
+        """
         terms, factors = [], []
         for group, own in zip(self.groups, counts, strict=True):
             if domain is not None and group.domain != domain:
@@ -329,7 +349,7 @@ class _Program:
         return _scalar(terms, factors)
 
     def _add_sums(self, model: Any, counts: list[dict[int, Any]]) -> None:
-        """Launches that come have all their blocks; of those that wait fewer may have come."""
+        """Requires that each launch has all its blocks resident; one that waits may have fewer."""
         for stage, own in enumerate(self.earlier):
             sums = self._weighted(counts, [each.blocks[:, stage] for each in self.outcomes], None)
             if own.waits:
@@ -377,10 +397,10 @@ class _Program:
     def _add_order(
         self, model: Any, counts: list[dict[int, Any]], stage: int, domain: int, clusters: Any
     ) -> None:
-        """Clusters take the places of a domain in order.
+        """Requires that clusters take the places of a domain in order.
 
-        A TPC has a place of each cluster at most. One that has fewer leaves no place before the
-        last one that another TPC gives.
+        A TPC has at most one part of each cluster. A TPC that takes fewer parts has no place left
+        that precedes the last place taken on another TPC.
         """
         own = self.earlier[stage]
         in_tpcs = own.way == "whole_tpcs"
@@ -395,9 +415,7 @@ class _Program:
             for k, one in each.items():
                 end = (int(last[k].max()), int(first[k].min()), int(taken[k, 0]))
                 ends.setdefault(end, []).append(one)
-        is_more: dict[
-            int, Any
-        ] = {}  # indicator by number: the domain has at least so many clusters
+        is_more: dict[int, Any] = {}  # by n, the indicator that the domain has n clusters or more
         if in_tpcs:
             for number in range(1, max(taken for _, _, taken in ends) + 2):
                 is_more[number] = model.new_bool_var("")
@@ -442,7 +460,7 @@ class _Program:
         self, model: Any, counts: list[dict[int, Any]], stage: int, level: int, domain: int,
         last: Any, is_more: dict[int, Any], when: list[Any],
     ) -> None:  # fmt: skip
-        """Requires the same for the last level at which a domain takes clusters.
+        """Requires the order of preference at the last level at which a domain takes clusters.
 
         TPCs with a part of every cluster may keep a place, since no TPC has two parts of a cluster.
         """
@@ -480,7 +498,7 @@ class _Program:
             model.add(sum(skipped) <= own.parts - 1)
 
     def _add_waiting(self, model: Any, counts: list[dict[int, Any]]) -> None:
-        """Blocks that wait enter in whole clusters, no more than wait."""
+        """Requires that pending blocks enter in whole clusters, and no more than are pending."""
         for own in self.waiting:
             blocks = [each.blocks[:, own.place] for each in self.outcomes]
             if own.together == 1:
@@ -498,7 +516,7 @@ class _Program:
     def _add_entering_tpcs(
         self, model: Any, counts: list[dict[int, Any]], own: Waiting, domain: int, clusters: Any
     ) -> None:
-        """A cluster has one block on an SM, and enters where enough TPCs can have room."""
+        """Requires that pending clusters enter only domains with enough TPCs that have room."""
         units = sum(group.units for group in self.groups if group.domain == domain)
         some = model.new_bool_var("")
         barred = [(each.barred >> own.place & 1) for each in self.outcomes]
@@ -517,8 +535,8 @@ class _Program:
                     model.add(sum(more) == 0).only_enforce_if(enough.negated())
 
     def _add_room(self, model: Any, counts: list[dict[int, Any]]) -> None:
-        """The last launch finds too little."""
-        wanted, parts = self._wanted(), self.last.parts
+        """Requires that not all of the last launch finds room."""
+        wanted, parts = self._last_clusters(), self.last.parts
         rooms = [each.room for each in self.outcomes]
         if parts == 1:
             model.add(self._weighted(counts, rooms, None) <= wanted - 1)
@@ -548,7 +566,7 @@ class _Fits:
     """
 
     def __init__(
-        self, program: _Program, model: Any, counts: list[dict[int, Any]], stage: int | None,
+        self, program: _IntegerProgram, model: Any, counts: list[dict[int, Any]], stage: int | None,
         domain: int, level: int | None,
     ) -> None:  # fmt: skip
         self.program, self.model, self.counts, self.domain = program, model, counts, domain
@@ -581,8 +599,9 @@ class _Fits:
             self._when(clusters, number, when, self._sum(number) >= number * self.parts)
         self._when(clusters, None, when, self._sum(None) >= clusters * self.parts)
 
-    def _sum(self, most: int | None) -> Any:
-        places = self.places if most is None else [np.minimum(each, most) for each in self.places]
+    def _sum(self, limit: int | None) -> Any:
+        """Returns the sum over units of min(places, limit); None: no limit."""
+        places = self.places if limit is None else [np.minimum(each, limit) for each in self.places]
         return self.program._weighted(self.counts, places, self.domain)
 
     def _when(self, clusters: Any, number: int | None, when: list[Any], holds: Any) -> None:
@@ -592,9 +611,9 @@ class _Fits:
             self.model.add(holds).only_enforce_if(when)
             return
         key = (clusters.index, few if number is None else number, number is None)
-        known = self.program.numbers.get(key)
+        known = self.program.indicators.get(key)
         if known is None:
-            known = self.program.numbers[key] = self.model.new_bool_var("")
+            known = self.program.indicators[key] = self.model.new_bool_var("")
             if number is None:
                 self.model.add(clusters >= few).only_enforce_if(known)
                 self.model.add(clusters < few).only_enforce_if(known.negated())
@@ -605,7 +624,7 @@ class _Fits:
 
 
 def _idle(outcomes: Outcomes, stage: int, taken: int) -> Values:
-    """Returns whether a TPC was idle and gave ``taken`` places: its first one skips a level."""
+    """Returns whether a TPC was idle and gave ``taken`` places; the first one skips a level."""
     return np.asarray((outcomes.idle[:, stage] > 0) & (outcomes.taken[:, stage] == taken))
 
 
@@ -619,22 +638,29 @@ def _level_of(stage: Stage, room: Values, idle: Values) -> Values:
 
 
 def _up_to(model: Any, last: Any, places: Values) -> Any:
-    """Returns a variable: how many of the places are not behind ``last``."""
+    """Returns a variable that equals the number of places up to the variable ``last``."""
     places = np.sort(places)
-    found = model.new_int_var(0, len(places), "")
-    most = int(places.max())
-    at = model.new_int_var(0, most + 1, "")
-    model.add_min_equality(at, [last + 1, most + 1])
-    table = np.searchsorted(places, np.arange(-1, most + 1), side="right").tolist()
-    model.add_element(at, table, found)
-    return found
+    count = model.new_int_var(0, len(places), "")
+    greatest = int(places.max())
+    at = model.new_int_var(0, greatest + 1, "")
+    model.add_min_equality(at, [last + 1, greatest + 1])
+    table = np.searchsorted(places, np.arange(-1, greatest + 1), side="right").tolist()
+    model.add_element(at, table, count)
+    return count
 
 
 def _add_order_of_units(
     model: Any, counts: dict[int, Any], gave: Values, kept: Values, last: Any,
     places: Values, when: list[Any] | None = None,
 ) -> None:  # fmt: skip
-    """Requires that SMs up to the last one gave their room of the level, and others kept it."""
+    """Requires that SMs up to the place ``last`` gave their room of the level, and others kept it.
+
+    Args:
+        counts: units by outcome.
+        gave, kept: bool (outcomes, SMs of a unit).
+        places: of the units' SMs, (units, SMs of a unit).
+        when: indicators without which nothing is required.
+    """
     if not any(gave[k].any() or kept[k].any() for k in counts):
         return
     units = len(places)
@@ -651,21 +677,24 @@ def _add_order_of_units(
 def _add_bound(
     model: Any, counts: dict[int, Any], weight: Weights, bound: Any, when: Any = None
 ) -> None:
-    own = {k: one for k, one in counts.items() if weight[k]}
-    if own:
-        holds = model.add(_scalar(list(own.values()), [int(weight[k]) for k in own]) <= bound)
+    """Requires that the weighted number of units is at most ``bound``, if all of ``when`` hold."""
+    units = {k: one for k, one in counts.items() if weight[k]}
+    if units:
+        holds = model.add(_scalar(list(units.values()), [int(weight[k]) for k in units]) <= bound)
         if when is not None:
             holds.only_enforce_if(when)
 
 
 def _scalar(terms: list[Any], factors: list[int]) -> Any:
+    """Returns the scalar product of variables and factors."""
     return _cp_model().LinearExpr.weighted_sum(terms, factors)
 
 
 def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, float]:
-    """Returns the solver with a solution, None or False, and the work; Ctrl-C ends it.
+    """Solves a model; returns the solver that has a solution, and the work. Ctrl-C ends it.
 
-    Most programs take milliseconds. Of the others a tighter linear relaxation decides some.
+    Most programs take milliseconds. Of the others a tighter linear relaxation decides some. In
+    place of the solver: None if there is no solution, False if that is not decided.
     """
     deadline, spent = time.monotonic() + seconds, 0.0
     for linear, most in ((1, min(_FIRST_WORK, work)), (2, work - _FIRST_WORK)):
@@ -691,6 +720,7 @@ def _solved(cp: Any, model: Any, seconds: float, work: float) -> tuple[Any, floa
 
 
 def _run(solver: Any, model: Any) -> Any:
+    """Returns the status of a solver that runs in a thread, so that Ctrl-C stops it."""
     status: list[Any] = []
     worker = threading.Thread(target=lambda: status.append(solver.solve(model)), daemon=True)
     worker.start()

@@ -20,14 +20,14 @@ from tbsched.program.sequence import Launch, Sequence
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FreeRoom:
-    """Room of a GPU for a launch.
+    """How many blocks of a launch a GPU takes beside resident launches.
 
     Attributes:
         smid: int32 (blocks,), the SM of each block that fits, in block order.
         per_sm: int32 (sms,), how many blocks of the launch each SM takes.
-        beside_per_sm: int32 (sms,), how many blocks of the others it has.
-        causes: of each SM all that refuses one block more, the one that is named alone first;
-            ``none`` where there is room for it, but for no whole cluster.
+        beside_per_sm: int32 (sms,), how many blocks of the resident launches each SM has.
+        causes: for each SM all limiters that refuse one block more, first the one that stands for
+            all; ``none`` where a block would fit, but no whole cluster.
     """
 
     smid: Int32Array
@@ -47,7 +47,7 @@ def free_room(
 
     Args:
         spec, policy, state: the GPU.
-        beside: they arrive in this order, and stay; their streams do not matter.
+        beside: the resident launches, in the order of arrival; their streams do not matter.
         launch: without a duration, as the others.
 
     Raises:
@@ -60,12 +60,12 @@ def free_room(
     resident = [replace(other, stream=None) for other in beside]
     asked = replace(launch, stream=None, cooperative=False)
     others = _placed(model, resident, first)
-    for number, (smid, limiter) in enumerate(others):
-        if waiting := int(np.count_nonzero(smid < 0)):
-            name = beside[number].name
+    for index, (smid, limiter) in enumerate(others):
+        if pending := int(np.count_nonzero(smid < 0)):
+            name = beside[index].name
             whose = f"blocks of {on_one_line(name)}" if name else "blocks"
             raise ValueError(
-                f"beside[{number}]: {waiting} of {len(smid)} {whose} find no room ({limiter})"
+                f"beside[{index}]: {pending} of {len(smid)} {whose} find no room ({limiter})"
             )
     per_sm, first_refusals, refusals = _core.capacity(
         model, _core.Sequence([*resident, asked]), first
@@ -73,8 +73,8 @@ def free_room(
     smid = np.empty(0, np.int32)
     if blocks := int(per_sm.sum()):
         smid = _placed(model, [*resident, replace(asked, blocks=blocks)], first)[-1][0]
-    every = np.concatenate([np.empty(0, np.int32), *(taken for taken, _ in others)])
-    beside_per_sm = np.bincount(every, minlength=spec.sms).astype(np.int32)
+    beside_smid = np.concatenate([np.empty(0, np.int32), *(sms for sms, _ in others)])
+    beside_per_sm = np.bincount(beside_smid, minlength=spec.sms).astype(np.int32)
     causes = limiters_of(first_refusals, refusals)
     return FreeRoom(smid, per_sm, beside_per_sm, causes)
 
@@ -82,6 +82,6 @@ def free_room(
 def _placed(
     model: _core.Model, launches: Several[Launch], state: _core.InitialState
 ) -> list[tuple[Int32Array, str | None]]:
-    """Returns for each launch the SMs of its blocks, and what refuses those that wait."""
+    """Returns for each launch the SMs of its blocks, and the limiter of those that do not fit."""
     rows = _core.predict(model, _core.Sequence(launches), state, False) if launches else []
     return [(smid, limiter) for _, smid, limiter, _ in rows]

@@ -26,15 +26,15 @@ PLAYS, MAX_PLAYS = 200_000, 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Question to the search.
+    """What the search is asked: do the launches of each group become resident together?
 
     Attributes:
         launches: without durations.
-        groups: of each the numbers of its launches.
+        groups: the indices of each group's launches.
         after: pairs; the second launch arrives only when all blocks of the first are resident.
-        plays: after so many predictions the search gives up.
-        only_to_prove: it gives up as soon as it can prove nothing any more.
-        seconds: after so many it gives up.
+        plays: number of predictions after which the search gives up.
+        only_to_prove: whether it gives up as soon as no proof can succeed.
+        seconds: time after which it gives up.
     """
 
     launches: tuple[Launch, ...]
@@ -50,9 +50,9 @@ class FullSms:
     """Why a launch never waits for room: too few of its SMs can be full at once.
 
     Attributes:
-        launch: its number.
-        most: how many of its SMs all the other blocks can fill at most.
-        needed: how many must be full before a block of it finds no room.
+        launch: its index.
+        most: how many of its SMs all other blocks can fill at most.
+        needed: how many must be full before one of its blocks finds no room.
 
     Example:
         >>> pair = [tb.Launch(60, 256, 32), tb.Launch(60, 256, 32)]
@@ -71,8 +71,8 @@ class Step:
     """A launch arrives, or some of its blocks leave.
 
     Attributes:
-        launch: its number.
-        leaving: the blocks that leave; none: it arrives.
+        launch: its index.
+        leaving: the blocks that leave; empty: the launch arrives.
     """
 
     launch: int
@@ -86,14 +86,13 @@ class Found:
     Attributes:
         verdict: ``safe``, ``unsafe`` or ``undecided``.
         proof: if safe, ``full_sms`` or ``played``; else ``none``.
-        full_sms: numbers of the proof by full SMs.
+        full_sms: the proof by full SMs, a row per launch.
         steps: if unsafe, the steps that strand a block.
         state: the initial state of these steps.
-        group, stranded, cause, behind: whose block, what refuses it, and the launch that holds it
-            up, or -1.
-        plays: how many predictions it took.
-        wanted: of an undecided one what may decide it: ``solver``, ``seconds``, ``plays`` or
-            nothing.
+        group, stranded: the group and the launch whose block is stranded, or -1.
+        cause, behind: what refuses this block, and the launch that holds it up, or -1.
+        plays: how many predictions were made.
+        wanted: if undecided, what may decide it: ``solver``, ``seconds``, ``plays`` or nothing.
     """
 
     verdict: str
@@ -140,6 +139,7 @@ def search(spec: DeviceSpec, policy: str, question: Question) -> Found:
 
 
 def _wanted(no_plays: bool, no_seconds: bool, no_solver: bool) -> str:
+    """Returns what an undecided search lacked first: ``Found.wanted``."""
     if no_seconds:
         return "seconds"
     if no_solver:
@@ -147,14 +147,14 @@ def _wanted(no_plays: bool, no_seconds: bool, no_solver: bool) -> str:
     return "plays" if no_plays else ""
 
 
-def played(
+def witness_sequence(
     launches: Several[Launch], found: Found, spec: DeviceSpec, policy: str
 ) -> tuple[Sequence, tuple[float, ...] | None]:
-    """Returns the steps of a witness as a sequence, and when its launches are issued.
+    """Returns the steps of a witness as a sequence, and the times of issue if it is a timed one.
 
-    Where launches leave whole, the sequence has releases, and no times. Else a block that leaves
-    has a duration up to then, and one that stays has :data:`FOREVER`. Where others wait, blocks
-    leave one after the other, as the search let them.
+    If launches leave only whole, the sequence has releases and no times. Else it is timed: blocks
+    that leave end at their step, :data:`STEP` apart, and the others run for :data:`FOREVER`. Blocks
+    of one step that others wait for leave one after the other, as in the search.
     """
     steps = found.steps
     order = [step.launch for step in steps if not step.leaving]
@@ -166,23 +166,23 @@ def played(
             else:
                 events.append(launches[step.launch])
         return Sequence(events), None
-    stay = {number: [FOREVER] * launches[number].blocks for number in order}
-    arrived = {step.launch: place for place, step in enumerate(steps) if not step.leaving}
-    times = tuple([arrived[number] * STEP for number in order])
+    durations = {launch: [FOREVER] * launches[launch].blocks for launch in order}
+    arrival_step = {step.launch: k for k, step in enumerate(steps) if not step.leaving}
+    issue_times = tuple([arrival_step[launch] * STEP for launch in order])
 
     def timed() -> Sequence:
-        return Sequence([replace(launches[k], duration=tuple(stay[k])) for k in order])
+        return Sequence([replace(launches[k], duration=tuple(durations[k])) for k in order])
 
-    for place, step in enumerate(steps):
+    for k, step in enumerate(steps):
         if not step.leaving:
             continue
-        now = place * STEP
-        trace = predict(timed(), spec, policy, found.state, issue_times=times)
+        now = k * STEP
+        trace = predict(timed(), spec, policy, found.state, issue_times=issue_times)
         starts = [np.asarray(launch.start_ns) / 1e9 for launch in trace]
-        before = [start for start, issued in zip(starts, times, strict=True) if issued < now]
-        waits = any(np.any(start > now) for start in before)
-        apart = STEP / 2 / len(step.leaving) if waits else 0.0
-        own = starts[order.index(step.launch)]
-        for number, block in enumerate(step.leaving):
-            stay[step.launch][block] = now + number * apart - float(own[block])
-    return timed(), times
+        issued = [start for start, time in zip(starts, issue_times, strict=True) if time < now]
+        any_waits = any(np.any(start > now) for start in issued)
+        apart = STEP / 2 / len(step.leaving) if any_waits else 0.0
+        block_starts = starts[order.index(step.launch)]
+        for position, block in enumerate(step.leaving):
+            durations[step.launch][block] = now + position * apart - float(block_starts[block])
+    return timed(), issue_times
