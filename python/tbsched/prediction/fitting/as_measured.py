@@ -20,7 +20,7 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.placement import Placement
 
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
-_QUEUES = 1024  # as many as a device can have: no launch is to wait behind another one in its queue
+_QUEUES = 1024  # the most that a device can have: no launch waits behind another one in its queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,19 +49,29 @@ class AsMeasured:
         end_ns: Int64Array,
         spec: DeviceSpec,
     ) -> AsMeasured:
-        """Launches, and when the kernel of each ran, in the order of their starts."""
+        """Returns launches without dependences, to be issued when their kernels started.
+
+        Args:
+            launches, start_ns, end_ns: in the order of the starts.
+            spec: the device.
+        """
         apart = replace(spec, hardware_queues=_QUEUES)
         return cls(tuple(map(alone, launches)), start_ns, end_ns, apart)
 
-    def some(self, rows: Int64Array) -> AsMeasured:
-        """Some of them, ascending."""
+    def subset(self, rows: Int64Array) -> AsMeasured:
+        """Returns the launches of these rows, which ascend."""
         launches = tuple([self.launches[k] for k in rows.tolist()])
         return AsMeasured(launches, self.start_ns[rows], self.end_ns[rows], self.spec)
 
     def predicted(
         self, duration_ns: Float64Array, spread_ns: Float64Array, *, each_block: bool = False
     ) -> tuple[Placement, ...]:
-        """Returns the predicted placement and times of launches, or of each of their blocks."""
+        """Predicts the launches, each issued at its measured start.
+
+        Args:
+            duration_ns, spread_ns: as in :class:`BlockTimes`.
+            each_block: whether placements have a row per block; else one per launch.
+        """
         at_once = np.zeros_like(duration_ns)
         times = BlockTimes(duration_ns, spread_ns, at_once, ends_late=False)
         launches = timed_launches(self.launches, times)
@@ -71,20 +81,18 @@ class AsMeasured:
         return predicted(sequence, self.spec, issue_times=issued).placements
 
     def times(self, placements: tuple[Placement, ...]) -> tuple[Float64Array, Float64Array]:
-        """Returns, in ns, how much later than measured each launch starts, and its predicted end.
-
-        The end counts from the measured start.
-        """
+        """Returns the predicted start and end of each launch, in ns after its measured start."""
         first = [int(p.start_ns.min()) for p in placements if p.start_ns is not None]
         last = [int(p.end_ns.max()) for p in placements if p.end_ns is not None]
-        there = self.start_ns - self.start_ns[0] + self.spec.launch_latency_ns
-        return (np.array(first) - there).astype(np.float64), np.array(last) - there.astype(float)
+        measured = self.start_ns - self.start_ns[0] + self.spec.launch_latency_ns
+        start_ns, end_ns = np.array(first) - measured, np.array(last) - measured
+        return start_ns.astype(np.float64), end_ns.astype(np.float64)
 
     def behind(self, wrong: BoolArray) -> BoolArray:
         """Returns for each launch whether one of the ``wrong`` ones ran at its measured start."""
         begins, ends = np.sort(self.start_ns[wrong]), np.sort(self.end_ns[wrong])
-        found = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
-        return np.asarray(found > 0)
+        running = begins.searchsorted(self.start_ns) - ends.searchsorted(self.start_ns, "right")
+        return np.asarray(running > 0)
 
 
 class BlockTimes(NamedTuple):
@@ -104,9 +112,9 @@ class BlockTimes(NamedTuple):
 
 
 def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch]:
-    """Returns the launches with such times.
+    """Returns the launches with these durations and delays.
 
-    Durations for each block, which a profile may have, stay.
+    A launch that has a duration for each block keeps it.
     """
     longest, spread, delay = (values.tolist() for values in times[:3])
     rows = zip(launches, longest, spread, delay, strict=True)
@@ -116,6 +124,7 @@ def timed_launches(launches: Iterable[Launch], times: BlockTimes) -> list[Launch
 def _timed(
     launch: Launch, longest_ns: float, spread_ns: float, delay_ns: float, *, ends_late: bool
 ) -> Launch:
+    """Returns a launch with a delay and block durations, equal or spread."""
     delay = round(delay_ns) / 1e9 or None
     if isinstance(launch.duration, tuple):
         return launch if delay is None else replace(launch, delay=delay)

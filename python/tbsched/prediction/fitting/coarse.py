@@ -24,21 +24,22 @@ def blocks_at_once(spec: DeviceSpec, launch: Launch) -> int:
 
 
 @functools.lru_cache(maxsize=4096)
-def _at_once(spec: DeviceSpec, one: Launch) -> int:
-    trace = predict(Sequence([one]), spec)
+def _at_once(spec: DeviceSpec, launch: Launch) -> int:
+    """Returns :func:`blocks_at_once` of a launch of one cluster, from a cache."""
+    trace = predict(Sequence([launch]), spec)
     assert trace.capacities is not None  # a prediction has them
     (capacity,) = trace.capacities()
-    return max(int(capacity.blocks.sum()), one.cluster)
+    return max(int(capacity.blocks.sum()), launch.cluster)
 
 
-def coarser(sequence: Sequence, spec: DeviceSpec, most: int) -> tuple[Sequence, int]:
-    """Returns a sequence of about ``most`` blocks at most, and how many launches were changed.
+def coarser(sequence: Sequence, spec: DeviceSpec, max_blocks: int) -> tuple[Sequence, int]:
+    """Returns a sequence of about ``max_blocks`` blocks at most, and how many launches it changed.
 
     A launch of many waves keeps some full ones and its own last one.
     """
     launches = sequence.launches
     for waves in _WAVES:
-        if sum(launch.blocks for launch in launches) <= most:
+        if sum(launch.blocks for launch in launches) <= max_blocks:
             break
         launches = tuple(_coarser(launch, spec, waves) for launch in launches)
     changed = sum(
@@ -47,10 +48,11 @@ def coarser(sequence: Sequence, spec: DeviceSpec, most: int) -> tuple[Sequence, 
     return (with_launches(sequence, launches), changed) if changed else (sequence, 0)
 
 
-def _coarser(launch: Launch, spec: DeviceSpec, most: int) -> Launch:
+def _coarser(launch: Launch, spec: DeviceSpec, max_waves: int) -> Launch:
+    """Returns the launch with at most so many full waves, and its last one."""
     wave = blocks_at_once(spec, launch)
     waves, rest = divmod(launch.blocks, wave)
-    if waves <= most or isinstance(launch.duration, tuple):
+    if waves <= max_waves or isinstance(launch.duration, tuple):
         return launch
-    blocks = most * wave + rest
+    blocks = max_waves * wave + rest
     return replace(launch, blocks=blocks - blocks % launch.cluster)

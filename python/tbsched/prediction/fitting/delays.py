@@ -18,38 +18,38 @@ from tbsched.traces.timeline import span_of
 from tbsched.traces.trace import Trace
 
 # Causes of waits that precede the queue for room.
-_BEFORE_THE_LINE = (
+_BEFORE_THE_QUEUE = (
     "stream", "trigger", "event", "value", "legacy_stream", "node", "hardware_queue", "grids",
     "first_use",
 )  # fmt: skip
 # A launch that is later than this has waited for something that the model does not know.
-_LONGEST_NS = 20_000.0
-_NEAR_NS = 200.0  # a shorter wait for room is none
-_WAITED_NS = 1000.0  # a longer one is one, in a profile
-_APART_NS = 1.0
+_MAX_DELAY_NS = 20_000.0
+_NEAR_NS = 200.0  # a predicted start this soon after the arrival found room at once
+_WAITED_NS = 1000.0  # a measured start later than this after the arrival waited for room
+_APART_NS = 1.0  # between the arrivals of launches that are put in order
 
 
 @dataclass(frozen=True, slots=True)
 class Delays:
-    """Finds out how late launches stand in line for room.
+    """Finds the delays with which launches are queued for room.
 
     A profile says when kernels started. A launch that had room and started later than it could have
-    was late. Of several launches that waited for room, the one that started first had stood in
-    line first.
+    was queued late. Of several launches that waited for room, the one that started first had been
+    queued first.
 
     Attributes:
         measured: when kernels ran.
         transfer_end_ns: when copies and memsets ended, by the same clock.
         called_ns: when the host made each call, by the same clock; NaN: the profile does not say.
         priority: of each launch.
-        may_be: whether a launch may be late; nodes of graphs may not.
+        may_delay: whether a launch may be late; nodes of graphs may not.
     """
 
     measured: Spans
     transfer_end_ns: Float64Array
     called_ns: Float64Array
     priority: tuple[int, ...]
-    may_be: BoolArray
+    may_delay: BoolArray
 
     @classmethod
     def of(cls, program: Program, measured: Spans, spec: DeviceSpec) -> Delays:
@@ -60,52 +60,59 @@ class Delays:
         calls = IssuedCalls.of(program, spec)
         if calls is not None:
             called_ns[calls.first] = calls.issued_ns - calls.within_ns - begin
-        may_be = [isinstance(event, Launch) for event in program.sequence for _ in event.launches]
+        may_delay = [
+            isinstance(event, Launch) for event in program.sequence for _ in event.launches
+        ]
         priority = tuple([launch.priority for launch in launches])
         transfer_end_ns = program.transfers["end_ns"] - begin
-        return cls(measured, transfer_end_ns, called_ns, priority, np.array(may_be))
+        return cls(measured, transfer_end_ns, called_ns, priority, np.array(may_delay))
 
     def next(
-        self, trace: Trace, found: Spans, delay_ns: Float64Array
+        self, trace: Trace, predicted: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, BoolArray]:
-        """Returns the delays to try next, once these gave this prediction, and who waited for room.
+        """Returns the delays to try next, in ns, and whether each launch waited for room.
 
-        The delays keep the order of the profile, by the times of the prediction. So a prediction
-        that is late as a whole has the order as well.
+        The next delays queue the launches in the order of the profile. They count from the
+        predicted times, so the order is right even if the whole prediction is late.
+
+        Args:
+            trace, predicted: the prediction with the last delays, and when its kernels ran.
+            delay_ns: the last delays.
         """
-        arrived, free = self._arrivals(trace, found, delay_ns)
+        arrived, free = self._arrivals(trace, predicted, delay_ns)
         soonest = arrived - delay_ns
-        has_room = found.start - arrived <= _NEAR_NS
+        has_room = predicted.start - arrived <= _NEAR_NS
         start = self.measured.start
-        late = np.where(has_room, np.clip(start - free, 0.0, _LONGEST_NS), 0.0)
-        in_line: defaultdict[int, list[int]] = defaultdict(list)
+        late = np.where(has_room, np.clip(start - free, 0.0, _MAX_DELAY_NS), 0.0)
+        queued: defaultdict[int, list[int]] = defaultdict(list)
         for launch in np.argsort(start, kind="stable").tolist():
-            line = in_line[self.priority[launch]]
+            line = queued[self.priority[launch]]
             for earlier in reversed(line):
                 if start[earlier] <= free[launch]:
                     break
                 behind = soonest[earlier] + late[earlier] + _APART_NS - soonest[launch]
-                if late[launch] < behind < _LONGEST_NS:
+                if late[launch] < behind < _MAX_DELAY_NS:
                     late[launch] = behind
-            if not self.may_be[launch]:
+            if not self.may_delay[launch]:
                 late[launch] = 0.0
             line.append(launch)
         return late, ~has_room | (start - free > _WAITED_NS)
 
     def _arrivals(
-        self, trace: Trace, found: Spans, delay_ns: Float64Array
+        self, trace: Trace, predicted: Spans, delay_ns: Float64Array
     ) -> tuple[Float64Array, Float64Array]:
-        """When each launch stood in line, as predicted, and when it could have, as measured.
+        """Returns when each launch was queued for room in the prediction, and when it could be.
 
-        The latter is as long after what the launch waited for as in the prediction.
+        The latter, ``free``, is by the profile: as long after the measured end of what the launch
+        waited for as in the prediction.
         """
-        earliest = int(found.start.argmin())
+        earliest = int(predicted.start.argmin())
         begin, _ = span_of(earliest, trace[earliest])
         assert trace.waits is not None
         assert trace.transfer_ns is not None
-        is_before = np.isin(trace.waits["cause"], _BEFORE_THE_LINE)
+        is_before = np.isin(trace.waits["cause"], _BEFORE_THE_QUEUE)
         for_room, waits = trace.waits[~is_before], trace.waits[is_before]
-        arrived = found.start.copy()
+        arrived = predicted.start.copy()
         np.minimum.at(arrived, for_room["launch"], for_room["begin_ns"] - begin)
         behind = np.full(len(arrived), -1)
         cause = np.full(len(arrived), "", waits["cause"].dtype)
@@ -113,8 +120,8 @@ class Delays:
         cause[waits["launch"]] = waits["cause"]
         called = np.nan_to_num(self.called_ns - (np.array(trace.issue_times) * 1e9 - begin))
         moved = self.transfer_end_ns - (trace.transfer_ns[:, 1] - begin)
-        started, ended = self.measured.start - found.start, self.measured.end - found.end
-        free = arrived - delay_ns  # as predicted, until it is found
+        started, ended = self.measured.start - predicted.start, self.measured.end - predicted.end
+        free = arrived - delay_ns  # as predicted, corrected below
         for launch in np.argsort(arrived, kind="stable").tolist():
             other = int(behind[launch])
             if other <= -2:

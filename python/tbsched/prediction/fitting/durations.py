@@ -127,7 +127,7 @@ def with_durations(program: Program, spec: DeviceSpec, effort: Effort) -> Progra
     determined[order] = fit.determined
     known = (BLOCK_TIMES, _MEMORY)
     others = [line for line in program.assumed if not line.startswith(known)]
-    assumed = (*others, *_told(fewer, over_ns, moved_ns))
+    assumed = (*others, *_assumptions(fewer, over_ns, moved_ns))
     return replace(
         found, host=host, fitted=tuple(determined.tolist()), assumed=assumed,
         kernel_overhead=over_ns / 1e9,
@@ -140,76 +140,88 @@ def _timed(
     times: BlockTimes,
     spec: DeviceSpec,
 ) -> Program:
-    """Returns the program of which the blocks run so long."""
-    ran_ns = _without_memory_waits(sequence, program, times.duration_ns, spec)
-    own = times._replace(
+    """Returns the program with these block times, equal for all launches of a node of a graph."""
+    ran_ns = _without_dependency_waits(sequence, program, times.duration_ns, spec)
+    node_times = times._replace(
         duration_ns=alike_in_graphs(program.sequence, ran_ns),
         spread_ns=alike_in_graphs(program.sequence, times.spread_ns),
     )
     return replace(
-        program, sequence=with_launches(sequence, timed_launches(sequence.launches, own))
+        program, sequence=with_launches(sequence, timed_launches(sequence.launches, node_times))
     )
 
 
 def fewer_blocks(launches: int) -> str:
-    """That launches have fewer blocks than they had."""
+    """Returns the sentence that says how many launches have fewer blocks than in the profile."""
     return (
         f"Blocks: {launches} launches of very many blocks have fewer and longer ones, so that the "
         "program can be predicted."
     )
 
 
-def _told(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
-    told = []
+def _assumptions(fewer: int, over_ns: float, moved_ns: float) -> list[str]:
+    """Returns sentences for ``Program.assumed``.
+
+    Args:
+        fewer: how many launches have fewer blocks than in the profile.
+        over_ns: by how much kernels of the profile last longer than their blocks.
+        moved_ns: by how much gaps between calls of the host grew, at the median.
+    """
+    sentences = []
     if fewer:
-        told.append(fewer_blocks(fewer))
+        sentences.append(fewer_blocks(fewer))
     if over_ns:
         longer = "longer" if over_ns > 0 else "shorter"
-        told.append(
+        sentences.append(
             f"The time of a kernel: {abs(over_ns) / 1e3:.2f} us {longer} than from the first block "
             "to the last, as kernels that follow each other in a stream show."
         )
     moved_us = round(moved_ns / 1e3, 1)
     if moved_us:
         more, longer = ("more", "longer") if moved_us > 0 else ("less", "less long")
-        told.append(
+        sentences.append(
             f"The host: {abs(moved_us)} us {more} between calls, at the median, as calls of the "
             f"profile take {longer}."
         )
-    told.append(f"{_MEMORY}: to the memory of the GPU alone (host_watch_ns of the device is 0).")
-    return [*told, f"{BLOCK_TIMES}: found with the model, from the times of whole kernels."]
+    sentences.append(
+        f"{_MEMORY}: to the memory of the GPU alone (host_watch_ns of the device is 0)."
+    )
+    return [*sentences, f"{BLOCK_TIMES}: found with the model, from the times of whole kernels."]
 
 
-def _without_memory_waits(
+def _without_dependency_waits(
     sequence: Sequence, program: Program, duration_ns: Float64Array, spec: DeviceSpec
 ) -> Float64Array:
-    """Returns durations of blocks without their waits for memory, which are predicted."""
+    """Returns durations of blocks without their waits in griddepcontrol.wait.
+
+    A prediction adds these waits to the durations of programmatic launches.
+    """
     ran_ns = duration_ns.copy()
-    left_ns: dict[Stream, int] = {}  # when all before in the stream had left
+    left_ns: dict[Stream, int] = {}  # when all earlier blocks of the stream had left their SMs
     rows = program.measured
     times = zip(rows["start_ns"].tolist(), rows["end_ns"].tolist(), strict=True)
-    for number, (launch, (start, end)) in enumerate(zip(sequence.launches, times, strict=True)):
+    for index, (launch, (start, end)) in enumerate(zip(sequence.launches, times, strict=True)):
         if launch.stream is None:
             continue
         left = left_ns.get(launch.stream, start)
         if launch.programmatic and launch.memory_wait is not None:
-            asked = round(launch.memory_wait * 1e9)
-            waited = max(left - start - asked, 0)
-            ran_ns[number] = max(ran_ns[number] - waited, min(asked, ran_ns[number]))
+            reached_ns = round(launch.memory_wait * 1e9)  # the wait, after the start of a block
+            waited = max(left - start - reached_ns, 0)
+            ran_ns[index] = max(ran_ns[index] - waited, min(reached_ns, ran_ns[index]))
         left_ns[launch.stream] = max(left, end + spec.exit_latency_ns)
     return ran_ns
 
 
 def alike_in_graphs(sequence: Sequence, duration_ns: Float64Array) -> Float64Array:
-    """Returns the median of all launches of a graph for each node: one graph has one duration."""
-    first: dict[Graph, list[int]] = {}
-    number = 0
+    """Returns the durations, for each node of a graph the median over the launches of the graph."""
+    first_launches: dict[Graph, list[int]] = {}
+    launch = 0
     for event in sequence:
         if isinstance(event, GraphLaunch):
-            first.setdefault(event.graph, []).append(number)
-        number += len(event.launches)
-    found = duration_ns.copy()
-    for graph, starts in first.items():
-        rows = np.add.outer(np.array(starts), np.arange(len(graph.launches)))
-        found[rows] = np.median(duration_ns[rows], axis=0)
-    return found
+            first_launches.setdefault(event.graph, []).append(launch)
+        launch += len(event.launches)
+    by_node_ns = duration_ns.copy()
+    for graph, firsts in first_launches.items():
+        rows = np.add.outer(np.array(firsts), np.arange(len(graph.launches)))
+        by_node_ns[rows] = np.median(duration_ns[rows], axis=0)
+    return by_node_ns

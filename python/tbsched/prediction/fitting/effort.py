@@ -1,4 +1,4 @@
-"""How much a fit of durations predicts, and in which ways."""
+"""How much a fit of durations predicts, and by which strategies."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Effort(NamedTuple):
         replays: of the whole program, with merged blocks.
         whole: of the whole program, block by block.
         launch: blocks that a launch costs as much as.
-        ways: strategies, tried until a prediction is near enough.
+        strategies: tried one after the other until a prediction is near enough.
     """
 
     program: int
@@ -48,7 +48,7 @@ class Effort(NamedTuple):
     replays: int
     whole: int
     launch: int
-    ways: tuple[Strategy, ...]
+    strategies: tuple[Strategy, ...]
 
 
 _EVEN = Strategy(ends_late=False, in_order=False, begin=StartingPoint.first)

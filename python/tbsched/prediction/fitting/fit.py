@@ -16,15 +16,15 @@ from tbsched.traces.placement import Placement
 # A launch depends on those that started before it, and hardly on later ones. So launches are fitted
 # some at a time, in the order of their starts.
 WINDOW = 16
-MOST_PREDICTIONS = 24  # predictions per window
-_MOST_FAILURES = 8  # predictions without an improvement that end a window
+MAX_PREDICTIONS = 24  # predictions per window
+_MAX_FAILURES = 8  # predictions without an improvement that end a window
 # Predicted and measured times are equal if they differ by less than this share, or this time.
 _SHARE, _NEAR_NS = 1e-3, 20.0
 # Error up to which a launch counts as fully determined; it is less so with larger errors.
 _KNOWN_SHARE, _KNOWN_NS = 0.01, 500.0
 # Blocks that end one after the other cost a prediction 15 times as much as some that end together.
 # A launch of more blocks has short ones, and they hardly matter.
-_MOST_SPREAD = 2**15
+_MAX_SPREAD_BLOCKS = 2**15
 # Delays of a predicted start beyond which the blocks before it are taken to end unequally.
 _LATE_NS, _LATE_SHARE = 1000.0, 0.01
 
@@ -105,14 +105,14 @@ class Fit:
     def _improve(
         self, rows: Int64Array, first: int, target_ns: Float64Array, given_ns: Float64Array
     ) -> None:
-        launches, target = self._launches.some(rows), target_ns[rows]
+        launches, target = self._launches.subset(rows), target_ns[rows]
         near_ns = np.maximum(_SHARE * target, _NEAR_NS)
         moves = np.arange(len(rows)) >= first
         search = Search(target, self._waves[rows])
         duration_ns, least, failures = given_ns[rows], np.inf, 0
         best_ns = best_end_ns = duration_ns
         blocks = sum(launch.blocks for launch in launches.launches)
-        for _ in range(min(MOST_PREDICTIONS, max(2, self._most_blocks // blocks))):
+        for _ in range(min(MAX_PREDICTIONS, max(2, self._most_blocks // blocks))):
             placements = launches.predicted(duration_ns, self.spread_ns[rows])
             late_ns, end_ns = launches.times(placements)
             end_ns = np.where(self._started_alone[rows], end_ns - late_ns, end_ns)
@@ -126,7 +126,7 @@ class Fit:
                 self.duration_ns[rows[first:]] = duration_ns[first:]
                 self._late_ns[rows[first:]] = late_ns[first:]
                 best_ns, best_end_ns = duration_ns, end_ns
-            if not (is_wrong & moves).any() or failures == _MOST_FAILURES:
+            if not (is_wrong & moves).any() or failures == _MAX_FAILURES:
                 break
             # A kernel starts late where those before it end late, which says nothing of its blocks.
             length_ns = np.where(launches.behind(is_wrong & moves), end_ns - late_ns, end_ns)
@@ -154,7 +154,7 @@ class Fit:
         """
         start, end = self._launches.start_ns, self._launches.end_ns
         late = self._late_ns > np.maximum(_LATE_NS, _LATE_SHARE * (end - start))
-        few = np.array([launch.blocks <= _MOST_SPREAD for launch in self._launches.launches])
+        few = np.array([launch.blocks <= _MAX_SPREAD_BLOCKS for launch in self._launches.launches])
         first, second, apart_ns = self._tails
         apart_ns = apart_ns + self._launches.spec.exit_latency_ns
         # A launch behind it can enter only once its own last blocks have started.

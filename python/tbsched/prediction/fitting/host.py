@@ -15,14 +15,14 @@ _NEAR_NS = 50
 
 
 def fitted_host(program: Program, spec: DeviceSpec) -> tuple[tuple[float, ...], float]:
-    """Gaps with which launches are predicted to be issued when they were.
+    """Returns gaps between calls with which launches are predicted to be issued as measured.
 
     What is left of a call that a profiler makes longer belongs to the gap before it. What a call
     waits for is predicted: no gap makes up for a wait that is predicted to be too long.
 
     Returns:
-        The gaps in seconds, one per event; and by how many nanoseconds that of a launch grew, at
-        the median. They are as given if the profile does not say when calls were made.
+        The gaps in seconds, one per event; and by how many nanoseconds the gap before a launch
+        grew, at the median. Without times of calls in the profile: the given gaps, and 0.
     """
     calls = IssuedCalls.of(program, spec)
     if calls is None:

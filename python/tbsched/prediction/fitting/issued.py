@@ -12,8 +12,8 @@ from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.program import Program
 
-_FEWEST = 5  # launches that a median needs
-_LONGEST_NS = 5000  # larger differences have other causes and are left out
+_MIN_LAUNCHES = 5  # launches that a median needs
+_MAX_LATER_NS = 5000  # larger differences have other causes and are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class IssuedCalls:
 
     @classmethod
     def of(cls, program: Program, spec: DeviceSpec) -> IssuedCalls | None:
-        """None: the profile does not say when calls were made."""
+        """Returns the calls of a program; None if the profile does not say when they were made."""
         rows = program.measured
         if not len(rows) or (rows["call_ns"] < 0).any():
             return None
-        found: list[tuple[int, ...]] = []
+        calls: list[tuple[int, ...]] = []
         lengths = CallLengths(spec)
         last: dict[int, int] = {}
         number = 0
@@ -58,10 +58,10 @@ class IssuedCalls:
                 latency = spec.graph_latency_ns if is_graph else spec.launch_latency_ns
                 began = int(rows["start_ns"][number : number + count].min())
                 within = call_ns - spec.launch_call_ns
-                found.append((place, number, last.get(host, -1), latency, began, within))
-                last[host] = len(found) - 1
+                calls.append((place, number, last.get(host, -1), latency, began, within))
+                last[host] = len(calls) - 1
             number += count
-        place, first, previous, latency_ns, started_ns, within_ns = np.array(found, np.int64).T
+        place, first, previous, latency_ns, started_ns, within_ns = np.array(calls, np.int64).T
         returned_ns = np.maximum(rows["return_ns"], rows["call_ns"])[first]
         issued_ns = returned_ns - spec.launch_call_ns
         later_ns = _later_ns(program, issued_ns, issued_ns + latency_ns, started_ns)
@@ -78,5 +78,5 @@ def _later_ns(
     begun = np.concatenate([program.measured["start_ns"], program.transfers["start_ns"]])
     running = np.sort(begun).searchsorted(issued_ns) - np.sort(ended).searchsorted(issued_ns)
     later = (started_ns - expected_ns)[running == 0]
-    later = later[np.abs(later) <= _LONGEST_NS]
-    return float(np.median(later)) if len(later) >= _FEWEST else 0.0
+    later = later[np.abs(later) <= _MAX_LATER_NS]
+    return float(np.median(later)) if len(later) >= _MIN_LAUNCHES else 0.0

@@ -71,6 +71,7 @@ class _Merged(Drawn):
 
 
 def _merged(launch: Launch, spec: DeviceSpec) -> Launch:
+    """Returns a launch with fewer and longer blocks; the same one if it must stay as it is."""
     given = launch.duration
     is_plain = not (launch.cooperative or launch.programmatic or launch.trigger is not None)
     if given is None or given == 0 or isinstance(given, tuple) or not is_plain:

@@ -24,9 +24,9 @@ from tbsched.program.sequence import (
     WaitValue,
 )
 
-_FEWEST = 5  # pairs of kernels that say something
-_LONGEST_NS = 5000  # between two kernels of which nothing else keeps the second one back
-_LEAST_NS = 100  # a smaller overhead counts as 0
+_MIN_PAIRS = 5  # pairs of kernels that say something
+_MAX_GAP_NS = 5000  # between two kernels of which nothing else keeps the second one back
+_MIN_OVERHEAD_NS = 100  # a smaller overhead counts as 0
 
 
 def overhead_ns(program: Program, spec: DeviceSpec) -> float:
@@ -40,22 +40,22 @@ def overhead_ns(program: Program, spec: DeviceSpec) -> float:
         program: with durations of blocks that give the whole times of kernels.
     """
     pairs = np.array(list(_pairs(program.sequence)), np.int64).reshape(-1, 2)
-    if len(pairs) < _FEWEST:
+    if len(pairs) < _MIN_PAIRS:
         return 0.0
     first, second = pairs.T
     measured = program.measured["start_ns"][second] - program.measured["end_ns"][first]
     trace = predict_launches(merged(program.sequence, spec), spec, host=program.host)
     start, end = kernel_times(trace)
     predicted = start[second] - end[first]
-    near = (np.abs(measured) <= _LONGEST_NS) & (np.abs(predicted) <= _LONGEST_NS)
-    if np.count_nonzero(near) < _FEWEST:
+    near = (np.abs(measured) <= _MAX_GAP_NS) & (np.abs(predicted) <= _MAX_GAP_NS)
+    if np.count_nonzero(near) < _MIN_PAIRS:
         return 0.0
     found = float(np.median((predicted - measured)[near]))
-    return found if abs(found) >= _LEAST_NS else 0.0
+    return found if abs(found) >= _MIN_OVERHEAD_NS else 0.0
 
 
 def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:
-    """Launches of which the second one waits for the first, and for no other."""
+    """Yields pairs of launches: the second one waits for the first, and for no other work."""
     last: dict[Stream | None, int] = {}  # launches after which their stream had no other work
     number = 0
     for event in sequence:
@@ -75,7 +75,13 @@ def _pairs(sequence: Sequence) -> Iterator[tuple[int, int]]:
 
 
 def _pairs_of_graph(graph: Graph, first: int) -> Iterator[tuple[int, int]]:
-    """Nodes of which one has no other after it, and the other no other before it."""
+    """Yields pairs of launches of a graph: the second is the first's only successor, and depends
+    on it alone.
+
+    Args:
+        graph: the graph.
+        first: the number of its first launch.
+    """
     before = Counter(b for _, b in graph.edges)
     after = Counter(a for a, _ in graph.edges)
     numbers = itertools.count(first)

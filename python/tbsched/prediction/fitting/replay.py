@@ -18,22 +18,22 @@ from tbsched.prediction.predict import predict_launches
 from tbsched.program.arrays import Float64Array, Int64Array
 from tbsched.program.program import Program
 
-_MOST_PREDICTIONS = 24  # predictions of one strategy
-_MOST_STEPS = 72  # predictions of a strategy that goes on in order
-_FEWEST = 3  # predictions with a small budget
+_MAX_PREDICTIONS = 24  # predictions of one strategy
+_MAX_STEPS = 72  # predictions of a strategy that goes on in order
+_MIN_PREDICTIONS = 3  # predictions with a small budget
 _NEAR = 1e-3  # distance that ends a strategy
 _NEAR_ENOUGH = 0.01  # distance that needs no other strategy
 # Damping of steps, as neighbours change as well: a duration changes by this power of the error of
 # the kernel's time, and a spread by this share of the error of its tail.
 _POWER, _SPREAD_SHARE = 0.6, 0.7
-_MOST_FACTOR = 2.0
+_MAX_FACTOR = 2.0
 # Factors of the step size after a change of sign and without one, and the least step size.
-_TURNED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
+_REVERSED, _STRAIGHT, _LEAST_GAIN = 0.6, 1.1, 0.05
 # Error of the makespan beyond which a prediction costs more, and that cost in shares of pairs.
-_MOST_LONGER, _LONG_COST = 0.01, 0.2
+_MAX_MAKESPAN_ERROR, _MAKESPAN_COST = 0.01, 0.2
 _KNOWN_SHARE, _KNOWN_NS = 0.003, 200.0  # errors up to which a kernel's time is right
-_MOST_SPREAD = 0.9  # share of the longest block
-_MOST_TAIL = 0.3  # share of the kernel's time
+_MAX_SPREAD = 0.9  # share of the longest block
+_MAX_TAIL = 0.3  # share of the kernel's time
 # Share of the spread that the longest block gets where durations fall, so the time stays equal.
 _LONGER = 0.5
 # Predictions that are repeated block by block in the end. On a full GPU, an error of a microsecond
@@ -42,21 +42,21 @@ _CANDIDATES = 6
 _FAR = 0.1  # distance beyond which the search goes on block by block
 # Most scalings of all durations, and the least and largest error of the makespan for which they are
 # scaled. Larger errors have other reasons.
-_SCALINGS, _SCALED_SHARE, _MOST_SCALED_SHARE = 3, 0.003, 0.06
+_SCALINGS, _SCALED_SHARE, _MAX_SCALED_SHARE = 3, 0.003, 0.06
 _OFF_NS = 6000.0  # errors of start and end together beyond which a launch is wrong
 _AHEAD = 12  # launches behind the first wrong one that are changed as well
 # Largest delay for which a late launch is shortened, and the least share of it that stays.
-_MOST_LATE_NS, _LEAST_LEFT = 30_000.0, 0.5
+_MAX_LATE_NS, _MIN_LEFT = 30_000.0, 0.5
 _HURRY = 1.2  # advances faster than the predictions are used up, so that some are left at the end
 
 
-class _Found(NamedTuple):
-    """A prediction.
+class _Attempt(NamedTuple):
+    """A prediction of the whole program, and what it suggests to try next.
 
     Attributes:
         times: the block times that it was made with.
         spans: starts and ends of its kernels.
-        distance: distance of these from the measured ones.
+        distance: of these from the measured ones, 0 if they are equal (:meth:`Spans.distance`).
         delay_ns: the delays to try next, float64 (launches,).
         waited: whether each launch waited for room, bool (launches,).
     """
@@ -76,16 +76,17 @@ class _Gains:
         self._last = np.zeros(launches)
 
     def next(self, more: Float64Array) -> Float64Array:
-        """Returns the step sizes for steps in the direction of ``more``, and adapts them."""
-        turned, straight = more * self._last < 0, more * self._last > 0
-        gain = self._gain * np.where(turned, _TURNED, np.where(straight, _STRAIGHT, 1.0))
+        """Returns the step sizes, smaller where ``more`` has another sign than at the last call."""
+        reversed_, straight = more * self._last < 0, more * self._last > 0
+        gain = self._gain * np.where(reversed_, _REVERSED, np.where(straight, _STRAIGHT, 1.0))
         self._gain = np.clip(gain, _LEAST_GAIN, 1.0)
         self._last = np.sign(more)
         return self._gain
 
 
-def _nearest(tried: Iterable[_Found]) -> _Found:
-    return min(tried, key=lambda found: found.distance)
+def _nearest(attempts: Iterable[_Attempt]) -> _Attempt:
+    """Returns the attempt with the least distance from the measured times."""
+    return min(attempts, key=lambda found: found.distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,12 @@ class Replay:
     one launch does to the next: which of them run together, and how long all take.
 
     Attributes:
-        timed: the program with such block times.
+        timed: returns the program with given block times.
         spec: the device.
-        measured: when kernels ran, without what their times have more than their blocks.
-        waves: of each launch, in how many its blocks run if it is alone, float64.
-        kernel: of each launch, the number of its kernel, int64.
-        delays: finds delays.
+        measured: when the blocks of kernels ran: the kernels' times without their overhead.
+        waves: number of waves of each launch if it runs alone, float64.
+        kernel: a number for each launch, equal for launches of one kernel, int64.
+        delays: finds the delays to try next.
         tails: launches that started while others ran.
     """
 
@@ -134,74 +135,77 @@ class Replay:
         return cls(timed, spec, measured, waves, np.array(kernel), delays, measured.tails())
 
     def improved(self, times: BlockTimes, effort: Effort) -> BlockTimes:
-        """Block times with which the prediction is nearer to the program as it was measured.
+        """Returns block times with which the program is predicted nearer to its measured times.
 
         Args:
-            times: with which it begins.
-            effort: how much is predicted, in several ways for as long as that helps.
+            times: block times to begin with.
+            effort: how much is predicted, and the strategies that are tried until one is enough.
         """
         sequence = merged(self.timed(times).sequence, self.spec)
         blocks = sum(one.blocks + effort.launch for one in sequence.launches)
         left = effort.replays // blocks
         if effort is QUICK:
-            return self._quickly(times, max(_FEWEST, min(_MOST_PREDICTIONS, left)))
-        tried: list[_Found] = []
-        for way in effort.ways:
-            most = _MOST_STEPS if way.in_order else _MOST_PREDICTIONS
-            count = max(2, min(most, left if tried else left - left // 2))
-            begin = self._begin(times, way, tried)
-            found = list(self._attempts(begin, way, count))
-            tried += [*found, self._scaled(_nearest(found))]
+            return self._quickly(times, max(_MIN_PREDICTIONS, min(_MAX_PREDICTIONS, left)))
+        attempts: list[_Attempt] = []
+        for strategy in effort.strategies:
+            most = _MAX_STEPS if strategy.in_order else _MAX_PREDICTIONS
+            count = max(2, min(most, left if attempts else left - left // 2))
+            begin = self._begin(times, strategy, attempts)
+            found = list(self._attempts(begin, strategy, count))
+            attempts += [*found, self._scaled(_nearest(found))]
             left -= count
-            if left <= 0 or _nearest(tried).distance <= _NEAR_ENOUGH:
+            if left <= 0 or _nearest(attempts).distance <= _NEAR_ENOUGH:
                 break
-            if way.begin is StartingPoint.best and _nearest(tried).times is begin:
-                break  # the next way would be the same
-        nearest = sorted(tried, key=self._cost)[:_CANDIDATES]
+            if strategy.begin is StartingPoint.best and _nearest(attempts).times is begin:
+                break  # the next strategy would be the same
+        nearest = sorted(attempts, key=self._cost)[:_CANDIDATES]
         return self._block_by_block(nearest, effort.whole).times
 
     def _quickly(self, times: BlockTimes, count: int) -> BlockTimes:
-        """Returns the nearest of few predictions, in the first way."""
-        found = list(self._attempts(times, QUICK.ways[0], count))
+        """Returns the nearest of few predictions, by the only strategy of :data:`QUICK`."""
+        found = list(self._attempts(times, QUICK.strategies[0], count))
         best = min(found, key=self._cost)
         return min(best, self._scaled(best), key=self._cost).times
 
-    def _block_by_block(self, nearest: list[_Found], most_blocks: int) -> _Found:
-        """Returns the nearest of some predictions, if no blocks are merged and two are allowed."""
+    def _block_by_block(self, nearest: list[_Attempt], most_blocks: int) -> _Attempt:
+        """Returns the nearest attempt, after repeating them without merged blocks.
+
+        They are repeated only if two such predictions fit into ``most_blocks``.
+        """
         whole = self.timed(nearest[0].times).sequence
         most = most_blocks // sum(launch.blocks for launch in whole.launches)
         if most > 1 and merged(whole, self.spec) is not whole:
             some = nearest[:most]
             nearest = [self._predicted(found.times, block_by_block=True) for found in some]
-            best, left = min(nearest, key=self._cost), min(most - len(some), _MOST_PREDICTIONS)
+            best, left = min(nearest, key=self._cost), min(most - len(some), _MAX_PREDICTIONS)
             if best.distance > _FAR and left:
-                way = Strategy(best.times.ends_late, in_order=True, begin=StartingPoint.best)
-                nearest += self._attempts(best.times, way, left, block_by_block=True)
+                strategy = Strategy(best.times.ends_late, in_order=True, begin=StartingPoint.best)
+                nearest += self._attempts(best.times, strategy, left, block_by_block=True)
         return min(nearest, key=self._cost)
 
-    def _begin(self, times: BlockTimes, way: Strategy, tried: list[_Found]) -> BlockTimes:
-        """Returns the block times with which a way begins."""
-        match way.begin:
+    def _begin(self, times: BlockTimes, strategy: Strategy, attempts: list[_Attempt]) -> BlockTimes:
+        """Returns the block times with which a strategy begins, given the attempts before it."""
+        match strategy.begin:
             case StartingPoint.first:
-                return times._replace(ends_late=way.ends_late)
+                return times._replace(ends_late=strategy.ends_late)
             case StartingPoint.best:
-                return _nearest(tried).times
+                return _nearest(attempts).times
             case StartingPoint.alike:
                 duration_ns = times.duration_ns.copy()
                 is_beside = self.tails.beside(len(duration_ns))
                 for number in np.unique(self.kernel[is_beside]):
                     own = is_beside & (self.kernel == number)
                     duration_ns[own] = np.median(duration_ns[own])
-                return times._replace(duration_ns=duration_ns, ends_late=way.ends_late)
+                return times._replace(duration_ns=duration_ns, ends_late=strategy.ends_late)
 
-    def _cost(self, found: _Found) -> float:
+    def _cost(self, found: _Attempt) -> float:
         """Returns the distance of a prediction, plus a cost if its makespan is wrong."""
         off = abs(found.spans.makespan / max(self.measured.makespan, 1.0) - 1)
-        return found.distance + _LONG_COST * (off > _MOST_LONGER)
+        return found.distance + _MAKESPAN_COST * (off > _MAX_MAKESPAN_ERROR)
 
     def _attempts(
-        self, times: BlockTimes, way: Strategy, count: int, *, block_by_block: bool = False
-    ) -> Iterator[_Found]:
+        self, times: BlockTimes, strategy: Strategy, count: int, *, block_by_block: bool = False
+    ) -> Iterator[_Attempt]:
         """Yields predictions, each with block times that the one before suggests."""
         launches = len(self.waves)
         # The duration of a kernel that ran alone is known.
@@ -213,12 +217,12 @@ class Replay:
             yield found
             if found.distance <= _NEAR:
                 return
-            spread_ns = self._spread(found, gains[0]) if way.spreads else times.spread_ns
-            late_ns = (found.spans.start - self.measured.start) * way.in_order
+            spread_ns = self._spread(found, gains[0]) if strategy.spreads else times.spread_ns
+            late_ns = (found.spans.start - self.measured.start) * strategy.in_order
             duration_ns = self._duration(found, spread_ns, gains[1], late_ns)
             duration_ns = np.where(is_beside, duration_ns, times.duration_ns)
             moves = np.ones(launches, np.bool_)
-            if way.in_order:
+            if strategy.in_order:
                 least = int(_HURRY * number / count * launches)
                 moves[order[max(least, self._first_wrong(found, order) + _AHEAD) :]] = False
             times = times._replace(
@@ -227,23 +231,24 @@ class Replay:
                 delay_ns=np.where(moves, found.delay_ns, times.delay_ns),
             )
 
-    def _first_wrong(self, found: _Found, order: Int64Array) -> int:
+    def _first_wrong(self, found: _Attempt, order: Int64Array) -> int:
         """Returns the place in ``order`` of the first launch with a wrong predicted time."""
         off = np.abs(found.spans.start - self.measured.start)
         off += np.abs(found.spans.end - self.measured.end)
         wrong = np.flatnonzero(off[order] > _OFF_NS)
         return int(wrong[0]) if len(wrong) else len(order)
 
-    def _predicted(self, times: BlockTimes, *, block_by_block: bool = False) -> _Found:
+    def _predicted(self, times: BlockTimes, *, block_by_block: bool = False) -> _Attempt:
+        """Predicts the program with these block times; some blocks are merged, unless forbidden."""
         program = self.timed(times)
         sequence = program.sequence if block_by_block else merged(program.sequence, self.spec)
         trace = predict_launches(sequence, self.spec, host=program.host)
         spans = Spans.of(*kernel_times(trace))
         delay_ns, waited = self.delays.next(trace, spans, times.delay_ns)
-        return _Found(times, spans, self.measured.distance(spans), delay_ns, waited)
+        return _Attempt(times, spans, self.measured.distance(spans), delay_ns, waited)
 
     def _duration(
-        self, found: _Found, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
+        self, found: _Attempt, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
     ) -> Float64Array:
         """Returns the next durations: kernels that were too short get longer blocks.
 
@@ -251,11 +256,11 @@ class Replay:
         """
         target_ns, length_ns = self.measured.length, found.spans.length
         known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
-        late_ns = np.where(np.abs(late_ns) < _MOST_LATE_NS, late_ns, 0.0)
-        target_ns = np.maximum(target_ns - late_ns, _LEAST_LEFT * target_ns)
+        late_ns = np.where(np.abs(late_ns) < _MAX_LATE_NS, late_ns, 0.0)
+        target_ns = np.maximum(target_ns - late_ns, _MIN_LEFT * target_ns)
         ratio = target_ns / np.maximum(length_ns, 1.0)
         power = _POWER * gains.next(target_ns - length_ns)
-        factor = np.clip(ratio, 1 / _MOST_FACTOR, _MOST_FACTOR) ** power
+        factor = np.clip(ratio, 1 / _MAX_FACTOR, _MAX_FACTOR) ** power
         factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
         # With another spread and the same longest block the kernel would take another time.
         falls = np.maximum(-spread_ns, 0) - np.maximum(-found.times.spread_ns, 0)
@@ -265,19 +270,19 @@ class Replay:
             more_ns += (1 - 1 / self.waves) * grows
         return np.maximum(found.times.duration_ns * factor + more_ns, 0.0)
 
-    def _spread(self, found: _Found, gains: _Gains) -> Float64Array:
+    def _spread(self, found: _Attempt, gains: _Gains) -> Float64Array:
         """Returns the next spreads, so that ends of blocks let launches start as measured."""
         first, second, apart_ns = self.tails
         times = found.times
         more_ns = apart_ns - (found.spans.end[first] - found.spans.start[second])
-        most_ns = _MOST_SPREAD * times.duration_ns
+        most_ns = _MAX_SPREAD * times.duration_ns
         # Before its last blocks had started, its own were next. A launch that is farther off than
         # a block runs waited for something else.
         limit_ns = times.duration_ns[first]
         says = np.ones(len(first), np.bool_)
         longest_ns = most_ns
         if times.ends_late:
-            tail_ns = _MOST_TAIL * self.measured.length
+            tail_ns = _MAX_TAIL * self.measured.length
             limit_ns = np.maximum(limit_ns, tail_ns[first])
             longest_ns = np.maximum(most_ns, tail_ns)
             says = found.waited[second]
@@ -288,13 +293,13 @@ class Replay:
         spread_ns = times.spread_ns + _SPREAD_SHARE * gains.next(more) * more
         return np.where(more == 0, times.spread_ns, np.clip(spread_ns, -most_ns, longest_ns))
 
-    def _scaled(self, found: _Found) -> _Found:
+    def _scaled(self, found: _Attempt) -> _Attempt:
         """Scales the durations of kernels that ran with others, to match the makespan."""
         is_beside = self.tails.beside(len(self.waves))
         best = found
         for _ in range(_SCALINGS):
             ratio = self.measured.makespan / max(found.spans.makespan, 1.0)
-            if not _SCALED_SHARE <= abs(ratio - 1) <= _MOST_SCALED_SHARE:
+            if not _SCALED_SHARE <= abs(ratio - 1) <= _MAX_SCALED_SHARE:
                 break
             factor = np.where(is_beside, ratio, 1.0)
             times = found.times
