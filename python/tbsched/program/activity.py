@@ -178,7 +178,7 @@ class ActivityBuilder:
         self, gpu: int, kind: int, name: str, stream: int, start_ns: int, end_ns: int,
         correlation: int, *, size: int = 0, node: int = 0,
     ) -> int:  # fmt: skip
-        """Work that ran on a GPU; its row. ``node`` tells nodes of a graph apart."""
+        """Adds work that ran on a GPU, and returns its row; ``node`` is its node of a graph."""
         if kind == KERNEL:
             known = self._kernels.get(name)
             if known is None:
@@ -200,7 +200,7 @@ class ActivityBuilder:
     def add_host_function(
         self, gpu: int, name: str, stream: int, start_ns: int, end_ns: int, correlation: int
     ) -> None:
-        """A function of the host that ran in the order of a stream."""
+        """Adds a function of the host that ran in the order of a stream."""
         number = self._names.setdefault(name, len(self._names))
         values = gpu, number, stream, start_ns, max(start_ns, end_ns), correlation
         for column, value in zip(self._functions.values(), values, strict=True):
@@ -210,7 +210,7 @@ class ActivityBuilder:
         self, work: int, *, op: str | None, group: str | None, members: str | None,
         type_: str | None, size: int, sent: int, received: int, peer: int, number: int,
     ) -> None:  # fmt: skip
-        """What the profile says of a collective, a row of work; None and -1: nothing."""
+        """Adds what a profile says of a collective, a row of work; None and -1: it does not."""
         values = (work, *map(self._named, (op, group, members, type_)))
         for name, value in zip(
             MESSAGES.names or (), (*values, size, sent, received, peer, number), strict=True
@@ -223,7 +223,7 @@ class ActivityBuilder:
     def add_call(
         self, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int, correlation: int
     ) -> int:
-        """A call of CUDA; of nested ones with one correlation the outer one launched the work."""
+        """Adds a call of CUDA, and returns its row of the host, or ``UNKNOWN``."""
         row = self.add_host(CALL, function_name(name), process, thread, begin_ns, end_ns)
         if correlation >= 0 and row != UNKNOWN:
             self._call_numbers.append(correlation)
@@ -233,7 +233,7 @@ class ActivityBuilder:
     def add_host(
         self, kind: int, name: str, process: _Key, thread: _Key, begin_ns: int, end_ns: int
     ) -> int:
-        """Something that a host thread did; its row, or ``UNKNOWN``: at another time."""
+        """Adds what a host thread did, and returns its row; ``UNKNOWN`` if out of the time."""
         if end_ns < self._of_host.since_ns or begin_ns >= self._of_host.until_ns:
             self.is_cut |= end_ns < self._of_host.since_ns
             return UNKNOWN
@@ -260,7 +260,7 @@ class ActivityBuilder:
         self._loading.append(correlation)
 
     def built(self) -> tuple[Activity, Int64Array]:
-        """Everything, and of each row of work that was added its row now.
+        """Returns the activity, and for each row of work that was added its row there.
 
         Work that is the same in all columns counts once: the others get the row ``UNKNOWN``.
         """
@@ -284,7 +284,7 @@ class ActivityBuilder:
         return Activity(kept, host, names, processes, duplicates, functions, messages), row
 
     def _calls(self, begin_ns: Int64Array) -> _Calls:
-        """The outermost call of each correlation, given when each row of the host began."""
+        """Returns the outermost call of each correlation, given when host rows began."""
         numbers, rows = _column(self._call_numbers), _column(self._call_rows)
         order = np.lexsort([rows, begin_ns[rows], numbers])
         number, first = np.unique(numbers[order], return_index=True)
@@ -311,6 +311,7 @@ def _column(values: array[int]) -> Int64Array:
 
 
 def _rows(columns: dict[str, array[int]], kind: np.dtype[np.void], count: int) -> StructuredArray:
+    """Returns columns of integers as a structured array; columns without values are 0."""
     found = np.zeros(count, kind)
     for name, column in columns.items():
         if len(column):

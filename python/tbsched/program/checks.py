@@ -41,7 +41,7 @@ def integer(owner: str, field: str, value: object, low: int, high: int) -> int:
 
 
 def seconds(owner: str, field: str, value: object) -> float:
-    """Seconds within ``0..MAX_SECONDS`` as a plain float.
+    """Returns seconds within ``0..MAX_SECONDS`` as a plain float.
 
     Raises:
         TypeError, ValueError: naming ``owner.field``.

@@ -193,7 +193,7 @@ def matched(activity: Activity) -> Collectives:
 
 
 def _by_group(activity: Activity) -> dict[_Group, dict[int, list[_Own]]]:
-    """The collectives of each GPU in order, by who can meet."""
+    """Returns the collectives of each GPU in order of time, by the group that meets."""
     work, messages, names = activity.work, activity.messages, activity.names
     rows = np.flatnonzero(work["kind"] == COLLECTIVE)
     rows = rows[np.lexsort([work["start_ns"][rows], work["gpu"][rows]])]
@@ -253,7 +253,7 @@ def _annotations(activity: Activity, rows: Int64Array) -> Int64Array:
 def _kind_of(
     rank: int, kernel: str, annotation: str, names: Sequence[str], values: tuple[int, ...]
 ) -> tuple[_Group, Kind]:
-    """Who meets in a collective, and what it does: by its message, else by names."""
+    """Returns the group that meets in a collective, and what the collective does."""
     if not values:
         return _Group("", "", UNKNOWN, None), Kind(op_of(annotation) or op_of(kernel))
 
@@ -277,7 +277,7 @@ def _kind_of(
 
 
 def _members(group: _Group, world: int) -> int:
-    """How many ranks take part, as far as the profile says; else all that there are."""
+    """Returns how many ranks a group has; ``world`` if the profile does not say it."""
     if group.pair is not None:
         return len(set(group.pair))
     listed = _listed(group.members)
@@ -323,7 +323,7 @@ def _unknown_pairs(group: _Group, count: int) -> str:
 def _without_any(
     group: _Group, sequences: Mapping[int, Sequence[_Own]], ranks: Mapping[int, int]
 ) -> str | None:
-    """Whose profile has nothing of a group that it is a member of."""
+    """Returns a sentence about a rank that has no collective of its group, or None."""
     listed = group.pair or _listed(group.members)
     if listed is None:
         return None
@@ -398,7 +398,7 @@ def _numbered(
 
 
 def _first_place(base: Sequence[_Own], own: Sequence[_Own]) -> int | None:
-    """Where the collectives of the shorter profile are in the longer one; None: nowhere."""
+    """Returns where a longer profile's collectives begin to match ``base``, or None."""
     surplus = len(own) - len(base)
     if surplus > max(_SURPLUS, _SURPLUS_SHARE * len(base)):
         return None
@@ -425,7 +425,7 @@ def _first_place(base: Sequence[_Own], own: Sequence[_Own]) -> int | None:
 def _differ(
     group: _Group, one: tuple[str, Sequence[_Own]], other: tuple[str, Sequence[_Own]]
 ) -> str:
-    """How the collectives of two ranks differ, in a sentence."""
+    """Returns a sentence about the first difference of two ranks' collectives."""
     for place, (a, b) in enumerate(zip(one[1], other[1], strict=False)):
         if not a.kind.agrees(b.kind):
             return (
@@ -546,7 +546,7 @@ class _Apart(NamedTuple):
 def _apart(
     activity: Activity, found: Collectives, sources: Mapping[int, int]
 ) -> dict[tuple[int, int], _Apart]:
-    """What the collectives say of each pair of sources that have some in common."""
+    """Returns how far the clocks of each pair of sources are apart, by collectives."""
     work = activity.work
     span_ns = max(
         int(own["end_ns"].max() - own["start_ns"].min())
@@ -590,7 +590,7 @@ def _received_late(one: tuple[int, int], other: tuple[int, int], first_sends: bo
 
 
 def _pairs(first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Each pair of places once; of many ranks those with the first one."""
+    """Yields each pair of places once; of many ranks only those with the first one."""
     if last - first <= _MOST_PAIRED:
         for one in range(first, last):
             yield from ((one, other) for other in range(one + 1, last))

@@ -96,6 +96,7 @@ def _normal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array
 
 
 def _lognormal(rng: np.random.Generator, drawn: Drawn, blocks: int) -> Float64Array:
+    """Returns lognormal durations of the given mean and standard deviation, in seconds."""
     ratio = drawn.spread / drawn.mean
     if ratio < 1e100:
         variance = math.log1p(ratio**2)

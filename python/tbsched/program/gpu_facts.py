@@ -54,7 +54,7 @@ class GpuFacts:
 
     @property
     def other_vendor(self) -> str | None:
-        """The vendor, if it is not NVIDIA."""
+        """Returns the vendor of the GPU; None if that is NVIDIA."""
         name = (self.name or "").lower()
         if "nvidia" in name:
             return None

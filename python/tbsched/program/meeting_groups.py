@@ -7,7 +7,7 @@ from tbsched.program.sequence import Sequence
 
 
 def meeting_groups(seq: Sequence) -> dict[str, tuple[int, ...]]:
-    """Returns, for each name of ``Launch.meets``, the numbers of its launches, in their order.
+    """Returns, for each name of ``Launch.meets``, its launches' numbers in order.
 
     Groups in block order are among them, though their launches do not wait for each other.
 
@@ -42,6 +42,7 @@ def meeting_groups(seq: Sequence) -> dict[str, tuple[int, ...]]:
 
 
 def _check_graphs(seq: Sequence) -> None:
+    """Refuses a graph that is launched twice and has launches that meet."""
     launched: set[object] = set()
     for position, event in enumerate(seq):
         if not isinstance(event, GraphLaunch):

@@ -105,7 +105,7 @@ class Partition(Shown):
 
 
 def partition_to_data(partition: Partition) -> dict[str, Any]:
-    """Its fields as plain values; those at their default are left out."""
+    """Returns the fields as JSON data, without those that have their default."""
     data = given_fields(partition)
     if partition.split is not None:
         data["split"] = given_fields(partition.split)

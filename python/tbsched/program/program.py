@@ -91,7 +91,7 @@ class Program(Shown, HoldsArrays):
 
     @property
     def gpus(self) -> tuple[int, ...]:
-        """The GPUs on which something ran, as ``activity`` numbers them; empty: it is unknown.
+        """Returns the numbers of the GPUs in ``activity``; empty if the profile has none.
 
         Of ranks with one GPU each, the number of a GPU is that of its rank.
         """

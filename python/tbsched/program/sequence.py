@@ -128,7 +128,7 @@ class Sequence(Shown):
 
     @property
     def transfers(self) -> tuple[Numbered, ...]:
-        """The copies, memsets and host functions alone, and all nodes that are no launches.
+        """Returns the copies, memsets and host functions, and all nodes that are no launches.
 
         In order. So nodes that record CUDA events, or wait for them, are among these.
         """
@@ -142,7 +142,7 @@ class Sequence(Shown):
 
     @property
     def gpus(self) -> int:
-        """How many GPUs it needs, which is one more than the highest index among its events.
+        """Returns how many GPUs it needs: one more than the highest index among its events.
 
         Example:
             >>> tb.Sequence([tb.Launch(8, 64, 32, gpu=1, duration=1e-5)]).gpus
@@ -155,7 +155,7 @@ class Sequence(Shown):
 
     @property
     def launch_gpus(self) -> tuple[int, ...]:
-        """The GPU of each of :attr:`launches`; nodes of a graph run on that of their graph.
+        """Returns the GPU of each of :attr:`launches`; that of a node is its graph's.
 
         Example:
             >>> graph = tb.Graph([tb.Launch(8, 64, 32, duration=1e-5)] * 2)
@@ -212,7 +212,7 @@ class Sequence(Shown):
         return "Sequence([\n" + "".join(f"    {event!r},\n" for event in self._events) + "])"
 
     def to_json(self) -> str:
-        """One line of JSON: the list of events as trace files hold them.
+        """Returns one line of JSON: the list of events as trace files hold them.
 
         Example:
             >>> sequence = tb.Sequence([tb.Launch(132, 1024, 32), tb.Release(0)])
@@ -315,6 +315,7 @@ def _wrong_memory(launched: GraphLaunch, allocated: set[tuple[int, str]]) -> str
 
 
 def _wrong_launch(launch: Launch, timed: bool) -> str | None:
+    """Returns why a sequence cannot have this launch; None if it can."""
     if timed and launch.duration is None:
         return (
             "Launch.duration: None in a sequence with durations or events; every launch needs one"
@@ -381,6 +382,7 @@ def _partition_of(event: Launch | GraphLaunch) -> Partition | None:
 
 
 def _wrong_release(launch: int, timed: bool, launches: int, released: set[int]) -> str | None:
+    """Returns why a release cannot come here; None if it can."""
     if timed:
         return f"Release({launch}): in a sequence with durations launches end by themselves"
     if launch >= launches:

@@ -235,7 +235,7 @@ class Graph(Shown):
 
     @property
     def has_conditionals(self) -> bool:
-        """Whether a conditional node is in it, or in one of its child graphs."""
+        """Returns whether the graph or one of its child graphs has a conditional node."""
         return any(
             isinstance(part, Conditional) or (isinstance(part, Graph) and part.has_conditionals)
             for part in self.parts
@@ -251,7 +251,7 @@ class Graph(Shown):
     def launch(
         self, stream: Stream = 0, *, non_blocking: bool = False, host: int = 0, gpu: int = 0
     ) -> GraphLaunch:
-        """Launches the graph in a stream, an event for a :class:`Sequence`.
+        """Returns the launch of the graph in a stream, an event for a :class:`Sequence`.
 
         Args:
             stream: a number or :data:`LEGACY_STREAM`.
@@ -287,6 +287,8 @@ class Graph(Shown):
         return changed
 
     def _with(self, others: Iterator[Node]) -> Graph:
+        """Returns the graph with its nodes replaced by the next ones of ``others``."""
+
         def changed(part: Part) -> Part:
             if isinstance(part, Graph):
                 return part._with(others)
@@ -313,6 +315,7 @@ _Ends: TypeAlias = dict[int, None]  # nodes and deciders that something waits fo
 
 
 def _nodes_of(part: Part) -> tuple[Node, ...]:
+    """Returns the nodes that a part of a graph stands for, as it ran."""
     if isinstance(part, Conditional):
         return tuple(itertools.chain.from_iterable(run.nodes for run in part.runs))
     if isinstance(part, Memory):
@@ -327,6 +330,7 @@ def _memory_of(part: Part) -> tuple[Memory, ...]:
 
 
 def _count_nodes(part: Part) -> int:
+    """Returns how many nodes a part of a graph stands for."""
     if isinstance(part, Conditional):
         return sum(len(run.nodes) for run in part.runs)
     if isinstance(part, Memory):
@@ -335,6 +339,7 @@ def _count_nodes(part: Part) -> int:
 
 
 def _parts_of(graph: Graph) -> Iterator[_Made]:
+    """Yields the parts of a graph and of its child graphs."""
     for part in graph.parts:
         if isinstance(part, Graph):
             yield from _parts_of(part)
@@ -476,6 +481,7 @@ def _check_order(graph: Graph) -> None:
 
 
 def _checked_part(where: str, node: Part) -> Part:
+    """Returns a part of a graph, and refuses what cannot be one."""
     if isinstance(node, Graph | Conditional | Memory):
         return node
     if not isinstance(node, Node):

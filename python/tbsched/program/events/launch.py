@@ -234,6 +234,7 @@ class Launch:
             self._check_ways()
 
     def _checked_duration(self) -> float | tuple[float, ...] | Drawn:
+        """Returns the duration, checked: a number, a tuple with one per block, or drawn."""
         if isinstance(self.duration, Drawn):
             return self.duration
         if isinstance(self.duration, list | np.ndarray):
@@ -258,7 +259,7 @@ class Launch:
         )
 
     def _check_ways(self) -> None:
-        """What few launches set."""
+        """Checks the fields that few launches set."""
         for name in _FLAGS:
             flag("Launch", name, getattr(self, name))
         if self.partition is not None:
@@ -287,6 +288,7 @@ class Launch:
             )
 
     def _check_meets(self) -> None:
+        """Checks the fields of launches whose blocks wait for each other."""
         if self.meets is None:
             if self.in_block_order:
                 raise ValueError("Launch.in_block_order: True, but Launch.meets is None")
@@ -303,7 +305,7 @@ class Launch:
                 )
 
     def block_durations(self) -> Float64Array | None:
-        """Seconds that each block runs, float64 (blocks,); None if held until released.
+        """Returns the seconds that each block runs, float64 (blocks,); None if it is held.
 
         Example:
             >>> tb.Launch(2, 64, 32, duration=(1e-5, 3e-5)).block_durations().tolist()
@@ -316,7 +318,7 @@ class Launch:
         return np.full(self.blocks, self.duration, np.float64)
 
     def duration_ns(self) -> Int64Array:
-        """Whole nanoseconds that blocks run, int64.
+        """Returns the whole nanoseconds that blocks run, int64.
 
         The array has one number per block, one for all blocks, or none if they are held until
         released.
@@ -356,7 +358,7 @@ _ALWAYS_WRITTEN = ("shared_memory", "carveout", "cluster")
 
 
 def launch_to_data(launch: Launch) -> dict[str, Any]:
-    """Its fields; those at their default are left out, but for the usual ones."""
+    """Returns the fields as JSON data, without most that have their default."""
     data = given_fields(launch, _ALWAYS_WRITTEN)
     if isinstance(launch.duration, Drawn):
         data["duration"] = asdict(launch.duration)
@@ -366,6 +368,7 @@ def launch_to_data(launch: Launch) -> dict[str, Any]:
 
 
 def launch_from_data(where: str, given: object) -> Launch:
+    """Returns the launch of which :func:`launch_to_data` made the data."""
     values = known_fields(where, given, _NAMES, _NEEDED)
     if "duration" in values:
         values["duration"] = _duration(f"{where}.duration", values["duration"])
@@ -375,6 +378,7 @@ def launch_from_data(where: str, given: object) -> Launch:
 
 
 def _duration(where: str, given: object) -> Any:
+    """Returns a duration of JSON data as a number, a tuple or a :class:`Drawn`."""
     if isinstance(given, list):
         return tuple(given)
     if isinstance(given, dict):

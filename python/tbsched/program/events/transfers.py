@@ -158,6 +158,7 @@ _NEEDED = ("bytes", "kind")
 
 
 def _check(transfer: Copy | Memset) -> None:
+    """Checks the fields that copies and memsets have in common."""
     owner = type(transfer).__name__
     given = integer(owner, "bytes", transfer.bytes, 1, MAX_BYTES)
     object.__setattr__(transfer, "bytes", given)
