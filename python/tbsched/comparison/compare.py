@@ -113,7 +113,7 @@ class Diff(Shown):
         return bool(getattr(self, check_level(level)))
 
     def warp_slots_agree(self, processing_blocks: int = 4) -> bool:
-        """Whether warps have the same slots, up to a rotation of each SM's processing blocks.
+        """Returns whether warps have the same slots, up to rotated processing blocks per SM.
 
         The processing block at which an SM starts is latent (measured: traces h200/slots). So the
         processing blocks of an SM may be rotated: if a warp is two processing blocks further than
@@ -144,7 +144,7 @@ class Diff(Shown):
 
     @property
     def first_divergence(self) -> Divergence | None:
-        """The first launch that differs in occupancy, else the first that differs at all."""
+        """Returns the first difference in occupancy, else the first of all; None if all agree."""
         for level in LEVELS:
             for number, launch in enumerate(self.launches):
                 if not getattr(launch, level):
@@ -152,6 +152,7 @@ class Diff(Shown):
         return None
 
     def _divergence(self, number: int, level: str) -> Divergence:
+        """Returns where and how a launch differs at a level."""
         a, b = self.a[number], self.b[number]
         a_blocks, b_blocks = (p.occupancy(self.a.device.sms) for p in (a, b))
         source = self.a.capacities or self.b.capacities

@@ -138,6 +138,7 @@ def compare_times(
 
 
 def _times(trace: Trace) -> tuple[list[Int64Array], list[Int64Array]]:
+    """Returns the starts and ends of each launch's blocks, in ns from the first start."""
     rows = trace.timeline
     bounds = np.cumsum([launch.blocks for launch in trace.sequence.launches])[:-1]
     first = rows["start_ns"].min()

@@ -83,6 +83,7 @@ def nearest(compute_capability: str, title: str, sms: int) -> DeviceSpec:
     """
 
     def apart(spec: DeviceSpec) -> tuple[int, ...]:
+        """Returns a sort key: how far a shipped device is from the GPU that is described."""
         higher = _number(spec.compute_capability) - _number(compute_capability)
         alike = set(spec.title.split()) & set(title.split())
         inherited = sum(origin.kind == INHERITED for origin in spec.provenance.values())
@@ -136,6 +137,7 @@ def even_then_odd(sms: int) -> tuple[int, ...]:
 
 @functools.cache
 def _device_files() -> dict[str, Traversable]:
+    """Returns the shipped device files by name."""
     folder = resources.files("tbsched.hardware") / "devices"
     return {
         file.name.removesuffix(".toml"): file
@@ -151,6 +153,7 @@ def _ablation_rows() -> dict[str, dict[str, Any]]:
 
 
 def _named(name: str) -> DeviceSpec:
+    """Returns the device of a name: a shipped one, the attached GPU, or an ablation of one."""
     base, _, ablation = name.partition("-")
     if base != ATTACHED:
         return _shipped(name)
@@ -160,6 +163,7 @@ def _named(name: str) -> DeviceSpec:
 
 @functools.cache
 def _shipped(name: str) -> DeviceSpec:
+    """Returns the shipped device of a name, which may end in an ablation."""
     files = _device_files()
     if name in files:
         return read(files[name], _shipped)
@@ -177,6 +181,7 @@ def _shipped(name: str) -> DeviceSpec:
 
 
 def _ablated(spec: DeviceSpec, ablation: str) -> DeviceSpec:
+    """Returns a device without the mechanism that an ablation names."""
     if ablation not in _ablation_rows():
         raise ValueError(
             f"device: {spec.name!r} has no ablation {ablation!r}; there are "

@@ -97,7 +97,7 @@ def known_device(name: str | None, sms: int | None) -> DeviceSpec | None:
 
 
 def device_of_facts(facts: GpuFacts) -> DeviceSpec | None:
-    """A shipped device, or one that is described by what a profile says; None: that is too little.
+    """Returns a shipped device, or a description; None if the profile says too little.
 
     What the profile does not say of the GPU is documented for its compute capability, or assumed
     to be as on the nearest shipped device.

@@ -75,6 +75,7 @@ def _parent(
     named: Callable[[str], DeviceSpec],
     seen: tuple[str, ...],
 ) -> DeviceSpec:
+    """Returns the device that a file extends, and refuses circles."""
     here = str(file.resolve() if isinstance(file, Path) else file)
     if here in seen:
         raise ValueError(
@@ -120,6 +121,7 @@ def _value(
     parent: DeviceSpec | None,
     checked: str,
 ) -> _Value:
+    """Returns a field's value and source: the file's own, else inherited, else assumed."""
     if field in own:
         return own[field]
     if parent is not None:
@@ -140,7 +142,7 @@ _DEFAULTS = {item.name: item.default for item in (*fields(DeviceSpec), *fields(M
 
 
 def assembled(name: str, values: Mapping[Field, tuple[Any, Provenance]]) -> DeviceSpec:
-    """The device of these values, each with its source; of every field that a file can have."""
+    """Returns the device of these values, each with its source, for all fields of a file."""
     plain = {field.name: v for field, (v, _) in values.items() if not field.is_mechanism}
     switches = {field.name: v for field, (v, _) in values.items() if field.is_mechanism}
     provenance = {field.path: origin for field, (_, origin) in values.items()}
@@ -149,6 +151,7 @@ def assembled(name: str, values: Mapping[Field, tuple[Any, Provenance]]) -> Devi
 
 
 def _row(where: str, row: object) -> tuple[object, Provenance]:
+    """Returns the value and the source that a row of a device file has."""
     if not isinstance(row, dict) or set(row) != {"value", "provenance", "source"}:
         raise ValueError(f"{where}: {{ value, provenance, source }} is needed, got {shown(row)}")
     if row["provenance"] not in PROVENANCES:

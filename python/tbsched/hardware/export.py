@@ -17,7 +17,7 @@ _WIDTH = 100
 
 
 def cpp_header(spec: DeviceSpec) -> str:
-    """A header with ``inline tbsched::DeviceSpec NAME()``; it needs ``tbsched::tbsched`` alone.
+    """Returns a C++ header with ``inline tbsched::DeviceSpec NAME()``.
 
     Args:
         spec: a device; characters of its name that C++ does not allow become underscores.
@@ -61,6 +61,7 @@ def _string(text: str) -> str:
 
 
 def _value(field: Field, value: Any, indent: int) -> str:
+    """Returns a value of a field as C++."""
     if field.type == "string":
         return _string(value)
     if field.type == "layout":
@@ -73,6 +74,7 @@ def _value(field: Field, value: Any, indent: int) -> str:
 
 
 def _list(values: Iterable[str], indent: int) -> str:
+    """Returns a C++ initializer list, wrapped if it is too long for a line."""
     row = "{" + ", ".join(values) + "}"
     if len(row) + indent + 36 <= _WIDTH:
         return row

@@ -123,7 +123,7 @@ def _nested_list(where: str, value: object) -> tuple[tuple[int, ...], ...]:
 
 
 def _ranges(where: str, value: object) -> tuple[int, ...]:
-    """Rows of [start, stop, step], as Python's range."""
+    """Returns the SMs of rows of [start, stop, step], each as Python's range."""
     if not isinstance(value, list):
         raise ValueError(f"{where}: a list of [start, stop, step] is needed, got {shown(value)}")
     rows = [_whole_list(where, row) for row in value]

@@ -60,7 +60,7 @@ class InitialState:
         return dict(self._not_zero).get(name, 0)
 
     def components(self) -> dict[str, int]:
-        """Each component by its name.
+        """Returns the value of each component that the state's policy has, by name.
 
         Example:
             >>> tb.InitialState(first_gpc=3).components()
@@ -82,7 +82,7 @@ def _whole(name: str, value: object) -> int:
 
 
 def _names_with(wanted: Collection[str]) -> tuple[str, ...]:
-    """All components of the first policy that has these, and any."""
+    """Returns the components of the first policy that has all of ``wanted``."""
     rows = [names for names in _core.state_names() if names]
     for names in rows:
         if set(wanted) <= set(names):

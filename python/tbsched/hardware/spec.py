@@ -89,7 +89,7 @@ class DeviceSpec(Shown, DeviceFields):
 
     @property
     def assumed_rules(self) -> tuple[str, ...]:
-        """The rules of this GPU that are assumed, in words; a result has those that it rests on.
+        """Returns the rules of this GPU that are assumed, in words.
 
         Example:
             >>> tb.device("h200").assumed_rules
@@ -191,6 +191,7 @@ class DeviceSpec(Shown, DeviceFields):
         return per_warp // self.register_unit * self.register_unit // 32
 
     def _refuse(self, number: int, launch: Launch, most_threads: int) -> None:
+        """Refuses a launch that exceeds a limit of a block."""
         which = (
             f"launch {number} ({on_one_line(launch.name)})" if launch.name else f"launch {number}"
         )
@@ -217,7 +218,7 @@ class DeviceSpec(Shown, DeviceFields):
 def model(
     spec: DeviceSpec, policy: str
 ) -> tuple[_core.Model, dict[InitialState, _core.InitialState]]:
-    """The device under the policy, for the core, and its latent states; the first is the default.
+    """Returns the core's model of a device under a policy, and its latent states, from a cache.
 
     Kept, as most programs ask about one device.
 

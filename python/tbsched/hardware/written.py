@@ -50,7 +50,7 @@ def save_device(
 def device_toml(
     spec: DeviceSpec, origins: Mapping[str, Provenance], heading: str, extends: str = ""
 ) -> str:
-    """The text of a device file: the values of which ``origins`` has the source, by their keys."""
+    """Returns the text of a device file with the values of which ``origins`` has a source."""
     comment = "".join(f"# {line}".rstrip() + "\n" for line in heading.splitlines())
     rows = [comment]
     if extends:
@@ -73,6 +73,7 @@ def _alone(origin: Provenance) -> Provenance:
 
 
 def _row(field: Field, spec: DeviceSpec, origin: Provenance) -> str:
+    """Returns the line of one field in a device file."""
     value = field.of(spec)
     text = json.dumps(_as_ranges(value) if field.type == "ranges" else value)
     if isinstance(value, str):

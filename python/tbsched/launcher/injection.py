@@ -82,7 +82,7 @@ def _check_driver() -> None:
 
 
 def stop() -> None:
-    """Waits for the GPU, and ends the file.
+    """Waits for the GPU, and closes the file of the capture.
 
     Raises:
         RuntimeError: CUPTI refused.
@@ -91,6 +91,7 @@ def stop() -> None:
 
 
 def _call(name: str, *arguments: bytes) -> str:
+    """Calls a function of the capture library, and returns its text."""
     text = ctypes.create_string_buffer(_MOST_TEXT)
     function = ctypes.CDLL(str(library()))[name]
     if not function(*arguments, text, ctypes.c_size_t(_MOST_TEXT)):

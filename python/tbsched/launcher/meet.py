@@ -46,7 +46,7 @@ class Meeting(Shown):
 
     @property
     def missing(self) -> dict[int, int]:
-        """How many blocks of a launch never came, by the numbers of launches in groups that hang.
+        """Returns how many blocks never came, by launches of groups that hang.
 
         Example:
             >>> tb.meet(tb.Sequence([tb.Launch(132, 1024, 32)])).missing  # doctest: +SKIP
@@ -200,6 +200,7 @@ def _meeting(groups: Groups, trace: Trace, met: tuple[bool, ...]) -> Meeting:
 
 
 def _limit(limit: float) -> float:
+    """Returns the time limit in seconds, checked."""
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         raise TypeError(f"limit: seconds are needed, got {shown(limit)}")
     if not 0 < limit <= MAX_LIMIT:
@@ -263,6 +264,7 @@ def _times(sequence: Sequence, given: TimesAsked) -> tuple[float, ...]:
 
 
 def _numbers(sequence: Sequence, number: int, given: ListOf[int]) -> Iterator[int]:
+    """Yields the launches of a group, checked."""
     launches = len(sequence.launches)
     for launch in items("meet", f"groups[{number}]", given):
         if not launches:

@@ -229,7 +229,7 @@ class Gpu:
         return self._gpu
 
     def time_spent(self) -> dict[str, float]:
-        """Seconds that went into what, since the GPU was opened, and the number of ``runs``.
+        """Returns the seconds that each part of the work took since the GPU was opened.
 
         ``plan`` (checks, loading kernels), ``launch`` (from each launch call until its blocks
         started or were given up), ``release``, ``clean_up`` (behind the last event),
@@ -239,14 +239,14 @@ class Gpu:
 
     @property
     def interruptions(self) -> int:
-        """How many runs another process's turns have spoiled since the GPU was opened.
+        """Returns how many runs were spoiled by another process's turns on the GPU.
 
         Such a run is repeated, so that what was observed may be good all the same.
         """
         return self._gpu.interruptions()
 
     def resident(self, launch: Launch) -> int:
-        """What the driver's occupancy query says: how many blocks of a launch fit an idle SM.
+        """Returns how many blocks of a launch fit on an idle SM, by the driver's query.
 
         Of a launch with clusters: how many clusters fit the idle GPU, 0 for a size that never fits.
         """
@@ -281,6 +281,7 @@ class Gpu:
         called_ns: list[list[int]],
         met: list[bool],
     ) -> tuple[Trace, tuple[bool, ...]]:
+        """Returns what the GPU measured as a trace, and whether each group met."""
         placements = tuple(
             Placement(
                 smid=launch["smid"],
@@ -413,6 +414,7 @@ def observe(
 
 
 def _on_several(seq: Sequence, numbers: list[int], deadline: float | None, settle: float) -> Trace:
+    """Observes a sequence on several GPUs, with none of them in use by another thread."""
     for number in numbers:
         check_index(number)
     if not numbers or len(set(numbers)) < len(numbers):
@@ -487,6 +489,7 @@ def close_opened(gpu: int) -> None:
 
 
 def _check(seq: Sequence, repeats: int) -> None:
+    """Refuses arguments that :func:`observe` cannot take."""
     if not isinstance(seq, Sequence):
         raise TypeError(f"observe: a Sequence is needed, got {shown(seq)}")
     if isinstance(repeats, bool) or not isinstance(repeats, int):
@@ -498,7 +501,7 @@ def _check(seq: Sequence, repeats: int) -> None:
 
 
 def _longest(seq: Sequence, sms: int) -> float:
-    """Seconds that launches, one block per SM, and hosts' work take one after the other."""
+    """Returns the seconds of all launches and host work, one after the other."""
     launches = sum(
         float(launch.duration_ns().max(initial=0)) / 1e9 * -(-launch.blocks // sms)
         for launch in seq.launches
@@ -509,6 +512,7 @@ def _longest(seq: Sequence, sms: int) -> float:
 
 
 def _same_occupancy(first: Trace, other: Trace, run: int) -> None:
+    """Raises UnstableMeasurement if two runs have other numbers of blocks on an SM."""
     sms = first.device.sms
     for number, (a, b) in enumerate(zip(first, other, strict=True)):
         for when, before, after in (

@@ -98,6 +98,7 @@ def check_several(seq: Sequence, gpus: int) -> None:
 
 
 def _check_launch(where: str, launch: Launch) -> None:
+    """Refuses a launch with fields that cannot be observed on several GPUs."""
     for name in (
         "in_block_order", "programmatic", "first_use", "trigger", "memory_wait", "completion_event",
         "partition",
@@ -145,6 +146,7 @@ def _trace(
     parts: list[_Part],
     found: list[tuple[list[_launcher.Measured], list[list[int]], list[bool]]],
 ) -> Trace:
+    """Returns what the GPUs measured, each its own launches, as one trace."""
     placements: list[Placement | None] = [None] * len(seq.launches)
     for part, (measured, _, _) in zip(parts, found, strict=True):
         for number, launch in zip(part.launches, measured, strict=True):

@@ -51,7 +51,7 @@ class Origin:
 
     @classmethod
     def read(cls, extra: Extra) -> Origin | None:
-        """Returns the written origin; None if it is unknown whether the sequence is minimal."""
+        """Returns what the record of a mechanism says."""
         shrunk = extra.get("shrunk")
         if not isinstance(shrunk, bool):
             return None
@@ -154,6 +154,7 @@ def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False
 
 
 def _are_groups(groups: object, met: object, launches: int) -> bool:
+    """Returns whether ``groups`` and ``met`` of a file are groups of launches and flags."""
     if not (isinstance(groups, list) and isinstance(met, list) and len(met) == len(groups)):
         return False
     if not all(isinstance(group, list) for group in groups):

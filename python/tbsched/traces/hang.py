@@ -219,6 +219,7 @@ class _Waits:
         return ()
 
     def _circle(self, start: int, before: Mapping[int, tuple[int, str]]) -> tuple[WaitsFor, ...]:
+        """Returns the waits of a cycle that begins at a launch, given what each waits for."""
         steps: list[WaitsFor] = []
         other = start
         while not steps or other != start:
@@ -369,6 +370,7 @@ class _Waits:
         return "\n".join(lines)
 
     def _name(self, launch: int, capital: bool = False) -> str:
+        """Returns words for a launch: its index, its name, and its GPU if there are several."""
         name = self._seq.launches[launch].name
         words = f"{'L' if capital else 'l'}aunch {launch}" + (
             f" ({on_one_line(name)})" if name else ""
@@ -376,6 +378,7 @@ class _Waits:
         return f"{words} on GPU {self._gpus[launch]}" if self._several else words
 
     def _never_starts(self, each: Stranded) -> str:
+        """Returns a sentence: how many blocks of a launch never start, and why."""
         blocks = self._seq.launches[each.launch].blocks
         number = "The only block" if blocks == 1 else f"{each.blocks} of {blocks} blocks"
         verb = "starts" if each.blocks == 1 else "start"
@@ -395,6 +398,7 @@ class _Waits:
         return words + f"{each.cause}."
 
     def _waits(self, step: WaitsFor) -> str:
+        """Returns a sentence: who waits for whom in one step of the cycle."""
         who = self._name(step.launch, capital=True)
         if step.cause == "meets":
             group = self._seq.launches[step.launch].meets
@@ -411,6 +415,7 @@ class _Waits:
         return f"{who} {_ORDER.get(step.cause, 'waits for')} {other}."
 
     def _awaits(self, value: AwaitedValue) -> str:
+        """Returns a sentence: which value a stream waits for, and that nobody writes it."""
         written = [
             event.value
             for event in self._seq

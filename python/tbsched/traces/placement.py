@@ -90,7 +90,7 @@ class Placement(HoldsArrays):
         return int(np.count_nonzero(self.smid >= 0))
 
     def occupancy(self, sms: int) -> Int64Array:
-        """Blocks per SM before the next event, a new array, int64 (sms,).
+        """Returns the blocks per SM before the next event, a new array, int64 (sms,).
 
         Args:
             sms: number of SMs of the device.
@@ -133,7 +133,7 @@ class Room(HoldsArrays):
 
 
 def wrong_shape(launch: Launch, placement: Placement) -> tuple[str, object, str] | None:
-    """The first array that is not of the launch: which one, its shape, and what is needed."""
+    """Returns an array of a wrong shape: its name, the shape, and what is needed; else None."""
     blocks = (launch.blocks,)
     for key in ("smid", "final_smid", "start_ns", "end_ns"):
         array = getattr(placement, key)

@@ -104,6 +104,7 @@ def _version(trace: Trace) -> int:
 
 
 def _version_of(event: Event) -> int:
+    """Returns the first version of trace files that can hold an event."""
     if getattr(event, "gpu", 0) or any(launch.meets is not None for launch in event.launches):
         return 3
     if isinstance(event, Copy) and event.kind == "p2p":
@@ -141,7 +142,7 @@ def header_line(header: Header) -> bytes:
 
 
 def record_line(trace: Trace) -> bytes:
-    """One trace as a line of JSON."""
+    """Returns one trace as a line of JSON."""
     placements = trace.placements
     record: dict[str, Any] = {"id": trace.id, "events": events_to_data(trace.sequence)}
     for key in _ARRAYS:
@@ -190,6 +191,7 @@ def read_header(record: dict[str, Any]) -> tuple[DeviceInfo, ...]:
 
 
 def _device(given: object, assumed: object) -> DeviceInfo:
+    """Returns the device that a record names."""
     if not isinstance(given, dict):
         raise TypeError(f"device: an object is needed, got {shown(given)}")
     details = dict(given)
@@ -201,6 +203,7 @@ def _device(given: object, assumed: object) -> DeviceInfo:
 
 
 def _assumed(given: object) -> tuple[str, ...] | None:
+    """Returns the paths of assumed fields that a record lists; None if it has no list."""
     if given is None:
         return None
     if not isinstance(given, list) or not all(isinstance(path, str) for path in given):
@@ -244,7 +247,7 @@ def read_record(
 
 
 def _transfer_ns(rows: object, flags: bool, hangs: bool) -> Int64Array | None:
-    """Start and end of each copy and memset."""
+    """Returns the start and end of each copy and memset; None if the record has none."""
     if rows is None:
         return None
     if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
@@ -253,7 +256,7 @@ def _transfer_ns(rows: object, flags: bool, hangs: bool) -> Int64Array | None:
 
 
 def _column(key: str, values: object, launches: int, flags: bool, hangs: bool) -> Iterable[Any]:
-    """One read-only array per launch, None where the record has none."""
+    """Returns one read-only array per launch, None where the record has none."""
     if values is None:
         return repeat(None, launches)
     read = _table if key == "warp_slots" else _numbers
@@ -307,6 +310,7 @@ def _no_integers(key: str, given: object) -> TypeError:
 
 
 def _per_launch(key: str, values: object, launches: int) -> list[Any]:
+    """Returns a list that must have an item per launch."""
     if not isinstance(values, list):
         raise TypeError(f"{key}: a list with an item per launch is needed, got {shown(values)}")
     if len(values) != launches:
@@ -315,6 +319,7 @@ def _per_launch(key: str, values: object, launches: int) -> list[Any]:
 
 
 def _limiters(values: object, launches: int) -> Iterable[str | None]:
+    """Returns the limiter of each launch; None where the record has none."""
     if values is None:
         return repeat(None, launches)
     words = _per_launch("limiter", values, launches)

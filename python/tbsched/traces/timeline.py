@@ -18,7 +18,7 @@ BLOCK = np.dtype(
 
 
 def timeline_of(placements: Iterable[Placement]) -> StructuredArray:
-    """One row per block, by launch and block (see :attr:`tbsched.Trace.timeline`)."""
+    """Returns one row per block, by launch and block (see :attr:`tbsched.Trace.timeline`)."""
     given = tuple(placements)
     starts, ends = [], []  # and no tuple of both that lives on: of very many they would be slow
     for launch, placement in enumerate(given):
@@ -67,7 +67,7 @@ def span_of(launch: int, placement: Placement) -> tuple[int, int]:
 
 
 def makespan_of(placements: Iterable[Placement]) -> float:
-    """Seconds from the start of the first block to the end of the last; infinity if it hangs.
+    """Returns the seconds from the first block's start to the last end; infinity in a hang.
 
     Raises:
         ValueError: nobody recorded it.
@@ -89,7 +89,7 @@ def makespan_of(placements: Iterable[Placement]) -> float:
 
 
 def busiest_ns(timeline: StructuredArray) -> int:
-    """The first moment at which most blocks are resident, in nanoseconds; 0 if there are none."""
+    """Returns the first ns at which most blocks are resident; 0 if there are no blocks."""
     ran = timeline[timeline["sm"] >= 0]
     if not len(ran):
         return 0
@@ -99,7 +99,7 @@ def busiest_ns(timeline: StructuredArray) -> int:
 
 
 def shares_of(waits: StructuredArray) -> list[tuple[tuple[str, int], int]]:
-    """Nanoseconds of a launch's waits by cause and the launch behind it, the longest first."""
+    """Returns the ns of waits by cause and the launch behind it, the longest first."""
     shares: dict[tuple[str, int], int] = {}
     waited = waits["end_ns"] - waits["begin_ns"]
     columns = (waits["cause"].tolist(), waits["behind"].tolist(), waited.tolist())
@@ -131,6 +131,7 @@ class Running:
         return [int(k) for k, *rows in rows if self._any(slice(*rows), begin_ns, end_ns)]
 
     def _any(self, rows: slice, begin_ns: int, end_ns: int) -> bool:
+        """Returns whether a block of these rows ran between two times."""
         start, end = self._start[rows], self._end[rows]
         # Blocks start in order, so this is most often one that still ran.
         last = max(0, int(start.searchsorted(end_ns)) - 1)

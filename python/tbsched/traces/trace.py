@@ -157,7 +157,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def devices(self) -> tuple[DeviceInfo, ...]:
-        """The device of each GPU, by its index.
+        """Returns the device of each GPU, by its index.
 
         Example:
             >>> kernel = tb.Launch(8, 64, 32, gpu=1, duration=1e-5)
@@ -169,7 +169,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def assumed_rules(self) -> tuple[str, ...] | None:
-        """Which rules this prediction rests on that are assumed for the GPU, in words.
+        """Returns the rules, in words, that this prediction rests on and that are assumed.
 
         None where nobody says, as of an observation, or of a file of an older version.
 
@@ -191,7 +191,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def limiters(self) -> tuple[tuple[str, ...], ...]:
-        """Per launch, all that refuses its blocks that wait, ``Placement.limiter`` first.
+        """Returns, per launch, all limiters of its waiting blocks, ``Placement.limiter`` first.
 
         Where several resources of an SM bind at once, it has no room until there is more of each.
         Only a prediction knows more than the first. With several kinds of SMs, these are the words
@@ -227,7 +227,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def timeline(self) -> StructuredArray:
-        """One row per block, by launch and block, as (launch, block, sm, start_ns, end_ns).
+        """Returns one row per block, by launch and block: (launch, block, sm, start_ns, end_ns).
 
         A structured array: launch, block and sm are int32, the times int64 nanoseconds. ``sm`` is
         -1 for a block that never ran, and its times mean nothing.
@@ -245,7 +245,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def issue_times(self) -> tuple[float, ...] | None:
-        """When the host made each launch call, in seconds.
+        """Returns when the host made each launch call, in seconds.
 
         A recording counts from the first of them, a prediction from when the program began.
 
@@ -262,7 +262,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def call_times(self) -> tuple[tuple[float, float], ...] | None:
-        """For each event when its call began and returned, in seconds from the first call.
+        """Returns when each event's call began and returned, in seconds from the first call.
 
         A recording has them, and so has ``predict(..., host=...)``, whose times count from when the
         program began. None: nobody says.
@@ -282,7 +282,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def host_gaps(self) -> tuple[float, ...] | None:
-        """For each event the seconds since the last call of its host thread returned.
+        """Returns, for each event, the seconds since its host's last call returned.
 
         Of a thread's first call it is the time since the first call of all.
         ``predict(..., host=...)`` takes them: so a changed program is issued as its host would
@@ -311,7 +311,7 @@ class Trace(Shown, HoldsArrays):
 
     @property
     def makespan(self) -> float:
-        """Seconds from the start of the first block to the end of the last; infinity if it hangs.
+        """Returns the seconds from the first block's start to the last end; infinity in a hang.
 
         Copies and memsets before the first block and after the last one do not count: recordings do
         not have their times. ``print(trace)`` says how long it takes with them.
@@ -401,7 +401,7 @@ class Trace(Shown, HoldsArrays):
         return max(a_begin, b_begin) < min(a_end, b_end)
 
     def residents(self, at: float | None = None, *, gpu: int = 0) -> Residents:
-        """What every SM of a GPU holds at one moment: blocks, warps, registers and shared memory.
+        """Returns what each SM of a GPU holds at one moment: blocks, warps, registers, memory.
 
         Args:
             at: the moment. In a held sequence it is after so many events, or after all of them for
@@ -437,7 +437,7 @@ class Trace(Shown, HoldsArrays):
         return self.replay(at_ns, gpu) if self.others else self.replay(at_ns)
 
     def explain(self, launch: int) -> str:
-        """Why a launch of a timed prediction waited, and how long, in words.
+        """Returns why a launch of a timed prediction waited, and how long, in words.
 
         For each wait it says what would have avoided it.
 

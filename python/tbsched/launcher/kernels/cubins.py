@@ -51,6 +51,7 @@ def usage_in(image: bytes, name: str | None, place: Path) -> Usage:
 
 
 def _read(image: bytes, place: Path) -> list[tuple[str, int, int, int, int]]:
+    """Returns the kernels of a cubin, each with its name and what a thread or block uses."""
     try:
         from tbsched import _launcher
     except ImportError:

@@ -12,6 +12,8 @@ def _takes(kernel: object) -> bool:
 
 
 def _usage(kernel: Any) -> Usage:
+    """Returns what a kernel of cuda.core uses."""
+
     def value(name: str) -> int:
         found = getattr(kernel.attributes, name)
         return int(found() if callable(found) else found)

@@ -12,6 +12,7 @@ def _takes(kernel: object) -> bool:
 
 
 def _usage(kernel: Any) -> Usage:
+    """Returns what a kernel of CuPy uses."""
     return Usage(
         name=kernel.name,
         registers=int(kernel.num_regs),

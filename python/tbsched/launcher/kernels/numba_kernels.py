@@ -11,6 +11,7 @@ _PACKAGES = ("numba", "numba_cuda")
 
 
 def _takes(kernel: object) -> bool:
+    """Returns whether an object is a kernel of Numba."""
     return any(
         is_of(kernel, package, attribute)
         for package in _PACKAGES
@@ -19,6 +20,7 @@ def _takes(kernel: object) -> bool:
 
 
 def _usage(kernel: Any) -> Usage:
+    """Returns what a kernel of Numba uses."""
     name = getattr(getattr(kernel, "py_func", None), "__name__", None)
     compiled = _only_overload(kernel, name) if hasattr(kernel, "overloads") else kernel
     return Usage(
@@ -30,6 +32,7 @@ def _usage(kernel: Any) -> Usage:
 
 
 def _only_overload(kernel: Any, name: str | None) -> Any:
+    """Returns the only compiled overload of a kernel of Numba."""
     compiled = kernel.overloads
     if len(compiled) == 1:
         (only,) = compiled.values()

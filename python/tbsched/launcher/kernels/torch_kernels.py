@@ -15,6 +15,7 @@ def _takes(kernel: object) -> bool:
 
 
 def _usage(kernel: Any) -> Usage:
+    """Returns what a kernel of PyTorch's compiler uses."""
     launchers = getattr(kernel, "launchers", None)
     if not isinstance(launchers, list):
         raise TypeError(

@@ -17,6 +17,7 @@ def _takes(kernel: object) -> bool:
 
 
 def _usage(kernel: Any) -> Usage:
+    """Returns what a kernel of Triton uses."""
     metadata = kernel.metadata
     name = str(metadata.name)
     compiled = usage_in(kernel.asm["cubin"], name, Path(f"Triton's cubin of {name}"))
