@@ -73,7 +73,7 @@ def takes(head: bytes) -> bool:
 
 
 def read(place: Path, selection: Selection) -> Recording:
-    """What the capture tells. Its last line may be cut: the process may have been killed.
+    """Reads a capture. Its last line may be cut: the process may have been killed.
 
     Raises:
         FileNotFoundError: no such file.
@@ -116,7 +116,7 @@ class _Captured:
     numbers: dict[_Stream, int] = field(default_factory=dict)
 
     def add(self, line: object) -> None:
-        """A line, of which the first key says what it is; one of an unknown kind is passed over.
+        """Adds a line, whose first key says what it is; an unknown kind is ignored.
 
         Raises:
             TypeError, ValueError: one that cannot be.
@@ -128,6 +128,7 @@ class _Captured:
             take(self, line)
 
     def header(self, line: Line) -> None:
+        """Takes the first line: the version, and the number of hardware queues."""
         version = integer(line, "tbsched_capture")
         if version > VERSION:
             raise ValueError(
@@ -140,6 +141,7 @@ class _Captured:
         self.devices[integer(line, "device")] = text(line, "name"), integer(line, "sms")
 
     def context(self, line: Line) -> None:
+        """Takes a line about a context: its GPU and its null stream."""
         context = integer(line, "context")
         self.device_of[context] = integer(line, "device")
         self.null_streams.add(_Stream(context, integer(line, "null_stream")))
@@ -154,6 +156,7 @@ class _Captured:
         self.functions.append(text(line, "name"))
 
     def kernel(self, line: Line) -> None:
+        """Takes a line about a kernel: its name, grid, and what its blocks use."""
         _check_next(line, "kernel", self.kernels)
         sizes = [optional(line, field) for field in _SHAPE[3:7]]
         cluster = math.prod(three(line, "cluster")) if "cluster" in line else 1
@@ -163,6 +166,7 @@ class _Captured:
         ))  # fmt: skip
 
     def call(self, line: Line) -> None:
+        """Takes a line about a call that has returned."""
         start, end = times(line)
         number, function, thread = _CALL(line)
         _check_known("of", function, self.functions)
@@ -183,6 +187,7 @@ class _Captured:
         self.work.append(_Work(*_ran(line), configured=configured, kernel=kernel))
 
     def copy(self, line: Line) -> None:
+        """Takes a line about a copy or memset that has ended."""
         memories = {line.get("from"), line.get("to")}
         pinned = False if "pageable" in memories else True if "pinned" in memories else None
         kind = text(line, "copy")
@@ -198,6 +203,7 @@ class _Captured:
         self.contexts[call] = stream.context
 
     def wait(self, line: Line) -> None:
+        """Takes a line about a call that makes the host or a stream wait."""
         stream = self.numbered(_stream(line)) if "stream" in line else None
         call, context = integer(line, "call"), optional(line, "context")
         self.joined.add_wait(call, Waited(stream, optional(line, "event")), None)
@@ -238,7 +244,7 @@ class _Captured:
         self.ended.add(integer(line, "ended"))
 
     def unended(self) -> list[str]:
-        """What was issued and has not ended, in words; nothing if the program ended by itself."""
+        """Returns what was issued and has not ended, in words; [] if the program ended."""
         if self.is_whole:
             return []
         ended = self.ended | {work.call for work in self.work if work.node is None}
@@ -254,7 +260,7 @@ class _Captured:
         self.is_whole, self.unfinished = True, integer(line, "unfinished")
 
     def numbered(self, stream: _Stream) -> int:
-        """One number for a stream: CUPTI's, if no stream of another context has it already."""
+        """Returns a stream's number: CUPTI's, unless a stream of another context has it."""
         known = self.numbers.get(stream)
         if known is None:
             taken = stream.number in self.numbers.values()
@@ -263,7 +269,7 @@ class _Captured:
         return known
 
     def recording(self, selection: Selection) -> Recording:
-        """All of it, but for what is not selected."""
+        """Returns what the capture holds of the selected part."""
         unended = self.unended()
         first_ns = min((each.start_ns for each in self.work), default=0)
         self._launch_bodies()
@@ -337,6 +343,7 @@ class _Captured:
                 self.with_bodies.add(number)
 
     def _join(self, work: _Work, stream: int) -> None:
+        """Adds work that has ended to the activity and to the records."""
         context = work.stream.context
         device = self.device_of.get(context, 0)
         if work.kernel is None:
@@ -365,7 +372,7 @@ class _Captured:
         self.joined.add_work(work.call, Kernel, _SHAPE + _PLACE + _OF_LAUNCH, values)
 
     def _forget_waits_of_graphs(self) -> None:
-        """A wait while a stream is captured makes an edge of a graph, and nothing wait."""
+        """Drops waits called while a graph was captured: they made edges of the graph."""
         if not self.graph_captures:
             return
         calls = self.joined.calls
@@ -402,6 +409,7 @@ class _Captured:
         return records
 
     def _missing(self, unended: list[str]) -> Iterator[str]:
+        """Yields sentences about what the capture does not hold."""
         if unended:
             yield (
                 f"The end of {len(unended)} operations that were issued, the first a {unended[0]}: "

@@ -25,7 +25,7 @@ def takes(head: bytes) -> bool:
 
 
 def read(place: Path, selection: Selection) -> Recording:
-    """What a log tells, or all logs of a folder.
+    """Reads a log of cuda_scheduling_examiner, or all logs of a folder.
 
     Raises:
         FileNotFoundError: no such file.
@@ -46,6 +46,7 @@ def read(place: Path, selection: Selection) -> Recording:
 
 
 def _content(log: Path) -> dict[str, Any]:
+    """Returns the fields of a log, which must have times."""
     try:
         found = parsing.json_value(storage.content(log), parse_float=Decimal)
     except ValueError as error:
@@ -69,6 +70,7 @@ def _records(log: dict[str, Any], number: int) -> list[Record]:
 
 
 def _kernel(entry: dict[str, Any], benchmark: str, number: int) -> list[Record]:
+    """Returns the records of a kernel of a benchmark."""
     blocks, threads = (_whole(entry, name, 1) for name in ("block_count", "thread_count"))
     times = _times(entry, "block_times")
     if len(times) != 2 * blocks:

@@ -85,7 +85,7 @@ def takes(head: bytes) -> bool:
 
 
 def read(place: Path, selection: Selection) -> Recording:
-    """What the trace tells.
+    """Reads a trace of Kineto, the profiler of PyTorch.
 
     Raises:
         FileNotFoundError: no such file.
@@ -138,7 +138,7 @@ class _Reader:
         self._takes |= {older: self._takes[name] for older, name in _OLDER.items()}
 
     def add(self, event: object) -> None:
-        """An event.
+        """Adds an event.
 
         Raises:
             TypeError, ValueError: one that cannot be; names the field.
@@ -165,6 +165,7 @@ class _Reader:
         take(event, args)
 
     def _kernel(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        """Adds an event of a kernel that ran."""
         name = event.get("name")
         if not isinstance(name, str):
             raise ValueError(f"kernel: a name is needed, got {shown(name)}")
@@ -188,7 +189,7 @@ class _Reader:
         ))  # fmt: skip
 
     def _message(self, row: int, args: dict[str, Any]) -> None:
-        """What a collective moves. Versions differ in what they say, so nothing is required."""
+        """Adds what a collective moves. No field is required: versions of PyTorch differ."""
         peers = (_number(args.get(field)) for field in ("Dst Rank", "Src Rank"))
         self.joined.activity.add_message(
             row, op=_text(args.get("Collective name")), group=_text(args.get("Process Group Name")),
@@ -200,6 +201,7 @@ class _Reader:
         )  # fmt: skip
 
     def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        """Adds an event of a copy or memset that ran."""
         stream, start_ns, end_ns = _stream(event, args), *_times(event)
         self.joined.add_node(*_graph(args))
         if not self._is_wanted(stream, None, start_ns):
@@ -221,6 +223,7 @@ class _Reader:
         return selection.takes(stream, name) and selection.takes_time(start_ns, self._first_ns)
 
     def _call(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        """Adds an event of a call of CUDA."""
         name, process = str(event.get("name")), str(event.get("pid"))
         thread, correlation = str(event.get("tid")), _correlation(args)
         if name.startswith("hip"):
@@ -231,6 +234,7 @@ class _Reader:
         self.joined.add_call(correlation, name, process, thread, start, end)
 
     def _synchronization(self, event: dict[str, Any], args: dict[str, Any]) -> None:
+        """Adds an event of a wait, of the host or of a stream."""
         stream = _integer(args, "stream", -1)
         recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
         correlation = _integer(args, "correlation")
@@ -277,6 +281,7 @@ def _times(event: dict[str, Any]) -> tuple[int, int]:
 
 
 def _nanoseconds(event: dict[str, Any], field: str, least: int) -> int:
+    """Returns a time or duration that an event has in microseconds, in ns."""
     value = event.get(field)
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
@@ -298,7 +303,7 @@ def _correlation(args: dict[str, Any]) -> int:
 
 
 def _stream(event: dict[str, Any], args: dict[str, Any]) -> int:
-    """Its stream; that of older versions is the number of its row."""
+    """Returns the stream of an event; in older versions the number of its row."""
     if "stream" in args:
         return _integer(args, "stream")
     row = event.get("tid")
@@ -324,6 +329,7 @@ def _text(value: object) -> str | None:
 
 
 def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
+    """Returns a grid or block of three positive numbers."""
     value = args.get(field)
     if isinstance(value, list) and len(value) == 3:
         x, y, z = value
@@ -346,7 +352,7 @@ def _first_ns(place: Path) -> int:
 
 
 def _first_written_ns(place: Path) -> int | None:
-    """The same from the text, ten times as fast; None: not all events are as PyTorch writes them.
+    """Returns the first time of work by a search of the text; None if that may miss one.
 
     That nothing is missed is checked: each category of work is in such an event.
     """
@@ -396,7 +402,7 @@ def _events(place: Path, devices: list[Any], distributed: list[Any]) -> Iterator
 
 
 def _of_ranks(distributed: list[Any], field: str) -> int | None:
-    """What the trace tells of its rank, or of the number of ranks; None: nothing."""
+    """Returns a number about ranks that the trace has; None if it has none."""
     for said in distributed:
         value = _number(said.get(field)) if isinstance(said, dict) else UNKNOWN
         if value != UNKNOWN:
@@ -405,7 +411,7 @@ def _of_ranks(distributed: list[Any], field: str) -> int | None:
 
 
 def _gpu(devices: list[Any], number: int | None) -> GpuFacts:
-    """What the trace tells of a GPU."""
+    """Returns what the trace says of a GPU."""
     for device in devices:
         if isinstance(device, dict) and device.get("id") == number:
             return GpuFacts.of({ours: device.get(theirs) for ours, theirs in _GPU.items()})

@@ -142,7 +142,7 @@ def takes(head: bytes) -> bool:
 
 
 def read(place: Path, selection: Selection) -> Recording:
-    """What the export tells.
+    """Reads an SQLite export of Nsight Systems.
 
     Raises:
         FileNotFoundError: no such file.
@@ -244,7 +244,7 @@ class _Export:
         self._migrations: Counter[str] = Counter()  # by name
 
     def recording(self) -> Recording:
-        """All of it."""
+        """Returns what the export holds of the selected part."""
         joined = self._joined
         self._add_kernels()
         self._add_copies()
@@ -310,6 +310,7 @@ class _Export:
         return min((time_of("start", start) for (start,) in rows), default=0)
 
     def _add_kernels(self) -> None:
+        """Adds the kernels that ran."""
         tables, joined = self._tables, self._joined
         cooperative = set().union(
             *(tables.numbers_of(each, "COOPERATIVE") for each in LAUNCH_TYPES)
@@ -339,6 +340,7 @@ class _Export:
                 ))  # fmt: skip
 
     def _add_copies(self) -> None:
+        """Adds the copies, and migrations of unified memory."""
         pinned = self._tables.numbers_of(MEMORY_KINDS, "PINNED")
         pageable = self._tables.numbers_of(MEMORY_KINDS, "PAGEABLE")
         for row in self._tables.rows(COPIES, _COPY_COLUMNS):
@@ -358,6 +360,7 @@ class _Export:
                 self._joined.add_work(correlation, Transfer, _MOVE_FIELDS, moved)
 
     def _add_memsets(self) -> None:
+        """Adds the memsets."""
         for row in self._tables.rows(MEMSETS, _MEMSET_COLUMNS):
             size = whole("bytes", row[_OWN])
             if ran := self._ran(row, MEMSET, copy_name("memset", None), size=size):
@@ -425,6 +428,7 @@ class _Export:
         return self._places.setdefault(process, len(self._places))
 
     def _add_calls(self) -> None:
+        """Adds the calls of CUDA."""
         activity, joined, text = self._joined.activity, self._joined, self._tables.text
         columns = ("start", "end", "globalTid", "correlationId", "nameId", "name")
         for start, end, thread, number, named, name in self._tables.rows(CALLS, columns):
@@ -439,6 +443,7 @@ class _Export:
                 joined.add_call(correlation, name, process, thread, start, end)
 
     def _add_events(self) -> None:
+        """Adds records of CUDA events, and waits for them."""
         joined = self._joined
         columns = ("streamId", "eventId", "correlationId", "globalPid", "deviceId", "contextId")
         for stream, event, number, process, *place in self._tables.rows(RECORDED, columns):

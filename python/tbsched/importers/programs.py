@@ -177,7 +177,7 @@ def load_program(
 def _places(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> tuple[list[Path], list[str]]:
-    """The files that are read, and sentences about those that are not.
+    """Returns the files to read, and sentences about files that are not read.
 
     Raises:
         FileNotFoundError: no such file.
@@ -197,7 +197,7 @@ def _places(
 def _of_ranks(
     places: Sequence[Path], told: list[str], selection: Selection, spec: DeviceSpec | None
 ) -> Program:
-    """The program of several files, one per rank.
+    """Returns the program of several files, one per rank.
 
     Raises:
         ValueError: a part is selected, a file is no profile of a rank, or they do not fit.
@@ -227,6 +227,7 @@ def _of_ranks(
 
 
 def _check_vendor(place: Path, found: Recording) -> None:
+    """Refuses a recording of a GPU that is not NVIDIA's."""
     if found.gpu is not None and found.gpu.other_vendor is not None:
         raise ValueError(
             f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "
@@ -235,7 +236,7 @@ def _check_vendor(place: Path, found: Recording) -> None:
 
 
 def _alone(found: Recording) -> list[str]:
-    """That one rank was read of several, in a sentence."""
+    """Returns a sentence that says that other ranks are missing; [] if none is."""
     if found.world is None or found.world < 2 or found.rank is None:
         return []
     return [
@@ -245,7 +246,7 @@ def _alone(found: Recording) -> list[str]:
 
 
 def _described(spec: DeviceSpec, name: str | None) -> str:
-    """That a GPU is no shipped device, and how much of its description is assumed."""
+    """Returns a sentence: a GPU is described, and how many of its values are assumed."""
     kinds = [origin.kind for origin in spec.provenance.values()]
     return (
         f"No device here is {name or spec.title}: it is described by the profile and by what "

@@ -69,7 +69,7 @@ def profiles_in(folder: Path, takes: Callable[[Path], bool]) -> tuple[list[Path]
 
 
 def left_out(others: Sequence[Path]) -> list[str]:
-    """That a folder has files that are no profiles, in a sentence."""
+    """Returns a sentence that names files of a folder that are no profiles; [] without any."""
     if not others:
         return []
     names = ", ".join(each.name for each in others[:_MOST_NAMED])
@@ -169,7 +169,7 @@ def _files(sources: Sequence[Source]) -> str:
 
 
 def _numbers(sources: Sequence[Source]) -> tuple[list[int], list[str]]:
-    """The rank of each profile, and what was assumed.
+    """Returns the rank of each profile, and what was assumed.
 
     Raises:
         ValueError: two have the same.
@@ -212,7 +212,7 @@ def _named(file: str) -> int | None:
 
 
 def _world(sources: Sequence[Source], numbers: Sequence[int]) -> int | None:
-    """How many ranks there are; None: no profile says it.
+    """Returns the number of ranks of the run; None if no profile has it.
 
     Raises:
         ValueError: profiles contradict each other, or a rank is not one of them.
@@ -239,7 +239,7 @@ def _world(sources: Sequence[Source], numbers: Sequence[int]) -> int | None:
 def _together(
     activities: Sequence[Activity], ranks: Sequence[int]
 ) -> tuple[Activity, dict[int, int], list[tuple[int, ...]]]:
-    """All activities in one; of each GPU its source; of each source its GPUs.
+    """Returns all activities in one, the source of each GPU, and the GPUs of each source.
 
     A GPU has the number of its rank, if each rank has one GPU; else they are counted.
     """
@@ -303,7 +303,7 @@ def _collectives(activity: Activity, gpus: Sequence[int]) -> int:
 
 
 def _about_clocks(ranks: Sequence[int], clocks: Sequence[Clock]) -> list[str]:
-    """How the clocks were brought together, in sentences."""
+    """Returns sentences: how far each rank's clock was moved, and how sure that is."""
     found = []
     for rank, clock in zip(ranks[1:], clocks[1:], strict=True):
         if clock.uncertain_ns == UNKNOWN:
@@ -321,7 +321,7 @@ def _about_clocks(ranks: Sequence[int], clocks: Sequence[Clock]) -> list[str]:
 
 
 def _about_missing(ranks: Sequence[int], world: int | None) -> list[str]:
-    """Which ranks have no profile, in a sentence."""
+    """Returns a sentence that names the ranks without a profile; [] if there are none."""
     if world is None:
         return []
     count = world - len(ranks)

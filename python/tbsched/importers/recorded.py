@@ -61,6 +61,7 @@ def read(place: Path, selection: Selection) -> Program:
 
 
 def _program(trace: Trace) -> Program:
+    """Returns the program that a trace of timed launches recorded."""
     spec = device_titled(trace.device.name, trace.device.sms)
     assumed = []
     gaps = trace.host_gaps
@@ -90,7 +91,7 @@ def _program(trace: Trace) -> Program:
 
 
 def _gaps_of_issue(trace: Trace) -> tuple[tuple[float, ...], str]:
-    """The gaps between the launch calls of a trace that says no more, and what that assumes."""
+    """Returns gaps between calls by the times of issue alone, and what that assumes."""
     times = trace.issue_times
     if times is None:
         return (0.0,) * len(trace.sequence), "When the host called: assumed as soon as it could."

@@ -15,7 +15,7 @@ def holds_traces(place: Path) -> bool:
 
 
 def read_traces(place: Path) -> list[Sequence]:
-    """What ran in each trace.
+    """Returns the sequence of each trace in a file.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_traces`.

@@ -120,7 +120,7 @@ class _Assembly:
         self._ran: list[_Ran] = []
 
     def program(self) -> Program:
-        """All of it.
+        """Returns the program that the recorded calls make.
 
         Raises:
             ValueError: as :func:`assembled`.
@@ -316,7 +316,7 @@ class _Assembly:
         return Copy(size, moved.kind, seconds, **of_stream)  # type: ignore[arg-type]
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
-        """A launch of a graph; of one without kernels its copies and memsets in the stream."""
+        """Returns a launch of a graph; of a graph without kernels its copies and memsets."""
         own, seen, seconds = self._graphs.get(call.number, NOTHING)
         if not any(isinstance(ran, Kernel) for ran in own):
             return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
@@ -341,6 +341,7 @@ class _Assembly:
     def _synchronize(
         self, call: SynchronizeCall, host: int, call_ns: int, return_ns: int
     ) -> list[Event]:
+        """Returns the event of a call that waits for a stream, an event or the device."""
         stream = call.stream
         if not call.known:
             stream = self._streams.waited_for(call_ns, return_ns)

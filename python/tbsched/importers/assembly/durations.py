@@ -43,6 +43,7 @@ class Waves:
         return -(-int(blocks) // room)
 
     def _room(self, launch: Launch) -> int:
+        """Returns how many blocks of a launch are resident on an idle GPU, at least 1."""
         assert self._spec is not None
         try:
             return max(predict(Sequence([launch]), self._spec)[0].placed, 1)
@@ -50,7 +51,7 @@ class Waves:
             return launch.blocks
 
     def sentence(self, device: str | None, sms: int | None) -> str:
-        """What was assumed of blocks, on a GPU of this name and number of SMs."""
+        """Returns the sentence that says how durations of blocks were assumed."""
         if self._spec is None:
             gpu = "a GPU that nobody named" if device is None else device
             if device is not None and sms is not None:

@@ -79,6 +79,7 @@ def known_edges(nodes: Sequence[Node], edges: Iterable[Edge]) -> list[Edge]:
 
 
 def _by_number_or_stream(nodes: Iterable[Node]) -> list[Node]:
+    """Returns nodes by their numbers; without unique numbers by stream and start."""
     own = list(nodes)
     numbers = {node.node for node in own}
     if None in numbers or len(numbers) < len(own):
@@ -119,7 +120,7 @@ def _joins(launches: Sequence[Sequence[Node]]) -> set[Edge]:
 
 
 def _chains(nodes: Sequence[Node]) -> list[Edge]:
-    """Each node of a stream and the next one, unless the two ran at once."""
+    """Returns an edge from each node of a stream to the next, unless they ran at once."""
     by_stream: dict[int, list[int]] = {}
     for number, node in enumerate(nodes):
         by_stream.setdefault(node.stream, []).append(number)
@@ -153,7 +154,7 @@ def _across(nodes: Sequence[Node], before: Mapping[int, int], soon_ns: int) -> s
 def edges_through(
     nodes: Iterable[int], edges: Iterable[tuple[int, int]], originals: Mapping[int, int]
 ) -> tuple[tuple[int, int], ...]:
-    """Which nodes of an executable graph wait for which, though others lie between them.
+    """Returns which nodes of an executable graph wait for which, directly or through others.
 
     Args:
         nodes: the ones that are wanted.

@@ -84,7 +84,7 @@ class Guesses:
         return self.given("carveout", kernel.carveout, None)
 
     def cluster(self, kernel: Kernel) -> int:
-        """Blocks of a cluster; where the profile has no field of it, as the kernel's name says."""
+        """Returns the blocks per cluster; of a profile without the field, by the kernel's name."""
         if kernel.cluster is None:
             for pattern in _CLUSTERS:
                 found = pattern.search(kernel.name)

@@ -56,7 +56,7 @@ class Hosts:
         return self._numbers.setdefault(self._one[thread], len(self._numbers))
 
     def gaps(self, thread: int, made: Iterable[Event], call_ns: int, return_ns: int) -> list[float]:
-        """Seconds before each event of one call."""
+        """Returns the seconds before each event that one call makes."""
         found = []
         thread = self._one[thread]
         before_ns = self._returned_ns.get(thread, self._begin_ns)

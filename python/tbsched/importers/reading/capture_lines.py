@@ -50,7 +50,7 @@ def refused(place: Path, number: int, why: object) -> ValueError:
 
 
 def _pieces(place: Path) -> Iterator[tuple[int, bytes, bool]]:
-    """The lines with their numbers; True: one that does not end, so nothing comes after it."""
+    """Yields each line with its number, and True for a last line that does not end."""
     number, rest = 0, b""
     for piece in pieces_of(place):
         *whole, rest = (rest + piece).split(b"\n")
@@ -64,6 +64,7 @@ def _pieces(place: Path) -> Iterator[tuple[int, bytes, bool]]:
 
 
 def times(line: Line) -> tuple[int, int]:
+    """Returns the start and end of a line, in ns."""
     value = line.get("at")
     if isinstance(value, list) and len(value) == 2:
         start, end = value
@@ -114,6 +115,7 @@ def flag(line: Line, field: str) -> bool | None:
 
 
 def three(line: Line, field: str) -> tuple[int, int, int]:
+    """Returns three positive numbers of a line, such as a grid."""
     value = line.get(field)
     if isinstance(value, list) and len(value) == 3:
         x, y, z = value

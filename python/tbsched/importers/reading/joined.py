@@ -119,7 +119,7 @@ class Joined:
         self, correlation: int, name: str, process: object, thread: object, call_ns: int,
         return_ns: int,
     ) -> None:  # fmt: skip
-        """A call; one that a program has is a record, of nested ones the outer one."""
+        """Adds a call; of nested calls with one correlation the outer one is the record."""
         row = self.activity.add_call(name, process, thread, call_ns, return_ns, correlation)
         if correlation < 0 or row == UNKNOWN:
             return
@@ -138,7 +138,7 @@ class Joined:
         names: tuple[str, ...],
         values: tuple[Any, ...],
     ) -> None:
-        """Work that ran, as the fields of its record."""
+        """Adds work that ran, as the fields of its record."""
         if kind is Kernel:
             self._kernels_of[values[names.index("device")]] += 1
             self.is_too_long = self.is_too_long or self.kernels > MOST_PREDICTED
@@ -186,7 +186,7 @@ class Joined:
 
     @property
     def left_out(self) -> list[str]:
-        """What is not in the records, in sentences."""
+        """Returns sentences about what is not in the records."""
         said = []
         others = [device for device in self._kernels_of if device != self.device]
         if others:
@@ -220,7 +220,7 @@ class Joined:
         return (Counter(up_to_last | self._nodes) - ran).total()
 
     def records(self) -> tuple[list[Record], Activity]:
-        """Everything, joined. The work is gone afterwards, to save memory."""
+        """Returns all records and the activity; may be called once, as it frees its memory."""
         activity, rows = self.activity.built()
         found: list[Record] = []
         nodes: dict[int, tuple[int, int, int | None]] = {}
@@ -282,7 +282,7 @@ class Joined:
                 self.unknown_gpus += is_unknown and len({*said}) != 1
 
     def _event(self, correlation: int, call: Call) -> Record | None:
-        """The record of a call that makes no work; None: it makes nothing of the program wait."""
+        """Returns the record of a call that makes no work; None if no work waits for it."""
         if self.gpus.get(correlation) != self.device:
             return None
         times = _times(call)

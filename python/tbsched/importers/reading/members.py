@@ -18,7 +18,7 @@ _COMMA = re.compile(r"[ \t\r\n]*,[ \t\r\n]*(?=[^ \t\r\n])")
 
 
 def members(pieces: Iterator[bytes], lists: Collection[str]) -> Iterator[tuple[str, Any]]:
-    """The key and the value of each member of the object; of some lists the items, one by one.
+    """Yields the key and value of each member of a JSON object; some lists item by item.
 
     Numbers with a fraction are ``Decimal``, so that no nanosecond of a time is lost.
 

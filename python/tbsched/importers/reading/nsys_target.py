@@ -82,7 +82,7 @@ class Gpus:
         return number if type(number) is int and 0 <= number < 2**31 else device
 
     def facts(self, process: int | None, number: int) -> GpuFacts:
-        """What the file says of a GPU, by its number as of ``numbered``."""
+        """Returns what the export says of a GPU, by its number in ``numbered``."""
         seen = (
             (gpu, sms)
             for of, device, gpu, sms in self._seen

@@ -50,6 +50,7 @@ def pieces_of(place: Path) -> Iterator[bytes]:
 
 
 def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
+    """Yields the unpacked bytes of a file in pieces."""
     ending = unpacking.ending_of(file.read(8))
     file.seek(0)
     source = unpacking.unpacked(file, ending)

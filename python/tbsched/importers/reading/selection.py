@@ -102,7 +102,7 @@ class Selection:
         ]
 
     def of_calls(self, records: list[Record]) -> list[Record]:
-        """Without the calls before and after the selected work, and those of other streams."""
+        """Returns the records without calls outside the selected work, or of other streams."""
         work = [record for record in records if isinstance(record, Ran)]
         begins = [r.start_ns if r.call_ns is None else r.call_ns for r in work]
         graphs = [r.call_ns for r in records if isinstance(r, GraphCall) and r.call_ns is not None]
@@ -124,6 +124,7 @@ EVERYTHING = Selection()
 
 
 def _pattern(match: object) -> re.Pattern[str]:
+    """Returns the compiled regular expression of ``match``."""
     if not isinstance(match, str):
         raise TypeError(f"load_program.match: text is needed, got {shown(match)}")
     try:
