@@ -117,6 +117,7 @@ def calibrate(
 def _probed(
     oracle: Oracle, seconds: float, progress: bool, journal: Journal
 ) -> tuple[Found, list[Step], Lab]:
+    """Runs all probes; returns what they found, their steps and the lab."""
     found, steps = Found(), []
     with bar("measuring", max(int(1000 * seconds), 1)) as advance:
         lab = Lab(

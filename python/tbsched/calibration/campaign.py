@@ -101,6 +101,7 @@ class Campaign:
         return min(left, _PART if self.executor is None else _PART_OF_MANY)
 
     def _part(self, spec: DeviceSpec, begin: int, size: int, seconds: float) -> Report:
+        """Runs a part of a campaign, and returns its report."""
         return fuzz(
             self.oracle,
             spec,
@@ -173,6 +174,7 @@ def _read(part: Mapping[str, Any], tally: Tally, coverage: Coverage) -> None:
 
 
 def _add(found: Report, tally: Tally, coverage: Coverage) -> None:
+    """Adds a campaign's report to the tally and the coverage."""
     numbers = {name: getattr(found, name) for name in NUMBERS}
     tally.add(Tally(**numbers, unstable=list(found.unstable)))
     tally.counterexamples.update((each.sequence, each) for each in found.counterexamples)

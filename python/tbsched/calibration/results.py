@@ -123,7 +123,7 @@ class Calibration(Shown):
     seconds: float
 
     def finding(self, path: str) -> Finding:
-        """What was found out about one value.
+        """Returns what was found out about one value.
 
         Args:
             path: its key in a device file, such as ``limits.blocks_per_sm``.
@@ -137,7 +137,7 @@ class Calibration(Shown):
         raise KeyError(path)
 
     def witness(self, path: str) -> Witness:
-        """Another device with another value, which agrees on every sequence that was tried.
+        """Returns another device with another value that agrees on every sequence tried.
 
         Args:
             path: the value's key in a device file, such as ``topology.gpcs``.
@@ -162,7 +162,7 @@ class Calibration(Shown):
 
     @property
     def not_asked(self) -> tuple[str, ...]:
-        """The values that no probe asked for. They have the defaults of device files."""
+        """Returns the values that no probe asked for. They have the defaults of device files."""
         asked = {finding.path for finding in self.report} | {
             "device.title",
             "device.compute_capability",

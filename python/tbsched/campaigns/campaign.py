@@ -232,6 +232,7 @@ def _drawn(seed: int | None) -> int:
 
 
 def _run(asked: CampaignOptions) -> Report:
+    """Runs a campaign in this process or over several, and returns its report."""
     try:
         import hypothesis  # noqa: F401
     except ImportError as error:

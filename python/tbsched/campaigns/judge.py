@@ -162,6 +162,7 @@ class Judge:
         return self._compared(prediction, self.oracle.observe(prediction.sequence))
 
     def _compared(self, prediction: Trace, observation: Trace) -> Comparison:
+        """Compares a prediction with an observation, with what chance decided taken from it."""
         state = self.states[0]
         if prediction.sequence.timed and observation.issue_times is not None:
             return self._compared_in_order(observation)

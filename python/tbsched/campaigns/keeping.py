@@ -74,6 +74,7 @@ class Corpus:
         return True
 
     def _keep(self, comparison: Comparison, origin: Origin) -> None:
+        """Appends the observation of a comparison to the corpus, with where it came from."""
         observation = comparison.observation
         self.append(
             replace(

@@ -120,6 +120,7 @@ class Campaign:
         return self.trials.tally.report(self.shrinker.origin, self.trials.coverage.found, ended)
 
     def _replayed(self) -> Ended | None:
+        """Replays unresolved counterexamples; returns why the campaign ends, or None."""
         for entry in self.shrinker.corpus.unresolved:
             try:
                 comparison = self.shrinker.again(entry.sequence)
@@ -138,6 +139,7 @@ class Campaign:
         return None
 
     def _drawn(self) -> Ended:
+        """Draws until the campaign ends; returns why it ends."""
         while (ended := self.drawer.until_found()) is None:
             self.shrinker.finish()
             if self.trials.findings.enough:
@@ -228,6 +230,7 @@ def _with_policy(spec: DeviceSpec, policy: str | None) -> DeviceSpec:
 
 
 def _places_clusters(spec: DeviceSpec) -> bool:
+    """Returns whether the device places clusters."""
     try:
         predict(Sequence([Launch(2, 32, 32, cluster=2)]), spec)
     except ValueError:
@@ -236,6 +239,7 @@ def _places_clusters(spec: DeviceSpec) -> bool:
 
 
 def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
+    """Returns whether sequences are drawn by tables, not by Hypothesis."""
     own = {
         "a strategy": asked.strategy is not None,
         "recorded traces": isinstance(oracle, RecordedOracle),
@@ -250,6 +254,7 @@ def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
 
 
 def _native_drawer(trials: Trials, shrinker: Shrinker) -> Drawer:
+    """Returns the drawer that draws without Hypothesis."""
     judge, draws = trials.judge, shrinker.space.draws
     assert draws is not None  # neither a strategy nor recorded traces
     # Traces are kept, or go on past a refusal, one by one.

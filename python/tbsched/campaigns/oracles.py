@@ -229,7 +229,7 @@ class RecordedOracle:
         return Trace(seq, trace.device, placements, id=trace.id)
 
     def predictable(self, spec: DeviceSpec) -> list[Sequence]:
-        """Recorded sequences that the model of ``spec`` can predict, small ones first.
+        """Returns recorded sequences that the model of ``spec`` can predict, small ones first.
 
         Raises:
             ValueError: there are none.
@@ -286,7 +286,7 @@ def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
 
 
 def prefix(sequence: Sequence, launches: int) -> Sequence:
-    """The sequence up to and with the event of its ``launches``-th launch, all nodes of a graph."""
+    """Returns the sequence up to and with its ``launches``-th launch; graphs stay whole."""
     seen = 0
     for position, event in enumerate(sequence.events):
         seen += len(event.launches)
@@ -326,7 +326,7 @@ def device_and_policy(
 
 @contextlib.contextmanager
 def open_oracle(oracle: OracleLike) -> Iterator[Oracle]:
-    """The oracle that a user means; a GPU is closed afterwards, if it was opened here.
+    """Yields the oracle that a user means; closes a GPU that it has opened itself.
 
     Raises:
         TypeError, ValueError: nothing that can observe.
@@ -351,6 +351,7 @@ def _weight(trace: Trace) -> tuple[int, int]:
 
 
 def _predictable(sequence: Sequence, spec: DeviceSpec) -> bool:
+    """Returns whether a device can run a sequence."""
     try:
         predict(sequence, spec)
     except ValueError:

@@ -111,6 +111,7 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
     latest_ns = np.where(overlaps, until_end_ns, 0)
 
     def later(late_ns: Int64Array) -> Trace:
+        """Returns the observation with calls handed on later by these delays, one per event."""
         handed_on_ns = np.array(at_ns) + np.repeat(late_ns, launches)
         called_then_ns = np.maximum(calls_ns, calls_ns[:, :1] + late_ns[:, None])
         for host in set(hosts.tolist()):  # a thread makes its next call after this one

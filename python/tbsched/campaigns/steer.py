@@ -129,7 +129,7 @@ class Steered:
         self.initial_state = self._spec.initial_states()[_goal(self._spec, to)]
 
     def observe(self, seq: Sequence, /) -> Trace:
-        """Steers, then observes.
+        """Brings the GPU into the wanted latent state, then observes.
 
         Raises:
             TypeError, ValueError, UnstableMeasurement: as :func:`steer`, and as the oracle.
@@ -145,7 +145,7 @@ class Steered:
         return self._gpu.observe(seq)
 
     def meet(self, seq: Sequence, groups: GroupsAsked = None, *, limit: float = LIMIT) -> Meeting:
-        """Steers, then runs launches whose blocks wait for each other.
+        """Brings the GPU into the wanted latent state, then runs launches whose blocks meet.
 
         Args:
             seq, groups, limit: as for :func:`tbsched.meet`.
@@ -202,6 +202,7 @@ class _Chart:
 
 @functools.lru_cache(maxsize=16)
 def _chart(spec: DeviceSpec) -> _Chart:
+    """Returns steps that lead from one latent state to another, and how to tell states apart."""
     launches = _short_launches(spec)
     # Preferred SMs must be held for a launch to take the others alone.
     steps: list[Step] = [(one,) for one in launches]
@@ -232,6 +233,7 @@ def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
 
 
 def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
+    """Returns the state that each placement of ``probe`` shows; None if two look alike."""
     states: dict[bytes, int] = {}
     for number, state in enumerate(spec.initial_states()):
         shown = _shown(predict(_in_steps((probe,)), spec, initial_state=state))
@@ -243,6 +245,7 @@ def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | 
 def _leads_to(
     spec: DeviceSpec, step: Step, probe: Launch, states: dict[bytes, int]
 ) -> tuple[int | None, ...]:
+    """Returns the state to which a step leads from each state; None where it is not clear."""
     sequence = _in_steps(step, (probe,))
     return tuple(
         states.get(_shown(predict(sequence, spec, initial_state=state)))
@@ -251,6 +254,7 @@ def _leads_to(
 
 
 def _in_steps(*steps: Step) -> Sequence:
+    """Returns a sequence of steps; the launches of each are released before the next."""
     events: list[Event] = []
     launches = 0
     for step in steps:
@@ -273,6 +277,7 @@ def _check_oracle(gpu: object) -> None:
 
 
 def _goal(spec: DeviceSpec, to: InitialState | None) -> int:
+    """Returns the index of the state to reach; None stands for the first."""
     states = spec.initial_states()
     if to is None:
         return 0

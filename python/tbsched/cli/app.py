@@ -85,6 +85,7 @@ class Verbs(TyperGroup):
 
 
 def _command(name: str) -> Any:
+    """Returns the command of a verb."""
     found = verb(name)
     if isinstance(found, typer.Typer):
         return typer.main.get_command(found)
@@ -107,6 +108,7 @@ app = typer.Typer(
 
 
 def _show_version(wanted: bool) -> None:
+    """Shows the versions and ends, if that is wanted."""
     if wanted:
         built = util.find_spec("tbsched._launcher") is not None
         launcher = "with" if built else "without"
@@ -158,7 +160,7 @@ def _status() -> int:
 
 
 def _failure(error: BaseException) -> int:
-    """The status of an error, once it is explained on standard error."""
+    """Explains an error on standard error; returns its exit status."""
     if is_interruption(error):
         return _said(INTERRUPTED, "interrupted")
     if isinstance(error, typer.Exit):
@@ -194,7 +196,7 @@ def _said(status: int, why: object) -> int:
 
 
 def _flushed(status: int) -> int:
-    """The status, if all that was printed has been written."""
+    """Returns the status; another one if what was printed could not be written."""
     for stream in (sys.stdout, sys.stderr):
         try:
             if stream is not None:

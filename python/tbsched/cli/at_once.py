@@ -13,7 +13,7 @@ _USUAL = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.S
 
 
 def end_at_once() -> None:
-    """From here on Ctrl-C and SIGTERM end the process, where there is nothing to tidy up.
+    """Lets Ctrl-C and SIGTERM end the process at once from here on.
 
     It does nothing in other threads, and where they are ignored or have a handler already.
     """
@@ -28,6 +28,7 @@ def end_as_usual() -> None:
 
 
 def _replace(number: int, before: object, after: object) -> None:
+    """Replaces a signal's handler, if it is the one expected."""
     if signal.getsignal(number) == before:
         try:
             signal.signal(number, after)  # type: ignore[arg-type]

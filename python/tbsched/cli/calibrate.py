@@ -83,7 +83,7 @@ def calibrate(
 
 
 def _write_report(found: Calibration, path: Path) -> None:
-    """The ending says how."""
+    """Writes a report of a calibration as HTML, JSON or text, by the file's ending."""
     if path.suffix == ".html":
         to_html(found, path)
         return

@@ -177,7 +177,7 @@ def _numbers(named: str) -> list[int]:
 
 @contextlib.contextmanager
 def first_of(oracle: str, gpus: str | None) -> Iterator[OracleLike]:
-    """The oracle, or the first of the GPUs that ``--gpus`` names.
+    """Yields the oracle; if ``--gpus`` names another GPU than 0, that GPU, opened.
 
     Raises:
         NoGpuError: there is no such GPU.

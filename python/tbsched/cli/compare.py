@@ -95,6 +95,7 @@ def verify(
 
 
 def _show_scores(scores: list[Score], misses: int) -> None:
+    """Shows a table of scores, what was not predicted, and the first misses."""
     show(scores_table(scores))
     last = scores[-1]
     if last.skipped:

@@ -119,7 +119,7 @@ def describe(
 
 
 def _show_known(spec: DeviceSpec) -> None:
-    """What is not assumed; the file, and ``tbsched devices FILE``, have the rest."""
+    """Shows the values of a device that are not assumed."""
     rows = [
         (field.path, str(field.of(spec)))
         for field in FIELDS
@@ -130,6 +130,7 @@ def _show_known(spec: DeviceSpec) -> None:
 
 
 def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
+    """Shows how two devices differ; returns the exit status."""
     found = compare_devices(a, b)
     if as_json:
         show_json(views.data(found))
@@ -141,6 +142,7 @@ def _compare(a: str, b: str, sources: bool, as_json: bool) -> int:
 
 
 def _list() -> None:
+    """Shows all devices, ablations, policies and orders of launches."""
     rows = [(s.name, s.title, str(s.sms), s.policy) for s in map(find_device, device_names())]
     show(table_of(("device", "GPU", "SMs", "policy"), rows))
     console.print("\n[bold]ablations[/], to append to a device's name:")
@@ -152,7 +154,7 @@ def _list() -> None:
 
 
 def _everything() -> dict[str, Any]:
-    """What the list holds, as JSON has it."""
+    """Returns all devices, ablations, policies and orders of launches, as JSON data."""
     keys = ("name", "title", "sms", "policy")
     specs = map(find_device, device_names())
     return {

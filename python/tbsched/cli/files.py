@@ -21,7 +21,7 @@ from tbsched.traces.trace import Trace
 
 
 def read_traces(place: Path) -> list[Trace]:
-    """The traces of a file or of a folder, at least one.
+    """Returns the traces of a file or of a folder, at least one.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_traces`; there are none.
@@ -33,7 +33,7 @@ def read_traces(place: Path) -> list[Trace]:
 
 
 def sequences_of(place: Path) -> list[Sequence]:
-    """The sequences of a file of any known format; ``-`` is a list of events on standard input.
+    """Returns the sequences of a file of any known format; ``-`` is standard input.
 
     Raises:
         FileNotFoundError, TypeError, ValueError: as :func:`read_sequences`.
@@ -46,7 +46,7 @@ def sequences_of(place: Path) -> list[Sequence]:
 
 
 def profiled(place: Path, part: Part) -> Program | None:
-    """The program of a profile, or a part of it; None if the file is something else.
+    """Returns the program of a profile, or a part of it; None if the file is no profile.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_program`; a part of
@@ -63,7 +63,7 @@ def profiled(place: Path, part: Part) -> Program | None:
 def predict_program(
     program: Program, device: str | None, policy: str | None, connections: int | None = None
 ) -> Trace:
-    """What the model says of a program out of a profile, its durations fitted where it ran.
+    """Predicts a program of a profile, its durations fitted to the GPU that it ran on.
 
     Raises:
         TypeError, ValueError: as :func:`tbsched.predict`.

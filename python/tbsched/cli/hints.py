@@ -51,6 +51,7 @@ def hint(error: Any) -> str:
 
 
 def _hint_for_option(error: Any, option: str) -> str:
+    """Returns a hint for an unknown option, or adds one to the error's possibilities."""
     known = options_of(error.ctx.command).values()
     meant = _OPTION.get(option)
     if meant in known:

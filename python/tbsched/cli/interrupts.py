@@ -25,7 +25,7 @@ def ending_at_once() -> Iterator[None]:
 
 @contextlib.contextmanager
 def sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM interrupts what runs in here as Ctrl-C does, so that a campaign reports."""
+    """Makes SIGTERM interrupt what runs in here as Ctrl-C does, so that a campaign reports."""
     if not _is_own(signal.SIGTERM, signal.SIG_DFL):
         yield
         return
@@ -42,6 +42,7 @@ def not_swallowed() -> Iterator[None]:
     before = sys.unraisablehook
 
     def again(dropped: sys.UnraisableHookArgs) -> None:
+        """Repeats an interrupt that was raised where Python drops exceptions."""
         if isinstance(dropped.exc_value, KeyboardInterrupt):
             # Not at once: this runs where exceptions are dropped.
             threading.Timer(0.01, _thread.interrupt_main).start()
@@ -56,7 +57,7 @@ def not_swallowed() -> Iterator[None]:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Whether Ctrl-C is behind an error: some callers of Python turn it into one of their own."""
+    """Returns whether an error was caused by Ctrl-C."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -15,7 +15,7 @@ from tbsched.prediction.predict import policies
 
 
 def complete_device(incomplete: str) -> Iterator[str]:
-    """The devices that a shell offers; of one that is named in full, its ablations too."""
+    """Yields the device names that a shell offers, with ablations of a whole name."""
     bases = (*devices(), ATTACHED)
     named = [name for name in bases if incomplete.startswith(name)]
     every = (*bases, *(f"{name}-{each}" for name in named for each in ablations()))
@@ -64,7 +64,7 @@ OTHER_CHOICE = "Answer for this choice of the launch that is asked about, too. M
 
 
 def device_option(more: str = "") -> Any:
-    """``--device``, and what is special about it in a verb."""
+    """Returns the option ``--device`` with a verb's own help."""
     return typer.Option(
         "--device", "-d", help=f"{DEVICE} {more}".rstrip(), metavar="DEVICE",
         autocompletion=complete_device,
@@ -72,7 +72,7 @@ def device_option(more: str = "") -> Any:
 
 
 def policy_option(more: str = "") -> Any:
-    """``--policy``, and what is special about it in a verb."""
+    """Returns the option ``--policy`` with a verb's own help."""
     return typer.Option(
         "--policy", "-p", help=f"{POLICY} {more}".rstrip(), metavar="POLICY",
         autocompletion=complete_policy,
@@ -85,7 +85,7 @@ def output_option(what: str) -> Any:
 
 
 def oracle_option(more: str = "") -> Any:
-    """``--oracle``, and what else a verb takes for one."""
+    """Returns the option ``--oracle`` with a verb's own help."""
     return typer.Option(
         "--oracle", help=f"{ORACLE} {more}".rstrip(), metavar="ORACLE",
         autocompletion=complete_oracle,

@@ -135,6 +135,7 @@ def _observe_cases(
     output: Path | None,
     as_json: bool,
 ) -> int:
+    """Runs the cases of mechanisms on a GPU; returns the exit status."""
     found: list[tuple[Case, dict[str, bool | None]]] = []
     traces, differing = [], 0
     for case in known:
@@ -168,6 +169,7 @@ def _observe_cases(
 def _run_all(
     place: Path, output: Path | None, run: Callable[[Sequence], Trace], as_json: bool
 ) -> int:
+    """Predicts or observes each sequence of a file; returns the exit status."""
     found = sequences_of(place)
     if not found:
         raise ValueError(f"{place}: holds no sequences")
@@ -177,6 +179,7 @@ def _run_all(
 
 
 def _show_all(traces: list[Trace], output: Path | None, as_json: bool) -> None:
+    """Shows traces as text or JSON, and writes them to the output file."""
     if as_json:
         show_json({"traces": list(map(views.data, traces))})
     else:

@@ -189,7 +189,7 @@ def show(
 
 
 def _view(given: View | None, output: Path | None, options: Mapping[str, object]) -> View | None:
-    """Which view is meant, if any; what does not suit it is refused.
+    """Returns the view that is asked for, and refuses options that do not suit it.
 
     Raises:
         ValueError: naming the option.
@@ -227,14 +227,14 @@ class _Request:
     program: Program | None
 
     def whole(self) -> Trace | Diff | Program:
-        """What is shown but as a picture: a profile as it is, or as :meth:`value`."""
+        """Returns what tables and pages show: the profile itself, or :meth:`value`."""
         as_it_is = (self.device, self.policy, self.view) == (None, None, None)
         if self.program is not None and as_it_is:
             return self._picked([self.program], self.place)
         return self.value()
 
     def value(self) -> Trace | Diff:
-        """The trace of the file, a prediction of it, or two compared.
+        """Returns the trace of the file, a prediction of it, or both compared.
 
         Raises:
             ValueError: there is nothing to compare with, or no such number.
@@ -252,7 +252,7 @@ class _Request:
         return compare(shown, self._picked(read_traces(self.against), self.against))
 
     def drawn(self, by: By | None, at: float | None, sm: int | None) -> Axes:
-        """The picture."""
+        """Returns the axes with the picture that is asked for."""
         if self.view is View.ladder:
             return self._ladder()
         if self.view is View.measured:
@@ -273,7 +273,7 @@ class _Request:
         return shows.blocks(value)
 
     def _profile(self) -> Program:
-        """The profile, of which nothing is predicted.
+        """Returns the profile; refuses another file, and options of predictions.
 
         Raises:
             ValueError: it is none, or a prediction is asked for, too.
@@ -286,7 +286,7 @@ class _Request:
         return self._picked([self.program], self.place)
 
     def _ladder(self) -> Axes:
-        """Every policy, or the one that is named, against all recordings of the file."""
+        """Draws how well each policy, or a named one, predicts the recordings of the file."""
         if self.program is not None:
             raise ValueError(f"--view: ladder scores recordings, and {self.place} is a profile")
         traces = read_traces(self.place)
@@ -295,6 +295,7 @@ class _Request:
         return shows.ladder([verify(traces, spec, name) for name in names])
 
     def _shown(self, recorded: Trace | None) -> Trace:
+        """Returns the trace to show: recorded, or predicted if an option needs that."""
         if self.program is not None:
             self._picked([self.program], self.place)
             return predict_program(self.program, self.device, self.policy)
@@ -330,6 +331,7 @@ def _recorded_on(info: DeviceInfo) -> DeviceSpec:
 
 
 def _save(axes: Axes, output: Path, kind: str) -> None:
+    """Writes a picture in the format of the file's ending."""
     figure = axes.get_figure(root=True)
     assert figure is not None
     image = io.BytesIO()

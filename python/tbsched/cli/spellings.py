@@ -61,6 +61,7 @@ class Verb(TyperCommand):
             raise
 
     def _renewed(self, words: Iterator[str], old: Mapping[str, str]) -> Iterator[str]:
+        """Yields the words of a command line, with old spellings of options replaced."""
         follow = self._how_many_values_follow()
         for word in words:
             if word == "--":
@@ -78,6 +79,7 @@ class Verb(TyperCommand):
         yield from words
 
     def _how_many_values_follow(self) -> dict[str, int]:
+        """Returns how many values each option takes."""
         options = [each for each in self.params if each.param_type_name == "option"]
         return {
             name: 0 if getattr(option, "is_flag", False) else option.nargs
@@ -87,7 +89,7 @@ class Verb(TyperCommand):
 
 
 def _parts(word: str) -> tuple[str, str | None]:
-    """The name of an option, and the value in the same word."""
+    """Returns the name of an option, and the value if it is in the same word."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         return name, value if equals else None

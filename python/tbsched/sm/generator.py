@@ -234,7 +234,7 @@ def presets() -> tuple[str, ...]:
 
 
 def preset(name: str, **knobs: int) -> Workload:
-    """A workload that imitates an application, as far as the tables of the paper describe it.
+    """Returns a workload that imitates an application, as far as the paper's tables go.
 
     It is no recording: what the tables do not say, such as the number of warps, is assumed.
 

@@ -40,7 +40,7 @@ def dram_commands(
     *,
     prefetch: bool = False,
 ) -> StructuredArray:
-    """The commands that the memory controllers send for some requests, without cores and caches.
+    """Returns the commands that memory controllers send, without cores and caches.
 
     Args:
         requests: of each the DRAM cycle in which it comes, up to 2^40, the address in bytes, less
@@ -81,6 +81,7 @@ def dram_commands(
 
 
 def _request(where: str, given: object) -> tuple[int, int, bool]:
+    """Returns a request as (cycle, address, whether it writes), checked."""
     values = given.tolist() if isinstance(given, np.ndarray | np.generic) else given
     if not isinstance(values, tuple | list) or len(values) != 3:
         raise TypeError(

@@ -143,6 +143,7 @@ def _files() -> dict[str, Traversable]:
 
 @functools.cache
 def _shipped(name: str) -> Config:
+    """Returns a configuration that the package ships."""
     if name not in _files():
         raise ValueError(
             f"config: {shown(name)} is unknown; there are {', '.join(configs())}"
@@ -152,6 +153,7 @@ def _shipped(name: str) -> Config:
 
 
 def _read(file: Traversable) -> Config:
+    """Returns the configuration of a file."""
     try:
         held = storage.content(file, _MAX_BYTES) if isinstance(file, Path) else file.read_bytes()
         data = parsing.toml_tables(held)
@@ -163,6 +165,7 @@ def _read(file: Traversable) -> Config:
 
 
 def _described(name: str, data: dict[str, Any]) -> Config:
+    """Returns the configuration of a file's tables, with the source of each value."""
     sections = {row.section for row in PARAMETERS.values()}
     known_fields("file", data, sections, sections)
     values: dict[str, int] = {}
@@ -183,6 +186,7 @@ def _described(name: str, data: dict[str, Any]) -> Config:
 
 
 def _checked(name: str, value: object) -> int:
+    """Returns the value of a parameter as an integer within its limits."""
     if name not in PARAMETERS:
         raise ValueError(
             f"config: {shown(name)} is no parameter; there are {', '.join(PARAMETERS)}"

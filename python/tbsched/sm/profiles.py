@@ -113,7 +113,7 @@ class _Row:
         self._blocks = self._count("Grid")
 
     def profile(self) -> KernelProfile:
-        """What a block of it needs."""
+        """Returns what a block of the kernel needs of shared resources."""
         clocks = self._number(_CLOCKS)
         if clocks <= 0:
             raise ValueError(f"{_CLOCKS}: {clocks:g}; the kernel did not run")
@@ -138,6 +138,7 @@ class _Row:
         return used * self._seconds * self._spec.sms / self._blocks
 
     def _number(self, name: str) -> float:
+        """Returns the number in a cell of the report."""
         text = self._cells[name].replace(",", "")
         try:
             return float(text)

@@ -125,7 +125,7 @@ class Simulation(Shown, HoldsArrays):
 
     @property
     def efficiency(self) -> float:
-        """A lower bound of how good the choice of warps was. No choice is faster by more.
+        """Returns a lower bound of how good the choice of warps was, 0 to 1.
 
         The fewest cycles in which the cores could issue all instructions, over those that they
         took: N_t over N_r of the thesis on GF100 GPUs (section 5.2).

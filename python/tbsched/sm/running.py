@@ -180,6 +180,7 @@ def simulate_many(
 def _listed(
     field: str, given: str | os.PathLike[str] | Workload | Config | Iterable[object]
 ) -> Iterable[object]:
+    """Returns an argument that may be one item or several, as several."""
     if isinstance(given, str | os.PathLike | Workload | Config):
         return [given]
     return items("simulate_many", field, given)
@@ -201,6 +202,7 @@ def _scheduler(given: object) -> str | MakeScheduler:
 
 
 def _workload(given: object) -> Workload:
+    """Returns a workload by its name, from a file, or as it is given."""
     if isinstance(given, Workload):
         return given
     if isinstance(given, str | os.PathLike):

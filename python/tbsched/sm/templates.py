@@ -28,7 +28,7 @@ _MOST_ROWS = 1 << 26
 def matrix_product(
     size: int = 128, *, blocks: int = 132, warps_per_block: int = 8, reuse: int = 1
 ) -> Workload:
-    """A template: the product of two square matrices, of 32-bit elements.
+    """Returns a template: the product of two square matrices, of 32-bit elements.
 
     A piece of work is 32 neighbouring elements of a row of the product, one for each thread of a
     warp. For each of ``size`` steps, the warp loads an element of the first matrix and 32 of the

@@ -102,7 +102,7 @@ class Workload(HoldsArrays):
         return int(self.compute.sum(dtype=np.int64)) + int(others)
 
     def lines_of_blocks(self, line_bytes: int) -> tuple[Int64Array, Int64Array]:
-        """Every line that a block touches, once.
+        """Returns every line that a block touches, once.
 
         Args:
             line_bytes: bytes of a line.
@@ -164,6 +164,7 @@ def integers(
 
 
 def _sectors(given: object, access: Access, address: Addresses) -> Sectors:
+    """Returns the sectors of each access, checked."""
     sectors = integers("sectors", given, np.uint8)
     if not len(sectors) == len(address) == len(access):
         raise ValueError("workload.sectors: access, address and sectors differ in length")
@@ -187,7 +188,7 @@ class Rows(NamedTuple):
 
 
 def fitted(workload: Workload, line_bytes: int, line_sectors: int) -> Rows:
-    """What a simulated GPU executes.
+    """Returns a workload as rows for a GPU with lines of this size.
 
     Args:
         workload: its arrays stay as they are if it has no sectors.

@@ -209,6 +209,7 @@ def _shortest(
 
 
 def _common(one: tuple[Shown, ...], other: tuple[Shown, ...]) -> int:
+    """Returns how many first launches of two answers are alike."""
     same = 0
     for a, b in zip(one, other, strict=False):
         if a != b:

@@ -82,6 +82,7 @@ class Evidence:
 
     def _explained(self, spec: DeviceSpec) -> bool:
         # Start with the part that contradicted the previous device: it is likely to do so again.
+        """Returns whether a device explains all evidence."""
         parts = self._parts[self._last :] + self._parts[: self._last]
         if parts and not parts[0].explained_by(spec):
             return False
@@ -117,6 +118,7 @@ class Evidence:
         return self._filling[alone]
 
     def _filled_by(self, alone: DeviceSpec) -> bool:
+        """Returns whether a device holds as many blocks as were seen to fill the GPU."""
         try:
             traces = predict_many(list(self._filled), alone, threads=THREADS)
         except ValueError:
@@ -162,6 +164,7 @@ def _blocks(runs: Runs) -> int:
 
 
 def _takes(spec: DeviceSpec, sequence: Sequence) -> bool:
+    """Returns whether a device accepts a sequence."""
     try:
         spec.check(sequence)
         predict(sequence, spec)

@@ -143,6 +143,7 @@ class Lab:
             raise Inconclusive(f"the oracle refuses timed sequences: {error}") from None
 
     def _tried(self, sequences: ListOf[Sequence]) -> list[Trace | None]:
+        """Returns an observation of each sequence; None if it was unstable or too slow."""
         if self.spent > self._seconds:
             raise Inconclusive("the time was over")
         self.sequences += len(sequences)
@@ -213,6 +214,7 @@ class Lab:
         return not isinstance(outcome, Refused)
 
     def _tried_once(self, sequence: Sequence) -> Outcome:
+        """Returns what the oracle says of a sequence: a trace, a refusal, or None."""
         try:
             return self._oracle.observe(sequence)
         except (UnstableMeasurement, DeadlineExceeded):
@@ -310,6 +312,7 @@ def even(blocks: np.ndarray) -> int:
 
 
 def _with_blocks(launch: Launch, blocks: int) -> Launch:
+    """Returns the launch with another number of blocks."""
     return small(
         launch.threads // 32,
         launch.registers,

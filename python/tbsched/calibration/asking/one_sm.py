@@ -83,6 +83,7 @@ def _until_uneven(trace: Trace, sms: int) -> tuple[Shown, ...]:
 
 
 def _on_all(sequence: Sequence, sms: int) -> Sequence:
+    """Returns the sequence with each block once per SM of the GPU."""
     return Sequence(
         small(
             event.threads // 32,

@@ -51,6 +51,7 @@ def table_of(sequences: ListOf[Sequence]) -> EventTable:
 
 
 def _row(event: object) -> tuple[int, ...]:
+    """Returns an event as a row of a table."""
     if isinstance(event, Launch):
         return (
             LAUNCH,

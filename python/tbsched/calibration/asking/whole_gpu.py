@@ -86,6 +86,7 @@ def _occupancy(trace: Trace, number: int) -> bytes:
 def _predict_waits(
     devices: ListOf[DeviceSpec], sequences: ListOf[Sequence], state: int
 ) -> list[Answers]:
+    """Returns what each device predicts of each sequence, from one latent state."""
     return [
         [
             _all_shown(trace)

@@ -89,7 +89,7 @@ def describe(
 
 
 def described(found: Queried, name: str, max_cluster: int) -> DeviceSpec:
-    """The device of what a GPU and its driver say, and of the largest cluster that they take."""
+    """Returns the device of what a GPU and its driver say, and of its largest cluster."""
     capability = str(found.info.details["compute_capability"])
     known = documented(capability)
     driver = f"driver {found.info.details['driver']}"
@@ -121,7 +121,7 @@ def largest_cluster(gpu: int) -> int:
 
 
 def heading(spec: DeviceSpec) -> str:
-    """What the file of a described device says at its top."""
+    """Returns the comment at the top of a described device's file."""
     kinds = [origin.kind for origin in spec.provenance.values()]
     assumed = kinds.count("assumed")
     return (
@@ -132,6 +132,7 @@ def heading(spec: DeviceSpec) -> str:
 
 
 def _documented(compute_capability: str) -> Documented:
+    """Returns what NVIDIA documents of a compute capability."""
     known = documented(compute_capability)
     if known is None:
         every = compute_capabilities()

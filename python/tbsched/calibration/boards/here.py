@@ -158,6 +158,7 @@ def _kept(found: Queried, board: DeviceSpec) -> _Values | None:
 
 
 def _keep(found: Queried, board: DeviceSpec, values: _Values) -> None:
+    """Writes a board's map to the user's folder, so that it need not be measured again."""
     text = device_toml(
         _overlaid(board, values),
         {field.path: origin for field, (_, origin) in values.items()},

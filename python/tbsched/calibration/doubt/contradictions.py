@@ -66,6 +66,7 @@ def _is_consistent(
 
 
 def _changes(spec: DeviceSpec, found: Found) -> Iterator[Values]:
+    """Yields other values for fields: those left in doubt, then those that no probe asked for."""
     yield from islice(choices(found.remaining_groups), 1, _MOST)
     grouped = {name for group in found.remaining_groups for name in group[0]}
     for finding in found.findings:
@@ -105,6 +106,7 @@ def _recheck_eliminated(spec: DeviceSpec, found: Found, evidence: Evidence) -> N
 
 
 def _determined(left: list[Values], sequences: int) -> list[Finding]:
+    """Returns findings for fields on which all values that are left agree."""
     findings = []
     because = (
         f"every other value that was left was wrong about at least one of {sequences} sequences"

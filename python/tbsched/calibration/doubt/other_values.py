@@ -46,6 +46,7 @@ def _others(value: Any, values: Iterator[Any]) -> Iterator[Any]:
 
 
 def _numbers(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
+    """Yields other values of a number, near it and far from it."""
     step = 1
     if path == "allocation.shared_memory_reserve":
         step = spec.shared_memory_unit  # what is taken for granted
@@ -58,7 +59,7 @@ def _numbers(spec: DeviceSpec, path: str, value: int) -> Iterator[int]:
 
 
 def _sizes(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Without one of them, and with one more below or between."""
+    """Yields lists of sizes without one of them, and with one more below or between."""
     for at in range(len(sizes) - 1):
         yield sizes[:at] + sizes[at + 1 :]
     for low, high in pairwise((0, *sizes)):
@@ -68,7 +69,7 @@ def _sizes(sizes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _rows(gpcs: tuple[tuple[int, ...], ...], tpcs: int) -> Iterator[tuple[tuple[int, ...], ...]]:
-    """Unknown; with a TPC in another GPC or in none; with two GPCs in each other's turn."""
+    """Yields other maps of GPCs: unknown, a TPC moved or dropped, two GPCs exchanged."""
     if not gpcs:
         yield (tuple(range(tpcs)),)
         return

@@ -123,6 +123,7 @@ class _Ruler:
         own = -(-first.shared_memory // unit) * unit + reserve
 
         def enters(units: int) -> bool:
+            """Returns whether a block of so many units fits beside the first launch."""
             other = small(self._warps[blocks], shared_memory=units * unit, carveout=None)
             (trace,) = self._lab.run([Sequence([replace(first, blocks=self._lab.sms), other])])
             if trace[0].placed < self._lab.sms:

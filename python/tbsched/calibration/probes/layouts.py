@@ -86,6 +86,8 @@ def _note_largest(found: Found) -> None:
 def _ask(
     lab: Lab, found: Found, choices: Choices, sizes: list[tuple[int, int, int]]
 ) -> list[Finding]:
+    """Finds the layout of shared memory by eliminating what random launches contradict."""
+
     def drawn(rng: np.random.Generator) -> Sequence:
         return one_sm.draw(rng, sizes)
 

@@ -12,7 +12,7 @@ _MOST = 8 * 1024  # with more, all threads together might need more memory than 
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """One block holds the GPU; the largest local memory that does not wait is bisected."""
+    """Bisects the largest local memory that does not wait while a block holds the GPU."""
 
     def enters(first: int, second: int) -> bool:
         """Returns whether ``second`` bytes do not wait, after an earlier launch had ``first``."""

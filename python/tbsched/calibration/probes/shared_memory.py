@@ -102,6 +102,7 @@ def _fill_to_last_unit(lab: Lab, count: int, size: int, limit: int) -> LastFit |
     known = True
 
     def enters(bytes_: int) -> bool:
+        """Returns whether a block of so many bytes fits beside the others."""
         nonlocal known
         (trace,) = lab.run([Sequence([others, small(shared_memory=bytes_)])])
         blocks = trace[0].occupancy(lab.sms)

@@ -12,7 +12,7 @@ _FIRST_GUESS = 256  # doubled until some blocks find no room
 
 
 def ask(lab: Lab, found: Found) -> list[Finding]:
-    """Launches more and more small blocks until some wait."""
+    """Launches more and more small blocks until some wait, to count the SMs."""
     blocks = _FIRST_GUESS * MOST_PER_SM
     while True:
         (trace,) = lab.run([Sequence([small(blocks=blocks)])])

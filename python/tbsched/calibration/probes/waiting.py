@@ -44,6 +44,7 @@ def ask(lab: Lab, found: Found) -> list[Finding]:
         waiting += [replace(whole, blocks=n, cluster=n) for n in found.notes["clusters"][:3]]
 
     def drawn(rng: np.random.Generator) -> Sequence:
+        """Returns a random sequence in which several launches wait for a full GPU."""
         free = int(rng.integers(0, 3))
         waits = [
             replace(_drawn(rng, waiting), priority=-int(rng.integers(levels)))

@@ -185,6 +185,7 @@ def _best(left: list[Files]) -> Files:
 
 
 def _values(files: Files) -> dict[str, int]:
+    """Returns the fields of a device that register files of processing blocks give."""
     return {
         "processing_blocks": files.processing_blocks,
         "warps_per_sm": files.warps,

@@ -40,6 +40,7 @@ class OneByOne:
         return None if shrink_next(self._next_news, self._shrinker) else self._trials.ended
 
     def _next_news(self) -> News | None:
+        """Returns the next disagreement or error; None if there are no more draws."""
         trials = self._trials
         with contextlib.closing(self._outcomes()) as outcomes:
             for draw, prediction, outcome in outcomes:
@@ -53,6 +54,7 @@ class OneByOne:
         return None
 
     def _predictions(self, draws: Iterable[Draw]) -> Iterator[_Predicted]:
+        """Yields each draw with its prediction, without draws that cannot be predicted."""
         for number, draw in enumerate(
             itertools.islice(draws, self._trials.most), self._trials.begin
         ):
@@ -65,7 +67,7 @@ class OneByOne:
                 yield draw, prediction
 
     def _outcomes(self) -> Generator[tuple[Draw, Trace, Outcome], None, None]:
-        """Draw, prediction and observation of each; once closed, the next call goes on there."""
+        """Yields draw, prediction and observation; when closed, the next call goes on there."""
         self._predicted = itertools.chain(tuple(self._taken), self._predicted)
         self._taken.clear()
         judge = self._trials.judge
@@ -84,6 +86,7 @@ class OneByOne:
 
 
 def _observed(oracle: Oracle, sequences: Iterable[Sequence]) -> Generator[Outcome, None, None]:
+    """Yields what an oracle observes of each sequence, or why it could not."""
     for sequence in sequences:
         try:
             yield oracle.observe(sequence)

@@ -95,6 +95,7 @@ class Tables:
             yield predicted.table
 
     def _predict(self, drawn: DrawnTable) -> _Predicted:
+        """Predicts a table of sequences, each up to its first launch that is refused."""
         judge = self._judge
         events = drawn.event_table()
         table, smids, limiters = predict_until_refused(
@@ -105,6 +106,7 @@ class Tables:
         return _Predicted(drawn, table, smids, np.diff(table.bounds) < np.diff(events.bounds))
 
     def _compare(self, predicted: _Predicted, seen: list[Smids]) -> None:
+        """Compares a predicted table with what was observed, and counts what agrees."""
         errors = [None if isinstance(smids, np.ndarray) else smids for smids in seen]
         # What was not observed is compared with itself, and not counted.
         observed = [
@@ -168,7 +170,7 @@ class Tables:
     def _explained_by_other_states(
         self, table: EventTable, observed: list[Int32Array], which: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
-        """The numbers of those sequences that one of the other states explains, every block."""
+        """Returns the numbers of sequences that another latent state explains, every block."""
         numbers = np.flatnonzero(which)
         others = self._states[1:]
         if not numbers.size or not others:

@@ -72,6 +72,7 @@ class _Merged:
         return bool(self.most) and len(self.tally.counterexamples) >= (self.most or 0)
 
     def add(self, found: Done | Lost) -> None:
+        """Adds the result of a part of the campaign."""
         if isinstance(found, Lost):
             self.tally.lost.append(found)
             return
@@ -129,6 +130,7 @@ class _Work:
             self._cancel()
 
     def _run(self) -> str:
+        """Runs all parts; returns why the campaign ended."""
         self._fill()
         while self._running:
             try:
@@ -158,6 +160,7 @@ class _Work:
         self._merge_back()
 
     def _fill(self) -> None:
+        """Submits parts until enough of them run, or the time is over."""
         while len(self._running) < self._window and not self._late:
             part = next(self._parts, None)
             if part is None:
@@ -167,6 +170,7 @@ class _Work:
                 self._submit(*part)
 
     def _submit(self, number: int, unit: Unit) -> None:
+        """Submits a part to the executor."""
         try:
             future = self._executor.submit(run_unit, unit)
         except BrokenExecutor as error:
@@ -176,6 +180,7 @@ class _Work:
         future.add_done_callback(self._arrived.put)
 
     def _take(self, future: Future[Done]) -> None:
+        """Takes the result of a part that has ended; submits it again if its worker was lost."""
         number, unit = self._running.pop(future)
         done: Done | None = None
         try:
@@ -198,6 +203,7 @@ class _Work:
                 raise error
 
     def _settle(self, number: int, found: Done | Lost) -> None:
+        """Notes the final result of a part, which is merged in its turn."""
         self._back[number] = found
         self._window = min(self._window + 1, MOST)
         if isinstance(found, Done):
@@ -205,6 +211,7 @@ class _Work:
             self._merged.out.progress.update(self._seen, "fuzz")
 
     def _merge(self) -> str | None:
+        """Merges results in the order of parts; returns why the campaign ends, or None."""
         while (found := self._back.pop(self._next, None)) is not None:
             self._next += 1
             self._merged.add(found)

@@ -73,7 +73,7 @@ class Done:
 def units(
     asked: CampaignOptions, again: tuple[Unresolved, ...], until: float | None
 ) -> Iterator[Unit]:
-    """All parts of a campaign, in order."""
+    """Yields all parts of a campaign, in order."""
     size = _size(asked)
     end = asked.begin + asked.max_examples
     for begin in range(asked.begin, end, size):
@@ -123,6 +123,7 @@ def run_unit(unit: Unit) -> Done:
 
 @contextlib.contextmanager
 def _opened(asked: CampaignOptions) -> Iterator[Oracle]:
+    """Yields the oracle of a part, which other parts of this process may use, too."""
     if asked.oracle == "gpu":
         yield opened(0)
         return

@@ -82,6 +82,7 @@ class Workers(Executor):
         return workers
 
     def _start(self, environments: list[dict[str, str]]) -> None:
+        """Starts a thread for each worker process, which starts the process when needed."""
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
@@ -119,7 +120,7 @@ class Workers(Executor):
         return future
 
     def interrupt(self) -> None:
-        """Ctrl-C for what is running; what goes on for ten seconds is killed.
+        """Interrupts what is running; what goes on for ten seconds is killed.
 
         Example:
             >>> from tbsched.campaigns import Workers
@@ -188,6 +189,7 @@ class _Place:
             process.interrupt()
 
     def _answer(self, call: Any) -> Any:
+        """Runs a pickled call; returns its result or its error, pickled."""
         if self._process is not None and self._process.is_dead():  # while it had nothing to do
             self._process.close()
             self._process = None
@@ -254,6 +256,7 @@ class _Process:
         self._process.join()
 
     def _received(self) -> bytes:
+        """Returns the answer of the worker; kills it ten seconds after an interrupt."""
         while not (ready := wait([self._pipe, self._process.sentinel], _LOOK)):
             if self._interrupted is not None and time.monotonic() > self._interrupted + GRACE:
                 self._process.kill()
@@ -312,7 +315,7 @@ def _end_with_parent() -> None:
 
 
 def _visible(which: Literal["all"] | Iterable[int]) -> list[str]:
-    """What CUDA_VISIBLE_DEVICES must be for each GPU to be the only one."""
+    """Returns the CUDA_VISIBLE_DEVICES under which each GPU is the only one."""
     if which == "all":
         which = range(gpus())
     numbers = [*which] if isinstance(which, Iterable) and not isinstance(which, str) else []

@@ -81,7 +81,7 @@ class Floors:
 
 
 def size(sequence: Sequence) -> tuple[int, ...]:
-    """The order in which sequences are small: launches, events, then sums over the launches.
+    """Returns a sort key that puts smaller sequences first.
 
     A graph counts as an event more than its nodes and edges do, and so does one in a graph.
     """
@@ -121,6 +121,7 @@ def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
 
 
 def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
+    """Drops events as long as the sequence still fails."""
     shrunk = True
     while shrunk:
         shrunk = False
@@ -216,6 +217,7 @@ def _count_parts(graph: Graph) -> int:
 
 
 def _less_than_transfer(transfer: Transfer) -> Iterator[Transfer]:
+    """Yields simpler forms of a copy, memset or host function."""
     if isinstance(transfer, Copy) and transfer.blocking:
         yield replace(transfer, blocking=False)
     if isinstance(transfer, Copy) and not transfer.pinned:
@@ -300,6 +302,8 @@ def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
 
 
 def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
+    """Returns the sequence with one launch made smaller, as long as it still fails."""
+
     def attempt(**changes: Any) -> bool:
         nonlocal sequence
         try:
@@ -344,7 +348,7 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
 def _smaller_partitions(
     sequence: Sequence, number: int, floors: Floors
 ) -> Iterator[Partition | None]:
-    """What the launch may have instead of its partition, the smallest first."""
+    """Yields what a launch may have instead of its partition, the smallest first."""
     own = sequence.launches[number].partition
     if own is None:
         return

@@ -83,6 +83,7 @@ def order_code_of(sequence: Sequence, device: Device, policy: str | None, predic
 def _function(
     sequence: Sequence, predictor: str, names: set[str], more: list[str], check: list[str]
 ) -> str:
+    """Returns the code of a test function that shows the counterexample."""
     imports = [f"from tbsched import {', '.join(sorted(names - {'replace'}))}\n", *more]
     if "replace" in names:
         imports.insert(0, "from dataclasses import replace\n")
@@ -120,6 +121,7 @@ def observing(oracle: OracleLike) -> Code | None:
 
 
 def _device_code(device: Device) -> tuple[str, frozenset[str]]:
+    """Returns code that makes the device, and the names that it needs imported."""
     if device == ATTACHED:
         device = find_device(device)  # elsewhere that name is another GPU's
     if not isinstance(device, DeviceSpec):
@@ -143,6 +145,7 @@ def _device_code(device: Device) -> tuple[str, frozenset[str]]:
 
 
 def _changes(value: Any, base: Any) -> dict[str, object]:
+    """Returns the fields in which a value differs from another one."""
     return {
         field.name: getattr(value, field.name)
         for field in fields(value)
@@ -151,7 +154,7 @@ def _changes(value: Any, base: Any) -> dict[str, object]:
 
 
 def _names_in(event: Event) -> tuple[str, ...]:
-    """What the event's ``repr`` needs imported.
+    """Returns the names that the event's ``repr`` needs imported.
 
     Raises:
         AssertionError: an event of an unknown kind.
@@ -167,6 +170,7 @@ def _names_in(event: Event) -> tuple[str, ...]:
 
 
 def _names_in_graph(graph: Graph) -> tuple[str, ...]:
+    """Returns the names that a graph's ``repr`` needs imported."""
     names = ["Graph"]
     for part in graph.parts:
         names.append(type(part).__name__)

@@ -151,6 +151,7 @@ class Shrinker:
         verdicts: dict[Sequence, bool] = {}
 
         def still_fails(candidate: Sequence) -> bool:
+            """Returns whether a candidate fails, from a cache."""
             if candidate not in verdicts:
                 verdicts[candidate] = False
                 # What the oracle refuses, or never recorded, is no smaller counterexample.
@@ -175,6 +176,7 @@ class Shrinker:
         return found
 
     def _drawn_narrower(self, launches: int) -> Comparison | None:
+        """Returns a smaller counterexample drawn among short sequences; None if none fails."""
         draws = self.space.of_length(launches)
         if draws is None:
             return None

@@ -170,7 +170,7 @@ class Covering:
 
 @functools.lru_cache(maxsize=16)
 def _without(spec: DeviceSpec) -> tuple[Mapping[str, DeviceSpec], frozenset[str]]:
-    """The ablations that change anything of a device, and which of them only concern what waits."""
+    """Returns the ablations that change a device, and which of them concern waits alone."""
     without: dict[str, DeviceSpec] = {}
     of_what_waits: set[str] = set()
     for name in ablations():

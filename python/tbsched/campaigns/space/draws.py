@@ -59,7 +59,7 @@ class DrawnTable:
         )
 
     def draw(self, number: int) -> Draw:
-        """One of them."""
+        """Returns one draw of the table, with the choices that Hypothesis would make."""
         rows = [row.tobytes() for row in self.rows[number]]
         theme = self.themes[number]
         choices: list[int | bytes] = [theme]

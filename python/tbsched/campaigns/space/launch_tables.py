@@ -327,7 +327,7 @@ def _themes(several: list[int]) -> tuple[Theme, ...]:
 
 
 def block_counts(spec: DeviceSpec) -> tuple[int, ...]:
-    """Numbers of blocks, dense below and at multiples of the SMs; up to one more than ever fits."""
+    """Returns numbers of blocks to draw: dense if small, and around multiples of the SMs."""
     sms, most = spec.sms, spec.sms * spec.blocks_per_sm + 1
     below = {*range(1, 17), *range(1, sms, max(1, sms // 32))}
     parts = {sms * part // 8 + near for part in range(1, 8) for near in (-1, 0, 1)}
@@ -350,7 +350,7 @@ def filling_thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
 
 
 def thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
-    """Threads per block: every number of warps, both ends of multiples of four; few ones often."""
+    """Returns threads per block to draw: every number of warps, small ones more often."""
     most_warps = min(spec.warps_per_sm, spec.threads_per_block // WARP) or 1
     counts: list[int] = []
     for warps in range(1, most_warps + 1):
@@ -373,7 +373,7 @@ def register_counts(spec: DeviceSpec, fewest: int) -> tuple[int, ...]:
 
 
 def shared_memory_sizes(spec: DeviceSpec) -> tuple[int, ...]:
-    """Bytes per block: the largest of which n fit an SM, and one byte more, for every n."""
+    """Returns bytes per block to draw: for every n the most of which n fit an SM, and 1 more."""
     unit, reserve = spec.shared_memory_unit, spec.shared_memory_reserve
     sizes = {0, 1, unit, unit + 1}
     for capacity in spec.shared_memory_configurations:

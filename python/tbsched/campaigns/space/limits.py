@@ -28,6 +28,7 @@ def largest_clusters(
     descending = sorted({size for size in sizes if size > 1}, reverse=True)
 
     def largest(partition: Partition | None) -> int:
+        """Returns the largest cluster size that the partition takes on all devices; 1: none."""
         for size in descending:
             alone = Sequence([Launch(size, 32, 16, cluster=size, partition=partition)])
             with contextlib.suppress(ValueError):

@@ -69,7 +69,7 @@ class SequenceOptions:
 
     @classmethod
     def everything(cls, device: DeviceSpec) -> SequenceOptions:
-        """All that the device has: what a campaign draws from unless told otherwise.
+        """Returns all that the device has: what a campaign draws from by default.
 
         Args:
             device: a spec, such as ``tb.device("h200")``.
@@ -94,7 +94,7 @@ class SequenceOptions:
 
     @classmethod
     def until_full(cls) -> SequenceOptions:
-        """Launches one after the other until the next does not fit, as the ICCD 2023 paper draws.
+        """Returns launches until one does not fit, as the ICCD 2023 paper draws them.
 
         Nothing is released, and of a launch only blocks, threads, registers and shared memory are
         drawn. 100 launches are drawn; a campaign with ``past_refusal=False`` drops those behind the
@@ -157,7 +157,7 @@ class SequenceOptions:
 
 
 def _partitions(device: DeviceSpec) -> tuple[Partition, ...]:
-    """Some groups of several splits, and what those leave over, small ones first.
+    """Returns some groups of several splits and what those leave over, small ones first.
 
     None where it is not known what a driver would give.
     """

@@ -266,7 +266,7 @@ def _with_values(events: list[Event]) -> list[Event]:
 
 
 def _groups(runs: list[_Run]) -> list[range]:
-    """The numbers of launches: of each in a stream alone, and of the nodes of each graph."""
+    """Returns the launches of each stream event: one launch, or all nodes of a graph."""
     groups: list[range] = []
     begin = 0
     while begin < len(runs):
@@ -277,6 +277,7 @@ def _groups(runs: list[_Run]) -> list[range]:
 
 
 def _in_stream(launch: Launch, run: _Run, non_blocking: int) -> Launch:
+    """Returns a launch with the stream, duration and dependences of its row."""
     return replace(
         launch,
         stream=run.stream,
@@ -322,7 +323,7 @@ def _graph(drawn: dict[int, tuple[Launch, _Run]]) -> Graph:
 
 
 def _with_others(launch: Launch, run: _Run, number: int) -> list[Node | Memory]:
-    """A launch and the nodes that come with it, each behind the one before."""
+    """Returns a launch and the nodes drawn with it, each behind the one before."""
     found: list[Node | Memory] = [*_with_transfer(launch, run)]
     if isinstance(run.mark, WaitEvent):
         found.insert(0, run.mark)
@@ -335,7 +336,7 @@ def _with_others(launch: Launch, run: _Run, number: int) -> list[Node | Memory]:
 
 
 def _with_transfer(launch: Launch, run: _Run) -> list[Node]:
-    """A launch and its copy, memset or function: what comes from the host is first."""
+    """Returns a launch and its copy, memset or function; copies from the host come first."""
     if run.transfer is None:
         return [launch] if run.function is None else [launch, run.function]
     if isinstance(run.transfer, Copy) and run.transfer.kind == "h2d":

@@ -84,6 +84,7 @@ def search(
     deadline = float("inf")
 
     def condition(sequence: Sequence) -> bool:
+        """Returns whether a sequence fails, the same at each call; raises after the deadline."""
         nonlocal deadline
         # Many of Hypothesis's drafts are the same sequence, and Hypothesis fails if the verdict on
         # a sequence changes.

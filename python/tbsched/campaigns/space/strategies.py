@@ -28,7 +28,7 @@ Device: TypeAlias = "str | os.PathLike[str] | DeviceSpec"
 
 
 def launches(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Launch]:
-    """Launches that the device can run; they shrink towards one block of one warp.
+    """Returns a strategy of launches that a device can run; they shrink to one warp.
 
     Args:
         device: a name, a path to a ``.toml``, or a spec.
@@ -84,7 +84,7 @@ def sequences_of(tables: SequenceTables, options: SequenceOptions) -> st.SearchS
 
 
 def programs(device: Device, options: SequenceOptions | None = None) -> st.SearchStrategy[Sequence]:
-    """Timed programs that the device can run: streams, events, graphs and dependent launches.
+    """Returns a strategy of timed programs with streams, events, graphs and copies.
 
     Launches are in one of four streams, in the legacy stream or in one of their own. They run for
     microseconds: all blocks equally long, each as long as it was drawn, or by a distribution. Some
@@ -130,7 +130,7 @@ def programs(device: Device, options: SequenceOptions | None = None) -> st.Searc
 
 
 def prefixes(recorded: Iterable[Sequence]) -> st.SearchStrategy[Sequence]:
-    """Some of the sequences, cut after any launch; they shrink towards the first one's shortest.
+    """Returns a strategy of recorded sequences, cut after any launch.
 
     Args:
         recorded: at least one, each of at least one launch.
@@ -174,6 +174,7 @@ def _built(
 
 
 def _checked(options: SequenceOptions | None) -> SequenceOptions:
+    """Returns the options; None stands for the defaults."""
     if options is None:
         return SequenceOptions()
     if not isinstance(options, SequenceOptions):

@@ -17,7 +17,7 @@ class Progress:
     """Progress of a quiet campaign: shows nothing."""
 
     def update(self, tally: Tally, doing: str) -> None:
-        """Shows the numbers so far."""
+        """Shows the tally, at most a few times per second."""
 
     def say(self, text: str) -> None:
         """Shows a message that stays."""
@@ -67,7 +67,7 @@ class _Bar(Progress):
 
 @contextlib.contextmanager
 def shown(progress: bool, total: int) -> Iterator[Progress]:
-    """A progress bar, or nothing."""
+    """Yields a progress bar, or one that shows nothing."""
     if not progress:
         yield Progress()
         return

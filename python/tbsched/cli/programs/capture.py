@@ -163,7 +163,7 @@ def _end(process: subprocess.Popen[bytes], capture: Path) -> None:
 
 
 def _captured_into(capture: Path) -> list[int]:
-    """Numbers of the processes that run and whose environment names a capture: descendants."""
+    """Returns the numbers of running processes that write to a capture."""
     wanted = b"TBSCHED_CAPTURE=" + os.fsencode(capture.absolute())
     found = []
     for place in Path("/proc").iterdir():
@@ -183,6 +183,8 @@ def _new_files(place: Path, before: set[Path]) -> list[Path]:
 
 @contextlib.contextmanager
 def _passing_on(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Passes Ctrl-C and SIGTERM on to the program that is captured."""
+
     def pass_on(number: int, frame: FrameType | None) -> None:
         # The terminal sends Ctrl-C to all processes in its foreground.
         if number != signal.SIGINT or not _is_in_foreground():

@@ -186,6 +186,7 @@ def variants(
 
 
 def _assignment(text: str) -> tuple[str, int]:
+    """Returns the name and the value of ``--set name=value``."""
     name, _, value = text.partition("=")
     try:
         return name.strip(), int(value)

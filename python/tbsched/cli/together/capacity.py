@@ -108,6 +108,7 @@ def capacity(
 
 
 def _grid_words(row: _Answers) -> str:
+    """Returns a sentence: the largest grid that is sure to be resident."""
     name = named(row.room.launch)
     if row.grid is None:
         return (
@@ -139,6 +140,7 @@ def _answers(
     wants_budget: bool,
     of: tuple[DeviceSpec, str | None],
 ) -> _Answers:
+    """Returns how many blocks of a launch fit beside the others, for each question asked."""
     launches = sequence.launches
     number = integer("capacity", "launch", number, -len(launches), len(launches) - 1)
     number %= len(launches)

@@ -120,7 +120,7 @@ def _data(answer: Coresidency, runs: list[Ran] | None) -> dict[str, object]:
 
 
 def _numbers(option: str, given: str | None) -> list[list[int]] | None:
-    """``0,1;2`` as lists of numbers."""
+    """Returns ``0,1;2`` as lists of numbers."""
     if given is None:
         return None
     try:

@@ -17,7 +17,7 @@ from tbsched.program.sequence import Sequence
 
 
 def asked(place: Path, device: str | None, part: Part) -> tuple[list[Sequence], DeviceSpec]:
-    """The sequences of a file, each with launches, and the device that is meant.
+    """Returns the sequences of a file, each with launches, and the device that is meant.
 
     Of a capture in which no launch has ended, those that were issued.
 

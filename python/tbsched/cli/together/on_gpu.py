@@ -64,6 +64,7 @@ def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
 
 
 def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
+    """Runs the witness on the GPU; returns how often it hung, or why it was not run."""
     if found.witness is None or found.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
     what = f"strands {called(found.launches, found.stranded, found.others)}"
@@ -102,7 +103,7 @@ def meet_on_time(
 
 
 def was_late(trace: Trace, issue_times: tuple[float, ...]) -> bool:
-    """Whether launches came so early or late that other blocks may have been there than planned.
+    """Returns whether launches came so early or late that other blocks may have been there.
 
     The first one starts at once. So one that starts too soon after it says that the first was late.
     """
@@ -128,6 +129,7 @@ def _start(launch: Placement) -> float | None:
 
 
 def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
+    """Runs a fix on the GPU in all its orders; returns how often it hung."""
     what = f"{fix.kind}: {fix.text}"
     if fix.sequence is not None:
         return Ran(what, False, why=_MORE)
@@ -164,7 +166,7 @@ def numbered(groups: Iterable[Iterable[int]], order: tuple[int, ...]) -> list[li
 
 
 def ran_words(runs: list[Ran]) -> str:
-    """A row per thing that ran."""
+    """Returns a table with a row per program that ran."""
     rows = [
         (run.what, f"{run.hung} of {run.runs}", _SEEN[run.agrees] + (run.why and f": {run.why}"))
         for run in runs

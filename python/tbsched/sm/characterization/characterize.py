@@ -120,7 +120,7 @@ class Series:
         self._launches: dict[tuple[Scope, int], Placed | None] = {}
 
     def sweep(self, loops: Iterable[Loop]) -> list[Run]:
-        """One warp, a few updates, for the results alone."""
+        """Runs loops with one warp and a few updates, for their results alone."""
         (alone,) = self._placed(Scope.ONE_SM, [1])
         return [
             self._run(loop, alone, repeat, _SWEEP_ITERATIONS)
@@ -136,6 +136,7 @@ class Series:
                 self._run(loop, launch, repeat, self._bench.iterations)
 
     def _placed(self, scope: Scope, sizes: Iterable[int]) -> list[Placed]:
+        """Returns launches with these numbers of warps, without those that cannot be placed."""
         wanted = [(scope, size) for size in sizes]
         for each in wanted:
             if each not in self._launches:
@@ -143,6 +144,7 @@ class Series:
         return [launch for each in wanted if (launch := self._launches[each]) is not None]
 
     def _run(self, loop: Loop, launch: Placed, repeat: int, iterations: int) -> Run:
+        """Runs a loop, unless it has run already; raises _TimeOver after the time limit."""
         key = Key(
             loop.opcode, loop.mode, loop.distance, loop.spacing, loop.updates,
             launch.scope, launch.warps, repeat,
@@ -181,6 +183,7 @@ class _Maker:
         return {row: loops for row, loops in zip(wanted, made, strict=True) if loops}
 
     def _one(self, row: Opcode, wanted: list[Wanted]) -> list[Loop]:
+        """Returns the loops of an opcode; [] with a noted reason if none can be made."""
         try:
             return self.workshop.loops(row, wanted) if wanted else []
         except ValueError as error:
@@ -229,6 +232,7 @@ def _latencies(series: Series, maker: _Maker, rows: list[Opcode]) -> dict[Opcode
 
 
 def _swept(row: Opcode, stalls: Iterable[int]) -> list[Wanted]:
+    """Returns the loops of an opcode for each stall count, with each number of updates."""
     return [
         Wanted(row.name, Mode.WRITE_READ, 1, stall, updates)
         for stall in stalls
@@ -275,6 +279,7 @@ class _Bar:
 
 @contextmanager
 def _advancing(seconds: float) -> Generator[Callable[[], object], None, None]:
+    """Shows a progress bar; yields a function that advances it to the time that has passed."""
     if not seconds:
         yield lambda: None
         return

@@ -117,7 +117,7 @@ class Figures:
 def figures(
     opcode: str, runs: Iterable[Run], processing_blocks: int, sms: int, reason: str = ""
 ) -> Figures:
-    """All quantities of an opcode.
+    """Returns all quantities of an opcode.
 
     Args:
         opcode: its name.
@@ -196,6 +196,7 @@ def least_stall(runs: Iterable[Run]) -> int | None:
 
 
 def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
+    """Returns the results per clock of each mode, distance and number of warps."""
     found = defaultdict(list)
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
@@ -204,6 +205,7 @@ def _points(runs: Iterable[Run]) -> dict[Point, Measured]:
 
 
 def _ends(runs: Iterable[Run]) -> dict[Point, int]:
+    """Returns by how many clocks the last warp ends after the first, at most, per point."""
     found: dict[Point, int] = {}
     for run in runs:
         point = Point(run.key.mode, run.key.distance, run.key.warps)
@@ -241,6 +243,7 @@ def _dependence_wait(points: Mapping[Point, Measured]) -> Measured | None:
 def _least_warps(
     points: Mapping[Point, Measured], best: Measured
 ) -> dict[tuple[Mode, int], int]:  # fmt: skip
+    """Returns the fewest warps with nearly the best throughput, by mode and distance."""
     found: dict[tuple[Mode, int], int] = {}
     for point in sorted(_near(points, best)):
         found.setdefault((point.mode, point.distance), point.warps)
@@ -272,6 +275,7 @@ def _best_share(
 
 
 def _skew(runs: Iterable[Run]) -> Skew | None:
+    """Returns how far starts and ends of an SM's warps lie apart; None without several."""
     found = [
         (int(np.ptp(warps["start"])), int(np.ptp(warps["end"])))
         for run in runs

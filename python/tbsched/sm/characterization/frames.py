@@ -118,6 +118,7 @@ def ptx(opcode: Opcode, architecture: str, slots: int) -> str:
 
 
 def _compiled(rooms: Mapping[Opcode, int], architecture: str) -> dict[str, Frame | Unverified]:
+    """Returns the frame of each opcode, or why there is none."""
     found: dict[str, Frame | Unverified] = {}
     cubins = {}
     for each, slots in rooms.items():
@@ -138,6 +139,7 @@ def _compiled(rooms: Mapping[Opcode, int], architecture: str) -> dict[str, Frame
 
 
 def _framed(opcode: Opcode, cubin: bytes, at: int, code: tuple[Instruction, ...]) -> Frame:
+    """Returns where a compiled kernel has its loop and the instructions under test."""
     first, last = _loop(code)
     inside = range(first, last + 1)
     wanted = [k for k in inside if code[k].opcode == opcode.sass]

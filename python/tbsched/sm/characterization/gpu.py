@@ -67,7 +67,7 @@ class GpuBench:
         return Compiled(opcodes, f"sm_{number}")
 
     def run(self, loop: Loop, placed: Placed, iterations: int) -> StructuredArray:
-        """Launches the kernel, waits for it, and reads what it wrote."""
+        """Launches the kernel, waits for it, and returns what its warps wrote."""
         warps = placed.blocks * placed.threads // 32
         self._bytes[:] = 0
         operands = OPCODES[loop.opcode].operands()

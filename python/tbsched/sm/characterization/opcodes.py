@@ -73,7 +73,7 @@ class Opcode:
         return self.ptx.replace("{r}", names[0] if per == 1 else "{" + ", ".join(names) + "}")
 
     def operands(self) -> bytes:
-        """What the kernel loads first: the chain registers, then the constants."""
+        """Returns what the kernel loads first: the chain registers, then the constants."""
         step = 4.0 if self.shared else 0.0625 if self.kind == "f16x2" else 1.0
         first = 0.0 if self.shared else 1.5
         chain = [step * (first + i) for i in range(self.registers)]

@@ -143,6 +143,7 @@ def load_runs(path: str | os.PathLike[str]) -> tuple[dict[str, Any], tuple[Run, 
 
 
 def _read(name: Path, file: BinaryIO) -> tuple[dict[str, Any], tuple[Run, ...]]:
+    """Returns the header and the runs of a file."""
     runs: list[Run] = []
     header: dict[str, Any] | None = None
     number = size = warps = 0
@@ -177,6 +178,7 @@ def _header(line: bytes) -> dict[str, Any]:
 
 
 def _run(row: object) -> Run:
+    """Returns the run that a row of a file has."""
     if not isinstance(row, list) or len(row) != _FIELDS:
         raise ValueError(f"a list of {_FIELDS} values is needed, got {shown(row)}")
     opcode, mode, distance, spacing, updates, scope, warps, repeat, *others = row
@@ -246,6 +248,7 @@ def _unpacked(same: object, text: object, count: int) -> StructuredArray:
 
 
 def _inflated(text: str, most: int) -> bytes:
+    """Returns the unpacked columns of a run, refusing more than ``most`` bytes."""
     try:
         content = base64.b64decode(text, validate=True)
         found = zlib.decompressobj().decompress(content, most + 1)

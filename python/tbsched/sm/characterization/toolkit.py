@@ -245,7 +245,7 @@ def _in_new_form(cubin: bytes) -> bytes:
 
 
 def disassemble(codes: Iterable[bytes], architecture: str) -> list[tuple[Instruction, ...]]:
-    """The instructions of pieces of machine code. One call for all: most of its time is its start.
+    """Returns the instructions of pieces of machine code, by one call of nvdisasm.
 
     Raises:
         ToolMissing: there is no nvdisasm.
@@ -302,6 +302,7 @@ def _instruction(row: dict[str, Any], word: int, first: int, end: int) -> Instru
 
 
 def _run(name: str, *arguments: str | Path) -> str:
+    """Runs a tool of the CUDA Toolkit, and returns its output."""
     done = subprocess.run(
         [tool(name), *arguments], capture_output=True, text=True, errors="replace", check=False
     )
@@ -312,6 +313,7 @@ def _run(name: str, *arguments: str | Path) -> str:
 
 
 def _in_wheel(name: str) -> Path | None:
+    """Returns the path of a tool in NVIDIA's wheel from PyPI; None without it."""
     try:
         files = metadata.files(_WHEEL) or []
     except metadata.PackageNotFoundError:

@@ -53,6 +53,7 @@ def _of_object_code(kernel: Any) -> tuple[bytes, str | None]:
 
 
 def _of_cupy(kernel: Any) -> tuple[bytes, str | None]:
+    """Returns the cubin of a RawKernel of CuPy, and the kernel's name."""
     from cupy.cuda import compiler
 
     if not kernel.code:
@@ -70,6 +71,7 @@ def _of_triton(kernel: Any) -> tuple[bytes, str | None]:
 
 
 def _of_numba(kernel: Any) -> tuple[bytes, str | None]:
+    """Returns the cubin of a kernel of Numba, and the kernel's name."""
     compiled = kernel
     if hasattr(kernel, "overloads"):
         if len(kernel.overloads) != 1:

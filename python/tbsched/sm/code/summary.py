@@ -130,7 +130,7 @@ class Code:
 
     @property
     def warps_alone(self) -> float:
-        """How many warps a processing block needs, so that its busiest unit never rests.
+        """Returns how many warps keep the busiest unit of a processing block always busy.
 
         Waits for memory do not count.
         """
@@ -143,7 +143,7 @@ class Code:
 
 
 def read_code(kernel: Any, tables: Characterization, processing_blocks: int) -> Code:
-    """What a kernel asks of an SM, from its machine code or from a mix of instructions.
+    """Returns what a kernel asks of an SM, from its machine code or a mix of instructions.
 
     Args:
         kernel: a :class:`Mix`; the path of a cubin, or (path, name); a cubin as bytes; a
@@ -170,6 +170,8 @@ def read_code(kernel: Any, tables: Characterization, processing_blocks: int) -> 
 
 
 def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Code:
+    """Returns the clocks and unit times of a warp, for one turn of its loops and for all."""
+
     def with_turns(turns: int) -> Code:
         return _summed(walk(code, lambda each: _latency(each, known), turns), known, blocks)
 
@@ -184,6 +186,7 @@ def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks
 
 
 def _summed(found: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
+    """Returns the clocks that each unit is busy with the instructions of a walk."""
     busy: dict[str, float] = {"issue": _ISSUE * sum(found.counts.values())}
     for each, count in found.counts.items():
         unit = str(each.unit)
@@ -202,6 +205,7 @@ def _summed(found: Walk, known: Mapping[str, Figures], blocks: int) -> Code:
 
 
 def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Code:
+    """Returns what a mix of instructions asks of an SM."""
     distances = dict(mix.distances or {})
     found = Walk(distances={name: distances.get(name, 1) for name in mix.counts if name in OPCODES})
     for name, count in mix.counts.items():
@@ -217,6 +221,7 @@ def _of_mix(mix: Mix, known: Mapping[str, Figures], blocks: int) -> Code:
 
 
 def _class_named(name: str) -> Class:
+    """Returns the class of instructions that a name of a mix stands for."""
     unit = _OTHERS.get(name)
     rows: Iterable[Class] = (
         each for each in CLASSES if each.measured == name or (unit and each.unit is unit)
@@ -225,6 +230,7 @@ def _class_named(name: str) -> Class:
 
 
 def _latency(each: Class, known: Mapping[str, Figures]) -> float:
+    """Returns the clocks until the result of an instruction can be used."""
     if each.unit is Unit.MEMORY:
         return MEMORY_LATENCY
     figures = known.get(each.measured)

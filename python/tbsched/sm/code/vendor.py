@@ -48,7 +48,7 @@ class Versus:
 def versus_vendor(
     device: str | os.PathLike[str] | DeviceSpec | Characterization = "h200",
 ) -> tuple[Versus, ...]:
-    """Measured throughput beside what NVIDIA documents for compute capability 9.0.
+    """Returns measured throughput beside what NVIDIA documents for compute capability 9.0.
 
     Args:
         device: as of :func:`tbsched.sm.measured`; or figures of your own.

@@ -20,7 +20,7 @@ _WIDTHS = (("128", 4), ("64", 2), ("WIDE", 2))
 
 
 def path(code: tuple[Instruction, ...], most_turns: int = TURNS) -> list[int]:
-    """Which instructions a thread executes, by their numbers.
+    """Returns the numbers of the instructions that a thread executes, in order.
 
     Forward branches under a condition are not taken, but for those to a loop where none would be
     met otherwise. Loops turn as often as given.

@@ -146,7 +146,7 @@ def blocks_of(listing: Listing) -> list[Block]:
 
 
 def _followers(listing: Listing, last: int, number: Mapping[int, int]) -> list[int]:
-    """Numbers of the blocks that may come after a step that ends one."""
+    """Returns the numbers of the basic blocks that may follow a block's last instruction."""
     code = listing.code[last]
     guarded = bool(code.guard) or (code.opcode == "BRA" and len(code.operands) > 1)
     found = [] if code.target is None else [code.target]

@@ -16,7 +16,7 @@ MOST_REGISTERS = 255
 
 
 def attributes(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """The attributes of a section ``.nv.info`` with a payload: kind, place and size of it."""
+    """Yields the kind, place and size of each attribute with a payload in ``.nv.info``."""
     at = 0
     while at + 4 <= len(data):
         form, kind, size = struct.unpack_from("<BBH", data, at)

@@ -38,7 +38,7 @@ class Compiled:
 
 
 def compiled(blocks: Iterable[Block]) -> Compiled:
-    """What the compiler did in a kernel."""
+    """Returns which stalls and waits the compiler left between instructions of a kernel."""
     found = Compiled()
     for block in blocks:
         times = issued(block.steps)
@@ -98,6 +98,7 @@ def edges(block: Block, shown: Compiled) -> dict[tuple[int, int], int]:
 
 
 def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
+    """Yields all constraints of a block: two steps, and how many clocks lie between."""
     steps = block.steps
     times = issued(steps)
     for early, late, kind, place in dependences(steps):
@@ -133,7 +134,7 @@ def _all(block: Block, shown: Compiled) -> Iterator[tuple[int, int, int]]:
 
 
 def _in_order(block: Block) -> Iterator[tuple[int, int, tuple[str, str], int]]:
-    """Each slow step, and the last slow or pinned one of each opcode before it: clocks apart."""
+    """Yields each slow step after the last one of each opcode, and the clocks between."""
     times = issued(block.steps)
     went: dict[str, tuple[int, int]] = {
         opcode: (BEFORE, -age) for opcode, age in block.entry.since.items()
@@ -181,7 +182,7 @@ def _scoreboards(block: Block) -> Iterator[tuple[int, int, int]]:
 
 
 def _later_waits(steps: tuple[Step, ...], early: int, late: int) -> Iterator[int]:
-    """Waits on the way that may tell of a step, as what sets their scoreboards comes after it."""
+    """Yields waits between two steps on scoreboards that are set after the first one."""
     later: set[int] = set()
     for k in range(early + 1, late + 1):
         if any(steps[k].waits(scoreboard) for scoreboard in later):

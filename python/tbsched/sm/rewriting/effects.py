@@ -102,7 +102,7 @@ class Step:
         return max(1, self.control.stall)
 
     def use(self, place: Place) -> tuple[int, ...]:
-        """How far a register is behind the one that is written, and at which operands; -1: none."""
+        """Returns how far a register is behind the one named, and at which operand; -1: none."""
         name, number = place
         found = [
             (number - int(digits), at)
@@ -131,7 +131,7 @@ class Listing:
 
 
 def listing(cubin: bytes, name: str) -> Listing:
-    """What the instructions of a kernel do.
+    """Returns the instructions of a kernel, with what they read, write and wait for.
 
     Raises:
         ToolMissing: nvdisasm is not there.
@@ -150,7 +150,7 @@ def listing(cubin: bytes, name: str) -> Listing:
 
 
 def step_of(each: Instruction, touched: Touched, fixed: bool = False) -> Step:
-    """What an instruction does.
+    """Returns what an instruction reads, writes and waits for.
 
     Args:
         each: the instruction.

@@ -43,6 +43,7 @@ def launcher(
     sizes = [_three(each) for each in (grid, block)]
 
     def load(variant: Variant) -> Callable[[], float]:
+        """Returns a function that times a variant, loaded with CuPy."""
         module = cupy.cuda.function.Module()
         module.load(variant.cubin)
         function = module.get_function(variant.kernel)
@@ -51,6 +52,7 @@ def launcher(
         first, last = cupy.cuda.Event(), cupy.cuda.Event()
 
         def run() -> float:
+            """Returns the seconds per launch of the variant."""
             first.record()
             for _ in range(count):
                 function(*sizes, given, shared_mem=shared_memory)

@@ -101,7 +101,7 @@ def variants(
     every: int = 0,
     most_registers: int = MOST_REGISTERS,
 ) -> Variants:
-    """Other machine code for a kernel that computes the same.
+    """Returns variants of a kernel: other orders of its instructions, same results.
 
     Padded variants have more registers for a thread than the code uses, so that fewer blocks share
     an SM. A kernel that changes its registers while it runs has none. Reordered ones have the
@@ -174,7 +174,7 @@ def _name(registers: int | None, order: str) -> str:
 def _codes(
     cubin: bytes, kernel: str, listed: Listing, wanted: list[tuple[Order, int]], every: int
 ) -> list[tuple[str, bytes, int]]:
-    """Different machine codes: the order's name, the cubin, and how many instructions moved."""
+    """Returns different machine codes: the order's name, the cubin, instructions moved."""
     blocks = blocks_of(listed)
     shown = compiled(blocks)
     asked = bool(wanted or every)
@@ -182,6 +182,7 @@ def _codes(
     found = {cubin: ("", cubin, 0)}
 
     def add(name: str, orders: Iterable[ListOf[Written]]) -> None:
+        """Adds the machine code of these orders, if it is new."""
         written = [
             (block.first + k, control)
             for block, steps in zip(blocks, orders, strict=True)
@@ -244,7 +245,7 @@ def _by_resident(least: int, most: int, held: _Held) -> list[tuple[int, int | No
 
 
 def _resident(spec: DeviceSpec, threads: int, registers: int, shared_memory: int) -> int:
-    """Blocks that an idle SM holds, as the predictor has it."""
+    """Returns how many blocks an idle SM holds, by the predictor."""
     launch = Launch(spec.sms * spec.blocks_per_sm, threads, registers, shared_memory)
     try:
         trace = predict(Sequence([launch]), spec)

@@ -68,6 +68,7 @@ class Ratio:
 
 
 def _ratio(value: object) -> float:
+    """Returns a ratio of times, checked."""
     if not isinstance(value, Real) or isinstance(value, bool):
         raise TypeError(f"Ratio.ratios: a number is needed, got {shown(value)}")
     ratio = float(value)
@@ -114,7 +115,7 @@ class Timing:
 
     @property
     def spread(self) -> float:
-        """How far the middle half of the runs lies apart, as a share of the median."""
+        """Returns the interquartile range of the runs, as a share of the median."""
         if len(self.seconds) < 2:
             return 0.0
         first, _, third = statistics.quantiles(self.seconds, n=4, method="inclusive")
@@ -161,7 +162,7 @@ def search(
     seed: int = 0,
     progress: bool = True,
 ) -> Search:
-    """Times variants in turns, and says whether the fastest is faster than the original.
+    """Finds the fastest variants by timing them in turns.
 
     Each round runs every variant once, in an order drawn by chance, so that a drift of the clock
     meets all. A variant is given up when it is slower than another with 95 % confidence. The

@@ -54,6 +54,7 @@ def read(levels: int, observed: ListOf[bool], predicted: ListOf[bool]) -> Findin
 
 
 def _clamped(lab: Lab, found: Found) -> Finding:
+    """Finds at which level the GPU clamps priorities."""
     spec = draft(found)
     full, waits = whole_sm(found, lab.sms), whole_sm(found)
     sequences = [

@@ -78,6 +78,7 @@ def _count_by_waiting_launches(lab: Lab, default: int) -> Finding:
     """Counts the launches waiting for an event that leave no queue for one that is ready."""
 
     def behind(waiting: int) -> Quantity:
+        """Measures the delay of a launch behind so many waiting streams."""
         first = lasting(_ISSUED * (waiting + 2))
         events: list[Event] = [first, RecordEvent(0, 0)]
         for stream in range(1, waiting + 1):
