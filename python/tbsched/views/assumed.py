@@ -12,7 +12,7 @@ _SHOWN = 4  # rules
 
 
 def assumed_words(rules: tuple[str, ...] | None, device: DeviceInfo) -> str:
-    """The rules by name, and where their sources are; empty if none is assumed."""
+    """Returns the rules by name, and where their sources are; empty if none is assumed."""
     if not rules:
         return ""
     name = device.details.get("model", device.name)

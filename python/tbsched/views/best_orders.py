@@ -28,7 +28,7 @@ def best_order_short(found: BestOrder) -> str:
 
 
 def best_order_text(found: BestOrder) -> str:
-    """The order, and what it saves."""
+    """Returns the order, and what it saves."""
     how = "the best of all orders" if found.exact else "the best found"
     in_order = found.order == tuple(range(len(found.order)))
     moved = "; launches are called sooner or later among other calls, in the same order"
@@ -41,7 +41,7 @@ def best_order_text(found: BestOrder) -> str:
 
 
 def best_order_html(found: BestOrder) -> str:
-    """The order, and what it saves."""
+    """Returns HTML: the order, and what it saves."""
     launches = found.sequence.launches
     rows = [
         (str(place), str(number), launch.name or "", launch_words(launch))
@@ -72,7 +72,7 @@ def best_order_html(found: BestOrder) -> str:
 
 
 def best_order_columns(found: BestOrder) -> dict[str, Any]:
-    """A row per kernel, in the order that was found."""
+    """Returns columns with a row per kernel, in the order that was found."""
     launches = found.sequence.launches
     return {
         "position": list(range(len(launches))),

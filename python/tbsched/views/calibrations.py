@@ -33,7 +33,7 @@ _HEADINGS = {
 
 
 def calibration_short(calibration: Calibration) -> str:
-    """How much is told, and whether the certificate holds."""
+    """Returns how much is told, and whether the certificate holds."""
     certificate = calibration.certificate
     words = "certified" if certificate.holds else "no certificate"
     return (
@@ -43,7 +43,7 @@ def calibration_short(calibration: Calibration) -> str:
 
 
 def calibration_text(calibration: Calibration) -> Lines:
-    """The certificate, and each value with how sure it is."""
+    """Returns the certificate, and each value with how sure it is."""
     rows = calibration_rows(calibration)
     table = table_of(("field", "value", "how sure", "because"), rows, left=(0, 3))
     telling = [
@@ -78,7 +78,7 @@ def calibration_rows(calibration: Calibration) -> list[tuple[str, str, str, str]
 
 
 def _witness_words(witness: Witness) -> str:
-    """The other device that explains everything as well, and what would tell the two apart."""
+    """Returns words for the other device that explains everything, and what would tell."""
     changes = ", ".join(f"{path} = {_cut(value)}" for path, value in witness.changes)
     words = f"with {changes} all of {witness.sequences:,} sequences would be the same"
     if witness.telling is None:
@@ -88,7 +88,7 @@ def _witness_words(witness: Witness) -> str:
 
 
 def _kinds(sequence: Sequence) -> str:
-    """What in a sequence the probes do not draw."""
+    """Returns what in a sequence the probes do not draw."""
     launches = sequence.launches
     kinds = {
         "priorities": any(launch.priority for launch in launches),
@@ -104,7 +104,7 @@ def _cut(value: object) -> str:
 
 
 def calibration_lines(calibration: Calibration) -> list[str]:
-    """The certificate, and what the probes took."""
+    """Returns the certificate, and what the probes took."""
     certificate = calibration.certificate
     asked = sum(step.sequences for step in calibration.steps)
     lines = [
@@ -159,7 +159,7 @@ def calibration_lines(calibration: Calibration) -> list[str]:
 
 
 def calibration_html(calibration: Calibration) -> str:
-    """The certificate, each value with how sure it is, and what the probes took."""
+    """Returns HTML: the certificate, each value with how sure it is, and what the probes took."""
     titles = ("field", "value", "how sure", "because")
     certificate = calibration.certificate
     documented = sum(finding.kind == DOCUMENTED for finding in calibration.report)
@@ -196,7 +196,7 @@ def calibration_html(calibration: Calibration) -> str:
 
 
 def calibration_columns(calibration: Calibration) -> dict[str, Any]:
-    """A row per value, in the order of finding."""
+    """Returns columns with a row per value, in the order of finding."""
     rows = calibration.report
     return {
         "field": [finding.path for finding in rows],
@@ -208,7 +208,7 @@ def calibration_columns(calibration: Calibration) -> dict[str, Any]:
 
 
 def calibration_data(calibration: Calibration) -> dict[str, Any]:
-    """Each value and how sure it is, the certificate, and what the probes took."""
+    """Returns JSON data: the certificate, each value with how sure it is, and the probes."""
     certificate, campaign = calibration.certificate, calibration.campaign
     return {
         "device": calibration.spec.title,

@@ -43,7 +43,7 @@ def counterexample_text(found: Counterexample) -> Lines:
 
 
 def order_lines(found: Counterexample) -> list[str]:
-    """Launches of a program that a GPU ran in another order; none of other sequences."""
+    """Returns launches of a program that a GPU ran in another order; none of other sequences."""
     lines = []
     for first, second in found.pairs:
         prediction, observation = (
@@ -56,6 +56,7 @@ def order_lines(found: Counterexample) -> list[str]:
 
 
 def _order(trace: Trace, first: int, second: int) -> str:
+    """Returns how long after one launch ended the other started, in words."""
     end_ns, start_ns = trace[first].end_ns, trace[second].start_ns
     assert end_ns is not None
     assert start_ns is not None
@@ -66,7 +67,7 @@ def _order(trace: Trace, first: int, second: int) -> str:
 
 
 def report_short(report: Report) -> str:
-    """How much was compared, and how much differed."""
+    """Returns how much was compared, and how much differed."""
     return (
         f"{report.predictor}/{report.policy} by {report.level}, "
         f"{counted(report.examples, 'sequence')}, {report.disagreements:,} disagree, "
@@ -75,7 +76,7 @@ def report_short(report: Report) -> str:
 
 
 def report_text(report: Report) -> Lines:
-    """The numbers of a campaign, and its counterexamples."""
+    """Returns the numbers of a campaign, and its counterexamples."""
     lines: Lines = [*report_lines(report)]
     headings = counterexample_headings(report)
     for heading, example in zip(headings, report.counterexamples, strict=True):
@@ -85,7 +86,7 @@ def report_text(report: Report) -> Lines:
 
 
 def counterexample_headings(report: Report) -> list[str]:
-    """What each counterexample is called."""
+    """Returns what each counterexample is called."""
     numbers = {found.id: number for number, found in enumerate(report.counterexamples, 1)}
     headings = []
     for number, example in enumerate(report.counterexamples, 1):
@@ -95,7 +96,7 @@ def counterexample_headings(report: Report) -> list[str]:
 
 
 def report_lines(report: Report) -> list[str]:
-    """The numbers of a campaign; those that say more of the one before are moved in."""
+    """Returns the numbers of a campaign; those that say more of the one before are moved in."""
     kinds = sum(found.like is None for found in report.counterexamples)
     rate = report.examples / report.seconds if report.seconds else 0.0
     lines = [
@@ -136,6 +137,7 @@ def report_lines(report: Report) -> list[str]:
 
 
 def coverage_lines(coverage: Coverage) -> list[str]:
+    """Returns lines: launches of each kind, and what refused those that did not fit."""
     lines = []
     for words, launches in (
         ("launches with", coverage.ways),
@@ -157,7 +159,7 @@ def _percent(part: int, whole: int) -> str:
 
 
 def counterexample_html(found: Counterexample) -> str:
-    """Where prediction and observation differ, and the test to paste."""
+    """Returns HTML: where prediction and observation differ, and the test to paste."""
     return card(
         counterexample_short(found),
         text_html(order_lines(found)),
@@ -167,7 +169,7 @@ def counterexample_html(found: Counterexample) -> str:
 
 
 def report_html(report: Report) -> str:
-    """The numbers of a campaign, and its counterexamples to unfold."""
+    """Returns HTML: the numbers of a campaign, and its counterexamples to unfold."""
     shown = report.counterexamples[:_COUNTEREXAMPLES_SHOWN]
     return card(
         report_short(report),
@@ -199,7 +201,7 @@ def _code(found: Counterexample, *, is_open: bool) -> Markup:
 
 
 def report_columns(report: Report) -> dict[str, Any]:
-    """A row per counterexample, in the order in which they were found."""
+    """Returns columns with a row per counterexample, in the order in which they were found."""
     found = report.counterexamples
     launches = [example.sequence.launches for example in found]
     first = [example.diff.first_divergence for example in found]
@@ -224,7 +226,7 @@ def report_columns(report: Report) -> dict[str, Any]:
 
 
 def report_data(report: Report) -> dict[str, Any]:
-    """The numbers of a campaign, and its counterexamples."""
+    """Returns JSON data: the numbers of a campaign, and its counterexamples."""
     return {
         **fields(report, _NUMBERS),
         "counterexamples": list(map(counterexample_data, report.counterexamples)),

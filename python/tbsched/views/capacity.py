@@ -35,7 +35,7 @@ _CAUSES = {
 
 
 def capacity_short(found: Capacity) -> str:
-    """How many blocks fit."""
+    """Returns how many blocks fit."""
     launch, blocks = found.launch, counted(found.blocks, "block")
     words = f"{blocks} of {named(launch)} fit"
     if launch.cluster > 1:
@@ -53,7 +53,7 @@ def capacity_text(found: Capacity) -> Lines:
 
 
 def capacity_notes(found: Capacity) -> list[str]:
-    """What the answer rests on that another board, or a measurement, may show otherwise."""
+    """Returns what the answer rests on that another board, or a measurement, may show otherwise."""
     notes = board_lines((found.launch, *found.beside), found.device)
     if found.driver_limit is not None and found.driver_limit < found.blocks:
         notes.append(
@@ -77,7 +77,7 @@ def board_words(device: DeviceInfo) -> str:
 
 
 def limits_table(limits: tuple[Limit, ...], device: DeviceInfo) -> Table:
-    """A row per class of SMs."""
+    """Returns a table with a row per class of SMs."""
     rows = [
         (str(len(row.sms)), str(row.beside), str(row.blocks), causes_words(row.causes, device),
          _which(row.sms))
@@ -136,7 +136,7 @@ def capacities_notes(found: Capacities) -> list[str]:
 
 
 def capacities_table(found: Capacities) -> Table:
-    """A row per choice."""
+    """Returns a table with a row per choice."""
     rows = [_choice(row, found.device) for row in found.choices[:_CHOICES_SHOWN]]
     headings = (
         "threads", "carveout", "cluster", "blocks", "clusters", "threads in all", "idle SMs",
@@ -146,6 +146,7 @@ def capacities_table(found: Capacities) -> Table:
 
 
 def _choice(row: Choice, device: DeviceInfo) -> tuple[str, ...]:
+    """Returns the table row of one choice of block size, carveout and cluster."""
     launch = row.launch
     return (
         str(launch.threads),
@@ -159,7 +160,7 @@ _OWN, _OTHERS = PALETTE[0], "#808890"
 
 
 def capacity_html(found: Capacity) -> str:
-    """A map with what each SM takes, and a row per class of SMs."""
+    """Returns HTML: a map with what each SM takes, and a row per class of SMs."""
     others = "blocks of the launches beside it" if found.beside else ""
     return card(
         capacity_short(found),
@@ -177,7 +178,7 @@ def capacity_html(found: Capacity) -> str:
 def limits_map(
     device: DeviceInfo, limits: tuple[Limit, ...], own: tuple[str, str], others: str
 ) -> tuple[Markup, Markup]:
-    """A legend, and the blocks on each SM.
+    """Returns a legend, and the blocks on each SM.
 
     Args:
         device: the device.
@@ -207,7 +208,7 @@ def capacities_html(found: Capacities) -> str:
 
 
 def capacity_columns(found: Capacity) -> dict[str, Any]:
-    """A row per SM."""
+    """Returns columns with a row per SM."""
     causes = {sm: row.cause for row in found.limits for sm in row.sms}
     sms = range(found.device.sms)
     return {
@@ -219,7 +220,7 @@ def capacity_columns(found: Capacity) -> dict[str, Any]:
 
 
 def capacities_columns(found: Capacities) -> dict[str, Any]:
-    """A row per choice, the one with most blocks first."""
+    """Returns columns with a row per choice, the one with most blocks first."""
     return {
         **columns_of((row.launch for row in found.choices), "threads carveout cluster"),
         **columns_of(found.choices, "blocks clusters threads_in_all=threads idle_sms"),
@@ -229,7 +230,7 @@ def capacities_columns(found: Capacities) -> dict[str, Any]:
 
 
 def capacity_data(found: Capacity) -> dict[str, Any]:
-    """How many blocks fit, where, and what binds each class of SMs."""
+    """Returns JSON data: how many blocks fit, where, and what binds each class of SMs."""
     return fields(
         found,
         "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits "

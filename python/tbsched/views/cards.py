@@ -33,7 +33,7 @@ _SENTENCE = 40  # characters from which on words are broken into lines
 
 
 def to_html(value: object, path: str | os.PathLike[str] | None = None) -> str:
-    """A whole page that shows a value.
+    """Returns HTML: a whole page that shows a value.
 
     The page needs no network and no script. It is light or dark, as the reader's system is.
 
@@ -70,7 +70,7 @@ def to_html(value: object, path: str | os.PathLike[str] | None = None) -> str:
 
 
 def card(title: str, *parts: Markup | Table, sub: str = "") -> str:
-    """A view: a heading, and what is under it; with the style that it needs."""
+    """Returns a view: a heading, and what is under it; with the style that it needs."""
     drawn = [table_html(part) if isinstance(part, Table) else part for part in parts]
     below = element("p", sub, class_="sub") if sub else ""
     head = [element("style", Markup(_style())), element("h2", title), below]
@@ -87,7 +87,7 @@ def _style() -> str:
 def table_html(
     table: Table, heading: str = "", *, marks: Sequence[str] = (), styles: Sequence[str] = ()
 ) -> Markup:
-    """A table as it is shown in a terminal.
+    """Returns HTML: a table as it is shown in a terminal.
 
     Args:
         table: of strings.
@@ -137,7 +137,7 @@ def heading_html(heading: str) -> Markup:
 
 
 def tiles_html(*tiles: tuple[str, str]) -> Markup:
-    """Numbers, and what each of them is."""
+    """Returns HTML: numbers, and what each of them is."""
     drawn = [
         element("div", element("b", value), element("span", what), class_="tile")
         for value, what in tiles
@@ -146,7 +146,7 @@ def tiles_html(*tiles: tuple[str, str]) -> Markup:
 
 
 def legend_html(launches: Sequence[Launch]) -> Markup:
-    """The colour of each kernel; of launches without a name of each launch."""
+    """Returns HTML: the colour of each kernel; of launches without a name of each launch."""
     first = np.unique(kernels_of(launches)).tolist()
     colours = colours_of(launches)
     keys = []
@@ -162,7 +162,7 @@ def legend_html(launches: Sequence[Launch]) -> Markup:
 
 
 def keys_html(keys: Iterable[tuple[str, ...]], more: str = "") -> Markup:
-    """A legend.
+    """Returns HTML: a legend.
 
     Args:
         keys: a colour, what it is, and as a third what is shown when the mouse is over it.
@@ -201,7 +201,7 @@ def folded_html(summary: str, *parts: Markup, is_open: bool = False) -> Markup:
 
 
 def bars_html(rows: Iterable[tuple[str, float, str]], most: float | None = None) -> Markup:
-    """Bars.
+    """Returns HTML: bars.
 
     Args:
         rows: what each is, how long it is, and that in words.

@@ -39,7 +39,7 @@ def figures_table(found: Characterization) -> Table:
 
 
 def notes(found: Characterization) -> list[str]:
-    """What is missing, and what went wrong."""
+    """Returns what is missing, and what went wrong."""
     lines = [f"{each.opcode}: {each.reason}" for each in found.figures if each.reason]
     for each in found.figures:
         wrong = {
@@ -58,6 +58,7 @@ def notes(found: Characterization) -> list[str]:
 
 
 def _row(found: Figures) -> tuple[str, ...]:
+    """Returns the table row of one opcode."""
     fewest = found.least_warps or {}
     return (
         found.opcode,
@@ -89,7 +90,7 @@ def _ending(found: Skew | None) -> str:
 
 
 def characterization_html(found: Characterization) -> str:
-    """A row per opcode, what was not measured, and bars of the two figures that matter most."""
+    """Returns HTML: a row per opcode, what was not measured, and bars of two figures."""
     lines = notes(found)
     throughput = [(each.opcode, each.throughput) for each in found.figures]
     waits = [(each.opcode, each.dependence_wait) for each in found.figures]
@@ -103,7 +104,7 @@ def characterization_html(found: Characterization) -> str:
 
 
 def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]:
-    """A bar for each opcode that was measured; nothing if none was."""
+    """Returns a bar for each opcode that was measured; nothing if none was."""
     known = [(opcode, each.value) for opcode, each in rows if each is not None]
     if not any(value > 0 for _, value in known):
         return []
@@ -112,7 +113,7 @@ def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]
 
 
 def characterization_columns(found: Characterization) -> dict[str, Any]:
-    """A row per opcode. What was not measured is None."""
+    """Returns columns with a row per opcode. What was not measured is None."""
     rows = found.figures
     measured = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
     return {
@@ -137,7 +138,7 @@ def _part(measured: Measured | Skew | None, name: str) -> float | None:
 
 
 def characterization_data(found: Characterization) -> dict[str, Any]:
-    """The GPU, and the figures of each opcode."""
+    """Returns JSON data: the GPU, and the figures of each opcode."""
     figures = [
         {
             **plain(each),
@@ -153,7 +154,7 @@ def characterization_data(found: Characterization) -> dict[str, Any]:
 
 
 def _ends(ends: Mapping[Point, int]) -> list[dict[str, Any]]:
-    """A row per loop, with the clocks of 1, 2 and more warps; None: not measured."""
+    """Returns a row per loop, with the clocks of 1, 2 and more warps; None: not measured."""
     found: dict[tuple[str, int], dict[int, int]] = {}
     for point, clocks in ends.items():
         found.setdefault((point.mode, point.distance), {})[point.warps] = clocks

@@ -40,7 +40,7 @@ def shortened(words: str) -> str:
 
 
 def coresidency_text(found: Coresidency) -> Lines:
-    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
+    """Returns lines: the answer, its reason, what strands a block, and the fixes."""
     lines: Lines = [verdict(found)]
     if found.witness is not None:
         lines += ["", witness_words(found), rows_table([*rows_of(found.witness)])]
@@ -59,7 +59,7 @@ def coresidency_notes(found: Coresidency) -> list[str]:
 
 
 def witness_words(found: Coresidency) -> str:
-    """What strands a block, above its events."""
+    """Returns what strands a block, above its events."""
     words = f"This strands {stranded_words(found)}"
     if found.state != InitialState():
         words += f", from {found.state}"
@@ -94,7 +94,7 @@ def fixes_table(found: Coresidency | RankCoresidency) -> Table:
 
 
 def coresidency_html(found: Coresidency) -> str:
-    """The answer with its reason; unless it is yes, what strands a block, and what to change."""
+    """Returns HTML: the answer, its reason, what strands a block, and the fixes."""
     parts = [legend_html(found.launches)]
     if found.witness is not None:
         rows = [*rows_of(found.witness)]
@@ -124,7 +124,7 @@ def coresidency_columns(found: Coresidency) -> dict[str, Any]:
 
 
 def coresidency_data(found: Coresidency) -> dict[str, Any]:
-    """The answer with its reason; if it is no, what strands a block, and what to change."""
+    """Returns JSON data: the answer, its reason, what strands a block, and the fixes."""
     answer = "device launches groups after safe argument proof full_sms witness issue_times order"
     reason = "host state stranded waiting cause behind limits assumed_rules"
     fixes = [fields(fix, "kind text launches after sequence") for fix in found.fixes]

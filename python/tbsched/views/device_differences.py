@@ -33,7 +33,7 @@ def device_diff_text(diff: DeviceDiff) -> Lines:
 
 
 def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
-    """The text in three parts: before the table, the table if there is one, and after it."""
+    """Returns the text before the table, the table if there is one, and the text after it."""
     names = f"{diff.a.name} (a) and {diff.b.name} (b)"
     number = len(diff.values)
     head = (
@@ -49,7 +49,7 @@ def device_diff_parts(diff: DeviceDiff) -> tuple[str, Table | None, list[str]]:
 
 
 def differences_table(rows: Iterable[Difference]) -> Table:
-    """A row per value, with the source of both."""
+    """Returns a table with a row per value, with the source of both."""
     return table_of(
         ("value", "a", "b", "a is from", "b is from"),
         (
@@ -65,7 +65,7 @@ def _from(origin: Provenance | None) -> str:
 
 
 def _moved(row: Difference) -> str:
-    """Where two lists differ, in words."""
+    """Returns where two lists differ, in words."""
     if row.path == "topology.gpcs":
         return _other_gpcs(row.a, row.b)
     only = [
@@ -84,7 +84,7 @@ def _moved(row: Difference) -> str:
 
 
 def _other_gpcs(a: tuple[tuple[int, ...], ...], b: tuple[tuple[int, ...], ...]) -> str:
-    """The TPCs that are in another GPC; each GPC goes by its number."""
+    """Returns the TPCs that are in another GPC; each GPC goes by its number."""
     if not a or not b:
         return f"unknown in {'b' if a else 'a'}"
     own, other = (
@@ -105,7 +105,7 @@ def _gpc(number: int | None) -> str:
 
 
 def device_diff_html(diff: DeviceDiff) -> str:
-    """A row per value that differs; those of which only the source differs are folded."""
+    """Returns HTML: a row per value that differs; values with other sources alone are folded."""
     head, table, more = device_diff_parts(diff)
     parts: list[Markup | Table] = [text_html([head])]
     if table is not None:
@@ -118,7 +118,7 @@ def device_diff_html(diff: DeviceDiff) -> str:
 
 
 def device_diff_columns(diff: DeviceDiff) -> dict[str, Any]:
-    """Each value that differs, as JSON, and where both come from."""
+    """Returns columns: each value that differs, as JSON, and where both come from."""
     a_origins = [row.a_origin for row in diff.values]
     b_origins = [row.b_origin for row in diff.values]
     return {

@@ -26,7 +26,7 @@ def device_short(spec: DeviceSpec) -> str:
 
 
 def device_text(spec: DeviceSpec) -> str:
-    """Every value that its file states or inherits, and the source of it."""
+    """Returns every value that its file states or inherits, and the source of it."""
     lines = [visible(f"{spec.name}: {spec.title}")]
     for key, value, origin in values_of(spec):
         lines.append(visible(f"  {key} = {value}  [{origin.kind}: {origin.source}]"))
@@ -34,7 +34,7 @@ def device_text(spec: DeviceSpec) -> str:
 
 
 def values_of(spec: DeviceSpec) -> Iterator[tuple[str, object, Provenance]]:
-    """Every value whose source is known: its key in the file, itself and the source."""
+    """Yields every value whose source is known: its key in the file, itself and the source."""
     for key, origin in spec.provenance.items():
         field = key.rsplit(".", 1)[1]
         holder = spec.mechanisms if key.startswith("mechanisms.") else spec
@@ -42,7 +42,7 @@ def values_of(spec: DeviceSpec) -> Iterator[tuple[str, object, Provenance]]:
 
 
 def device_html(spec: DeviceSpec) -> str:
-    """Its map, the first choice among equal SMs in the strongest colour, and a row per value."""
+    """Returns HTML: a map, stronger colours for SMs that are preferred, and a row per value."""
     topology = topology_of(spec)
     tiles = []
     for sm in range(spec.sms):
@@ -72,7 +72,7 @@ def device_html(spec: DeviceSpec) -> str:
 
 
 def device_columns(spec: DeviceSpec) -> dict[str, Any]:
-    """Each field with its value, as JSON, and where that comes from."""
+    """Returns columns: each field with its value, as JSON, and where that comes from."""
     fields = [field for field in FIELDS if field.section]
     origins = [spec.provenance.get(field.path) for field in fields]
     return {

@@ -38,7 +38,7 @@ _STATES = (  # a class of the style sheet, its colour, what it is, and in more w
 
 
 def diff_short(diff: Diff) -> str:
-    """How many launches agree, and how closely."""
+    """Returns how many launches agree, and how closely."""
     total = len(diff.launches)
     levels = ((level, sum(getattr(x, level) for x in diff.launches)) for level in LEVELS)
     launches = counted(total, "launch", "launches")
@@ -52,7 +52,7 @@ def diff_text(diff: Diff) -> Lines:
 
 
 def diff_parts(diff: Diff) -> tuple[list[str], Table | None, list[str]]:
-    """The text in three parts: before the table, the table if there is one, and after it."""
+    """Returns the text before the table, the table if there is one, and the text after it."""
     found = diff.first_divergence
     total = len(diff.launches)
     if found is None:
@@ -78,6 +78,7 @@ def who(trace: Trace) -> str:
 
 
 def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+    """Returns text and table for a launch with other numbers of blocks on some SMs."""
     a, b = diff.a[found.launch], diff.b[found.launch]
     lines = [f"placed before the next event: {counted(a.placed, 'block')} in a, {b.placed} in b"]
     for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
@@ -113,6 +114,7 @@ def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
 
 
 def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+    """Returns text and table for a launch whose blocks are on other SMs in equal numbers."""
     a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
     rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
     more = []
@@ -128,7 +130,7 @@ def diff_html(diff: Diff) -> str:
 
 
 def diff_part(diff: Diff) -> Markup:
-    """A comparison within another view."""
+    """Returns a comparison within another view."""
     lines, table, more = diff_parts(diff)
     found = diff.first_divergence
     parts = [text_html(lines), _launch_marks(diff)]
@@ -140,7 +142,7 @@ def diff_part(diff: Diff) -> Markup:
 
 
 def _launch_marks(diff: Diff) -> Markup:
-    """A mark per launch: agreement on every block, on each SM's number, or neither."""
+    """Returns a mark per launch: agreement on every block, on each SM's number, or neither."""
     shapes = []
     for number, (launch, same) in enumerate(
         zip(diff.a.sequence.launches[:_LAUNCHES_DRAWN], diff.launches, strict=False)
@@ -177,7 +179,7 @@ def _difference_map(diff: Diff, found: Divergence) -> Markup:
 
 
 def diff_columns(diff: Diff) -> dict[str, Any]:
-    """How closely the two traces agree on each launch."""
+    """Returns columns: how closely the two traces agree on each launch."""
     launches, sms = diff.a.sequence.launches, diff.a.device.sms
     placements = list(zip(diff.a, diff.b, strict=True))
     return {
@@ -197,7 +199,7 @@ def diff_columns(diff: Diff) -> dict[str, Any]:
 
 
 def diff_data(diff: Diff) -> dict[str, Any]:
-    """How closely two traces agree, and where they first do not."""
+    """Returns JSON data: how closely two traces agree, and where they first do not."""
     launches = diff.a.sequence.launches
     return {
         **fields(diff, "id=b.id a=a.device b=b.device occupancy exact"),
@@ -210,6 +212,7 @@ def diff_data(diff: Diff) -> dict[str, Any]:
 
 
 def _divergence(diff: Diff) -> dict[str, Any] | None:
+    """Returns JSON data of the first divergence; None if the traces agree."""
     found = diff.first_divergence
     if found is None:
         return None

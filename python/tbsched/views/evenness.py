@@ -23,7 +23,7 @@ def evenness_text(found: Evenness) -> str:
 
 
 def evenness_html(found: Evenness) -> str:
-    """Whether an even spread is certain, and why."""
+    """Returns HTML: whether an even spread is certain, and why."""
     least, most = found.share
     return card(
         evenness_text(found),

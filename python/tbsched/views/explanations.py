@@ -119,7 +119,7 @@ _CAUSES = ("#c8322b", "#7b3fa0", "#8a6d3b", "#3f6f73", "#d98ba0", "#5a5f2a")
 
 
 def explanation_short(found: Explanation) -> str:
-    """How long it took, how much of that the GPU was idle, and the best change."""
+    """Returns how long it took, how much of that the GPU was idle, and the best change."""
     work = len(found.accounted.activity.work)
     launches = counted(len(found.program.sequence.launches), "launch", "launches")
     if not found.program.sequence.launches:
@@ -150,7 +150,7 @@ def changes_worth_it(found: Explanation) -> list[Change]:
 
 
 def idle_words(found: Explanation) -> str:
-    """How long nothing ran."""
+    """Returns how long nothing ran."""
     idle, gpus = sum(found.idle.values()), len(found.accounted.gpus)
     share = percent_words(round(1e9 * idle), round(1e9 * found.span * gpus))
     unknown = sum(row.seconds for row in found.account if row.cause == COLLECTIVE)
@@ -164,7 +164,7 @@ def idle_words(found: Explanation) -> str:
 
 
 def explanation_text(found: Explanation) -> Lines:
-    """Where the time went, what would shorten the program, and the gaps."""
+    """Returns where the time went, what would shorten the program, and the gaps."""
     parts: Lines = [explanation_short(found)]
     if found.prediction is not None:
         parts.append(model_words(found))
@@ -181,7 +181,7 @@ def explanation_text(found: Explanation) -> Lines:
 
 
 def assumed_words(found: Explanation) -> list[str]:
-    """What the profile does not say, and what is wrong with it."""
+    """Returns what the profile does not say, and what is wrong with it."""
     told = [*found.program.assumed, *found.accounted.notes]
     if found.accounted.clocks_differ:
         gpus = ", ".join(map(str, found.accounted.clocks_differ))
@@ -199,7 +199,7 @@ def assumed_words(found: Explanation) -> list[str]:
 
 
 def unrecorded_words(found: Explanation) -> list[str]:
-    """What to do where the profile does not say what the host did in most of the idle time."""
+    """Returns what to record if the profile does not say what the host did while idle."""
     idle = [row for row in found.account if row.cause not in BUSY]
     nothing = sum(row.seconds for row in idle if row.by.startswith(NOTHING))
     if nothing <= _MOSTLY * sum(row.seconds for row in idle) or nothing < _SMALL * found.span:
@@ -211,7 +211,7 @@ def unrecorded_words(found: Explanation) -> list[str]:
 
 
 def late_words(found: Explanation) -> list[str]:
-    """Who was late, where a GPU was mostly idle and no change that is tried saves much of that."""
+    """Returns who was late, if a GPU was mostly idle and no change saves much of that."""
     idle = [row for row in found.account if row.cause not in BUSY]
     total = sum(row.seconds for row in idle)
     saves = [change.saves for change in found.changes if not change.is_bound]
@@ -236,7 +236,7 @@ def late_words(found: Explanation) -> list[str]:
 
 
 def gpus_shown(found: Explanation) -> list[int]:
-    """The GPUs of which each row is shown."""
+    """Returns the GPUs of which each row is shown."""
     idle = dict.fromkeys(found.accounted.gpus, 0.0)
     for row in found.account:
         idle[row.gpu] += row.seconds * (row.cause not in BUSY)
@@ -251,7 +251,7 @@ def gpu_words(found: Explanation, gpu: int) -> list[str]:
 
 
 def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
-    """A row per cause and, below it, what it is by."""
+    """Returns a table with a row per cause and, below it, what it is by."""
     rows = [row for row in found.account if row.gpu == gpu]
     accounted, span = found.accounted, found.span
     per_step = {} if accounted.steps.run_ahead else accounted.per_step()
@@ -300,7 +300,7 @@ def _sums(rows: Iterable[AccountRow], span: float) -> list[tuple[str, float]]:
 
 
 def _names(texts: Sequence[str]) -> list[str]:
-    """What time is by, cut so that different ones stay different; a wait before it stays whole."""
+    """Returns causes' names, cut so that different ones stay different; waits stay whole."""
     parts = [text.rpartition(AFTER) for text in texts]
     names = [first if is_after else last for first, is_after, last in parts]
     waits = [f"{AFTER}{last}" if is_after else "" for _, is_after, last in parts]
@@ -315,7 +315,7 @@ def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
 
 
 def model_words(found: Explanation) -> str:
-    """How well the model knows the program."""
+    """Returns how well the model knows the program."""
     assert found.prediction is not None
     predicted, measured = found.prediction.makespan, found.makespan
     off = 100 * (predicted / measured - 1) if measured else 0.0
@@ -344,7 +344,7 @@ def cause_word(cause: str) -> str:
 
 
 def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
-    """A row per kind of gap, kernel and cause."""
+    """Returns a table with a row per kind of gap, kernel and cause."""
     groups = _groups(found.gaps)
     rows = []
     for own in groups[:most]:
@@ -373,7 +373,7 @@ def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
 
 
 def gap_words(found: Explanation, gap: Gap) -> str:
-    """What a gap is, and its causes."""
+    """Returns what a gap is, and its causes."""
     parts = [
         f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause, True)}"
         for cause in gap.causes[:_PARTS_SHOWN]
@@ -382,13 +382,13 @@ def gap_words(found: Explanation, gap: Gap) -> str:
 
 
 def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
-    """What the launch at the end of a gap waited for, and unless brief what would avoid it."""
+    """Returns words for what a launch waited for, and unless brief what would avoid it."""
     if cause.by and cause.cause not in _OF_HOST:
         return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
     trace, launch = found.prediction, gap.launch
     told = cause.cause
     if trace is not None and trace.waits is not None and launch >= 0:
-        told = waits_of(trace).told(told, launch, cause.behind)
+        told = waits_of(trace).specific_cause(told, launch, cause.behind)
     words = _OF_HOST.get(cause.cause) or CAUSE_WORDS.get(told, told)
     if brief:
         words = words.partition(" (")[0]
@@ -402,7 +402,7 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
 
 
 def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
-    """A row per change."""
+    """Returns a table with a row per change."""
     worth = changes_worth_it(found)
     rows = [
         (
@@ -424,7 +424,7 @@ def _next(found: Explanation, gap: Gap) -> str:
 
 
 def explanation_html(found: Explanation) -> str:
-    """Where the time went, the gaps, and what would shorten the program."""
+    """Returns HTML: where the time went, the gaps, and what would shorten the program."""
     tiles = [(seconds_words(found.span), "measured")]
     first_lines = (*found.notes, *unrecorded_words(found), *late_words(found))
     notes = [note_html(line) for line in first_lines]
@@ -465,7 +465,7 @@ def explanation_html(found: Explanation) -> str:
 
 
 def explained_html(found: Explanation) -> list[Markup]:
-    """The profile and the prediction on one scale, and the gaps of the profile by their causes."""
+    """Returns HTML: profile and prediction on one scale, and the gaps by their causes."""
     assert found.prediction is not None  # which is drawn
     measured, predicted = spans_measured(found.program), spans_by_stream(found.prediction)
     length = max(measured.length_ns, predicted.length_ns)
@@ -505,7 +505,7 @@ def _main(gap: Gap) -> str:
 
 
 def _colours_of_causes(gaps: Iterable[Gap]) -> dict[str, str]:
-    """A colour per cause, those that cost most first."""
+    """Returns a colour per cause, those that cost most first."""
     costs: dict[str, float] = {}
     for gap in gaps:
         costs[_main(gap)] = costs.get(_main(gap), 0.0) + gap.cost
@@ -517,7 +517,7 @@ def _colours_of_causes(gaps: Iterable[Gap]) -> dict[str, str]:
 
 
 def _gap_spans(gaps: tuple[Gap, ...], like: Spans) -> Spans:
-    """A row per kind of gap, on the time axis of other spans."""
+    """Returns a row per kind of gap, on the time axis of other spans."""
     kinds = [kind for kind in _GAP_ROWS if any(gap.kind == kind for gap in gaps)]
     spans = spans_of(
         tuple(_GAP_ROWS[kind] for kind in kinds),
@@ -531,7 +531,7 @@ def _gap_spans(gaps: tuple[Gap, ...], like: Spans) -> Spans:
 
 
 def explanation_columns(found: Explanation) -> dict[str, Any]:
-    """A row per cause of each gap, the most costly gap first."""
+    """Returns columns with a row per cause of each gap, the most costly gap first."""
     launches = found.program.sequence.launches
     rows = [(number, gap, cause) for number, gap in enumerate(found.gaps) for cause in gap.causes]
     gaps, causes = [gap for _, gap, _ in rows], [cause for _, _, cause in rows]
@@ -546,7 +546,7 @@ def explanation_columns(found: Explanation) -> dict[str, Any]:
 
 
 def explanation_data(found: Explanation) -> dict[str, Any]:
-    """The account, the gaps with their causes, and the changes."""
+    """Returns JSON data: the account, the gaps with their causes, and the changes."""
     launches = found.program.sequence.launches
     gaps = [
         {

@@ -45,7 +45,7 @@ def hang_report_short(found: HangReport) -> str:
 
 
 def hang_report_text(found: HangReport) -> Lines:
-    """The answer; what is on the GPU; what never starts, and why; changes; what was not seen."""
+    """Returns lines: the answer, what is resident, what never starts, changes, and notes."""
     lines: Lines = [_heading(found)]
     if found.resident:
         lines += ["", _resident_words(found), resident_table(found)]
@@ -68,6 +68,7 @@ _FIXES = "Each of these alone ends it, by the model:"
 
 
 def _resident_words(found: HangReport) -> str:
+    """Returns the heading of the table of resident kernels."""
     seen = {row.seen for row in found.resident}
     return (
         "On the GPU, as the debugger sees it:"
@@ -81,7 +82,7 @@ def _limits_words(row: NeverStarts) -> str:
 
 
 def resident_table(found: HangReport) -> Table:
-    """A row per kernel on the GPU."""
+    """Returns a table with a row per kernel on the GPU."""
     rows = [
         (
             row.name,
@@ -100,7 +101,7 @@ def resident_table(found: HangReport) -> Table:
 
 
 def stranded_table(found: HangReport) -> Table:
-    """A row per launch of which blocks never start."""
+    """Returns a table with a row per launch of which blocks never start."""
     rows = [
         (row.name, f"{row.missing:,} of {row.blocks:,}", row.cause, row.behind or "")
         for row in found.stranded[:_MOST_ROWS]
@@ -111,7 +112,7 @@ def stranded_table(found: HangReport) -> Table:
 
 
 def calls_table(found: HangReport) -> Table:
-    """A row per call."""
+    """Returns a table with a row per call."""
     rows = [
         ("" if call.thread is None else str(call.thread), call.function, call.words,
          " < ".join(call.callers[:3]))
@@ -126,7 +127,7 @@ def fixes_table(found: HangReport) -> Table:
 
 
 def hang_report_html(found: HangReport) -> str:
-    """The answer with a picture of the SMs."""
+    """Returns HTML: the answer with a picture of the SMs."""
     parts: list[Markup | Table] = []
     if found.resident:
         parts += _map(found)
@@ -146,7 +147,7 @@ def hang_report_html(found: HangReport) -> str:
 
 
 def _map(found: HangReport) -> list[Markup | Table]:
-    """The blocks on each SM, if they are known."""
+    """Returns the blocks on each SM, if they are known."""
     if found.device is None:
         return []
     topology = topology_of(found.device)
@@ -180,7 +181,7 @@ def hang_report_columns(found: HangReport) -> dict[str, Any]:
 
 
 def hang_report_data(found: HangReport) -> dict[str, Any]:
-    """The whole answer."""
+    """Returns JSON data: the whole answer."""
     return {
         **fields(found, "kind may_be reason process device"),
         "resident": [

@@ -17,7 +17,7 @@ from tbsched.views.tables import Lines, Table, table_of
 
 
 def launch_configs_short(configs: LaunchConfigs) -> str:
-    """How many are accepted, and which one is advised."""
+    """Returns how many are accepted, and which one is advised."""
     advised = configs.advised
     kind = "configurations" if configs.kernel.loops else "block sizes"
     return f"{configs.device}: {len(configs.accepted)} of {len(configs)} {kind} are accepted" + (
@@ -31,7 +31,7 @@ def launch_configs_text(configs: LaunchConfigs) -> Lines:
 
 
 def configs_table(configs: LaunchConfigs) -> Table:
-    """A row per block size; with an estimate, as times the least one, where there is any."""
+    """Returns a table with a row per block size, with relative estimates if there are any."""
     headings = ["threads", "blocks", "per SM", "fit an SM", "bound by", "verdict"]
     least = min((row.estimate for row in configs if row.estimate is not None), default=None)
     if least is None:
@@ -41,7 +41,7 @@ def configs_table(configs: LaunchConfigs) -> Table:
 
 
 def advised_lines(configs: LaunchConfigs) -> list[str]:
-    """What the machine code says for and against the advised configuration."""
+    """Returns what the machine code says for and against the advised configuration."""
     if configs.advised is None:
         return []
     marks = {True: "+", False: "-", None: " "}
@@ -61,6 +61,7 @@ def _estimated_row(row: LaunchConfig, least: float) -> tuple[str, ...]:
 
 
 def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
+    """Returns the table row of one block size."""
     found = row.evenness
     room = ("-", "-", "-")
     if found is not None:
@@ -72,7 +73,7 @@ def _launch_config_row(row: LaunchConfig) -> tuple[str, ...]:
 
 
 def launch_configs_html(configs: LaunchConfigs) -> str:
-    """A row per block size."""
+    """Returns HTML: a row per block size."""
     styles = ["good" if row.accepted else "" for row in configs]
     return card(
         launch_configs_short(configs),
@@ -82,7 +83,7 @@ def launch_configs_html(configs: LaunchConfigs) -> str:
 
 
 def launch_configs_columns(configs: LaunchConfigs) -> dict[str, Any]:
-    """A row per block size."""
+    """Returns columns with a row per block size."""
     rooms = [row.evenness for row in configs]
     return {
         **columns_of((row.launch for row in configs), "threads blocks registers shared_memory"),
@@ -98,7 +99,7 @@ def launch_configs_columns(configs: LaunchConfigs) -> dict[str, Any]:
 
 
 def launch_configs_data(configs: LaunchConfigs) -> dict[str, Any]:
-    """The kernel, and each block size with what speaks against it."""
+    """Returns JSON data: the kernel, and each block size with what speaks against it."""
     rows = [
         {
             **fields(row, "launch accepted rejected reasons estimate"),

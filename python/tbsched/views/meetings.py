@@ -21,7 +21,7 @@ def meeting_short(found: Meeting) -> str:
 
 
 def meeting_text(found: Meeting) -> str:
-    """Whether each group has met; if not, which blocks never came."""
+    """Returns whether each group has met; if not, which blocks never came."""
     lines = []
     for number, (group, met) in enumerate(zip(found.groups, found.met, strict=True)):
         launches = f"{'launch' if len(group) == 1 else 'launches'} {', '.join(map(str, group))}"

@@ -14,7 +14,7 @@ from tbsched.views.words import sms_words
 
 
 def partition_short(partition: Partition) -> str:
-    """How many SMs it has, and which part of which split it is."""
+    """Returns how many SMs it has, and which part of which split it is."""
     words = counted(len(partition), "SM")
     if partition.split is None:
         return words
@@ -31,7 +31,7 @@ _OWN = Fill(1.0, style="p0")  # of an SM of a partition
 
 
 def partition_html(partition: Partition) -> str:
-    """A map of the SMs up to its last one; it does not know of which GPU they are."""
+    """Returns HTML: a map of the SMs up to its last one; it does not know of which GPU they are."""
     own = set(partition.sms)
     tiles = [
         Tile(f"SM {sm}", (_OWN,) if sm in own else (), str(sm), "on" if sm in own else "in")

@@ -39,7 +39,7 @@ def _named(names: str) -> list[tuple[str, attrgetter[Any]]]:
 
 
 def plain(value: Any) -> Any:
-    """A value as what JSON can hold; of what it does not know the parts, the value itself."""
+    """Returns a value as JSON data; a value of an unknown type is returned as it is."""
     match value:
         case np.ndarray():
             return _rows(value) if value.dtype.names else value.tolist()

@@ -49,7 +49,7 @@ def processes_text(found: Processes) -> Lines:
 
 
 def processes_table(found: Processes) -> Table:
-    """When the blocks of each process ran, and how long it had the GPU."""
+    """Returns when the blocks of each process ran, and how long it had the GPU."""
     rows = []
     take_turns = len(found.turns) > 0
     for process, trace in enumerate(found.traces):
@@ -69,7 +69,7 @@ def processes_table(found: Processes) -> Table:
 
 
 def turns_table(found: Processes) -> Table:
-    """Who had the GPU when."""
+    """Returns who had the GPU when."""
     shown = found.turns[:LAUNCHES_SHOWN].tolist()
     rows = [
         (str(process), *(seconds_words(ns / 1e9) for ns in (begin, end, end - begin)))
@@ -80,7 +80,7 @@ def turns_table(found: Processes) -> Table:
 
 
 def processes_html(found: Processes) -> str:
-    """A row for each process; who had the GPU when, what ran then, and a row for each turn."""
+    """Returns HTML: a row per process; who had the GPU when, and what ran then."""
     traces = dict(enumerate(found.traces[:_PROCESSES_DRAWN]))
     times = [trace.timeline for trace in traces.values() if len(trace)]
     end_ns = max([int(rows["end_ns"].max(initial=1)) for rows in times], default=1)
@@ -113,6 +113,7 @@ def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
 
 
 def _turns(found: Processes, end_ns: int) -> Markup:
+    """Returns a picture of which process had the GPU when."""
     process = found.turns["process"].astype(np.int64)
     titles = tuple(f"process {number}" for number in range(len(found.traces)))
     times = (found.turns["begin_ns"], found.turns["end_ns"])

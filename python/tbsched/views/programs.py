@@ -40,7 +40,7 @@ def streams_timeline(spans: Spans, names: Names, heading: str) -> Markup:
 
 
 def program_names(program: Program) -> Names:
-    """What launches, copies and memsets are called, and their colours."""
+    """Returns what launches, copies and memsets are called, and their colours."""
     sequence = program.sequence
     colours = colours_of(sequence.launches) + [TRANSFER_COLOUR] * len(sequence.transfers)
     named = span_names(sequence, _SPAN_NAME)
@@ -48,7 +48,7 @@ def program_names(program: Program) -> Names:
 
 
 def program_short(program: Program) -> str:
-    """How much is in it, how long it took, and where."""
+    """Returns how much is in it, how long it took, and where."""
     if program.ranks:
         return ranks_words(program)
     rows = program.measured
@@ -66,7 +66,7 @@ def program_short(program: Program) -> str:
 
 
 def program_text(program: Program) -> Lines:
-    """A row for each kernel and for each stream, then what was assumed."""
+    """Returns a row for each kernel and for each stream, then what was assumed."""
     kernels = kernels_table(program)
     lines: Lines = [program_short(program), kernels, *([] if kernels.more else [""]), ""]
     assumed = [f"- {sentence}" for sentence in program.assumed]
@@ -77,7 +77,7 @@ def program_text(program: Program) -> Lines:
 
 
 def kernels_table(program: Program) -> Table:
-    """A row for each kernel, the longest in all first."""
+    """Returns a table with a row for each kernel, the longest in all first."""
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
     of_kernel: dict[str | None, list[int]] = {}
     for number, launch in enumerate(program.sequence.launches):
@@ -100,7 +100,7 @@ def kernels_table(program: Program) -> Table:
 
 
 def _shape(launches: list[Launch]) -> tuple[str, ...]:
-    """Blocks, threads and registers, from the least to the most."""
+    """Returns blocks, threads and registers, from the least to the most."""
     found = []
     for field in ("blocks", "threads", "registers"):
         values = [getattr(launch, field) for launch in launches]
@@ -110,7 +110,7 @@ def _shape(launches: list[Launch]) -> tuple[str, ...]:
 
 
 def streams_table(program: Program) -> Table:
-    """A row for each stream that has kernels."""
+    """Returns a table with a row for each stream that has kernels."""
     streams = program.measured["stream"]
     seconds = (program.measured["end_ns"] - program.measured["start_ns"]) / 1e9
     kinds = np.array([words for event in program.sequence for words in _kinds_of_stream(event)])
@@ -133,7 +133,7 @@ def _kinds_of_stream(event: Event) -> list[str]:
 
 
 def program_html(program: Program) -> str:
-    """When it ran, a row for each kernel and for each stream, then what was assumed."""
+    """Returns HTML: when it ran, a row per kernel and per stream, and what was assumed."""
     tables = (
         [table_html(ranks_table(program), "Ranks")]
         if program.ranks
@@ -151,7 +151,7 @@ def program_html(program: Program) -> str:
 
 
 def program_columns(program: Program) -> dict[str, Any]:
-    """What was launched, when it was called, when it ran, and how long its blocks run."""
+    """Returns columns: launches, when they were called, when they ran, and block durations."""
     launches, measured = program.sequence.launches, program.measured
     durations = [launch.block_durations() for launch in launches]
     return {
@@ -164,7 +164,7 @@ def program_columns(program: Program) -> dict[str, Any]:
 
 
 def program_data(program: Program) -> dict[str, Any]:
-    """What was launched, what was measured, and what was assumed."""
+    """Returns JSON data: what was launched, what was measured, and what was assumed."""
     told = fields(
         program,
         "format device sms streams events=sequence host measured transfers fitted kernel_overhead "

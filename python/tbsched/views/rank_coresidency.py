@@ -24,7 +24,7 @@ def rank_coresidency_short(found: RankCoresidency) -> str:
 
 
 def rank_coresidency_text(found: RankCoresidency) -> Lines:
-    """The answer with its reason; unless it is yes, what hangs, and what to change."""
+    """Returns the answer with its reason; unless it is yes, what hangs, and what to change."""
     lines: Lines = [verdict(found)]
     if found.hang is not None:
         lines += ["", *found.hang.text.splitlines()]
@@ -43,7 +43,7 @@ def rank_coresidency_notes(found: RankCoresidency) -> list[str]:
 
 
 def late_table(found: RankCoresidency) -> Table:
-    """A row per call of the witness that is late."""
+    """Returns a table with a row per call of the witness that is late."""
     rows = [
         (str(number), str(getattr(event, "host", 0)), str(getattr(event, "gpu", 0)),
          getattr(event, "name", None) or type(event).__name__, seconds_words(late))
@@ -56,7 +56,7 @@ def late_table(found: RankCoresidency) -> Table:
 
 
 def rank_coresidency_html(found: RankCoresidency) -> str:
-    """The answer with its reason; unless it is yes, what hangs, and what to change."""
+    """Returns HTML: the answer with its reason, what hangs, and what to change."""
     parts: list[Markup] = []
     if found.hang is not None:
         parts += map(note_html, found.hang.text.splitlines())

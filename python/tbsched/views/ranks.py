@@ -53,7 +53,7 @@ def who(found: Explanation, gpu: int) -> str:
 
 
 def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
-    """What kept the GPUs from working, and communication that no kernel ran beside."""
+    """Returns what kept the GPUs from working, and communication that no kernel ran beside."""
     if found.accounted.met is None:
         return []
     parts: Lines = []
@@ -67,7 +67,7 @@ def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
 
 
 def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table | None:
-    """A row per cause of lost time, with whom it lies; None: nothing was lost."""
+    """Returns a table with a row per cause of lost time and its rank; None without loss."""
     whole = found.span * len(found.accounted.gpus)
     every = [root for root in found.roots if root.own + root.waited >= _LEAST * whole]
     shown = every[:ROOTS_SHOWN]
@@ -96,7 +96,7 @@ def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table |
 
 
 def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
-    """What the program saves without a cause: in all, if all ranks do without it, and per step."""
+    """Returns the time saved without a cause on its rank, on all ranks, and per step."""
     if root.saves is None or root.saves_on_all is None:
         return ("",) * (3 if steps else 2)
     found = seconds_words(root.saves), seconds_words(root.saves_on_all)
@@ -104,7 +104,7 @@ def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
 
 
 def exposed_table(found: Explanation) -> Table | None:
-    """A row per GPU, collective and reason; None: nothing was exposed."""
+    """Returns a table with a row per GPU, collective and reason; None: nothing was exposed."""
     every = [row for row in found.exposed if row.seconds >= _LEAST * found.span]
     shown = every[:EXPOSED_SHOWN]
     if not shown:
@@ -130,7 +130,7 @@ def kept_words(row: Exposed) -> str:
 
 
 def collectives_table(found: Explanation) -> Table:
-    """A row per kind of collective, those that took most time first."""
+    """Returns a table with a row per kind of collective, those that took most time first."""
     rows = collectives_of(found.accounted)
     shown = rows[:COLLECTIVES_SHOWN]
     told = [
@@ -173,7 +173,7 @@ def collectives_of(account: Account) -> list[dict[str, Any]]:
 
 
 def ranks_html(found: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
-    """The tables, and a lane per GPU."""
+    """Returns HTML: the tables, and a lane per GPU."""
     if found.accounted.met is None:
         return []
     parts = [lanes_html(found, cause_word)]
@@ -188,7 +188,7 @@ def ranks_html(found: Explanation, cause_word: Callable[[str], str]) -> list[Mar
 
 
 def lanes_html(found: Explanation, cause_word: Callable[[str], str]) -> Markup:
-    """When each GPU ran kernels, moved bytes, waited for a peer, or did nothing."""
+    """Returns HTML: when each GPU ran kernels, moved bytes, waited for a peer, or did nothing."""
     account = found.accounted
     parts, labels = account.parts, account.labels
     spans = spans_of(
@@ -220,7 +220,7 @@ def _named(found: Explanation, root: Root) -> dict[str, Any]:
 
 
 def ranks_table(program: Program) -> Table:
-    """A row per rank of a program that was read from several profiles."""
+    """Returns a table with a row per rank of a program that was read from several profiles."""
     rows = [
         (
             str(rank.rank),
@@ -235,7 +235,7 @@ def ranks_table(program: Program) -> Table:
 
 
 def ranks_words(program: Program) -> str:
-    """How many ranks, how much they ran, and how long it took."""
+    """Returns how many ranks, how much they ran, and how long it took."""
     assert program.activity is not None
     work = program.activity.work
     took = int(work["end_ns"].max() - work["start_ns"].min()) / 1e9

@@ -27,7 +27,7 @@ _LAUNCHES_SHOWN = 6
 
 
 def residents_short(held: Residents) -> str:
-    """How many blocks are where, and when."""
+    """Returns how many blocks are where, and when."""
     blocks, busy = int(held.used_slots.sum()), int(np.count_nonzero(held.used_slots))
     at = held.at
     when = f"after {counted(at, 'event')}" if isinstance(at, int) else f"at {seconds_words(at)}"
@@ -40,7 +40,7 @@ def residents_text(held: Residents) -> Lines:
 
 
 def kinds_table(held: Residents) -> Table:
-    """A row for each kind of SM, the most frequent first."""
+    """Returns a table with a row for each kind of SM, the most frequent first."""
     kinds: dict[tuple[str, ...], list[int]] = {}
     for sm, words in enumerate(_words_of_each_sm(held)):
         kinds.setdefault(words, []).append(sm)
@@ -53,6 +53,7 @@ def kinds_table(held: Residents) -> Table:
 
 
 def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
+    """Returns the table cells of each SM: its blocks, warps, registers and memory."""
     limits, configured = held.limits, held.configured.tolist()
     memory = held.used_shared_memory.tolist()
     return [
@@ -76,7 +77,7 @@ def _words_of_each_sm(held: Residents) -> list[tuple[str, ...]]:
 
 
 def _per_processing_block(amounts: Int64Array) -> list[str]:
-    """One number where all processing blocks of the SM have as much."""
+    """Returns one number where all processing blocks of the SM have as much."""
     return [
         str(each[0]) if len(set(each)) == 1 else "+".join(map(str, each))
         for each in amounts.tolist()
@@ -89,7 +90,7 @@ def _launches_of_each_sm(held: Residents) -> list[str]:
 
 
 def _blocks(held: Residents) -> list[dict[int, int]]:
-    """How many blocks each SM holds of each launch."""
+    """Returns how many blocks each SM holds of each launch."""
     found: list[dict[int, int]] = [{} for _ in range(held.device.sms)]
     columns = (held.rows[name].tolist() for name in ("launch", "sm", "blocks"))
     for launch, sm, blocks in zip(*columns, strict=True):
@@ -103,7 +104,7 @@ def residents_html(held: Residents) -> str:
 
 
 def _keys(held: Residents) -> list[tuple[str, str]]:
-    """The colour and the name of each launch that is there."""
+    """Returns the colour and the name of each launch that is there."""
     colours, names = colours_of_names(held.names), _names(held)
     keys = {}
     for launch in dict.fromkeys(held.rows["launch"].tolist()):
@@ -118,6 +119,7 @@ def _names(held: Residents) -> list[str]:
 
 
 def _map(held: Residents) -> Markup:
+    """Returns a map with the blocks on each SM."""
     topology = topology_of(held.device)
     colours, names = colours_of_names(held.names), _names(held)
     usage = usage_of(held)
@@ -138,7 +140,7 @@ def _map(held: Residents) -> Markup:
 
 
 def residents_columns(held: Residents) -> dict[str, Any]:
-    """The blocks and warps that are there, and the registers and the memory that they take."""
+    """Returns columns: resident blocks and warps, and the registers and memory they take."""
     rows = held.rows
     launch, blocks = rows["launch"].copy(), rows["blocks"].copy()
     warps = rows["warps"].sum(axis=1)
@@ -154,7 +156,7 @@ def residents_columns(held: Residents) -> dict[str, Any]:
 
 
 def residents_data(held: Residents) -> dict[str, Any]:
-    """What every SM holds at one moment."""
+    """Returns JSON data: what every SM holds at one moment."""
     return fields(
         held,
         "device at names limits rows pieces configured turn registers_per_warp shared_memory",

@@ -31,7 +31,7 @@ def responses_html(found: Responses) -> str:
 
 
 def responses_columns(found: Responses) -> dict[str, Any]:
-    """A row per job."""
+    """Returns columns with a row per job."""
     jobs = found.jobs
     return {
         "task": [job.job.task for job in jobs],
@@ -45,7 +45,7 @@ def responses_columns(found: Responses) -> dict[str, Any]:
 
 
 def responses_data(found: Responses) -> dict[str, Any]:
-    """A row per task and per job."""
+    """Returns JSON data: a row per task and per job."""
     worst = found.worst
     columns = responses_columns(found)
     return {
@@ -65,6 +65,7 @@ def responses_data(found: Responses) -> dict[str, Any]:
 
 
 def _rows(found: Responses) -> list[tuple[str, ...]]:
+    """Returns the table row of each task."""
     rows = []
     for task in found.tasks:
         own = [job for job in found.jobs if job.job.task == task.name]

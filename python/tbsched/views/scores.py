@@ -33,7 +33,7 @@ def score_text(score: Score) -> Lines:
 
 
 def scores_table(scores: Iterable[Score]) -> Table:
-    """A row per predictor."""
+    """Returns a table with a row per predictor."""
     rows = [
         (
             f"{score.device}/{score.policy}",
@@ -51,7 +51,7 @@ def scores_table(scores: Iterable[Score]) -> Table:
 
 
 def score_notes(score: Score) -> list[str]:
-    """What was not predicted, and what differs, in words."""
+    """Returns what was not predicted, and what differs, in words."""
     notes = []
     if score.skipped:
         refused = counted(len(score.skipped), "sequence")
@@ -63,7 +63,7 @@ def score_notes(score: Score) -> list[str]:
 
 
 def score_html(score: Score) -> str:
-    """The shares, and the first sequence that differs."""
+    """Returns HTML: the shares, and the first sequence that differs."""
     shares = [
         ("every block", score.exact, score.launches),
         ("blocks per SM", score.occupancy, score.launches),
@@ -88,7 +88,7 @@ def score_html(score: Score) -> str:
 
 
 def score_data(score: Score) -> dict[str, Any]:
-    """How often a predictor agrees with traces."""
+    """Returns JSON data: how often a predictor agrees with traces."""
     return {
         **fields(score, "device policy sequences launches occupancy exact whole agrees"),
         "skipped": [{"id": name, "reason": reason} for name, reason in score.skipped],

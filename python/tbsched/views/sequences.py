@@ -105,7 +105,7 @@ def rows_table(rows: list[Row], most: int | None = None) -> Table:
 
 
 def rows_of(sequence: Sequence) -> Iterator[Row]:
-    """What the host issued, in order; the nodes of a graph come after it."""
+    """Yields what the host issued, in order; the nodes of a graph come after it."""
     nodes = nodes_of(sequence)
     launches, transfers, graphs = itertools.count(), itertools.count(), itertools.count()
     for event in sequence:
@@ -166,7 +166,7 @@ def _card(title: str, rows: list[Row], launches: tuple[Launch, ...]) -> str:
 
 
 def sequence_columns(sequence: Sequence) -> dict[str, Any]:
-    """What the host issued, in order."""
+    """Returns columns: what the host issued, in order."""
     names = (
         "event", "launch", "cuda_event", "stream", *_OF_LAUNCH, "duration", "partition",
         *_AFTER_DURATION, "non_blocking", "graph", "after", "transfer", "bytes", "kind",
@@ -193,6 +193,7 @@ def sequence_columns(sequence: Sequence) -> dict[str, Any]:
 
 
 def _event_rows(event: Event) -> list[dict[str, Any]]:
+    """Returns the rows of an event: one, or one per node of a graph."""
     match event:
         case Launch() | GraphLaunch() | Copy() | Memset() | HostFunction():
             stream = None if event.stream is None else str(event.stream)
@@ -214,6 +215,7 @@ def _event_rows(event: Event) -> list[dict[str, Any]]:
 
 
 def _node_row(node: Node) -> dict[str, Any]:
+    """Returns the row of a node of a graph."""
     if isinstance(node, Launch):
         return _launch_row(node)
     if isinstance(node, RecordEvent | WaitEvent):
@@ -227,6 +229,7 @@ def _node_row(node: Node) -> dict[str, Any]:
 
 
 def _launch_row(launch: Launch) -> dict[str, Any]:
+    """Returns the row of a launch."""
     row = {name: getattr(launch, name) for name in (*_OF_LAUNCH, *_AFTER_DURATION)}
     seconds = launch.block_durations() if isinstance(launch.duration, tuple) else None
     mean = getattr(launch.duration, "mean", launch.duration)

@@ -52,7 +52,7 @@ def blocks_on_cores(found: Simulation) -> Stays:
 
 
 def warps_of(found: Simulation, core: int) -> Stays:
-    """When each warp of a core could issue; nothing if nobody asked for it."""
+    """Returns when each warp of a core could issue; nothing if nobody asked for it."""
     if found.warps is None:
         nothing = np.empty(0, np.int64)
         return Stays(nothing, nothing, nothing, nothing)
@@ -78,7 +78,7 @@ def _stays(
 
 
 def _open_rows(commands: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Array, Int64Array]:
-    """Bank, row, begin and end in cycles of the DRAM clock."""
+    """Returns bank, row, begin and end in cycles of the DRAM clock."""
     kind = commands["kind"]
     moves = commands[(kind == _ACTIVATE) | (kind == _PRECHARGE)]
     moves = moves[np.argsort(moves["bank"], kind="stable")]
@@ -91,7 +91,7 @@ def _open_rows(commands: StructuredArray) -> tuple[Int64Array, Int64Array, Int64
 
 
 def simulation_short(found: Simulation) -> str:
-    """What ran, and how fast."""
+    """Returns what ran, and how fast."""
     return (
         f"{found.workload} with {found.scheduler} on {found.config.name}: {found.ipc:.3f} warp "
         f"instructions a cycle"
@@ -104,7 +104,7 @@ def simulation_text(found: Simulation) -> Lines:
 
 
 def figures_table(found: Simulation) -> Table:
-    """What it counted, and what follows from it."""
+    """Returns what it counted, and what follows from it."""
     share = [
         ("issue slots without an instruction", found.inactive),
         ("time that all warps of a core wait for memory", found.memory_blocked),
@@ -134,7 +134,7 @@ def simulations_text(found: Simulations) -> Lines:
 
 
 def simulations_table(found: Simulations) -> Table:
-    """A row per simulation."""
+    """Returns a table with a row per simulation."""
     rows = [
         (
             row.workload, row.config.name, row.scheduler, f"{row.ipc:.3f}",
@@ -153,7 +153,7 @@ def simulations_table(found: Simulations) -> Table:
 
 
 def cores_html(found: Simulation) -> Markup:
-    """A row per core, a span per block."""
+    """Returns HTML: a row per core, a span per block."""
     stays = blocks_on_cores(found)
     titles = tuple(f"core {number}" for number in range(int(found.config["cores"])))
     what = counted(len(stays.what), "block")
@@ -161,7 +161,7 @@ def cores_html(found: Simulation) -> Markup:
 
 
 def warps_html(found: Simulation) -> Markup:
-    """A row per warp of the first core; a span is a time in which it could issue."""
+    """Returns HTML: a row per warp of the first core; a span is a time in which it could issue."""
     stays = warps_of(found, 0)
     titles = _titles("warp", stays)
     what = counted(len(stays.what), "time")
@@ -182,7 +182,7 @@ def _titles(word: str, stays: Stays) -> tuple[str, ...]:
 def _timeline(
     stays: Stays, titles: tuple[str, ...], found: Simulation, words: tuple[str, str, str]
 ) -> Markup:
-    """All pictures have the whole time of the kernel on their axis.
+    """Returns a picture of stays whose axis has the whole time of the kernel.
 
     Args:
         stays: what is shown.
@@ -202,7 +202,7 @@ def _timeline(
 
 
 def simulation_html(found: Simulation) -> str:
-    """The main figures, when blocks ran and DRAM rows were open, and a row per figure."""
+    """Returns HTML: main figures, when blocks ran and DRAM rows were open, all figures."""
     pictures = [folded_html("Blocks over time, by core", cores_html(found), is_open=True)]
     if found.warps is not None and len(found.warps):
         words = "Warps of core 0 over time: coloured while they can issue; else they wait"
@@ -235,7 +235,7 @@ def simulation_columns(found: Simulation) -> dict[str, Any]:
 
 
 def simulations_columns(found: Simulations) -> dict[str, Any]:
-    """A row per simulation."""
+    """Returns columns with a row per simulation."""
     return {
         **columns_of(found, f"workload scheduler ipc {_FIGURES} config=config.name"),
         "speedup": [found.speedup(number) for number in range(len(found))],
@@ -250,7 +250,7 @@ def simulation_data(found: Simulation) -> dict[str, Any]:
 
 
 def simulations_data(found: Simulations) -> list[dict[str, Any]]:
-    """Each of them, with its IPC over that of the first of the same workload and config."""
+    """Returns JSON data of each simulation, with its speedup over the first of its workload."""
     return [
         {**simulation_data(row), "speedup": found.speedup(number)}
         for number, row in enumerate(found)

@@ -37,7 +37,7 @@ class Table:
     wrapped: frozenset[int] = frozenset()
 
     def text(self, width: int | None = None) -> str:
-        """The headings and the rows. rich would take a hundred times as long.
+        """Returns the headings and the rows. rich would take a hundred times as long.
 
         Args:
             width: columns of the terminal, to which cells are cut or wrapped; None: none is cut.
@@ -120,7 +120,7 @@ def _with_low_headings(columns: list[list[str]]) -> list[list[str]]:
 
 
 def _broken(cell: str, width: int) -> str:
-    """A cell with a break after at most so many characters, between words where that can be."""
+    """Returns a cell with line breaks, between words where possible."""
     return "\n".join(
         part
         for line in cell.split("\n")
@@ -129,7 +129,7 @@ def _broken(cell: str, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """A line as lines that fit, below each other behind its indent or its dash."""
+    """Returns a line as lines that fit, below each other behind its indent or its dash."""
     if cell_len(text) <= width:
         return [text]
     begin = len(text) - len(text.lstrip(" "))
@@ -153,7 +153,7 @@ def table_of(
     more: str = "",
     wrapped: Collection[int] = (),
 ) -> Table:
-    """A table of whatever text; the columns that are not at ``left`` are aligned to the right.
+    """Returns a table of text; columns that are not in ``left`` are aligned to the right.
 
     Cells at ``wrapped`` are broken into lines where others are cut.
     """
@@ -171,7 +171,7 @@ def _in_lines(text: str, width: int) -> list[str]:
 
 
 def written(parts: str | Lines, width: int | None = None) -> str:
-    """What is printed of lines and tables; nothing in it is obeyed by a terminal.
+    """Returns what is printed of lines and tables; nothing in it is obeyed by a terminal.
 
     Args:
         parts: lines, and tables between them.

@@ -91,7 +91,7 @@ def occupancy_map(blocks_per_sm: Int64Array) -> list[str]:
 
 
 def _held_text(trace: Trace) -> Lines:
-    """A table of the launches, and a map of the blocks on each SM."""
+    """Returns a table of the launches, and a map of the blocks on each SM."""
     sms = trace.device.sms
     maps = []
     for number, placement in enumerate(trace):
@@ -104,7 +104,7 @@ def _held_text(trace: Trace) -> Lines:
 
 
 def held_table(trace: Trace, shown: int = LAUNCHES_SHOWN) -> Table:
-    """The launches of a held sequence: how many blocks were placed, and why others wait."""
+    """Returns the launches of a held sequence: how many blocks were placed, and why others wait."""
     launches, limiters = trace.sequence.launches[:shown], trace.limiters
     rows = []
     for number, (launch, placement) in enumerate(zip(launches, trace, strict=False)):
@@ -121,7 +121,7 @@ def _launch_cells(number: int, launch: Launch, words: str) -> tuple[str, ...]:
 def _launch_table(
     headings: tuple[str, ...], rows: list[tuple[str, ...]], launches: int, left: tuple[int, ...]
 ) -> Table:
-    """A row per launch; with its name, if any has one."""
+    """Returns a table with a row per launch; with its name, if any has one."""
     more = more_of(launches, len(rows), "launch", "launches")
     columns = ("launch", "name", "blocks x threads", *headings)
     if any(row[1] for row in rows):
@@ -140,7 +140,7 @@ def head_lines(trace: Trace) -> Lines:
 
 
 def trace_head(trace: Trace) -> str:
-    """What a trace is of."""
+    """Returns what a trace is of."""
     if trace.others:
         return visible(
             f"{len(trace.devices)} GPUs: "
@@ -150,7 +150,7 @@ def trace_head(trace: Trace) -> str:
 
 
 def _timed_text(trace: Trace) -> Lines:
-    """A table of the launches over time, and why they waited."""
+    """Returns a table of the launches over time, and why they waited."""
     shown = range(min(len(trace), LAUNCHES_SHOWN))
     waits = None if trace.waits is None else Waits(trace)
     lines: Lines = [*head_lines(trace), timed_table(trace, waits)]
@@ -168,7 +168,7 @@ def _timed_text(trace: Trace) -> Lines:
 
 
 def _transfers_table(trace: Trace) -> Table:
-    """When copies and memsets moved their bytes."""
+    """Returns when copies and memsets moved their bytes."""
     assert trace.transfer_ns is not None
     times = trace.transfer_ns[:LAUNCHES_SHOWN].tolist()
     rows = [
@@ -181,7 +181,7 @@ def _transfers_table(trace: Trace) -> Table:
 
 
 def _with_transfers(trace: Trace) -> str:
-    """How long all work takes, if copies or memsets run before or after all blocks."""
+    """Returns how long all work takes, if copies or memsets run before or after all blocks."""
     if trace.transfer_ns is None or not len(trace.transfer_ns):
         return ""
     ran = blocks_that_ran(trace)
@@ -196,7 +196,7 @@ def _with_transfers(trace: Trace) -> str:
 
 
 def unmeasured_words(trace: Trace) -> str:
-    """Names the copies and memsets whose time nobody knows; empty if there are none."""
+    """Returns names the copies and memsets whose time nobody knows; empty if there are none."""
     if trace.transfer_ns is None:
         return ""
     took = (trace.transfer_ns[:, 1] - trace.transfer_ns[:, 0]).tolist()
@@ -217,7 +217,7 @@ def unmeasured_words(trace: Trace) -> str:
 
 
 def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) -> Table:
-    """The launches of a timed sequence: when they ran, and what they waited for."""
+    """Returns the launches of a timed sequence: when they ran, and what they waited for."""
     headings = ("start", "end", "waited", "mostly for")
     words = words_of(trace.sequence)
     rows = [_timed_row(trace, k, words(k), waits) for k in range(min(len(trace), shown))]
@@ -225,6 +225,7 @@ def timed_table(trace: Trace, waits: Waits | None, shown: int = LAUNCHES_SHOWN) 
 
 
 def _timed_row(trace: Trace, number: int, words: str, waits: Waits | None) -> tuple[str, ...]:
+    """Returns the table row of a launch of a timed trace."""
     begin, end = map(_time_words, span_of(number, trace[number]))
     waited, mostly = "", ""
     if waits is not None and len(own := waits.of(number)):
@@ -244,6 +245,7 @@ def trace_html(trace: Trace) -> str:
 
 
 def _held_html(trace: Trace) -> str:
+    """Returns HTML of a held trace."""
     launches = trace.sequence.launches
     placed = sum(placement.placed for placement in trace)
     blocks = sum(launch.blocks for launch in launches)
@@ -277,7 +279,7 @@ def _moments(trace: Trace, colours: list[str], ran: StructuredArray | None = Non
 
 
 def _levels(trace: Trace, colours: list[str]) -> Markup:
-    """The first launches that have blocks, SM by SM."""
+    """Returns the first launches that have blocks, SM by SM."""
     rows: list[Level] = []
     for number, (launch, placement) in enumerate(zip(trace.sequence.launches, trace, strict=True)):
         if len(rows) < _LEVELS_SHOWN and placement.placed:
@@ -303,6 +305,7 @@ def _worth_seeing(trace: Trace) -> int:
 
 
 def _timed_html(trace: Trace) -> str:
+    """Returns HTML of a timed trace."""
     launches = trace.sequence.launches
     ran = blocks_that_ran(trace)
     waits = None if trace.waits is None else Waits(trace)
@@ -336,7 +339,7 @@ def _timed_html(trace: Trace) -> str:
 def _maps_of_one(
     trace: Trace, ran: StructuredArray, colours: list[str], waits: Waits | None
 ) -> list[Markup]:
-    """What is on the SMs; of several GPUs that is asked of each."""
+    """Returns what is on the SMs; of several GPUs that is asked of each."""
     if trace.others:
         return [note_html("What is on the SMs of one GPU: trace.residents(at, gpu=…).")]
     return [
@@ -346,7 +349,7 @@ def _maps_of_one(
 
 
 def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
-    """Block by block; in bins where blocks side by side would be too thin to be seen."""
+    """Returns block by block; in bins where blocks side by side would be too thin to be seen."""
     found, notes = without_idle(spans_by_sm(trace, ran=ran))
     if not found.note and Frame(found, *_BY_SM).pitch < _LANE * int(found.lanes.max(initial=1)):
         found, notes = without_idle(spans_by_sm(trace, most_spans=0, ran=ran))
@@ -354,11 +357,13 @@ def _sm_timeline(trace: Trace, ran: StructuredArray, names: Names) -> Markup:
 
 
 def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Names:
+    """Returns the names and colours of what a timeline shows."""
     launches, words = trace.sequence.launches, words_of(trace.sequence)
 
     short = span_names(trace.sequence, _NAME)
 
     def title(number: int) -> str:
+        """Returns words for a launch, for the tooltip of its span."""
         if number >= len(launches):
             return _transfer_title(trace, number - len(launches))
         launch = launches[number]
@@ -375,6 +380,7 @@ def timeline_names(trace: Trace, colours: list[str], waits: Waits | None) -> Nam
 
 
 def _transfer_title(trace: Trace, number: int) -> str:
+    """Returns words for a copy or memset, its bytes and its time."""
     assert trace.transfer_ns is not None
     transfer = trace.sequence.transfers[number]
     begin, end = (seconds_words(time / 1e9) for time in trace.transfer_ns[number].tolist())
@@ -385,7 +391,7 @@ def _transfer_title(trace: Trace, number: int) -> str:
 def _stream_timeline(
     trace: Trace, ran: StructuredArray, names: Names, waits: Waits | None
 ) -> Markup:
-    """Launch by launch, and when each of them waited."""
+    """Returns launch by launch, and when each of them waited."""
     spans = spans_by_stream(trace, ran=ran)
     waiting, notes = None, []
     if waits is not None and trace.waits is not None and len(trace.waits):
@@ -402,7 +408,7 @@ def _stream_timeline(
 
 
 def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
-    """The launches that waited longest, what for, and behind whom."""
+    """Returns HTML: the launches that waited longest, what for, and behind whom."""
     rows = trace.waits
     if rows is None or not len(rows):
         return note_html("No launch waited.")
@@ -425,6 +431,7 @@ def _waits_html(trace: Trace, waits: Waits, colours: list[str]) -> Markup:
 
 
 def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
+    """Returns the table row of one wait."""
     own = waits.of(launch)
     (cause, behind), longest = shares_of(own)[0]
     total = waited_ns(own)
@@ -442,7 +449,7 @@ def _wait_row(trace: Trace, waits: Waits, launch: int) -> tuple[str, ...]:
 
 
 def trace_columns(trace: Trace) -> dict[str, Any]:
-    """Which block of which launch was on which SM; when, or what its launch waited for."""
+    """Returns columns: SM and times of each block, or what its launch waited for."""
     launches = trace.sequence.launches
     sizes = np.array([launch.blocks for launch in launches], np.int64)
     launch, block = (numbers.astype(np.int32) for numbers in numbered_blocks(sizes))
@@ -472,7 +479,7 @@ def _joined(smids: list[Int32Array]) -> Int32Array:
 
 
 def trace_data(trace: Trace) -> dict[str, Any]:
-    """Where the blocks of each launch went, and when, and what launches waited for."""
+    """Returns JSON data: where and when blocks of each launch ran, and what launches waited for."""
     where, limiters = "smid final_smid start_ns end_ns warp_slots", trace.limiters
     launches = [
         {

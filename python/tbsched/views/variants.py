@@ -37,7 +37,7 @@ def variants_text(found: Variants) -> Lines:
 
 
 def variants_table(found: Variants) -> Table:
-    """A row per variant."""
+    """Returns a table with a row per variant."""
     return table_of(
         VARIANTS,
         [
@@ -53,7 +53,7 @@ def variants_table(found: Variants) -> Table:
 
 
 def search_short(found: Search) -> str:
-    """Whether the fastest one is really faster."""
+    """Returns whether the fastest one is really faster."""
     name = found.best.variant.name
     gain = f"{found.gain.value:.3f} times as fast as the original ({_between(found.gain)})"
     if found.better:
@@ -72,6 +72,7 @@ def search_table(found: Search) -> Table:
 
 
 def _row(found: Timing) -> tuple[str, ...]:
+    """Returns the table row of one variant."""
     return (
         found.variant.name,
         str(len(found.seconds)),
@@ -104,7 +105,7 @@ def variants_data(found: Variants) -> dict[str, Any]:
 
 
 def search_data(found: Search) -> dict[str, Any]:
-    """An object for each variant with all of its times, and what the search says."""
+    """Returns JSON data: each variant with all of its times, and the result of the search."""
     timings = [
         {
             "variant": fields(row.variant, _VARIANT),
@@ -129,7 +130,7 @@ def variants_columns(found: Variants) -> dict[str, Any]:
 
 
 def search_columns(found: Search) -> dict[str, Any]:
-    """A row per variant."""
+    """Returns columns with a row per variant."""
     rows = found.timings
     return {
         **columns_of(rows, "name=variant.name"),

@@ -170,7 +170,7 @@ class Waits:
         return self._rows[first:last]
 
     def explanation(self, launch: int) -> str:
-        """Why it waited, in words; a negative number counts from the end.
+        """Returns why it waited, in words; a negative number counts from the end.
 
         Raises:
             TypeError, ValueError: no such launch.
@@ -194,7 +194,7 @@ class Waits:
                 beside = self._running.during(there["begin_ns"].min(), there["end_ns"].max())
                 beside = [other for other in beside if self._gpus[other] == self._gpus[launch]]
                 who = self._names(beside, launch) or "blocks that were leaving"
-            words = CAUSE_WORDS[self.told(cause, launch, behind)].format(
+            words = CAUSE_WORDS[self.specific_cause(cause, launch, behind)].format(
                 who=who, queue=trace[launch].hardware_queue, unit=configured_unit(trace.device)
             )
             also = self._at_once(launch, cause, waits)
@@ -205,7 +205,7 @@ class Waits:
         return f"{whose} waited {total}: {'; '.join(parts)}. {ran}"
 
     def _ran(self, launch: int) -> str:
-        """When its blocks ran; in a program that hangs, which of them never start or end."""
+        """Returns when a launch's blocks ran; in a hang, how many never start or end."""
         placement = self._trace[launch]
         begin_ns, end_ns = span_of(launch, placement)
         begin, end = seconds_words(begin_ns / 1e9), seconds_words(end_ns / 1e9)
@@ -223,7 +223,7 @@ class Waits:
         return " ".join(never)
 
     def _at_once(self, launch: int, cause: str, waits: StructuredArray) -> str:
-        """What else left no room when the longest wait for a resource began; empty: nothing."""
+        """Returns words for other limiters when the longest wait for a resource began."""
         if self._trace.wait_limiters is None or cause not in OF_SMS:
             return ""
         (own,) = (waits["cause"] == cause).nonzero()
@@ -262,7 +262,7 @@ class Waits:
         return self._trace.call_times
 
     def _blocked_call(self, number: int) -> str:
-        """What held up the call of an event that launches, in words; empty: nothing did."""
+        """Returns what held up the call of an event that launches, in words; empty: nothing did."""
         sequence, times = self._trace.sequence, self._times
         if not sequence[number].launches:
             return ""
@@ -312,7 +312,7 @@ class Waits:
 
     @functools.cached_property
     def _blocking_copies(self) -> list[int]:
-        """Events that are copies which block in the legacy stream."""
+        """Returns events that are copies which block in the legacy stream."""
         return [
             number
             for number, event in enumerate(self._trace.sequence)
@@ -321,7 +321,7 @@ class Waits:
 
     @functools.cached_property
     def _transfer_of(self) -> dict[int, int]:
-        """The number of each copy, memset and host function in a stream, by event."""
+        """Returns the number of each copy, memset and host function in a stream, by event."""
         before, found = 0, {}
         for number, event in enumerate(self._trace.sequence):
             if isinstance(event, Transfer):
@@ -348,8 +348,8 @@ class Waits:
     def _calls(self) -> list[str]:
         return call_names(self._trace.sequence)
 
-    def told(self, cause: str, launch: int, behind: int) -> str:
-        """A cause of a launch, told apart from another one of the same name; see CAUSE_WORDS."""
+    def specific_cause(self, cause: str, launch: int, behind: int) -> str:
+        """Returns the cause, or a more specific key of CAUSE_WORDS that the trace shows."""
         waits = self.of(launch)
         own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
         if behind == -1 or not len(own):
@@ -401,6 +401,7 @@ class Waits:
         return Running(self._trace.timeline)
 
     def _names(self, launches: list[int], own: int) -> str:
+        """Returns words that name several launches."""
         some = launches[:_BESIDE_SHOWN]
         names = [
             "its own blocks" if number == own else numbered(self._trace.sequence, number)

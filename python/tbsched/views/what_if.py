@@ -21,7 +21,7 @@ _CHANGES_SHOWN = 40
 
 
 def what_if_short(found: WhatIf) -> str:
-    """How many changes were tried, and what the best one gives."""
+    """Returns how many changes were tried, and what the best one gives."""
     if not found.changes:
         return "no change of those asked for applies"
     tried = counted(len(found.changes), "change")
@@ -38,7 +38,7 @@ def what_if_text(found: WhatIf) -> Lines:
 
 
 def changes_table(found: WhatIf) -> Table:
-    """A row per change, the program as it is before them."""
+    """Returns a table with a row per change, the program as it is before them."""
     rows = [
         (row.what, seconds_words(row.makespan), *_saved(found, row))
         for row in (found.given, *found.changes)
@@ -47,7 +47,7 @@ def changes_table(found: WhatIf) -> Table:
 
 
 def _saved(found: WhatIf, row: Change) -> tuple[str, str]:
-    """What a change saves, in time and in percent of the program; a minus: it takes longer."""
+    """Returns the time that a change saves, and its percentage; negative: it takes longer."""
     saved, whole = found.given.makespan - row.makespan, found.given.makespan
     sign = "-" if saved < 0 else ""
     share = percent_words(round(1e9 * abs(saved)), round(1e9 * whole)) if whole else "0.00"
@@ -65,7 +65,7 @@ def speedup(given: Change, row: Change) -> float:
 
 
 def what_if_html(found: WhatIf) -> str:
-    """A row per change, the program as it is before them."""
+    """Returns HTML: a row per change, the program as it is before them."""
     rows = (found.given, *found.changes)[:_CHANGES_SHOWN]
     words = changes_table(found).rows
     return card(
@@ -89,7 +89,7 @@ def what_if_columns(found: WhatIf) -> dict[str, Any]:
 
 
 def what_if_data(found: WhatIf) -> dict[str, Any]:
-    """The program as it is, and each change."""
+    """Returns JSON data: the program as it is, and each change."""
     given, *changes = (
         fields(row, "change=what makespan events=sequence") for row in (found.given, *found.changes)
     )

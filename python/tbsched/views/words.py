@@ -54,7 +54,7 @@ _PER_TPC = {"configuration": "the TPC's shared-memory configuration does not sui
 
 
 def limiter_words(limiter: str, device: DeviceInfo) -> str:
-    """What refused blocks, by the device's own mechanism; a word that is not known as it is."""
+    """Returns what refused blocks, in words for the device's own mechanism."""
     if limiter in _IN_TURN and device.details.get("warps_in_turn"):
         return _IN_TURN[limiter]
     if limiter in _PER_TPC and configured_unit(device) == "TPC":
@@ -85,7 +85,7 @@ def size_of(launches: Sequence[Launch]) -> str:
 
 
 def launch_words(launch: Launch) -> str:
-    """A launch in a few words: blocks x threads, registers, and what is not the default."""
+    """Returns a launch in a few words: blocks x threads, registers, and what is not the default."""
     words = f"{launch.blocks} x {launch.threads}, {launch.registers} regs"
     if launch.shared_memory:
         words += f", {size_words(launch.shared_memory)} shared"
@@ -113,7 +113,7 @@ def launch_words(launch: Launch) -> str:
 
 
 def _dependence_words(launch: Launch) -> str:
-    """What a launch has to do with those before and after it, beyond the order of streams."""
+    """Returns a launch's dependences on others, beyond the order of its stream."""
     words = ", dependent" if launch.programmatic else ""
     if launch.memory_wait is not None:
         words += f", waits for memory at {seconds_words(launch.memory_wait)}"
@@ -147,7 +147,7 @@ def synchronize_words(event: Synchronize) -> str:
 
 
 def host_call_words(event: HostCall) -> str:
-    """A host's call in a few words: what it waits for, and how long it takes."""
+    """Returns a host's call in a few words: what it waits for, and how long it takes."""
     takes = f"takes {seconds_words(event.duration)}"
     if event.waits is None:
         return takes
@@ -167,7 +167,7 @@ def transfer_name(number: int, transfer: Numbered) -> str:
 
 
 def transfer_kinds(transfers: Sequence[Numbered]) -> str:
-    """What transfers are: copies and memsets, and other kinds if there are any."""
+    """Returns what transfers are: copies and memsets, and other kinds if there are any."""
     if any(isinstance(transfer, RecordEvent | WaitEvent) for transfer in transfers):
         return "copies, memsets and other nodes"
     if any(isinstance(transfer, HostFunction) for transfer in transfers):
@@ -176,7 +176,7 @@ def transfer_kinds(transfers: Sequence[Numbered]) -> str:
 
 
 def transfer_words(transfer: Numbered) -> str:
-    """What it moves, or its name; its direction, its stream and its duration."""
+    """Returns what it moves, or its name; its direction, its stream and its duration."""
     if isinstance(transfer, RecordEvent | WaitEvent):
         return f"event {transfer.event}"
     if isinstance(transfer, HostFunction):
@@ -201,7 +201,7 @@ def stream_words(stream: Stream, non_blocking: bool = False) -> str:
 
 
 def sms_words(sms: Sequence[int]) -> str:
-    """SMs, ascending, those in a row together: ``0-1, 16-19``."""
+    """Returns SMs, ascending, those in a row together: ``0-1, 16-19``."""
     words, first = [], 0
     for place, sm in enumerate(sms):
         if place + 1 == len(sms) or sms[place + 1] != sm + 1:
@@ -216,7 +216,7 @@ def few_words(sms: Sequence[int], most: int = 4) -> str:
 
 
 def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
-    """How long blocks run, in a few words."""
+    """Returns how long blocks run, in a few words."""
     if isinstance(duration, Drawn):
         return f"{duration.distribution} of mean {seconds_words(duration.mean)}"
     if isinstance(duration, tuple):
@@ -225,7 +225,7 @@ def duration_words(duration: float | tuple[float, ...] | Drawn) -> str:
 
 
 def seconds_words(seconds: float) -> str:
-    """A time with the unit that suits it; infinity is never."""
+    """Returns a time with the unit that suits it; infinity is never."""
     if seconds == math.inf:
         return "never"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):

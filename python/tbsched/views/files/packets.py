@@ -45,7 +45,7 @@ def write(
 
 
 def copies(make: Callable[..., TracePacket], columns: Mapping[str, Int64Array]) -> Bytes:
-    """The packets of :func:`write`, at least one, uint8 (packets, bytes of one)."""
+    """Returns the packets of :func:`write`, at least one, uint8 (packets, bytes of one)."""
     sizes = {name: _varint_bytes(int(column.max())) for name, column in columns.items()}
     # The two values of a column differ in each of their bytes, which tells where these stand.
     low = {name: 1 << 7 * (size - 1) for name, size in sizes.items()}

@@ -108,7 +108,7 @@ class Slices(HoldsArrays):
 
 
 def resident(row: Int64Array, blocks: Blocks) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """How many blocks are resident in each row: row, nanosecond, and blocks from then on."""
+    """Returns (row, nanosecond, resident blocks from then on), in order."""
     rows, times = np.tile(row, 2), np.concatenate([blocks.begin_ns, blocks.end_ns])
     order = np.lexsort((times, rows))
     rows, times = rows[order], times[order]
@@ -125,14 +125,14 @@ def resident(row: Int64Array, blocks: Blocks) -> tuple[Int64Array, Int64Array, I
 def in_lanes(
     row: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """The track of each slice, and the row of each track; slices of a track do not overlap."""
+    """Returns the track of each slice, and the row of each track; its slices do not overlap."""
     lane, lanes = lanes_of(row, begin_ns, end_ns)
     first = np.cumsum(lanes) - lanes
     return (first[row] + lane if len(row) else row), np.repeat(np.arange(len(lanes)), lanes)
 
 
 def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
-    """When the blocks of a timed sequence ran.
+    """Returns when the blocks of a timed sequence ran.
 
     Args:
         trace: of a timed sequence, or observed.
@@ -176,6 +176,7 @@ def timed_slices(trace: Trace, zero_ns: int | None = None) -> Slices:
 
 
 def _timed_waits(trace: Trace) -> Waits:
+    """Returns the waits of a timed trace; none if it has none."""
     if trace.waits is None:
         nothing = np.empty(0, np.int64)
         return Waits(nothing, nothing, np.empty(0, np.str_), nothing, nothing)
@@ -188,7 +189,7 @@ def _timed_waits(trace: Trace) -> Waits:
 def together(
     launch: Int64Array, block: Int64Array, sm: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
 ) -> Blocks:
-    """One row for the blocks of a launch that come to an SM, and leave it, together."""
+    """Returns one row for the blocks of a launch that come to an SM, and leave it, together."""
     order = np.lexsort((end_ns, launch, begin_ns, sm))
     columns = [column[order] for column in (launch, sm, begin_ns, end_ns)]
     new = np.ones(len(order), np.bool_)
@@ -202,7 +203,7 @@ def together(
 
 
 def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
-    """The waits without the time in which a launch before it in its stream had not ended.
+    """Returns the waits without the time in which a launch before it in its stream had not ended.
 
     The stream's track shows that launch then. Of thousands of launches that are issued at once,
     each waits for all that are before it. What waits for something else while that launch runs, as
@@ -224,7 +225,7 @@ def _alone_in_stream(trace: Trace, runs: Runs, waits: Waits) -> Waits:
 
 
 def held_slices(trace: Trace) -> Slices:
-    """Which blocks were resident from which event to which."""
+    """Returns which blocks were resident from which event to which."""
     came, left = launched_and_released(trace.sequence)
     stays = np.where(left >= 0, left, len(trace.sequence))
     blocks = _blocks(trace)
@@ -293,7 +294,7 @@ def _find_later(
 
 
 def _counted(places: Int64Array, place: Int64Array, blocks: Int64Array) -> Int64Array:
-    """How many blocks there are at each of the places, which ascend."""
+    """Returns how many blocks there are at each of the places, which ascend."""
     found = np.zeros(len(places), np.int64)
     at = np.searchsorted(places, place)
     known = at < len(places)

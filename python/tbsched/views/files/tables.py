@@ -67,7 +67,7 @@ def _cells(column: Any) -> Any:
 
 
 def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """A data frame of columns. What is not known is missing: numbers stay whole numbers.
+    """Returns a data frame of columns. What is not known is missing: numbers stay whole numbers.
 
     Raises:
         ImportError: pandas is missing (``pip install pandas``).
@@ -78,6 +78,7 @@ def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
         raise missing("data frames", "pandas", "pandas") from error
 
     def frame(given: Mapping[str, Any]) -> pd.DataFrame:
+        """Returns columns as a data frame."""
         return pd.DataFrame(
             {
                 name: column if isinstance(column, np.ndarray) else pd.array(column)
@@ -89,7 +90,7 @@ def frame_of(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def of_text(make: Callable[[Mapping[str, Any]], Table], columns: Mapping[str, Any]) -> Table:
-    """A table of columns; names with half of a surrogate pair, as damaged files have, get a ?."""
+    """Returns a table of columns; lone surrogates in names, as of damaged files, become ``?``."""
     try:
         return make(columns)
     except UnicodeEncodeError:
@@ -103,7 +104,7 @@ def _as_text(column: Any) -> Any:
 
 
 def to_arrow(value: Shown) -> pa.Table:
-    """A value's table for Arrow: polars, DuckDB and others take it.
+    """Returns a value's table for Arrow: polars, DuckDB and others take it.
 
     Args:
         value: a trace, a sequence, a comparison, a report, a device or advice.

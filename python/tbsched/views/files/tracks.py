@@ -93,7 +93,7 @@ class TraceTracks:
         self._transfer = self._out.words.numbers(transfer_name(*each) for each in transfers)
 
     def add(self, title: str) -> None:
-        """All of them, as a process of that title."""
+        """Adds all of them, as a process of that title."""
         about = "" if self._trace.sequence.timed else NO_TIMES
         gpu = self._out.track(None, title, about)
         self._host(self._out.track(gpu, "host"))
@@ -103,7 +103,7 @@ class TraceTracks:
         self._residents(gpu, self._out.track(gpu, "resident blocks of each SM"))
 
     def _host(self, track: int) -> None:
-        """An instant for each launch, where its flow begins, and for each release."""
+        """Adds an instant for each launch, where its flow begins, and for each release."""
         for verb, time_ns, flows in (
             ("launch", self.slices.issue_ns, True),
             ("release", self.slices.release_ns, False),
@@ -153,6 +153,7 @@ class TraceTracks:
         self._waits(self._out.track(gpu, "streams: waits", _FEW_WAITS), titles, row)
 
     def _waits(self, group: int, titles: Sequence[str], row: Int64Array) -> None:
+        """Adds the waits of launches, in a few lanes per stream."""
         waits, info = self.slices.waits, self._trace.device
         lane, _ = lanes_of(row[waits.launch], waits.begin_ns, waits.end_ns)
         waits = waits.chosen(lane < _MOST_WAITS)
@@ -169,7 +170,7 @@ class TraceTracks:
             )  # fmt: skip
 
     def _behind(self, behind: Int64Array) -> dict[str, Int64Array]:
-        """What was waited for: in all rows launches, or copies and memsets, or neither."""
+        """Returns what was waited for: in all rows launches, or copies and memsets, or neither."""
         if not len(behind) or behind[0] == -1:
             return {}
         if behind[0] >= 0:
@@ -198,6 +199,7 @@ class TraceTracks:
             )  # fmt: skip
 
     def _block_names(self, blocks: Blocks) -> Int64Array:
+        """Returns the id of each row's text: the label of its launch, and its number of blocks."""
         labels, label_of = np.unique(np.array(self._labels, np.str_), return_inverse=True)
         most = int(blocks.count.max(initial=0)) + 1
         kinds, kind = np.unique(label_of[blocks.launch] * most + blocks.count, return_inverse=True)
@@ -206,7 +208,7 @@ class TraceTracks:
         return self._out.names.numbers(map(str, texts))[kind]
 
     def _residents(self, gpu: int, group: int) -> None:
-        """How many blocks are on each SM, and on all of them."""
+        """Adds how many blocks are on each SM, and on all of them."""
         blocks = self.slices.blocks
         each = [
             self._out.track(group, f"SM {sm}", rank=sm, counts="blocks")
@@ -280,7 +282,7 @@ def write_explanation(found: Explanation, file: BinaryIO) -> None:
 
 
 def _measured(program: Program, writer: TrackWriter, later: int) -> int:
-    """A process with launch calls, kernels and transfers; its track."""
+    """Returns a process with launch calls, kernels and transfers; its track."""
     process = writer.track(None, f"measured: {program.format or 'a profile'}")
     _calls(program, writer, process, later)
     _kernels(program, writer, process, later)
@@ -326,6 +328,7 @@ def _kernels(program: Program, writer: TrackWriter, process: int, later: int) ->
 
 
 def _transfers(program: Program, writer: TrackWriter, process: int, later: int) -> None:
+    """Adds copies and memsets of a profile."""
     rows = program.transfers
     if not len(rows):
         return
@@ -357,7 +360,7 @@ def write_simulation(found: Simulation, file: BinaryIO) -> None:
 
 
 def _add(out: TrackWriter, group: int, row: str, what: str, stays: Stays) -> None:
-    """A row for each place, and a slice for each stay."""
+    """Adds a row for each place, and a slice for each stay."""
     titles = [f"{row} {number}" for number in range(int(stays.place.max(initial=0)) + 1)]
     end_ns = np.maximum(stays.end_ns, stays.begin_ns + 1)
     track = out.in_rows(group, titles, stays.place, stays.begin_ns, end_ns)

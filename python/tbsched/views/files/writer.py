@@ -72,7 +72,7 @@ class TrackWriter:
         begin_ns: Int64Array,
         end_ns: Int64Array,
     ) -> Int64Array:
-        """The track of each slice: those of one name are shown as one, below each other."""
+        """Returns the track of each slice: those of one name are shown as one, below each other."""
         lane, rows = in_lanes(row, begin_ns, end_ns)
         tracks = [self.track(group, titles[k], rank=k) for k in rows.tolist()]
         return np.array(tracks, np.int64)[lane]
@@ -117,7 +117,7 @@ class TrackWriter:
         return self._tracks
 
     def _strings(self) -> TracePacket:
-        """All texts, at which the sequence of packets begins."""
+        """Returns all texts, at which the sequence of packets begins."""
         packet = TracePacket(trusted_packet_sequence_id=_SEQUENCE)
         packet.sequence_flags = TracePacket.SEQ_INCREMENTAL_STATE_CLEARED
         data = packet.interned_data
@@ -147,6 +147,7 @@ def _named(
     flow_end: int | None = None,
     **arguments: int,
 ) -> TracePacket:
+    """Returns a packet for an event with an interned name."""
     packet = _packet(kind, time_ns, track)
     event = packet.track_event
     event.name_iid = name

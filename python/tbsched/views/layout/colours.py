@@ -17,7 +17,7 @@ TRANSFER_COLOUR = "#808890"
 
 
 def colours_of(launches: Sequence[Launch]) -> list[str]:
-    """A colour per launch, ``#rrggbb``.
+    """Returns a colour per launch, ``#rrggbb``.
 
     Launches of one kernel name have one colour. It depends on the set of names alone and not on
     their order, so that it is the same in a prediction, in an observation and in another order of
@@ -37,7 +37,7 @@ def colours_of_names(names: Sequence[str | None]) -> list[str]:
 
 
 def _slots(names: Iterable[str]) -> dict[str, int]:
-    """The number of a colour for each name: the one that it prefers, or the next that is free."""
+    """Returns the number of a colour for each name: the preferred one, or the next free one."""
     slots: dict[str, int] = {}
     taken: set[int] = set()
     for position, name in enumerate(names):

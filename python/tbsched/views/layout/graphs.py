@@ -39,7 +39,7 @@ class Node:
 
 
 def nodes_of(sequence: Sequence) -> dict[int, Node]:
-    """The nodes of all graphs of a sequence, in order.
+    """Returns the nodes of all graphs of a sequence, in order.
 
     By the number of the launch; copy or memset k has the number -2 - k, as in ``trace.waits``.
     """
@@ -70,7 +70,7 @@ def _name(number: int, node: Launch | Numbered) -> str:
 
 
 def words_of(sequence: Sequence) -> Callable[[int], str]:
-    """What says in words what a launch is, by its number; of a node what it waits for, too."""
+    """Returns a function from a launch's number to words; of a node also what it waits for."""
     launches, nodes = sequence.launches, nodes_of(sequence)
 
     def words(number: int) -> str:
@@ -83,7 +83,7 @@ def words_of(sequence: Sequence) -> Callable[[int], str]:
 
 
 def streams_used(sequence: Sequence) -> list[tuple[int, Stream | None]]:
-    """GPU and stream of each launch, then of each transfer; nodes are in that of their graph."""
+    """Returns GPU and stream of each launch, then of each transfer; nodes have their graph's."""
     launches: list[tuple[int, Stream | None]] = []
     transfers: list[tuple[int, Stream | None]] = []
     for event in sequence:
@@ -97,7 +97,7 @@ def streams_used(sequence: Sequence) -> list[tuple[int, Stream | None]]:
 
 
 def launched_and_released(sequence: Sequence) -> tuple[Int64Array, Int64Array]:
-    """The numbers of both events, int64 (launches,) each; -1 for a launch that is never released.
+    """Returns each launch's event and its release's, int64 (launches,); -1: never released.
 
     Args:
         sequence: a held one. Only timed ones have CUDA events, graphs and copies.

@@ -75,7 +75,7 @@ def spans_by_sm(
     ran: StructuredArray | None = None,
     columns: int | None = None,
 ) -> Spans:
-    """When each block ran, in a row per SM; on the time axis of :func:`spans_by_stream`.
+    """Returns when each block ran, in a row per SM; on the time axis of :func:`spans_by_stream`.
 
     Of more blocks than ``most_spans``, or more SMs than ``most_rows``, SMs share rows and time is
     cut into bins. A bin shows the launch that took most of it: the one whose blocks together ran
@@ -112,7 +112,7 @@ def spans_by_sm(
 
 
 def _titles_of_sms(gpu: int, sms: int, each: int, all_sms: list[int]) -> list[str]:
-    """The titles of the rows of a GPU's SMs."""
+    """Returns the titles of the rows of a GPU's SMs."""
     of = f"GPU {gpu}, " if len(all_sms) > 1 else ""
     return [
         f"{of}SM {first}" if each == 1 else f"{of}SM {first}-{min(first + each, sms) - 1}"
@@ -128,8 +128,9 @@ def spans_by_stream(
     ran: StructuredArray | None = None,
     columns: int | None = None,
 ) -> Spans:
-    """When each launch ran, from the start of its first block to the end of its last, in a row per
-    stream; and when each copy and memset did.
+    """Returns when each launch, copy and memset ran, in a row per stream.
+
+    A launch runs from the start of its first block to the end of its last one.
 
     Nodes of a graph are in the row of the stream that it is launched in. Launches without a stream
     are in one row together. So are the streams beyond ``most_rows``. Of
@@ -159,7 +160,7 @@ def spans_by_stream(
 
 
 def spans_measured(program: Program) -> Spans:
-    """When a profile says that launches, copies and memsets ran, in a row per stream.
+    """Returns when a profile says that launches, copies and memsets ran, in a row per stream.
 
     Rows and numbers are those of :func:`spans_by_stream` of a prediction of the program.
     """
@@ -202,7 +203,7 @@ def spans_of(
 
 
 def blocks_that_ran(trace: Trace) -> StructuredArray:
-    """The rows of ``trace.timeline`` without blocks that never ran; what never ends is cut.
+    """Returns the rows of ``trace.timeline`` without blocks that never ran; what never ends is cut.
 
     Raises:
         ValueError: nobody recorded when blocks ran.
@@ -230,7 +231,7 @@ def launch_spans(ran: StructuredArray) -> tuple[Int64Array, Int64Array, Int64Arr
 def lanes_of(
     row: Int64Array, begin_ns: Int64Array, end_ns: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
-    """A lane for each span, such that no two of one lane overlap, and as few lanes as can be.
+    """Returns a lane for each span; no spans of a lane overlap, and there are few lanes.
 
     A span takes the lane that has been free for longest. Touching is not overlapping. What takes
     no time is taken to last a nanosecond.
@@ -269,7 +270,7 @@ def lanes_of(
 
 
 def _keys(row: Int64Array, begin: Int64Array, end: Int64Array) -> tuple[Int64Array, Int64Array]:
-    """Times as numbers in the same order, of later rows greater than of earlier ones."""
+    """Returns times as numbers in the same order, of later rows greater than of earlier ones."""
     if not len(row):
         return begin, end
     zero = int(begin.min())
@@ -292,7 +293,7 @@ def _in_bins(
     columns: int | None,
     extent: tuple[int, int],
 ) -> Spans:
-    """A span per bin, or per several side by side that show the same launch."""
+    """Returns a span per bin, or per several side by side that show the same launch."""
     zero_ns, length_ns = extent
     bins = _BINS if len(row) > _FEW else 2 * _BINS
     columns = columns or min(_COLUMNS, max(1, bins // len(titles)))
@@ -325,7 +326,7 @@ def _in_bins(
 
 
 def _parts(sizes: Int64Array) -> list[slice]:
-    """Where parts of whole rows begin and end, of about :data:`_PART` spans each."""
+    """Returns where parts of whole rows begin and end, of about :data:`_PART` spans each."""
     ends = np.cumsum(sizes)
     bounds = [0]
     for end in ends.tolist():
@@ -342,7 +343,7 @@ def _longest_in(
     columns: int,
     length_ns: int,
 ) -> tuple[Int64Array, Int64Array]:
-    """The bins in which anything ran, ascending, and the launch that ran longest in each."""
+    """Returns bins in which anything ran, ascending, and the launch that ran longest in each."""
     scale = columns / length_ns
     # What takes no time still is there. Short numbers, as there may be millions.
     left, right = begin * scale, np.maximum(end, begin + 1) * scale
@@ -372,7 +373,7 @@ def _longest_in(
 
 
 def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
-    """Where time begins, and how long it is; never nothing, so that there is something to draw."""
+    """Returns the first time and the length of the time axis, at least 1."""
     if not len(begin):
         return 0, 1
     zero = int(begin.min())
@@ -380,7 +381,7 @@ def _extent(begin: Int64Array, end: Int64Array) -> tuple[int, int]:
 
 
 def legacy_numbers(program: Program) -> list[int]:
-    """The numbers that a profile has for the legacy stream, such as 7 for that of PyTorch."""
+    """Returns the profile's numbers of the legacy stream, such as 7 for PyTorch's."""
     used = streams_used(program.sequence)[: len(program.measured)]
     is_legacy = np.array([stream == LEGACY_STREAM for _, stream in used], np.bool_)
     numbers = np.unique(program.measured["stream"][is_legacy])
@@ -388,7 +389,7 @@ def legacy_numbers(program: Program) -> list[int]:
 
 
 def legacy_words(program: Program) -> str:
-    """What the legacy stream is called: ``legacy stream 7``, with the number of the profile."""
+    """Returns ``legacy stream 7``, with the number that the profile has for it."""
     numbers = legacy_numbers(program)
     if not numbers:
         return stream_words(LEGACY_STREAM)
@@ -398,7 +399,7 @@ def legacy_words(program: Program) -> str:
 def streams_of(
     sequence: Sequence, most_rows: int, legacy: str = stream_words(LEGACY_STREAM)
 ) -> tuple[tuple[str, ...], Int64Array]:
-    """The titles of rows, and the row of each launch, and then of each copy and memset.
+    """Returns the titles of rows, and the row of each launch, and then of each copy and memset.
 
     Args:
         sequence: whose streams they are.

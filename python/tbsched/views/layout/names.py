@@ -34,7 +34,7 @@ _BESIDE_NUMBER = 40  # characters of a name
 
 
 def label(launch: Launch, longest: int = LONGEST) -> str:
-    """The launch's name, cut in the middle if it is long; else as much of what it asks for as fits.
+    """Returns the launch's name, cut in the middle, or what it asks for if it has none.
 
     Args:
         launch: of a sequence.
@@ -63,7 +63,7 @@ def _names_beside_numbers(sequence: Program) -> Callable[[int], str]:
 
 
 def behind_words(sequence: Program, behind: int) -> str:
-    """What a launch waited behind, by its number in ``trace.waits``."""
+    """Returns what a launch waited behind, by its number in ``trace.waits``."""
     if behind >= 0:
         return numbered(sequence, behind)
     if behind == -1:
@@ -113,7 +113,7 @@ def call_names(sequence: Program) -> list[str]:
 
 
 def labels_of(launches: Sequence[Launch], longest: int = LONGEST) -> Callable[[int], str]:
-    """What gives the label of a launch by its number; different names have different labels."""
+    """Returns a function from a launch's number to its label; names have different labels."""
     names = list(dict.fromkeys([launch.name for launch in launches if launch.name]))
     short = dict(zip(names, cut_apart(names, longest), strict=True))
 
@@ -151,7 +151,7 @@ def kernels_of(launches: Sequence[Launch]) -> Int64Array:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """The text on one line and without characters that cannot be shown, cut in the middle.
+    """Returns the text on one line and without characters that cannot be shown, cut in the middle.
 
     Names of C++ templates begin alike and end alike, but most often in between. So the end is
     shown, too.
@@ -166,7 +166,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def cut_apart(texts: Sequence[str], longest: int = LONGEST) -> list[str]:
-    """Texts, cut so that different ones stay different.
+    """Returns texts, cut so that different ones stay different.
 
     Where two are cut alike, each shows its begin, and what stands from the first difference on.
     Where even that is alike, a number follows.
@@ -196,7 +196,7 @@ def _alike(cut_of: Mapping[str, str]) -> list[list[str]]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their begins."""
+    """Returns how many characters two texts have in common at their begins."""
     least, most = 0, min(len(one), len(other))
     while least < most:
         middle = (least + most + 1) // 2

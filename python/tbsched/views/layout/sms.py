@@ -60,7 +60,7 @@ class Standing(HoldsArrays):
 def standing(
     trace: Trace, at: float | None = None, *, ran: StructuredArray | None = None
 ) -> Standing:
-    """What sits on each SM at a moment.
+    """Returns what sits on each SM at a moment.
 
     Args:
         trace: predicted or observed.
@@ -77,6 +77,7 @@ def standing(
 
 
 def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
+    """Returns what sits on each SM at a time; None: when most blocks are resident."""
     zero = int(ran["start_ns"].min()) if len(ran) else 0
     if at is None:
         at_ns, why = busiest_ns(ran), ", when most blocks are resident"
@@ -101,7 +102,7 @@ def _at_time(trace: Trace, at: float | None, ran: StructuredArray) -> Standing:
 
 
 def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
-    """Launches that wait at a time, and how many of their blocks have not started."""
+    """Returns launches that wait at a time, and how many of their blocks have not started."""
     if trace.waits is None:
         return np.zeros((0, 2), np.int64)
     waits = trace.waits
@@ -111,6 +112,7 @@ def _waiting_at(trace: Trace, at_ns: int, ran: StructuredArray) -> Int64Array:
 
 
 def _after_events(trace: Trace, at: float | None) -> Standing:
+    """Returns what sits on each SM after so many events; None: after all."""
     every = len(trace.sequence)
     number = every if at is None else integer("standing", "at", at, 0, every)
     alive, freed = _alive(trace, number)
@@ -137,7 +139,7 @@ def _after_events(trace: Trace, at: float | None) -> Standing:
 def _recorded(
     trace: Trace, alive: dict[int, int], freed: int, *, at_end: bool
 ) -> tuple[Int64Array, Int64Array, bool]:
-    """The SM and the launch of each block that is there, as far as it was recorded.
+    """Returns the SM and the launch of each block that is there, as far as it was recorded.
 
     Blocks that waited came with a release. After which one only the end tells. So the third says
     whether some may be missing.
@@ -156,8 +158,9 @@ def _recorded(
 
 
 def _alive(trace: Trace, events: int) -> tuple[dict[int, int], int]:
-    """The launches that are issued and not released after so many events, and which event issued
-    each; and the last event that released one, or -1.
+    """Returns which launches are not released after so many events, and the last releasing event.
+
+    The former has the event that issued each launch; the latter is -1 if none was released.
     """
     launched, released = launched_and_released(trace.sequence)
     gone = (released >= 0) & (released < events)
@@ -189,7 +192,7 @@ class Rooms:
     limiter: tuple[tuple[str, ...], ...]
 
     def why(self, launch: int, sm: int) -> str:
-        """Why blocks of the launch are on the SM, in words: the room it had, among all SMs."""
+        """Returns words for why a launch's blocks are on the SM: its room among all SMs."""
         room = int(self.blocks[launch, sm])
         more = int((self.blocks[launch] > room).sum())
         alike = int((self.blocks[launch] == room).sum()) - 1
@@ -207,7 +210,7 @@ class Rooms:
 
 
 def rooms_of(trace: Trace) -> Rooms | None:
-    """The room each SM had; None where nobody knows, or there are too many launches to ask."""
+    """Returns the room each SM had; None if it is unknown, or of too many launches."""
     if trace.capacities is None or len(trace) * trace.device.sms > _MOST_CAPACITIES:
         return None
     found = trace.capacities()
@@ -237,7 +240,7 @@ class Usage(HoldsArrays):
 
 
 def usage_of(held: Residents) -> tuple[Usage, ...]:
-    """How much of slots, warps, registers and shared memory each SM uses."""
+    """Returns how much of slots, warps, registers and shared memory each SM uses."""
     limits = held.limits
     each = " of its fullest processing block" if limits.processing_blocks > 1 else ""
 
@@ -263,7 +266,7 @@ def usage_at(trace: Trace, at: float | None = None) -> tuple[Usage, ...] | None:
 
 
 def fullest(usage: Sequence[Usage], sm: int) -> str:
-    """What binds an SM, in words: the resource of which it has least left; empty if it is idle."""
+    """Returns words for the resource of which an SM has least left; empty if it is idle."""
     most = max(usage, key=lambda one: one.share(sm))
     if not most.used[sm]:
         return ""

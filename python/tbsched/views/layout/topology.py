@@ -46,7 +46,7 @@ class Topology:
     source: str = ""
 
     def place_of(self, sm: int) -> str:
-        """``SM 5, TPC 2, GPC 1``, as far as it is known."""
+        """Returns ``SM 5, TPC 2, GPC 1``, as far as it is known."""
         parts = [f"SM {sm}"]
         if self.tpc_of:
             parts.append(f"TPC {self.tpc_of[sm]}")
@@ -62,7 +62,7 @@ class Topology:
 
 
 def topology_of(what: DeviceSpec | DeviceInfo) -> Topology:
-    """The map of a device, or of what a trace is of.
+    """Returns the map of a device, or of what a trace is of.
 
     A prediction brings its map. Of an observation it is looked up among the devices that are
     shipped, by the vendor's name and the number of SMs. Other boards of the kind may differ.
@@ -78,6 +78,7 @@ def topology_of(what: DeviceSpec | DeviceInfo) -> Topology:
 
 @functools.lru_cache(maxsize=64)
 def _looked_up(title: str, sms: int) -> Topology:
+    """Returns the map of the shipped device with this title, or SMs without a map."""
     spec = device_titled(title, sms)
     if spec is not None:
         found = topology_of(spec)
@@ -90,6 +91,7 @@ def _looked_up(title: str, sms: int) -> Topology:
 def _made(
     sms: int, each: int, gpcs: Sequence[Sequence[int]], preference: Sequence[int]
 ) -> Topology:
+    """Returns a topology of TPCs, GPCs and an order of preference."""
     tpcs = [tuple(range(first, min(first + each, sms))) for first in range(0, sms, each)]
     rank = [0] * sms
     for place, sm in enumerate(preference):
@@ -111,7 +113,7 @@ def _made(
 
 
 def _in_rows(tpcs: Sequence[tuple[int, ...]]) -> tuple[Row, ...]:
-    """Rows of as many TPCs, where nothing says which are together."""
+    """Returns rows of as many TPCs, where nothing says which are together."""
     sms = sum(map(len, tpcs))
     step = max(1, (_ROW if sms <= _FEW else 2 * _ROW) // len(tpcs[0]))
     return tuple(

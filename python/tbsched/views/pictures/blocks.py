@@ -68,7 +68,7 @@ def blocks(trace: Trace, *, ax: Axes | None = None) -> Axes:
 
 
 def counted_blocks(trace: Trace) -> Rows:
-    """Blocks per launch and SM, the launches together where there are too many."""
+    """Returns blocks per launch and SM, the launches together where there are too many."""
     each = -(-len(trace) // MOST_ROWS) or 1
     height, sms = -(-len(trace) // each), trace.device.sms
     smid = [placement.smid for placement in trace]
@@ -129,7 +129,7 @@ def _named(trace: Trace, launch: int) -> str:
 
 
 def _lines(ax: Axes, height: int) -> None:
-    """Thin lines between the rows, where there are few."""
+    """Draws thin lines between the rows, where there are few."""
     if height <= _NAMED_ROWS:
         ax.set_yticks(np.arange(height - 1) + 0.5, minor=True)
         ax.grid(axis="y", which="minor", linewidth=0.5, alpha=0.5)

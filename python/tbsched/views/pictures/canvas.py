@@ -35,6 +35,7 @@ class Picture(Axes):
     """Axes that a notebook shows where nobody has set up pyplot, with the whole figure."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        """Returns the picture as PNG, for notebooks."""
         figure = self.get_figure(root=True)
         assert figure is not None
         out = io.BytesIO()
@@ -51,7 +52,7 @@ class Picture(Axes):
 
 
 def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axes:
-    """The axes that the user gave, or those of a new figure, whose size is in inches.
+    """Returns the axes that the user gave, or those of a new figure, whose size is in inches.
 
     Raises:
         TypeError: something else was given.
@@ -65,7 +66,7 @@ def axes_for(function: str, ax: Axes | None, width: float, height: float) -> Axe
 
 
 def moment(function: str, trace: Trace, at: float | None) -> float | None:
-    """The moment that the user named; of a held sequence after how many events.
+    """Returns the moment that the user named; of a held sequence after how many events.
 
     Raises:
         TypeError, ValueError: not so many events, or no time of a prediction.
@@ -78,7 +79,7 @@ def moment(function: str, trace: Trace, at: float | None) -> float | None:
 
 
 def entitle(ax: Axes, title: str, *notes: str) -> None:
-    """A title at the left; under it, smaller, what a reader must know to read the picture."""
+    """Draws a title at the left and, smaller, the notes that a reader needs."""
     text = " ".join(f"{note[0].upper()}{note[1:].removesuffix('.')}." for note in notes if note)
     figure = ax.get_figure(root=True)
     assert figure is not None
@@ -102,7 +103,7 @@ def key(
     total: int | None = None,
     below: bool = False,
 ) -> None:
-    """A legend at the right, or below, of as many rows as are readable; the last counts the others.
+    """Draws a legend with as many rows as are readable; the last one counts the others.
 
     Args:
         ax: the axes.
@@ -162,7 +163,7 @@ def write_in(ax: Axes, box: Sequence[float], words: str, size: float, colour: Co
 
 
 def inches_of(ax: Axes, *, laid_out: bool = False) -> tuple[float, float]:
-    """How wide and how tall the axes are: about, or as they are once the figure is laid out."""
+    """Returns the width and height of the axes: about, or once the figure is laid out."""
     figure = ax.get_figure(root=True)
     assert figure is not None
     layout = figure.get_layout_engine()
@@ -173,7 +174,7 @@ def inches_of(ax: Axes, *, laid_out: bool = False) -> tuple[float, float]:
 
 
 def time_axis(last_ns: float) -> tuple[float, str]:
-    """The unit that suits an axis of so many nanoseconds: how many it has, and its name."""
+    """Returns the unit that suits an axis of so many nanoseconds: how many it has, and its name."""
     for unit, scale in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
         if last_ns >= scale:
             return scale, unit

@@ -67,6 +67,7 @@ def compared(
 
 
 def _pair(given: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]:
+    """Returns the two traces to compare."""
     if isinstance(given, Diff):
         if observation is not None:
             raise TypeError(
@@ -85,6 +86,7 @@ def _pair(given: Diff | Trace, observation: Trace | None) -> tuple[Trace, Trace]
 
 
 def _held(diff: Diff, ax: Axes | None) -> Axes:
+    """Draws where two held traces differ."""
     found = diff.first_divergence
     level = "occupancy" if found is None else found.level
     differing = [k for k, launch in enumerate(diff.launches) if not getattr(launch, level)]
@@ -107,6 +109,7 @@ def _held(diff: Diff, ax: Axes | None) -> Axes:
 
 
 def _difference(diff: Diff, launch: int, level: str) -> Int64Array:
+    """Returns by how many blocks two traces differ on each SM."""
     sms = diff.a.device.sms
     a, b = diff.a[launch], diff.b[launch]
     if level == "occupancy":
@@ -116,6 +119,7 @@ def _difference(diff: Diff, launch: int, level: str) -> Int64Array:
 
 
 def _notes(diff: Diff, level: str, differing: int, chosen: int) -> list[str]:
+    """Returns notes: how many launches differ, and at which level."""
     found = diff.first_divergence
     total = counted(len(diff.launches), "launch", "launches")
     if found is None:
@@ -184,7 +188,7 @@ def profiles(a: Trace, b: Trace, ax: Axes | None) -> Axes:
 
 
 def _from_zero(trace: Trace) -> StructuredArray:
-    """The blocks that ran, with times from the first start on."""
+    """Returns the blocks that ran, with times from the first start on."""
     ran = blocks_that_ran(trace).copy()
     if len(ran):
         zero = ran["start_ns"].min()
@@ -194,7 +198,7 @@ def _from_zero(trace: Trace) -> StructuredArray:
 
 
 def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
-    """A row per launch if these are few; else one per kernel, those of least time together."""
+    """Returns a row per launch if there are few, else per kernel; the briefest are one row."""
     launches = trace.sequence.launches
     colours = colours_of(launches)
     kernel = np.arange(len(launches)) if len(launches) <= _MOST_ROWS else kernels_of(launches)
@@ -219,7 +223,7 @@ def _grouped(trace: Trace, ran: StructuredArray) -> _Groups:
 
 
 def _resident(rows: StructuredArray, groups: _Groups, edges: Float64Array) -> Float64Array:
-    """Mean number of resident blocks, float64 (groups, bins)."""
+    """Returns mean number of resident blocks, float64 (groups, bins)."""
     row = groups.row_of[rows["launch"]]
     found = np.empty((len(groups.labels), len(edges) - 1))
     for group in range(len(groups.labels)):

@@ -113,7 +113,7 @@ def gantt(
 
 
 def _measured(program: Program, by: str | None, ax: Axes | None) -> Axes:
-    """When a profile says that launches, copies and memsets ran."""
+    """Returns when a profile says that launches, copies and memsets ran."""
     if by == "sm":
         raise ValueError(
             "gantt: by: a profile does not say on which SM blocks ran; by='stream' draws what it "
@@ -141,7 +141,7 @@ def _drawn(
     coloured: tuple[Launch, ...] | None = None,
     note: str = "",
 ) -> Axes:
-    """The rows, their time axis, a title and a legend of the kernels, the heaviest first.
+    """Returns the rows, their time axis, a title and a legend of the kernels, the heaviest first.
 
     Args:
         ax: the axes.
@@ -174,7 +174,7 @@ def _rows_tall(spans: Spans) -> float:
 
 
 def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> tuple[Spans, Axes]:
-    """What is drawn, and where: block by block, or in bins where lanes would be too thin."""
+    """Returns the spans to draw and the axes; in bins where lanes would be too thin."""
     columns = _COLUMNS if len(ran) > _FEW else 2 * _COLUMNS
     spans = _ROWS_OF[by](trace, _MOST_SPANS, _MOST_ROWS, ran=ran, columns=columns)
     lanes, rows = int(spans.lanes.sum()), len(spans.titles)
@@ -188,7 +188,7 @@ def _laid_out(trace: Trace, by: str, ran: StructuredArray, ax: Axes | None) -> t
 def _rectangles(
     ax: Axes, spans: Spans, colours: Float64Array, scale: float, sequence: Sequence
 ) -> None:
-    """One for each span, a pixel wide at least, with its name where that fits."""
+    """Draws one for each span, a pixel wide at least, with its name where that fits."""
     height = 0.92 / spans.lanes[spans.row]
     top = spans.row - 0.46 + spans.lane * height
     across, down = inches_of(ax, laid_out=True)
@@ -220,7 +220,7 @@ def _names(
     sequence: Sequence,
     inches: tuple[float, float],
 ) -> None:
-    """The names of launches in the longest rectangles, where they fit; the axes are in inches."""
+    """Draws names of launches in the longest rectangles, where they fit."""
     across, down = inches
     tall = down / len(spans.titles) / spans.lanes[spans.row] * 72 * 0.92
     wide = (spans.end_ns - spans.begin_ns) / spans.length_ns * across * 72
@@ -241,7 +241,7 @@ def _names(
 
 
 def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, sequence: Sequence) -> None:
-    """What ran most in each bin; bins in which nothing ran are left out."""
+    """Draws what ran most in each bin; bins in which nothing ran are left out."""
     columns = 2 * _COLUMNS  # of pixels
     begin, end = (
         np.rint((time - spans.zero_ns) * (columns / spans.length_ns)).astype(np.int64)
@@ -262,7 +262,7 @@ def _image(ax: Axes, spans: Spans, colours: Float64Array, scale: float, sequence
 
 
 def _row_ticks(ax: Axes, spans: Spans, by: str) -> None:
-    """A name at each row, or at so many that they can be read."""
+    """Draws a name at each row, or at so many that they can be read."""
     rows = len(spans.titles)
     room = max(2, int(inches_of(ax)[1] * 5))
     if by == "stream":

@@ -38,7 +38,7 @@ class Jobs:
         self._tasks, self._responses = tasks, tasks.responses(trace)
 
     def launches(self) -> tuple[Launch, ...]:
-        """The launches, called as their tasks are: the kernels of one have one colour."""
+        """Returns the launches, called as their tasks are: the kernels of one have one colour."""
         found = list(self._tasks.sequence.launches)
         for job in self._tasks.jobs:
             for number in job.launches:
@@ -46,7 +46,7 @@ class Jobs:
         return tuple(found)
 
     def labelled(self) -> Sequence:
-        """The launches without the names of their tasks, which the rows have."""
+        """Returns the launches without the names of their tasks, which the rows have."""
         found = list(self._tasks.sequence.launches)
         for job in self._tasks.jobs:
             for number in job.launches:
@@ -55,7 +55,7 @@ class Jobs:
         return with_launches(self._tasks.sequence, found)
 
     def from_start(self, spans: Spans) -> Spans:
-        """The spans on a time axis from the start of the program to the last deadline or end."""
+        """Returns the spans on an axis from the program's start to the last deadline or end."""
         titles = {stream_words(stream): task.name for stream, task in enumerate(self._tasks.tasks)}
         last = max(job.deadline for job in self._tasks.jobs)
         return replace(

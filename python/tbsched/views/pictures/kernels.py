@@ -21,7 +21,7 @@ _MOST = 100  # rows, of which even the tallest legend shows the first ones only
 
 
 def colour_table(launches: tuple[Launch, ...], transfers: int = 0) -> Float64Array:
-    """A colour per launch, and per copy or memset behind them, float64 (launches + transfers, 4).
+    """Returns a colour per launch, then per transfer, float64 (launches + transfers, 4).
 
     The columns are red, green, blue and opacity.
     """
@@ -39,7 +39,7 @@ def time_of(ran: StructuredArray, launches: int) -> Float64Array:
 def names_of(
     launches: tuple[Launch, ...], numbers: Sequence[int], count: Int64Array, longest: int
 ) -> list[str]:
-    """What kernels are called, by their first launches, and how many launches each has.
+    """Returns what kernels are called, by their first launches, and how many launches each has.
 
     Those without a name, and those that are alike when cut, have the number of the launch, too.
     """
@@ -56,7 +56,7 @@ def names_of(
 def key_of_kernels(
     ax: Axes, launches: tuple[Launch, ...], weights: Float64Array, what: str = "kernel"
 ) -> None:
-    """A legend with a row per kernel name; launches without a name have a row each.
+    """Draws a legend with a row per kernel name; launches without a name have a row each.
 
     Args:
         ax: the axes.

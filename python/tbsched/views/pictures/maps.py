@@ -119,6 +119,7 @@ def sm_map(
 
 
 def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
+    """Draws the map of a device, stronger colours for SMs that are preferred."""
     topology = topology_of(spec)
     grid = _grid(topology, spec.sms, _wide(ax, _WIDTH))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
@@ -132,6 +133,7 @@ def _device(spec: DeviceSpec, ax: Axes | None) -> Axes:
 
 
 def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | None) -> Axes:
+    """Draws the map of a device with the SMs of each partition."""
     topology = topology_of(spec)
     grid = _grid(topology, spec.sms, _wide(ax, _WIDTH - _LEGEND))
     ax = axes_for("sm_map", ax, _WIDTH, grid.inches)
@@ -153,6 +155,7 @@ def _partitions(spec: DeviceSpec, partitions: Sequence[Partition], ax: Axes | No
 
 
 def _trace(trace: Trace, at: float | None, ax: Axes | None) -> Axes:
+    """Draws the map of a GPU with the blocks on each SM at a moment."""
     topology = topology_of(trace.device)
     found = standing(trace, moment("sm_map", trace, at))
     grid = _grid(topology, trace.device.sms, _wide(ax, _WIDTH - _LEGEND))
@@ -183,7 +186,7 @@ def _wide(ax: Axes | None, inches: float) -> float:
 
 
 def _grid(topology: Topology, sms: int, wide: float) -> _Grid:
-    """Rows below each other, in as many columns as make the boxes of SMs most alike to squares."""
+    """Returns the rows of the map in as many columns as make its boxes nearly squares."""
     widest = max(len(row.tpcs) * _GAP + sum(map(len, row.tpcs)) for row in topology.rows) - _GAP
     rows = len(topology.rows)
 
@@ -217,7 +220,7 @@ def _boxes(ax: Axes, grid: _Grid, colours: ColorType | Float64Array) -> None:
 
 
 def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
-    """The numbers of SMs in their boxes, at a height from the top."""
+    """Draws the numbers of SMs in their boxes, at a height from the top."""
     size = min(8.0, max(grid.box * 22, 3.5))
     for sm in grid.numbered:
         number = ax.text(
@@ -228,6 +231,7 @@ def _numbers(ax: Axes, grid: _Grid, inks: list[str], height: float) -> None:
 
 
 def _finish(ax: Axes, grid: _Grid, title: str, *notes: str) -> None:
+    """Draws the titles of rows, and sets the limits of the axes."""
     for left, row, text in grid.titles:
         ax.text(left - 0.15, row + _INSIDE / 2, text, ha="right", va="center", size="small")
     ax.set_xlim(-0.05, grid.width)
@@ -239,7 +243,7 @@ def _finish(ax: Axes, grid: _Grid, title: str, *notes: str) -> None:
 
 
 def _waiting(trace: Trace, found: Standing) -> str:
-    """Which launches wait, and how many of their blocks."""
+    """Returns which launches wait, and how many of their blocks."""
     rows = found.waiting.tolist()
     names = [
         f"{label(trace.sequence.launches[launch], 24)} ({blocks:,})"

@@ -133,7 +133,7 @@ def resources(
 
 
 def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
-    """Each bar of each part, and the row that it is in."""
+    """Yields each bar of each part, and the row that it is in."""
     row = 0.0
     for part in parts:
         row += _BETWEEN
@@ -143,7 +143,7 @@ def _placed(parts: list[_Part]) -> Iterator[tuple[_Part, _Bar, float]]:
 
 
 def _key(ax: Axes, trace: Trace, there: StructuredArray, colours: Sequence[str]) -> None:
-    """The launches that the SM has blocks of."""
+    """Draws the launches that the SM has blocks of."""
     blocks = np.bincount(there["launch"], there["blocks"]).astype(int)
     rows = []
     for k in np.flatnonzero(blocks).tolist():
@@ -160,7 +160,7 @@ def _slots(held: Residents, sm: int) -> _Part:
 
 
 def _warps(held: Residents, sm: int) -> _Part:
-    """Each warp where its number says; processing blocks take them in turn."""
+    """Returns each warp where its number says; processing blocks take them in turn."""
     count, total = held.limits.processing_blocks, held.limits.warp_slots
     pieces: list[list[_Piece]] = [[] for _ in range(count)]
     for row in held.of(sm):
@@ -182,6 +182,7 @@ def _warps(held: Residents, sm: int) -> _Part:
 
 
 def _registers(held: Residents, sm: int) -> _Part:
+    """Returns the bars of the registers of each processing block."""
     count, total = held.limits.processing_blocks, held.limits.registers
     each, used = held.registers_per_warp.tolist(), held.used_registers[sm].tolist()
     bars = []
@@ -224,7 +225,7 @@ def _shared_memory(held: Residents, sm: int) -> _Part:
 
 
 def _gaps(areas: list[tuple[int, ...]], configured: int) -> str:
-    """What is free in more than one piece, in words."""
+    """Returns what is free in more than one piece, in words."""
     ends = [0, *(end for _, end in areas)]
     begins = [*(begin for begin, _ in areas), configured]
     free = [begin - end for end, begin in zip(ends, begins, strict=True) if begin > end]
@@ -256,6 +257,8 @@ def _turn(number: int, count: int, turn: int) -> str:
 
 
 def _draw(ax: Axes, part: _Part, bar: _Bar, row: float, colours: Sequence[str]) -> None:
+    """Draws one bar, with the names of launches where they fit."""
+
     def box(begin: float, end: float, **style: Any) -> None:
         ax.add_patch(Rectangle((begin, row), end - begin, _TALL, linewidth=0, **style))
 
@@ -286,7 +289,7 @@ def _name(
 
 
 def _fitting(trace: Trace, launch: int, letters: int) -> str:
-    """The launch's name, if so many letters show enough of it, else its number."""
+    """Returns the launch's name, if so many letters show enough of it, else its number."""
     name = label(trace.sequence.launches[launch])
     if len(name) > letters:
         name = label(trace.sequence.launches[launch], letters) if letters >= 12 else str(launch)
@@ -294,7 +297,7 @@ def _fitting(trace: Trace, launch: int, letters: int) -> str:
 
 
 def _notes(trace: Trace, at: float | None) -> list[str]:
-    """When, and what waits for what at that moment."""
+    """Returns when, and what waits for what at that moment."""
     found = standing(trace, at)
     notes = [found.when]
     for launch, blocks in found.waiting.tolist()[:_WAITING_NAMED]:

@@ -38,7 +38,7 @@ class Level:
 
 
 def levels_html(rows: Sequence[Level], heading: str, note: str) -> Markup:
-    """The rows; the more blocks an SM has, the stronger its colour is.
+    """Returns HTML: the rows; the more blocks an SM has, the stronger its colour is.
 
     Args:
         rows: one per launch, all of as many SMs.

@@ -20,7 +20,7 @@ _ALONE = {"input", "meta", "path"}  # that have no content
 
 
 def element(name: str, /, *content: str, **attributes: Attribute) -> Markup:
-    """An element.
+    """Returns an element.
 
     Args:
         name: such as ``text``.
@@ -49,7 +49,7 @@ def block(name: str, parts: Iterable[str], /, **attributes: Attribute) -> Markup
 
 
 def drawing(width: float, height: float, about: str, parts: Iterable[str]) -> Markup:
-    """A picture of so many pixels.
+    """Returns a picture of so many pixels.
 
     Args:
         width, height: pixels.

@@ -25,7 +25,7 @@ _Box = tuple[float, float, float, float]
 def moments_html(
     trace: Trace, colours: Sequence[str], ran: StructuredArray | None = None
 ) -> Markup:
-    """A map for each of some moments, evenly chosen; nothing where there is only one.
+    """Returns HTML: a map for each of some moments, evenly chosen; nothing where there is only one.
 
     Args:
         trace: predicted or observed.
@@ -61,7 +61,7 @@ def moments_html(
 
 
 def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str]]:
-    """What ``standing`` takes, and the moment in a word or two."""
+    """Returns what ``standing`` takes, and the moment in a word or two."""
     if ran is None:
         events = len(trace.sequence)
         if events > _MOST_EVENTS:
@@ -79,7 +79,7 @@ def _moments(trace: Trace, ran: StructuredArray | None) -> list[tuple[float, str
 def _fills(
     found: Standing, most: int, corners: dict[int, tuple[float, float]], colours: Sequence[str]
 ) -> dict[str, list[_Box]]:
-    """The rectangles of each colour; a full tile has as many blocks as any SM at any moment."""
+    """Returns rectangles by colour; a full tile has the most blocks of any SM at any time."""
     fills: dict[str, list[_Box]] = {}
     filled: dict[int, float] = {}
     rows = zip(found.sm.tolist(), found.launch.tolist(), found.blocks.tolist(), strict=True)

@@ -12,7 +12,7 @@ _LETTER = 0.62
 
 
 def boxes(rectangles: Iterable[tuple[float, float, float, float]]) -> str:
-    """The path of rectangles, each (left, top, width, height)."""
+    """Returns the path of rectangles, each (left, top, width, height)."""
     parts = []
     for x, y, width, height in rectangles:
         w = coordinate(width)
@@ -31,7 +31,7 @@ def coordinate(value: float) -> str:
 
 
 def time_marks(length_ns: int, most: int = 8) -> list[tuple[float, str]]:
-    """Round times from 0 to a length, each as its share of the length and in words."""
+    """Returns round times from 0 to a length, each as its share of the length and in words."""
     rough = length_ns / most
     power = 10.0 ** math.floor(math.log10(max(rough, 1)))
     step = next(power * k for k in (1, 2, 5, 10) if power * k >= rough)

@@ -53,7 +53,7 @@ class Tile:
 def map_html(
     topology: Topology, tiles: Sequence[Tile], heading: str, notes: Iterable[str] = ()
 ) -> Markup:
-    """The map of a device.
+    """Returns HTML: the map of a device.
 
     Args:
         topology: where the SMs are.
@@ -93,7 +93,7 @@ def map_html(
 def map_corners(
     topology: Topology, size: int
 ) -> tuple[dict[int, tuple[float, float]], list[tuple[str, float]], float, float]:
-    """The corner of each tile, the titles of rows and where they are, and the size of the whole."""
+    """Returns the corner of each tile, the titles of rows with corners, and the size."""
     gap, between = (2, 8) if size > 16 else (1, 3)
     corners: dict[int, tuple[float, float]] = {}
     titles = []
@@ -114,7 +114,7 @@ def map_corners(
 
 
 def _lines(row: Row, most: int) -> list[tuple[tuple[int, ...], ...]]:
-    """The TPCs of a row in lines of about the same length, none of more than so many SMs."""
+    """Returns the TPCs of a row in lines of about one length, with at most so many SMs."""
     sms = sum(map(len, row.tpcs))
     lines = max(1, -(-sms // most))
     each = max(1, -(-len(row.tpcs) // lines))

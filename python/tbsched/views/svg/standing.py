@@ -31,7 +31,7 @@ def standing_html(
     at: float | None = None,
     waits: Waits | None = None,
 ) -> Markup:
-    """The map of what sits on each SM, a colour per launch.
+    """Returns HTML: the map of what sits on each SM, a colour per launch.
 
     Args:
         trace: predicted or observed.
@@ -79,7 +79,7 @@ class _Sms:
     few: bool
 
     def fills(self, sm: int, most: int, colours: Sequence[str]) -> tuple[Fill, ...]:
-        """The colours of a tile; of very small ones only those of most blocks."""
+        """Returns the colours of a tile; of very small ones only those of most blocks."""
         rows = self.found.on(sm)
         launches, blocks = self.found.launch[rows].tolist(), self.found.blocks[rows].tolist()
         of_colour: dict[str, int] = {}
@@ -94,7 +94,7 @@ class _Sms:
         return tuple(Fill(count / most, colour) for colour, count in pairs)
 
     def title(self, sm: int) -> str:
-        """What is shown when the mouse is over it."""
+        """Returns what is shown when the mouse is over it."""
         rows = self.found.on(sm)
         total = int(self.found.blocks[rows].sum())
         here = counted(total, "block") if total else "idle"
@@ -114,7 +114,7 @@ class _Sms:
         return "\n".join(filter(None, lines))
 
     def _resident(self, row: int) -> str:
-        """Blocks of a launch on an SM, and why they are there."""
+        """Returns blocks of a launch on an SM, and why they are there."""
         found, launch = self.found, int(self.found.launch[row])
         given = self.trace.sequence.launches[launch]
         name = f" {label(given, _NAME if self.few else _SHORT_NAME)}" if given.name else ""
@@ -131,7 +131,7 @@ class _Sms:
         return words
 
     def _room_left(self, sm: int, rooms: Rooms) -> str:
-        """What keeps a launch that waits off the SM; nothing if none waits."""
+        """Returns what keeps a launch that waits off the SM; nothing if none waits."""
         if not len(self.found.waiting):
             return ""
         first = int(self.found.waiting[0, 0])
@@ -144,7 +144,7 @@ class _Sms:
 
 
 def _waiting_words(trace: Trace, found: Standing) -> str:
-    """Which launches wait, and why."""
+    """Returns which launches wait, and why."""
     parts = []
     for launch, blocks in found.waiting[:_WAITING_SHOWN].tolist():
         given = trace.sequence.launches[launch]

@@ -130,7 +130,7 @@ def timeline_html(
     waiting: Waiting | None = None,
     notes: Sequence[str] = (),
 ) -> Markup:
-    """Rows of spans.
+    """Returns HTML: rows of spans.
 
     Args:
         frame: spans and their sizes.
@@ -219,6 +219,7 @@ def _title_of(own: list[int], names: Names) -> str:
 def _add_waits(
     groups: dict[object, _Group], frame: Frame, waiting: Waiting, gap: float, names: Names
 ) -> None:
+    """Adds the waits of launches to a picture."""
     left, right = frame.x(waiting.begin_ns), frame.x(waiting.end_ns)
     tall = 10 * (frame.pitch - gap) * 0.16
     top = 10 * (frame.pitch * (waiting.row + 1) - gap / 2) - tall
@@ -232,6 +233,7 @@ def _add_waits(
 
 
 def _ticks(spans: Spans, tall: int) -> list[Markup]:
+    """Returns the ticks of the time axis."""
     inner = WIDTH - _MARGIN - _RIGHT
     found = []
     for share, words in time_marks(spans.length_ns):
@@ -243,6 +245,7 @@ def _ticks(spans: Spans, tall: int) -> list[Markup]:
 
 
 def _titles(frame: Frame) -> list[Markup]:
+    """Returns the titles of the rows."""
     every = round(-(-13 // frame.pitch))
     return [
         element(
@@ -255,7 +258,7 @@ def _titles(frame: Frame) -> list[Markup]:
 
 
 def _labels(spans: Spans, whole: Int64Array, names: Names) -> list[Markup]:
-    """Names on the spans that have room for them."""
+    """Returns names on the spans that have room for them."""
     found: list[Markup] = []
     roomy = np.flatnonzero((whole[:, 3] >= 10 * _NARROW) & (whole[:, 2] >= 240))
     for k in roomy[:_LABELS].tolist():
