@@ -60,7 +60,7 @@ OUTPUT = "Write the result to this path."
 ORACLE = "What the prediction is compared with: gpu, or a device that plays one."
 THREADS = "Threads per block."
 CARVEOUT = "Shared-memory carveout, in per cent."
-OTHER_CHOICE = "Answer for this choice of the launch that is asked about, too. May be repeated."
+OTHER_CHOICE = "Also answer for this value. May be repeated."
 
 
 def device_option(more: str = "") -> Any:
@@ -96,7 +96,8 @@ FromTime = Annotated[
     float | None,
     typer.Option(
         "--from",
-        help="Of a profile: what starts at this time or later, counted from the first work.",
+        help="Of a profile: only what starts at this time or later, in seconds from the first "
+        "work.",
         metavar="SECONDS",
     ),
 ]
@@ -104,18 +105,21 @@ ToTime = Annotated[
     float | None,
     typer.Option(
         "--to",
-        help="Of a profile: what starts before this time, counted from the first work.",
+        help="Of a profile: only what starts before this time, in seconds from the first work.",
         metavar="SECONDS",
     ),
 ]
 OnlyStream = Annotated[
     list[int] | None,
-    typer.Option("--stream", help="Of a profile: this stream, as it is shown. May be repeated."),
+    typer.Option(
+        "--stream", help="Of a profile: only this stream, by its number in it. May be repeated."
+    ),
 ]
 Match = Annotated[
     str | None,
     typer.Option(
-        "--match", help="Of a profile: kernels in whose names this regular expression is found."
+        "--match",
+        help="Of a profile: only kernels in whose names this regular expression is found.",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, and nothing else.")]
@@ -137,7 +141,7 @@ PredictingDevice = Annotated[
 ]
 OwnDeviceName = Annotated[
     str | None,
-    device_option(f"By default where a profile was recorded, else {DEFAULT_DEVICE}."),
+    device_option(f"By default the GPU that a profile names, else {DEFAULT_DEVICE}."),
 ]
 PolicyName = Annotated[str | None, policy_option()]
 _GPU = typer.Option("--gpu", "-g", help="Which GPU, as CUDA counts them.", metavar="INDEX")
@@ -150,7 +154,7 @@ OptionalSeconds = Annotated[float | None, _SECONDS]
 SequencesOption = Annotated[
     int, typer.Option("--sequences", help="How many sequences at most.", metavar="COUNT")
 ]
-_SEED = typer.Option("--seed", help="Seed of what is drawn: the same one draws the same.")
+_SEED = typer.Option("--seed", help="Seed: the same one draws the same sequences.")
 Seed = Annotated[int, _SEED]
 OptionalSeed = Annotated[int | None, _SEED]
 Evidence = Annotated[
@@ -204,7 +208,8 @@ UntilFull = Annotated[
     bool,
     typer.Option(
         "--until-full",
-        help="Draw launches until the next does not fit, and release none, as the ICCD 2023 paper.",
+        help="Draw launches until the next does not fit, and release none, as in the ICCD 2023 "
+        "paper.",
     ),
 ]
 WithoutOption = Annotated[

@@ -43,17 +43,17 @@ def capture(
     output: Annotated[
         Path,
         output_option(
-            "A capture; one that ends in .xz or .gz is packed when the program has ended. A "
-            "capture that is there is replaced then; any other file is refused."
+            "A capture; if its name ends in .xz or .gz, it is compressed when the program has "
+            "ended. An old capture is replaced then; any other file is refused."
         ),
     ],
     hang_after: Annotated[
         float | None,
         typer.Option(
             "--hang-after",
-            help="If nothing ends and nothing is issued for so long although something has not "
-            "ended: look why, as `tbsched hang` does, and write the report beside the capture, as "
-            "run.hang.txt beside run.jsonl.",
+            help="If nothing ends and nothing is issued for this time although something has not "
+            "ended: find out why, as `tbsched hang` does, and write the report beside the "
+            "capture, as run.hang.txt beside run.jsonl.",
             metavar="SECONDS",
         ),
     ] = None,

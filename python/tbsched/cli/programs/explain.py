@@ -22,7 +22,7 @@ def explain(
     files: Annotated[
         list[Path],
         typer.Argument(
-            help="The profile of a program; of several ranks one each, or their folder.",
+            help="The profile of a program; for several ranks one of each, or a folder of them.",
             metavar="PROFILE...",
         ),
     ],

@@ -29,8 +29,8 @@ def hang(
         list[int] | None,
         typer.Option(
             "--pid",
-            help="A process to look at with cuda-gdb. It stands still for some seconds, and goes "
-            "on. Its capture is found by itself. May be repeated.",
+            help="A process, to stop with cuda-gdb for some seconds; if it is captured, its "
+            "capture is read instead. May be repeated.",
             metavar="PID",
         ),
     ] = None,
@@ -44,8 +44,9 @@ def hang(
 ) -> int:
     """Say why a program hangs: what can never start, why, and what to change.
 
-    The exit status is 1 if it hangs, and 0 if it does not. A capture alone needs no GPU and no
-    debugger; what each could have shown is said. The time limit is that of one look.
+    The exit status is 0 if it does not hang, and 1 if it does or if that is not known. A capture
+    needs no GPU and no debugger; the answer says what these could have shown. The time limit is
+    for each time that a process is stopped.
 
     Examples:
 

@@ -135,14 +135,12 @@ def variants(
     shared_memory: SharedMemory = 0,
     draws: Annotated[
         int,
-        typer.Option(
-            "--draws", help="How many orders are drawn by chance, in addition.", metavar="COUNT"
-        ),
+        typer.Option("--draws", help="How many random orders to add.", metavar="COUNT"),
     ] = 0,
     every: Annotated[
         int,
         typer.Option(
-            "--every", help="All orders, of a kernel that has at most so many.", metavar="COUNT"
+            "--every", help="All orders, if the kernel has at most this number.", metavar="COUNT"
         ),
     ] = 0,
     device: DeviceName = "h200",

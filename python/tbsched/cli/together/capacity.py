@@ -40,7 +40,7 @@ def capacity(
         int,
         typer.Option(
             "--launch",
-            help="Which launch of the sequence is asked about; the others are beside it, in their "
+            help="Count blocks of this launch of the sequence; the others are resident, in their "
             "order. -1 is the last one.",
         ),
     ] = -1,
@@ -73,8 +73,8 @@ def capacity(
 ) -> int:
     """Say how many blocks of a kernel fit beside others, and what binds each class of SMs.
 
-    The last launch of a sequence is asked about. The others are resident already: they arrived in
-    their order, and stay.
+    Blocks of the last launch of a sequence are counted. The others are resident already: they
+    arrived in their order, and stay.
 
     Example: how many workers fit beside 16 schedulers? The file two.json has
 
