@@ -57,6 +57,20 @@ def test_a_value_of_many_lines_is_shown_on_one() -> None:
     )
 
 
+def test_value_that_is_nested_too_deeply_to_show_is_named() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert shown(deep) == "list that is nested too deeply"
+
+
+def test_sequence_of_a_value_as_deep_as_json_can_be_is_refused() -> None:
+    for depth in range(800, 1000):  # some are read, and too deep for a message
+        text = f'[{{"launch":{{"blocks":{"[" * depth}{"]" * depth}}}}}]'
+        with pytest.raises((ValueError, TypeError)):
+            tb.Sequence.from_json(text)
+
+
 @pytest.mark.parametrize("given", ["", "nothing like it", "native", None, 3, "x" * 10**6])
 def test_nothing_is_said_where_nothing_is_alike_or_nothing_is_wrong(given: object) -> None:
     assert did_you_mean(given, ["native", "auto"]) == ""

@@ -102,6 +102,8 @@ def shown(value: object) -> str:
         text = repr(value)
     except ValueError:  # Python writes no integers of thousands of digits
         return f"{type(value).__name__} of thousands of digits"
+    except RecursionError:
+        return f"{type(value).__name__} that is nested too deeply"
     text = " ".join(line.strip() for line in text.splitlines())
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
