@@ -43,6 +43,13 @@ def whole(tmp_path: Path, name: str = "trace.json") -> Path:
     return kineto(tmp_path / name, call(1, 1, 1), kernel(1, 3, 5))
 
 
+def test_event_that_cannot_be_is_named_where_a_part_is_selected(tmp_path: Path) -> None:
+    place = kineto(tmp_path / "trace.json", call(1, 1, 1), kernel(1, "now", 5))  # type: ignore[arg-type]
+    words = r"trace\.json: traceEvents\[1\]: ts: microseconds are needed, got 'now'$"
+    with pytest.raises(ValueError, match=words):
+        tb.load_program(place, start=0.0)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -100,8 +100,7 @@ def read(place: Path, selection: Selection) -> Recording:
             try:
                 reader.add(event)
             except (TypeError, ValueError) as error:
-                where = f"{storage.shown(place)}: traceEvents[{number}]"
-                raise ValueError(f"{where}: {error}") from None
+                raise _refused(place, number, error) from None
         joined = reader.joined
         gpu = _gpu(devices, joined.device)
         records, activity = joined.records()
@@ -343,12 +342,18 @@ def _first_ns(place: Path) -> int:
     found = _first_written_ns(place)
     if found is not None:
         return found
-    starts = (
-        _nanoseconds(event, "ts", -_LONGEST)
-        for event in _events(place, [], [])
-        if isinstance(event, dict) and event.get("cat") in _WORK and event.get("ph") == "X"
-    )
+    starts = []
+    for number, event in enumerate(_events(place, [], [])):
+        if isinstance(event, dict) and event.get("cat") in _WORK and event.get("ph") == "X":
+            try:
+                starts.append(_nanoseconds(event, "ts", -_LONGEST))
+            except ValueError as error:
+                raise _refused(place, number, error) from None
     return min(starts, default=0)
+
+
+def _refused(place: Path, number: int, why: object) -> ValueError:
+    return ValueError(f"{storage.shown(place)}: traceEvents[{number}]: {why}")
 
 
 def _first_written_ns(place: Path) -> int | None:
