@@ -430,6 +430,15 @@ def test_a_corpus_of_another_device_is_passed_over(tmp_path: Path) -> None:
     assert not report.counterexamples
 
 
+def test_a_corpus_whose_origin_is_no_text_is_refused(tmp_path: Path) -> None:
+    corpus = tmp_path / "c.jsonl"
+    campaign(corpus=corpus)
+    corpus.write_text(corpus.read_text().replace('"policy":"', '"policy":["x"],"other":"'))
+    words = r"c\.jsonl, line 2: policy: text is needed, got \['x'\]"
+    with pytest.raises(ValueError, match=words):
+        campaign(corpus=corpus)
+
+
 KILLED = """
 import os, signal, sys
 from tbsched.campaigns import fuzz

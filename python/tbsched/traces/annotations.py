@@ -10,6 +10,7 @@ from collections.abc import Sequence as ListOf
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
+from tbsched.errors import shown
 from tbsched.program.arrays import Int64Array
 
 Extra: TypeAlias = Mapping[str, Any]
@@ -23,6 +24,8 @@ _CALLED_NS = "called_ns"
 _GROUPS = "groups"
 _MET = "met"
 _COMPARED = "compared"
+# Of a counterexample, whose record says whether it is "shrunk".
+_ORIGIN = {"predictor": str, "policy": str, "level": str, "from": str, "seed": int}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,11 @@ def check_known(extra: Extra, launches: int, events: int, *, hangs: bool = False
             f"{_GROUPS}: lists of launches are needed, each in one at most, and in {_MET!r} true "
             "or false for each list"
         )
+    if isinstance(extra.get("shrunk"), bool):
+        for key, kind in _ORIGIN.items():
+            if key in extra and not isinstance(extra[key], kind):
+                needed = "text" if kind is str else "an integer"
+                raise ValueError(f"{key}: {needed} is needed, got {shown(extra[key])}")
 
 
 def _are_groups(groups: object, met: object, launches: int) -> bool:
