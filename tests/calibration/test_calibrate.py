@@ -394,6 +394,29 @@ def test_calibration_killed_in_its_campaign_goes_on_there(
     assert other.runs > 40
 
 
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        ({"ways": None}, "iterable"),
+        ({"examples": "many"}, "examples: an integer is needed, got 'many'"),
+        ({"seconds": float("nan")}, "seconds: nan is outside"),
+        ({"unstable": [3]}, "unpack"),
+    ],
+)
+def test_evidence_of_a_campaign_that_is_damaged_is_refused(
+    tmp_path: Path, damage: dict[str, Any], words: str
+) -> None:
+    kept = tmp_path / "seen.jsonl"
+    drawn_once: dict[str, Any] = {"sequences": 3, "evidence": kept, "progress": False}
+    tb.calibrate(gpu(2, "tx2"), LONG, **drawn_once)
+    lines = [json.loads(line) for line in kept.read_text().splitlines()]
+    (part,) = [line["compared"] for line in lines if "compared" in line]
+    part |= damage
+    kept.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(ValueError, match=rf"evidence: .*seen\.jsonl: .* damaged \(.*{words}"):
+        tb.calibrate(gpu(2, "tx2"), LONG, **drawn_once)
+
+
 def test_no_sequence_of_a_campaign_counts_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """Although parts come back with fewer than were asked: a worker died, or the time was over."""
     drawn: list[int] = []

@@ -11,7 +11,7 @@ from tbsched.calibration import table
 from tbsched.calibration.asking.evidence import observed
 from tbsched.calibration.asking.journal import SYNC_EVERY, Journal
 from tbsched.calibration.asking.lab import Inconclusive, Lab
-from tbsched.calibration.campaign import Campaign, elsewhere
+from tbsched.calibration.campaign import Campaign, check_parts, elsewhere
 from tbsched.calibration.doubt.last_look import LEFT_OUT
 from tbsched.calibration.draft import documented, draft, guesses
 from tbsched.calibration.finding import Found
@@ -94,6 +94,7 @@ def calibrate(
         if evidence is not None:
             file = files.enter_context(TraceFile(evidence, sync_every=SYNC_EVERY))
         journal = Journal(file)
+        check_parts(journal)
         found, steps, lab = _probed(opened, seconds, progress, journal)
         for finding in documented(found) + guesses(found):
             found.add(finding)

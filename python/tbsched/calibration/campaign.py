@@ -22,12 +22,14 @@ from tbsched.campaigns.oracles import OracleLike, open_oracle
 from tbsched.campaigns.results import Report, Unstable
 from tbsched.campaigns.space.coverage import Coverage
 from tbsched.campaigns.tally import NUMBERS, Tally
+from tbsched.errors import on_one_line
 from tbsched.hardware.device_fields import FIELDS
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.launcher.observe import Gpu
+from tbsched.program.checks import integer, seconds
 from tbsched.program.sequence import events_from_data, events_to_data
 from tbsched.progress import bar
-from tbsched.traces.annotations import Origin
+from tbsched.traces.annotations import MAX_NS, Origin
 
 LEVEL = "exact"
 # Sequences per part; a kill loses the results of one part.
@@ -67,9 +69,11 @@ class Campaign:
         tally, coverage, begin = Tally(), Coverage(), 0
         for part in journal.parts:
             if (part.get("device"), part.get("seed")) == (key, self.seed):
-                _read(part, tally, coverage)
-                tally.started -= part["seconds"]
-                begin = part.get("end", tally.examples)
+                counted, covered, took, end = _read(part)
+                tally.add(counted)
+                coverage.add(covered)
+                tally.started -= took
+                begin = tally.examples if end is None else end
         start, ended = time.monotonic(), "examples"
         with bar("comparing", max(int(1000 * self.seconds), 1)) as advance:
             while tally.examples < self.sequences:
@@ -166,11 +170,40 @@ def _written(found: Report) -> dict[str, Any]:
     }
 
 
-def _read(part: Mapping[str, Any], tally: Tally, coverage: Coverage) -> None:
-    numbers = {name: part[name] for name in NUMBERS}
-    unstable = [Unstable(events_from_data(data), reason) for data, reason in part["unstable"]]
-    tally.add(Tally(**numbers, unstable=unstable))
-    coverage.add(Coverage(Counter(part["ways"]), Counter(part["refused"]), part["decided"]))
+def check_parts(journal: Journal) -> None:
+    """Refuses a journal whose results of a campaign cannot be read.
+
+    Raises:
+        ValueError: naming the file, and what is wrong.
+    """
+    for part in journal.parts:
+        try:
+            _read(part)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"evidence: {journal.name}: what a part of a campaign counted is damaged "
+                f"({on_one_line(str(error))}); give another file"
+            ) from None
+
+
+def _read(part: Mapping[str, Any]) -> tuple[Tally, Coverage, float, int | None]:
+    """Returns what a part counted, how long it took, and the number of the first draw after it."""
+    numbers = {name: _count(part, name) for name in NUMBERS}
+    unstable = [Unstable(events_from_data(data), str(reason)) for data, reason in part["unstable"]]
+    ways, refused, decided = (
+        {name: _count(counts, name) for name in counts}
+        for counts in (part["ways"], part["refused"], part["decided"])
+    )
+    return (
+        Tally(**numbers, unstable=unstable),
+        Coverage(Counter(ways), Counter(refused), decided),
+        seconds("compared", "seconds", part["seconds"]),
+        _count(part, "end") if "end" in part else None,
+    )
+
+
+def _count(counts: Mapping[str, Any], name: str) -> int:
+    return integer("compared", name, counts[name], 0, MAX_NS)
 
 
 def _add(found: Report, tally: Tally, coverage: Coverage) -> None:

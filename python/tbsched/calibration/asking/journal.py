@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from tbsched import storage
 from tbsched.errors import shown
 from tbsched.program.sequence import Sequence
 from tbsched.traces.annotations import (
@@ -62,11 +63,15 @@ class Journal:
         """
         for held in self._devices:
             if held != device:
-                path = "" if self._file is None else shown(str(self._file.path))
                 raise ValueError(
-                    f"evidence: {path}: {_difference(held, device)}; give another file"
+                    f"evidence: {self.name}: {_difference(held, device)}; give another file"
                 )
         self._devices = [device]
+
+    @property
+    def name(self) -> str:
+        """The path of the file, for messages."""
+        return "" if self._file is None else storage.shown(self._file.path)
 
     @property
     def is_empty(self) -> bool:
