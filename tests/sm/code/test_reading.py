@@ -147,6 +147,16 @@ def test_a_cubin_that_is_torn_is_refused() -> None:
         cubin_of(far)
 
 
+def test_the_file_of_a_cubin_that_is_torn_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "torn.cubin"
+    place.write_bytes((CUBINS / "walsh_shared_f32.cubin").read_bytes()[:5000])
+    words = r"torn\.cubin: kernel: the cubin is cut short or damaged"
+    with pytest.raises(ValueError, match=words):
+        tb.sm.variants(place)
+    with pytest.raises(ValueError, match=words):
+        tb.sm.read_code(place, tb.sm.measured("h200"), 4)
+
+
 @pytest.mark.parametrize("name", ["walsh_shared_f32", "triton_add_f32.128"])
 def test_a_cubin_gives_what_was_recorded(name: str) -> None:
     try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +143,22 @@ def cubin_of(kernel: Any) -> tuple[bytes, str]:
             f"{shown(', '.join(names))}"
         )
     return cubin, name
+
+
+@contextlib.contextmanager
+def naming(kernel: Any) -> Iterator[None]:
+    """Names the file of a kernel where its code is refused.
+
+    Raises:
+        ValueError: it is.
+    """
+    try:
+        yield
+    except ValueError as error:
+        where = _where(kernel)
+        if where == "kernel" or where in str(error):  # has no file, or is named
+            raise
+        raise ValueError(f"{where}: {error}") from None
 
 
 def _where(kernel: Any) -> str:

@@ -13,7 +13,7 @@ from tbsched.sm.characterization.opcodes import OPCODES
 from tbsched.sm.characterization.results import Characterization
 from tbsched.sm.characterization.toolkit import Instruction
 from tbsched.sm.code.classes import CLASSES, Class, Unit
-from tbsched.sm.code.reading import cubin_of, instructions_of
+from tbsched.sm.code.reading import cubin_of, instructions_of, naming
 from tbsched.sm.code.walking import TURNS, Walk, walk
 
 MEMORY_LATENCY = 600.0  # clocks, of an access that leaves the SM; of DRAM on Hopper, about
@@ -166,7 +166,9 @@ def read_code(kernel: Any, tables: Characterization, processing_blocks: int) -> 
     known = {figures.opcode: figures for figures in tables.figures}
     if isinstance(kernel, Mix):
         return _of_mix(kernel, known, processing_blocks)
-    return _of_code(instructions_of(*cubin_of(kernel)), known, processing_blocks)
+    with naming(kernel):
+        code = instructions_of(*cubin_of(kernel))
+    return _of_code(code, known, processing_blocks)
 
 
 def _of_code(code: tuple[Instruction, ...], known: Mapping[str, Figures], blocks: int) -> Code:

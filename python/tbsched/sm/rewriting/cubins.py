@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 
+from tbsched.errors import shown
 from tbsched.sm.characterization.toolkit import code_of, refusing_torn, sections
 from tbsched.sm.characterization.words import BYTES, PATIENT, REUSE, STALL, STAYS, Control
 
@@ -35,7 +36,7 @@ def registers_of(cubin: bytes, kernel: str) -> int:
     with refusing_torn():
         found = [struct.unpack_from("<I", cubin, place)[0] for place in _counts(cubin, kernel)]
     if not found:
-        raise ValueError(f"kernel: the cubin does not say how many registers {kernel} has")
+        raise ValueError(f"kernel: the cubin does not say how many registers {shown(kernel)} has")
     if not 0 < found[0] <= MOST_REGISTERS:
         raise ValueError(f"kernel: {found[0]} registers are outside 1..{MOST_REGISTERS}")
     return int(found[0])

@@ -15,7 +15,7 @@ from tbsched.prediction.predict import predict
 from tbsched.program.checks import integer
 from tbsched.program.sequence import Launch, Sequence
 from tbsched.shown import Shown
-from tbsched.sm.code.reading import cubin_of
+from tbsched.sm.code.reading import cubin_of, naming
 from tbsched.sm.rewriting.blocks import Block, blocks_of
 from tbsched.sm.rewriting.cubins import MOST_REGISTERS, Written, padded, registers_of, rewritten
 from tbsched.sm.rewriting.dependences import Compiled, Edges, compiled, edges
@@ -132,8 +132,9 @@ def variants(
         32
     """
     spec = find_device(device)
-    cubin, name = cubin_of(kernel)
-    least = registers_of(cubin, name)
+    with naming(kernel):
+        cubin, name = cubin_of(kernel)
+        least = registers_of(cubin, name)
     most = integer("variants", "most_registers", most_registers, 1, MOST_REGISTERS)
     shared = integer("variants", "shared_memory", shared_memory, 0, 2**20)
     wanted = [(_order(order), 0) for order in orders]
@@ -141,7 +142,8 @@ def variants(
     wanted += [(Order.RANDOM, seed) for seed in range(draws)]
     every = integer("variants", "every", every, 0, MOST_DRAWS)
     size = None if threads is None else integer("variants", "threads", threads, 1, 1024)
-    listed = listing(cubin, name)
+    with naming(kernel):
+        listed = listing(cubin, name)
     if any(step.opcode.startswith(_CHANGES) for step in listed.steps):
         most = least
     if size is None:
