@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,10 @@ def test_traces_of_different_sequences_are_refused() -> None:
 def test_traces_of_devices_of_different_size_are_refused_with_both_sizes() -> None:
     with pytest.raises(ValueError, match=r"compare: device\.sms: .* has 82, .* has 132"):
         compare(run("rtx3090", launch(1)), run("h200", launch(1)))
+    other = run("h200", launch(1))
+    named = replace(other, device=replace(other.device, name="\x1b[31mH200"))
+    with pytest.raises(ValueError, match=r"has 82, \ufffd\[31mH200 has 132"):
+        compare(run("rtx3090", launch(1)), named)
 
 
 def test_only_traces_are_compared() -> None:

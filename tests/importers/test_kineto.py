@@ -138,6 +138,13 @@ def test_gpus_of_other_vendors_are_refused_by_name(tmp_path: Path) -> None:
         place = kineto(tmp_path / "t.json", *events, deviceProperties=[device])
         with pytest.raises(ValueError, match=r"of a GPU of (AMD|another vendor)"):
             tb.load_program(place)
+    device = {"id": 0, "name": "AMD \x1b[31m", "numSms": 104, "warpSize": 64}
+    place = kineto(tmp_path / "t.json", *events, deviceProperties=[device])
+    with pytest.raises(ValueError, match="AMD \ufffd"):
+        tb.load_program(place)
+    place = kineto(tmp_path / "t.json", call(1, 1, 1, "hip\x1b[31m"), kernel(1, 3, 3))
+    with pytest.raises(ValueError, match=r"hip\ufffd.* is a call of HIP"):
+        tb.load_program(place)
     place = kineto(tmp_path / "t.json", call(1, 1, 1, "hipLaunchKernel"), kernel(1, 3, 3))
     with pytest.raises(ValueError, match="hipLaunchKernel is a call of HIP"):
         tb.load_program(place)
@@ -157,6 +164,10 @@ def test_a_gpu_that_is_no_device_here_is_described_by_its_properties(tmp_path: P
     assert found.prediction.device.sms == 128
     assert assumed(program, "No device here is NVIDIA GeForce RTX 4090: it is described")
     with pytest.raises(ValueError, match="device: tx2, but the profile was recorded on NVIDIA Ge"):
+        tb.explain(program, "tx2")
+    device["name"] = "NVIDIA \x1b]0;title\x07"
+    program = tb.load_program(kineto(tmp_path / "t.json", *events, deviceProperties=[device]))
+    with pytest.raises(ValueError, match=r"recorded on NVIDIA \ufffd.0;title\ufffd;"):
         tb.explain(program, "tx2")
 
 

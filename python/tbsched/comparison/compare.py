@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tbsched.errors import did_you_mean, shown
+from tbsched.errors import did_you_mean, on_one_line, shown
 from tbsched.program.arrays import HoldsArrays, Int32Array, Int64Array
 from tbsched.program.checks import instance, integer
 from tbsched.shown import Shown
@@ -191,8 +191,8 @@ def compare(a: Trace, b: Trace) -> Diff:
         raise ValueError("compare: a trace of several GPUs; it knows one")
     if a.device.sms != b.device.sms:
         raise ValueError(
-            f"compare: device.sms: {a.device.name} has {a.device.sms}, "
-            f"{b.device.name} has {b.device.sms}"
+            f"compare: device.sms: {on_one_line(a.device.name)} has {a.device.sms}, "
+            f"{on_one_line(b.device.name)} has {b.device.sms}"
         )
     if a.sequence != b.sequence:
         raise ValueError("compare: sequence: the traces are of different sequences")

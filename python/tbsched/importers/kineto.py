@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tbsched import storage
-from tbsched.errors import shown
+from tbsched.errors import on_one_line, shown
 from tbsched.importers.reading.joined import Joined, Waited
 from tbsched.importers.reading.members import listed, members
 from tbsched.importers.reading.packed import head_of, pieces_of
@@ -227,7 +227,8 @@ class _Reader:
         thread, correlation = str(event.get("tid")), _correlation(args)
         if name.startswith("hip"):
             raise ValueError(
-                f"{name} is a call of HIP: it ran on an AMD GPU, and tbsched knows NVIDIA's"
+                f"{on_one_line(name)} is a call of HIP: it ran on an AMD GPU, and tbsched knows "
+                "NVIDIA's"
             )
         start, end = _times(event)
         self.joined.add_call(correlation, name, process, thread, start, end)

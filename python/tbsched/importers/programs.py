@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from tbsched import storage
+from tbsched.errors import on_one_line
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.described import device_of_facts, known_device
@@ -230,8 +231,8 @@ def _check_vendor(place: Path, found: Recording) -> None:
     """Refuses a recording of a GPU that is not NVIDIA's."""
     if found.gpu is not None and found.gpu.other_vendor is not None:
         raise ValueError(
-            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} ({found.gpu.name}); "
-            "tbsched knows those of NVIDIA"
+            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} "
+            f"({on_one_line(str(found.gpu.name))}); tbsched knows those of NVIDIA"
         )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
+from tbsched.errors import on_one_line
 from tbsched.hardware.catalogue import device as find_device
 from tbsched.hardware.catalogue import devices
 from tbsched.hardware.described import device_of_facts, known_device
@@ -57,7 +58,7 @@ def device_of(
     own = own_device(program)
     if device is None:
         if own is None:
-            name = " ".join((program.device or "").split())[:100]
+            name = on_one_line(program.device or "")
             gpu = "no GPU" if program.device is None else f"{name}, of which it says little"
             raise ValueError(
                 f"device: the profile names {gpu}; name a device, or describe one with `tbsched "
@@ -80,8 +81,9 @@ def check_ran_on(program: Program, device: object) -> None:
     name = device.name if isinstance(device, DeviceSpec) else device
     if own is None or not isinstance(name, str) or name not in devices() or name == own.name:
         return
+    ran_on = on_one_line(program.device or own.title)
     raise ValueError(
-        f"device: {name}, but the profile was recorded on {program.device or own.title}; leave "
-        "it out, or give a .toml file of yours. With blocks as long as they were, another "
-        f"GPU runs it as p = load_program(path); predict(p.sequence, {name!r}, host=p.host) says"
+        f"device: {name}, but the profile was recorded on {ran_on}; leave it out, or give a .toml "
+        "file of yours. With blocks as long as they were, another GPU runs it as p = "
+        f"load_program(path); predict(p.sequence, {name!r}, host=p.host) says"
     )
