@@ -86,9 +86,12 @@ def limited(file: BinaryIO, name: str, most: int = MAX_BYTES) -> bytes:
 
 
 def is_same_file(a: Path, b: Path) -> bool:
-    """Returns whether two paths lead to one regular file."""
-    found = [_status(path, "read") for path in (a, b)]
-    return all(s is not None and stat.S_ISREG(s.st_mode) for s in found) and a.samefile(b)
+    """Returns whether two paths lead to one regular file; who opens them says what is wrong."""
+    try:
+        found = [path.stat() for path in (a, b)]
+    except (OSError, ValueError):
+        return False
+    return all(stat.S_ISREG(status.st_mode) for status in found) and os.path.samestat(*found)
 
 
 def opened_to_append(path: Path) -> int:

@@ -50,6 +50,32 @@ def one(tmp_path: Path) -> Path:
 # -- what cannot be written or read ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("loop.jsonl", "cannot be written: Too many levels of symbolic links"),
+        ("one.jsonl/out.jsonl", "cannot be written: Not a directory"),
+        ("x" * 300, "cannot be written: File name too long"),
+    ],
+)
+def test_output_at_no_place_cannot_be_written(
+    capsys: pytest.CaptureFixture[str], run: Run, one: Path, name: str, words: str
+) -> None:
+    (one.parent / "loop.jsonl").symlink_to("loop.jsonl")
+    assert run("predict", one, "--output", one.parent / name) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_path_with_a_line_end_is_shown_on_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], run: Run, one: Path
+) -> None:
+    assert run("predict", one, "--output", tmp_path / "two\nlines.jsonl") == 0
+    assert f"wrote {tmp_path}/two lines.jsonl: 1 trace\n" == capsys.readouterr().err
+    (tmp_path / "no\ntraces.jsonl").write_text("")
+    assert run("verify", tmp_path / "no\ntraces.jsonl") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_closed_pipe_is_silent_and_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], run: Run, one: Path
 ) -> None:

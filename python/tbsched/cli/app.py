@@ -30,6 +30,7 @@ from tbsched.cli.interrupts import (
 )
 from tbsched.cli.spellings import Verb
 from tbsched.errors import NoGpuError, TbschedError
+from tbsched.views.terminal import visible
 
 _COMPLETING = "_TBSCHED_COMPLETE"  # typer's variable
 _WITHOUT_GPU = (
@@ -173,7 +174,7 @@ def _failure(error: BaseException) -> int:
         if isinstance(error, BrokenPipeError) and error.filename is None:
             return BAD_INPUT  # who reads the output has had enough of it
         named = [str(part) for part in (error.filename, error.strerror) if part]
-        return _said(BAD_INPUT, ": ".join(named) or error)
+        return _said(BAD_INPUT, visible(": ".join(named) or str(error)))
     if isinstance(error, MemoryError):
         return _said(BAD_INPUT, "out of memory")
     show = getattr(error, "show", None)
@@ -186,7 +187,7 @@ def _failure(error: BaseException) -> int:
         return int(getattr(error, "exit_code", BAD_INPUT))
     if not isinstance(error, ValueError | TypeError | ImportError):
         traceback.print_exception(error)
-    return _said(BAD_INPUT, error)
+    return _said(BAD_INPUT, visible(str(error)))
 
 
 def _said(status: int, why: object) -> int:

@@ -41,6 +41,7 @@ from tbsched.cli.options import (
 from tbsched.errors import shown
 from tbsched.launcher.observe import Gpu
 from tbsched.traces.files import is_trace_file, load_traces
+from tbsched.views.terminal import visible
 
 _Oracle = Annotated[
     str, oracle_option("Also a trace file, or a device with a policy: rtx3090/algorithm1.")
@@ -126,7 +127,8 @@ def record(
     """Record random sequences as traces, and report how far the prediction agrees with them."""
     _import_campaigns()
     before = storage.check_writable(output) and output.stat().st_size > 0
-    note(f"{output}: traces are appended to {'what is there' if before else 'a new file'}")
+    place = visible(str(output))
+    note(f"{place}: traces are appended to {'what is there' if before else 'a new file'}")
     with _told_so_far(as_json), executor_of(oracle, gpus, workers) as executor:
         found = record_traces(
             _oracle(oracle),
@@ -141,7 +143,7 @@ def record(
             executor=executor,
         )
     _show(found, as_json)
-    note(f"{output}: `tbsched verify {output}` scores predictors on it, `tbsched show` draws it")
+    note(f"{place}: `tbsched verify {place}` scores predictors on it, `tbsched show` draws it")
     return status_of(found, AGREEMENT)
 
 

@@ -18,6 +18,7 @@ from tbsched.program.program import Program
 from tbsched.program.sequence import Sequence
 from tbsched.traces.files import load_traces, save_traces
 from tbsched.traces.trace import Trace
+from tbsched.views.terminal import visible
 
 
 def read_traces(place: Path) -> list[Trace]:
@@ -145,4 +146,5 @@ def write_traces(output: Path | None, traces: list[Trace]) -> None:
 
 def note_written(output: Path, was_there: bool, what: str) -> None:
     """Says what was written, and whether something was there."""
-    note(f"wrote {output}: {what}{', in place of what was there' if was_there else ''}")
+    place = visible(str(output))
+    note(f"wrote {place}: {what}{', in place of what was there' if was_there else ''}")

@@ -26,6 +26,7 @@ from tbsched.hangs.hang import HangReport
 from tbsched.hangs.watch import Watch, checked_seconds, report_place
 from tbsched.importers import captured_files
 from tbsched.launcher.injection import injected
+from tbsched.views.terminal import visible
 
 _PERIOD = 0.5  # seconds between two looks at the files
 _GRACE = 10.0  # seconds that a program gets to end
@@ -97,7 +98,7 @@ def capture(
     for each, count in launches.items():
         final = output.with_name(each.name.replace(written.stem, whole.stem, 1))
         place = _settled(each, final, packer, output.suffix)
-        note(f"wrote {place}: {count} launch{'es' if count != 1 else ''}")
+        note(f"wrote {visible(str(place))}: {count} launch{'es' if count != 1 else ''}")
     return status
 
 
@@ -240,5 +241,5 @@ def _note_nothing(found: list[Path], output: Path) -> None:
         else "the program did not use CUDA, or what is above kept it from being captured; name the "
         "program itself behind --, not one that starts it elsewhere, such as sudo, docker or ssh"
     )
-    stays = f"; {output} stays as it was" if output.exists() else ""
+    stays = f"; {visible(str(output))} stays as it was" if output.exists() else ""
     note(f"tbsched capture: nothing is captured: {why}{stays}")
