@@ -62,6 +62,13 @@ def of(place: Path, *lines: dict[str, Any], **header: object) -> tb.HangReport:
     return tb.hang(captured(place / "run.jsonl", *lines, ALIVE, **header))
 
 
+def test_gpu_of_more_sms_than_there_can_be_is_refused(tmp_path: Path) -> None:
+    place = captured(tmp_path / "run.jsonl", {**HEAD[1], "sms": 2**31 - 1}, issued(1, 13), ALIVE)
+    words = r"run\.jsonl: line 8: sms: a number from 0 to 65536 is needed, got 2147483647"
+    with pytest.raises(ValueError, match=words):
+        tb.hang(place)
+
+
 def test_room_names_blocks_and_what_binds(tmp_path: Path) -> None:
     found = of(tmp_path, issued(1, 13, "grid", 300, 1024))
     (row,) = found.stranded

@@ -17,6 +17,7 @@ from tbsched.importers.reading.capture_lines import (
     flag,
     integer,
     optional,
+    sms_of,
     take_lines,
     text,
     three,
@@ -301,7 +302,7 @@ class _Reader:
                 capability = text(line, "compute_capability")
                 self.gpus[integer(line, "device")] = (
                     text(line, "name"),
-                    integer(line, "sms"),
+                    sms_of(line),
                     capability,
                 )
             case "context":

@@ -18,6 +18,7 @@ from tbsched.importers.reading.capture_lines import (
     flag,
     integer,
     optional,
+    sms_of,
     take_lines,
     text,
     three,
@@ -138,7 +139,7 @@ class _Captured:
         self.connections = optional(line, "connections", 1)
 
     def device(self, line: Line) -> None:
-        self.devices[integer(line, "device")] = text(line, "name"), integer(line, "sms")
+        self.devices[integer(line, "device")] = text(line, "name"), sms_of(line)
 
     def context(self, line: Line) -> None:
         """Takes a line about a context: its GPU and its null stream."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 
 _OTHERS = {"AMD": ("amd", "instinct", "radeon"), "Intel": ("intel", "arc(tm)", "ponte vecchio")}
 _WARP = 32  # threads of a warp of every GPU of NVIDIA
-_MOST_SMS = 65_536  # as of a device: schema/device.toml
+MOST_SMS = 65_536  # as of a device: schema/device.toml
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class GpuFacts:
         given: dict[str, object] = {}
         for field in fields(cls):
             value = said.get(field.name)
-            most = _MOST_SMS if field.name == "sms" else 2**31 - 1
+            most = MOST_SMS if field.name == "sms" else 2**31 - 1
             is_text = field.name == "name"
             if isinstance(value, str) if is_text else type(value) is int and 0 <= value <= most:
                 given[field.name] = value

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 from tbsched import parsing, storage
 from tbsched.errors import shown
 from tbsched.importers.reading.packed import pieces_of
+from tbsched.program.gpu_facts import MOST_SMS
 
 Line: TypeAlias = dict[str, Any]
 LARGEST = 2**63 - 1
@@ -73,11 +74,17 @@ def times(line: Line) -> tuple[int, int]:
     raise ValueError(f"at: two times in ns are needed, the second not earlier, got {shown(value)}")
 
 
-def integer(line: Line, field: str, low: int = 0) -> int:
+def integer(line: Line, field: str, low: int = 0, high: int = LARGEST) -> int:
     value = line.get(field)
-    if type(value) is int and low <= value <= LARGEST:
+    if type(value) is int and low <= value <= high:
         return value
-    raise ValueError(f"{field}: a number from {low} is needed, got {shown(value)}")
+    to = "" if high == LARGEST else f" to {high}"
+    raise ValueError(f"{field}: a number from {low}{to} is needed, got {shown(value)}")
+
+
+def sms_of(line: Line) -> int:
+    """Returns how many SMs a line gives a GPU."""
+    return integer(line, "sms", high=MOST_SMS)
 
 
 @dataclass(frozen=True, slots=True)
