@@ -22,6 +22,7 @@ from tbsched.advice.explain.facts import names_of
 from tbsched.advice.periodic import Responses
 from tbsched.campaigns.results import Counterexample, Report
 from tbsched.campaigns.space.coverage import Coverage
+from tbsched.views.files import tables
 from tbsched.views.layout.names import numbered
 from tbsched.views.tables import table_of, written
 from tbsched.views.words import seconds_words
@@ -282,6 +283,18 @@ def test_what_is_printed_fits_the_terminal(width: int) -> None:
     above = [line for line in lines if "too few" not in line and "Of every" not in line]
     assert {"a", "heading", "of", "many", "words"} <= set(" ".join(above).split())
     assert written([words, table]) == f"{words}\n{table.text()}"
+
+
+def test_rows_become_text_piece_by_piece(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    trace = tb.predict(tb.Sequence([launch(blocks=20, name="=k"), launch(blocks=5)]), "h200")
+    tb.show.to_csv(trace, tmp_path / "whole.csv")
+    cells = tables._cells
+    lengths: list[int] = []
+    monkeypatch.setattr(tables, "_PIECE", 10)
+    monkeypatch.setattr(tables, "_cells", lambda part: lengths.append(len(part)) or cells(part))
+    tb.show.to_csv(trace, tmp_path / "pieces.csv")
+    assert {*lengths} == {10, 5}  # a table of many rows would take much memory as Python's values
+    assert (tmp_path / "pieces.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
 def test_a_negative_time_has_the_unit_of_a_positive_one() -> None:

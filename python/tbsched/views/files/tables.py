@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Table = TypeVar("Table")
 
+_PIECE = 100_000  # rows that are made into text at a time, as Python's values take much memory
 # Characters that nobody sees, which some programs drop: controls, marks of direction, and others.
 _UNSEEN = r"[\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]*"
 # What spreadsheets run, but for numbers with a sign.
@@ -55,7 +56,10 @@ def to_csv(value: Shown, path: str | os.PathLike[str]) -> None:
         # With other ends of rows, Python before 3.13 quotes no lone CR, at which readers end a row.
         writer = csv.writer(text, lineterminator="\r\n")
         writer.writerow(found)
-        writer.writerows(zip(*map(_cells, found.values()), strict=True))
+        rows = max(map(len, found.values()), default=0)
+        for begin in range(0, rows, _PIECE):
+            cells = [_cells(column[begin : begin + _PIECE]) for column in found.values()]
+            writer.writerows(zip(*cells, strict=True))
         text.detach()
 
 
