@@ -170,6 +170,9 @@ def test_a_gpu_without_a_shipped_device_needs_its_file(tmp_path: Path) -> None:
     measured(ModelSm(), raw=path, warps=(1,))
     with pytest.raises(ValueError, match="no shipped device is called model SM"):
         tb.sm.load_characterization(path)
+    path.write_bytes(path.read_bytes().replace(b"model SM", b"model\\u001b[31m"))
+    with pytest.raises(ValueError, match="no shipped device is called model\ufffd"):
+        tb.sm.load_characterization(path)
 
 
 @pytest.mark.parametrize("warps", [1, 31, 32, 33, 47, 64])

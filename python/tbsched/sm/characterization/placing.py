@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from tbsched.errors import on_one_line
 from tbsched.hardware.catalogue import device_titled
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.prediction.predict import predict
@@ -66,7 +67,8 @@ def known_as(info: DeviceInfo) -> DeviceSpec:
     """
     spec = device_titled(info.name, info.sms)
     if spec is None:
-        raise ValueError(f"gpu: no shipped device is called {info.name}; give its device file")
+        name = on_one_line(info.name)
+        raise ValueError(f"gpu: no shipped device is called {name}; give its device file")
     return spec
 
 
