@@ -188,3 +188,12 @@ def test_what_cannot_observe_is_not_steered(nothing: object) -> None:
     for steered in (steer, Steered):
         with pytest.raises(TypeError, match=r"gpu: an open Gpu, or an object with observe\(seq\)"):
             steered(nothing, "h200")  # type: ignore[operator]
+
+
+def test_gpu_on_which_no_cluster_fits_is_told_apart_by_single_blocks_or_refused() -> None:
+    each_alone = dataclasses.replace(
+        H200, sms=8, sms_per_tpc=1, gpcs=((7,),), sm_preference=tuple(range(8)),
+        coscheduled_sms=0, max_cluster=2,
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="steer: no short launch tells the initial states"):
+        steer(StatefulGpu(each_alone), each_alone)

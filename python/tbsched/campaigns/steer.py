@@ -220,8 +220,8 @@ def _chart(spec: DeviceSpec) -> _Chart:
 
 
 def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
-    """Returns short launches, fewest blocks first; of clusters if the device has them."""
-    sizes = [size for size in (2, 4, 8) if size <= spec.max_cluster]
+    """Returns short launches, fewest blocks first; of clusters if any fit the device."""
+    sizes = [size for size in (2, 4, 8) if size <= spec.max_cluster and _fits(spec, size)]
     if not sizes:
         return tuple(Launch(blocks, 32, 16, carveout=100) for blocks in range(1, spec.sms + 1))
     return tuple(
@@ -230,6 +230,15 @@ def _short_launches(spec: DeviceSpec) -> tuple[Launch, ...]:
         for size in sizes
         if size * count <= spec.sms
     )
+
+
+def _fits(spec: DeviceSpec, size: int) -> bool:
+    """Returns whether an idle GPU takes a cluster of so many blocks."""
+    try:
+        predict(Sequence([Launch(size, 32, 16, carveout=100, cluster=size)]), spec)
+    except ValueError:
+        return False
+    return True
 
 
 def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
