@@ -123,6 +123,7 @@ def test_carveout_that_lets_launches_share_an_sm_comes_first() -> None:
     assert best.what.startswith("carveout ")
     assert len(found.changes) == 5  # the driver's choice is as it is
     assert best.makespan == pytest.approx(2e-3)
+    assert best.saves == pytest.approx(2e-3)
     assert str(found).splitlines()[1].split()[-3:] == ["0", "ns", "0.00"]
     assert str(found).splitlines()[2].split()[-3:] == ["2", "ms", "50.00"]
 
@@ -148,6 +149,7 @@ def test_order_is_looked_for_where_nothing_else_orders_launches() -> None:
     found = tb.what_if(tb.Sequence(launches), ONE, carveouts=(), block_sizes=())
     (change,) = found.changes
     assert change.what == "launched in the order 1, 0, 2"
+    assert change.saves == found.given.makespan - change.makespan > 0
     ordered = tb.Sequence([*launches, tb.RecordEvent(0, 0)])
     assert not tb.what_if(ordered, ONE, carveouts=(), block_sizes=()).changes
 

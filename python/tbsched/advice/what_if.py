@@ -140,7 +140,8 @@ def what_if(
         words = "launched in the order " + ", ".join(map(str, best.order))
         if best.sequence != seq:
             changes.append(Change(words, best.sequence, best.makespan, best.host))
-    return WhatIf(given, tuple(sorted(changes, key=lambda change: change.makespan)))
+    saving = [replace(one, saves=given.makespan - one.makespan) for one in changes]
+    return WhatIf(given, tuple(sorted(saving, key=lambda change: change.makespan)))
 
 
 def _with_carveouts(
