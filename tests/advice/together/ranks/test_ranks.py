@@ -53,6 +53,36 @@ def test_launch_that_its_gpu_never_takes_is_refused() -> None:
             tb.budget(tb.Launch(1, 256, 32), ["h200"] * 2, beside=program(*launches))
 
 
+@pytest.mark.parametrize(("launches", "safe"), [(16, True), (17, False)])
+def test_gpu_takes_so_many_launches_of_a_group_at_a_time(launches: int, safe: bool) -> None:
+    small = [replace(kernel("a", 0, stream, blocks=1), threads=32) for stream in range(launches)]
+    seq = program(*small, kernel("a", 1, blocks=1))
+    assert (tb.predict(seq, ["xavier"] * 2, connections=32).hang is None) is safe
+    asked = {"connections": 32, "fixes": False}
+    assert tb.coresident(seq, ["xavier"] * 2, **asked).safe is safe  # type: ignore[arg-type]
+
+
+def test_launches_that_meet_no_other_take_places_among_the_resident_grids() -> None:
+    one = replace(tb.device("h200"), resident_grids=2)
+    seq = program(
+        *(kernel(name, 0, k, blocks=1) for k, name in enumerate("ab")),
+        kernel(None, 1, 2, blocks=1),
+        *(kernel(name, 1, k, blocks=1) for k, name in enumerate("ba")),
+    )
+    assert tb.coresident(seq, [one, one], fixes=False).safe
+    less = replace(one, resident_grids=1)
+    found = tb.coresident(seq, [less, less], fixes=False)
+    assert found.safe is False
+    assert found.hang is not None
+    assert {each.cause for each in found.hang.stranded} == {"grids"}
+
+
+def test_many_launches_of_one_host_in_one_order_are_looked_at() -> None:
+    seq = program(*(kernel("a", 0, stream, blocks=100) for stream in range(14)), kernel("a", 1))
+    found = tb.coresident(seq, ["h200"] * 2, connections=32, fixes=False)
+    assert found.safe is False
+
+
 def test_room_for_two_collectives_at_a_time() -> None:
     def both(first: str, second: str, on: int, blocks: int) -> list[tb.Launch]:
         streams = {"a": 0, "b": 1}

@@ -89,7 +89,7 @@ def _others_find_room(asking: Asking, sequence: Sequence, kernel: Launch) -> boo
         if one.meets is None or one.in_block_order:
             part = one if one.cooperative else with_blocks(one, one.cluster)
             staying = [apart(each, len(there)) for each in (kernel, part)]
-            if not finds_room(staying, ending, spec, policy):
+            if spec.resident_grids == 1 or not finds_room(staying, ending, spec, policy):
                 return False
     return True
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from tbsched.advice.together.given import Pairs, held, with_blocks
@@ -61,9 +61,11 @@ class Room:
         if not chosen:
             return []
         beside = self._beside(arrived)
-        alone = members(beside & ~self.work.meeting)
-        if self._all_fit(tuple(chosen), beside) and all(
-            self._block_fits(tuple(chosen), beside, one) for one in alone
+        alone = list(members(beside & ~self.work.meeting))
+        if (
+            len(chosen) + bool(alone) <= self.spec.resident_grids
+            and self._all_fit(tuple(chosen), beside)
+            and all(self._block_fits(tuple(chosen), beside, one) for one in alone)
         ):
             return []
         orders = list(itertools.islice(self._orders(chosen), _MOST_ORDERS + 1))
@@ -83,8 +85,10 @@ class Room:
         """Returns why the next launch may not be resident when the first ones are.
 
         None: it is sure to be. Else the kernel before it that may find no room; none: it may itself
-        find none.
+        find none, or no place among the resident grids.
         """
+        if whole >= self.spec.resident_grids:
+            return []
         rest, before = self._ahead(order[whole], arrived), 0
         for number in order[:whole]:
             before |= self.work.ended_before[number] | self.work.arrived_before[number]
@@ -100,16 +104,19 @@ class Room:
         launches = [self.work.launches[k] for k in members(there)]
         return len({(one.priority, one.cooperative) for one in launches}) > 1
 
-    def _orders(self, chosen: list[int]) -> Iterable[tuple[int, ...]]:
-        """Returns the orders in which the launches can arrive."""
-        for order in itertools.permutations(chosen):
-            arrived = 0
-            for number in order:
-                if self.work.arrived_before[number] & mask(chosen) & ~arrived:
-                    break
-                arrived |= 1 << number
-            else:
+    def _orders(self, chosen: list[int]) -> Iterator[tuple[int, ...]]:
+        """Yields the orders in which the launches can arrive."""
+        inside = mask(chosen)
+
+        def longer(order: tuple[int, ...], arrived: Mask) -> Iterator[tuple[int, ...]]:
+            if arrived == inside:
                 yield order
+            for number in chosen:
+                waits = self.work.arrived_before[number] & inside & ~arrived
+                if not (arrived >> number & 1 or waits):
+                    yield from longer((*order, number), arrived | 1 << number)
+
+        return longer((), 0)
 
     def _beside(self, arrived: Mask) -> Mask:
         """Returns other launches that may be on the GPU while these arrive, or before."""
