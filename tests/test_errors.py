@@ -71,6 +71,25 @@ def test_sequence_of_a_value_as_deep_as_json_can_be_is_refused() -> None:
             tb.Sequence.from_json(text)
 
 
+LONG = "x" * 10_000
+KERNEL = tb.Launch(1, 32, 16, duration=1e-5)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: tb.Sequence.from_json(f'[{{"launch":{{}},"{LONG}":1}}]'),
+        lambda: tb.Sequence([tb.GraphLaunch(tb.Graph([KERNEL, tb.MemFree(LONG)]), stream=0)]),
+        lambda: tb.Graph([KERNEL, tb.MemFree(LONG), tb.MemFree(LONG)]),
+        lambda: tb.predict(tb.Sequence([tb.Launch(1, 32, 16, meets=LONG, duration=1e-5)]), H200),
+    ],
+)
+def test_a_long_name_is_cut(ask: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match=r"x\.\.\.") as refused:
+        ask()
+    assert len(str(refused.value)) < 1000
+
+
 @pytest.mark.parametrize("given", ["", "nothing like it", "native", None, 3, "x" * 10**6])
 def test_nothing_is_said_where_nothing_is_alike_or_nothing_is_wrong(given: object) -> None:
     assert did_you_mean(given, ["native", "auto"]) == ""

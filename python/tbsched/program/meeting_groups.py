@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tbsched.errors import shown
 from tbsched.program.events.graph import GraphLaunch
 from tbsched.program.sequence import Sequence
 
@@ -30,12 +31,12 @@ def meeting_groups(seq: Sequence) -> dict[str, tuple[int, ...]]:
                 raise ValueError(
                     f"Launch.in_block_order: {launches[number].in_block_order} of launch {number}, "
                     f"but {first.in_block_order} of launch {numbers[0]}; all launches that meet "
-                    f"{name!r} agree"
+                    f"{shown(name)} agree"
                 )
         if len(numbers) == 1 and first.blocks == 1 and not first.in_block_order:
             raise ValueError(
-                f"Launch.meets: {name!r} is the name of launch {numbers[0]} alone, which has one "
-                "block; at least two blocks meet"
+                f"Launch.meets: {shown(name)} is the name of launch {numbers[0]} alone, which has "
+                "one block; at least two blocks meet"
             )
     _check_graphs(seq)
     return {name: tuple(numbers) for name, numbers in groups.items()}

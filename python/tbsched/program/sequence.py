@@ -305,12 +305,12 @@ def _wrong_memory(launched: GraphLaunch, allocated: set[tuple[int, str]]) -> str
         of_gpu = (launched.gpu, node.name)
         if isinstance(node, MemAlloc):
             if of_gpu in allocated:
-                return f"MemAlloc.name: {node.name!r} is allocated and not yet freed"
+                return f"MemAlloc.name: {shown(node.name)} is allocated and not yet freed"
             allocated.add(of_gpu)
         elif of_gpu in allocated:
             allocated.remove(of_gpu)
         else:
-            return f"MemFree.name: {node.name!r} is not allocated"
+            return f"MemFree.name: {shown(node.name)} is not allocated"
     return None
 
 

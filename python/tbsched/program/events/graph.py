@@ -464,8 +464,9 @@ def _check_order(graph: Graph) -> None:
         is_once = kinds in ([MemAlloc], [MemFree], [MemAlloc, MemFree])
         if what == "memory" and not (is_once and numbers == sorted(numbers)):
             raise ValueError(
-                f"Graph.nodes: memory {name!r} is allocated at most once, and then freed at most "
-                f"once by a later node, got {shown(', '.join(kind.__name__ for kind in kinds))}"
+                f"Graph.nodes: memory {shown(name)} is allocated at most once, and then freed at "
+                "most once by a later node, got "
+                f"{shown(', '.join(kind.__name__ for kind in kinds))}"
             )
         all_of_it = records = 0
         for number, kind in zip(numbers, kinds, strict=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tbsched.errors import did_you_mean
+from tbsched.errors import did_you_mean, shown
 from tbsched.program.events.cuda_events import (
     RecordEvent,
     WaitEvent,
@@ -113,6 +113,6 @@ def event_from_data(where: str, given: object) -> Event:
     if isinstance(given, dict):
         names = [kind.key for kind in KINDS]
         unknown = [key for key in given if key not in names][:1]
-        message += f", got {', '.join(map(repr, [*given][:5])) or 'an empty object'}"
+        message += f", got {', '.join(map(shown, [*given][:5])) or 'an empty object'}"
         message += "".join(did_you_mean(key, names) for key in unknown)
     raise ValueError(message)

@@ -300,8 +300,9 @@ class Launch:
         for name in ("trigger", "memory_wait"):
             if getattr(self, name) is not None:
                 raise ValueError(
-                    f"Launch.{name}: {getattr(self, name)}, but Launch.meets is {self.meets!r}; "
-                    "blocks that meet others neither trigger nor wait for memory before they end"
+                    f"Launch.{name}: {getattr(self, name)}, but Launch.meets is "
+                    f"{shown(self.meets)}; blocks that meet others neither trigger nor wait for "
+                    "memory before they end"
                 )
 
     def block_durations(self) -> Float64Array | None:
