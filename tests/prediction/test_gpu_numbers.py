@@ -77,3 +77,34 @@ def test_of_two_writes_at_one_instant_the_one_issued_last_counts(
     ]  # fmt: skip
     trace = tb.predict(numbered([*writes, *waits], numbers), ["h200"] * 3)
     assert (trace.hang is None) is (last == 1)
+
+
+@pytest.mark.parametrize("numbers", [(0, 1), (1, 0)])
+def test_call_takes_as_long_as_the_device_of_its_gpu_says(numbers: tuple[int, int]) -> None:
+    h200 = tb.device("h200")
+    other = replace(
+        h200, launch_call_ns=9_000, synchronize_ns=7_000, first_call_ns=500,
+        local_memory_initial=4_096,
+    )  # fmt: skip
+    events: list[Event] = []
+    for gpu in (0, 1):
+        where: dict[str, Any] = {"gpu": gpu, "host": gpu}
+        events += [replace(KERNEL, stream=0, local_memory=2_048, **where), tb.Synchronize(**where)]
+    gaps = [0.0, 0.0, 1e-2, 0.0]  # the threads never wait for each other
+    devices = [h200, other]
+    placed = [devices[numbers.index(number)] for number in (0, 1)]
+    calls = tb.predict(numbered(events, numbers), placed, host=gaps).call_ns
+    assert calls is not None
+    for gpu in (0, 1):
+        own = slice(2 * gpu, 2 * gpu + 2)
+        alone = tb.Sequence([replace(event, gpu=0, host=0) for event in events[own]])
+        assert (calls[own] == tb.predict(alone, devices[gpu], host=gaps[own]).call_ns).all()
+
+
+def test_thread_does_not_wait_for_the_driver_that_its_own_call_has() -> None:
+    gpu = replace(tb.device("h200"), driver_call_ns=20_000)  # longer than a whole call
+    for host in (0, 3):
+        events = [replace(KERNEL, stream=stream, host=host) for stream in (0, 1, 2)]
+        calls = tb.predict(tb.Sequence(events), gpu, host=0.0).call_ns
+        assert calls is not None
+        assert (calls[1:, 0] == calls[:-1, 1]).all()

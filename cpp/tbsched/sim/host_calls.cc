@@ -61,11 +61,10 @@ std::optional<Hosts::Kind> kind_of(const Event& event) {
 
 }  // namespace
 
-Hosts::Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events, const int32_t gpus)
-    : spec_(spec),
-      given_(std::move(calls)),
-      local_memory_(gpus, spec.local_memory_initial),
-      events_(events) {}
+Hosts::Hosts(std::vector<const DeviceSpec*> specs, HostCalls calls, EventQueue& events)
+    : specs_(std::move(specs)), given_(std::move(calls)), events_(events) {
+  for (const DeviceSpec* const spec : specs_) local_memory_.push_back(spec->local_memory_initial);
+}
 
 void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
   first_launch_ = std::move(first_launch);
@@ -184,7 +183,7 @@ bool Hosts::grows(const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
   return launch != nullptr && gaps() != nullptr &&
          launch->local_memory > local_memory_[launch->gpu] &&
-         spec_.mechanisms.local_memory_configuration;
+         spec_of(event).mechanisms.local_memory_configuration;
 }
 
 // Whether calls that wait for a place keep other threads from such a call.
@@ -235,22 +234,25 @@ bool Hosts::is_in_turn(const Event& event) {
 int64_t Hosts::driver_ns(const Event& event) const {
   if (!is_in_turn(event)) return 0;
   const auto* const made = std::get_if<HostCall>(&event);
-  return made != nullptr ? made->duration_ns : spec_.driver_call_ns;
+  return made != nullptr ? made->duration_ns
+                         : std::min(spec_of(event).driver_call_ns, call_ns(event));
 }
 
 bool Hosts::needs_warmup(const Call& call, const Event& event) const {
+  const DeviceSpec& spec = spec_of(event);
   return call.needs_warmup && gaps() != nullptr && kind_of(event) &&
-         spec_.first_call_ns + spec_.first_kind_call_ns + spec_.new_stream_call_ns > 0;
+         spec.first_call_ns + spec.first_kind_call_ns + spec.new_stream_call_ns > 0;
 }
 
 void Hosts::warm_up(Call call, const Event& event) {
   call.needs_warmup = false;
+  const DeviceSpec& spec = spec_of(event);
   const Kind kind = *kind_of(event);
   const uint32_t before = std::exchange(call.warmup.kinds, call.warmup.kinds | bit(kind));
-  int64_t longer_ns = before == call.warmup.kinds ? 0 : spec_.first_kind_call_ns;
+  int64_t longer_ns = before == call.warmup.kinds ? 0 : spec.first_kind_call_ns;
   if (kind != Kind::record && kind != Kind::wait) {
-    longer_ns += warmup_ns(call.warmup.works);
-    if (is_new(gpu_of(event), stream_of(event), kind)) longer_ns += spec_.new_stream_call_ns;
+    longer_ns += spec.first_call_ns / ++call.warmup.works;
+    if (is_new(gpu_of(event), stream_of(event), kind)) longer_ns += spec.new_stream_call_ns;
   }
   push_again(call, call.due_ns + longer_ns);
 }
@@ -284,7 +286,7 @@ bool Hosts::waits_for_end(const Event& event) const {
 void Hosts::load(Call call, const Event& event) {
   if (call.load == Load::none) {
     call.load = Load::requested;
-    push_again(call, call.due_ns + spec_.launch_call_ns);
+    push_again(call, call.due_ns + spec_of(event).launch_call_ns);
     return;
   }
   call.load = Load::loaded;
@@ -292,7 +294,7 @@ void Hosts::load(Call call, const Event& event) {
   lock_is_of_driver_ = false;
   const auto& launch = std::get<Launch>(event);
   if (launch.kernel) loaded_.insert({launch.gpu, *launch.kernel});
-  push_again(call, call.due_ns + spec_.first_use_ns);
+  push_again(call, call.due_ns + spec_of(event).first_use_ns);
 }
 
 void Hosts::wait(const Call& call, const Event& event, const std::optional<OperationOfGpu> item,
@@ -346,8 +348,10 @@ void Hosts::resume(Call call, const Event& event, const int64_t now) {
     return;
   }
   const auto* const launch = std::get_if<Launch>(&event);
-  const int64_t takes_ns =
-      launch == nullptr ? spec_.synchronize_ns + warmup_ns(call.warmup.waits) : growth_ns(*launch);
+  const DeviceSpec& spec = spec_of(event);
+  const int64_t takes_ns = launch == nullptr
+                               ? spec.synchronize_ns + spec.first_call_ns / ++call.warmup.waits
+                               : growth_ns(*launch);
   push_again(call, now + takes_ns);
 }
 
@@ -364,7 +368,8 @@ std::vector<size_t> Hosts::left() {
 }
 
 int64_t Hosts::growth_ns(const Launch& launch) const {
-  return spec_.local_memory_growth_ns + launch.local_memory * spec_.local_memory_growth_per_byte_ns;
+  const DeviceSpec& spec = *specs_[launch.gpu];
+  return spec.local_memory_growth_ns + launch.local_memory * spec.local_memory_growth_per_byte_ns;
 }
 
 // Schedules the same call again.
@@ -396,7 +401,7 @@ void Hosts::delay_next_launch(Call& call, const int64_t until_ns) const {
 void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_ns) {
   if (grows(event)) {
     const auto& launch = std::get<Launch>(event);
-    local_memory_[launch.gpu] = round_up(launch.local_memory, spec_.local_memory_unit);
+    local_memory_[launch.gpu] = round_up(launch.local_memory, spec_of(event).local_memory_unit);
   }
   if (locked_by_ == call.event) {
     locked_by_.reset();
@@ -413,29 +418,31 @@ void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_
         .warmup = call.warmup});
 }
 
-bool Hosts::is_long(const Copy& copy) const { return !copy.pinned || is_kernel(spec_, copy); }
-bool Hosts::is_long(const Memset& memset) const { return is_kernel(spec_, memset); }
-
 // Returns how long a call takes after all its waits.
 int64_t Hosts::call_ns(const Event& event) const {
   const auto* const made = std::get_if<HostCall>(&event);
   if (made != nullptr) return times() == nullptr ? made->duration_ns : 0;
   if (gaps() == nullptr) return 0;
-  return std::visit(Overloaded{
-                        [&](const Launch&) { return spec_.launch_call_ns; },
-                        [](const Release&) { return int64_t{0}; },
-                        [&](const RecordEvent&) { return spec_.event_call_ns; },
-                        [&](const WaitEvent&) { return spec_.event_call_ns; },
-                        [&](const GraphLaunch&) { return spec_.launch_call_ns; },
-                        [&](const Copy& copy) { return call_ns(is_long(copy)); },
-                        [&](const Memset& memset) { return call_ns(is_long(memset)); },
-                        [](const Synchronize&) { return int64_t{0}; },
-                        [&](const HostFunction&) { return spec_.host_function_call_ns; },
-                        [](const HostCall&) { return int64_t{0}; },
-                        [&](const WriteValue&) { return spec_.value_call_ns; },
-                        [&](const WaitValue&) { return spec_.value_call_ns; },
-                    },
-                    event);
+  const DeviceSpec& spec = spec_of(event);
+  const auto of_transfer = [&](const bool takes_as_a_launch) {
+    return takes_as_a_launch ? spec.launch_call_ns : spec.copy_call_ns;
+  };
+  return std::visit(
+      Overloaded{
+          [&](const Launch&) { return spec.launch_call_ns; },
+          [](const Release&) { return int64_t{0}; },
+          [&](const RecordEvent&) { return spec.event_call_ns; },
+          [&](const WaitEvent&) { return spec.event_call_ns; },
+          [&](const GraphLaunch&) { return spec.launch_call_ns; },
+          [&](const Copy& copy) { return of_transfer(!copy.pinned || is_kernel(spec, copy)); },
+          [&](const Memset& memset) { return of_transfer(is_kernel(spec, memset)); },
+          [](const Synchronize&) { return int64_t{0}; },
+          [&](const HostFunction&) { return spec.host_function_call_ns; },
+          [](const HostCall&) { return int64_t{0}; },
+          [&](const WriteValue&) { return spec.value_call_ns; },
+          [&](const WaitValue&) { return spec.value_call_ns; },
+      },
+      event);
 }
 
 void Hosts::push(Call call) {

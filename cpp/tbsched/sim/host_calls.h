@@ -23,8 +23,8 @@
 //      for its duration, after what it waits for. One that holds it throughout has it while it
 //      waits, too.
 // Several GPUs have the threads, and what keeps a thread from calling, in common: the driver, and a
-// kernel that is loaded. Each has local memory of its own. Not measured; the times of calls are
-// those of the first GPU's device.
+// kernel that is loaded. Each has local memory of its own. The times of a call are those of its
+// GPU's device, which is not measured.
 //
 // If the times of calls are given, they include these waits: rules 2 and 4 to 7 do not apply. With
 // intervals, rules 5 to 7 do not.
@@ -95,8 +95,8 @@ class Hosts {
     CallWarmup warmup = {};
   };
 
-  // The device and the queue outlive it.
-  Hosts(const DeviceSpec& spec, HostCalls calls, EventQueue& events, int32_t gpus);
+  // `specs`: the device of each GPU; they and the queue outlive it.
+  Hosts(std::vector<const DeviceSpec*> specs, HostCalls calls, EventQueue& events);
 
   // `first_launch`: the number of each event's first launch, then the number of launches. Throws
   // std::invalid_argument for invalid times or gaps.
@@ -150,6 +150,7 @@ class Hosts {
   void finish_call(const Call& call, const Event& event, int64_t end_ns);
 
  private:
+  const DeviceSpec& spec_of(const Event& event) const { return *specs_[gpu_of(event)]; }
   const CallTimes* times() const { return std::get_if<CallTimes>(&given_); }
   const CallGaps* gaps() const { return std::get_if<CallGaps>(&given_); }
   bool grows(const Event& event) const;
@@ -169,14 +170,6 @@ class Hosts {
   void resume(Call call, const Event& event, int64_t now);
   int64_t growth_ns(const Launch& launch) const;
   int64_t call_ns(const Event& event) const;
-  // Whether the call takes as long as that of a launch.
-  bool is_long(const Copy& copy) const;
-  bool is_long(const Memset& memset) const;
-  int64_t call_ns(const bool is_long) const {
-    return is_long ? spec_.launch_call_ns : spec_.copy_call_ns;
-  }
-  // Returns how much longer the thread's next call takes because it has made few calls.
-  int64_t warmup_ns(int32_t& finish_call) const { return spec_.first_call_ns / ++finish_call; }
   bool is_new(int32_t gpu, std::optional<int32_t> stream, Kind kind);
   void check(const Sequence& sequence) const;
   bool times_ascend(const Sequence& sequence) const;
@@ -187,7 +180,7 @@ class Hosts {
   void schedule(const Call& call);
   void delay_next_launch(Call& call, int64_t until_ns) const;
 
-  const DeviceSpec& spec_;
+  std::vector<const DeviceSpec*> specs_;  // by GPU
   HostCalls given_;
   std::vector<int32_t> local_memory_;  // by GPU
   std::vector<int32_t> first_launch_;

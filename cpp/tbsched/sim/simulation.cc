@@ -88,13 +88,18 @@ std::vector<BlockTime> of_launches(const std::vector<BlockTime>& blocks) {
   return found;
 }
 
+std::vector<const DeviceSpec*> specs_of(const std::vector<StartingGpu>& gpus) {
+  std::vector<const DeviceSpec*> specs;
+  for (const StartingGpu& gpu : gpus) specs.push_back(&gpu.model->device().spec);
+  return specs;
+}
+
 }  // namespace
 
 Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
                        const size_t most_waits)
     : host_events_(clock_),
-      hosts_(gpus.at(0).model->device().spec, std::move(calls), host_events_,
-             static_cast<int32_t>(gpus.size())),
+      hosts_(specs_of(gpus), std::move(calls), host_events_),
       next_ns_(gpus.size(), kNever),
       quiet_ns_(gpus.size()),
       most_waits_(most_waits) {
