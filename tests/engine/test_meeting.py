@@ -390,3 +390,50 @@ def test_residents_of_each_gpu_are_its_own_launches() -> None:
     assert [trace.residents(0.0, gpu=k).used_slots.tolist() for k in range(2)] == [[2], [3]]
     with pytest.raises(ValueError, match=r"residents\.gpu: 2 is outside 0\.\.1"):
         trace.residents(gpu=2)
+
+
+SPINS = Launch(264, 1024, 32, stream=1, duration=1e-5, meets="all", name="spins")
+LATE = Launch(1, 32, 32, stream=0, duration=1e-5, meets="all", name="late")
+SMALL = Launch(1, 32, 32, duration=1e-5)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        tb.Graph([tb.Conditional(tb.Graph([SMALL])), SMALL], [(0, 1)]),
+        tb.Graph([tb.Conditional(tb.Graph([SMALL]), times=2), SMALL]),
+        tb.Graph([SMALL, tb.Conditional(tb.Graph([SMALL])), SMALL], [(0, 1), (1, 2)]),
+    ],
+)
+def test_hang_of_a_graph_says_that_its_decider_has_no_room(graph: tb.Graph) -> None:
+    program = Sequence([SPINS, graph.launch(stream=0), LATE])
+    hang = tb.predict(program, "h200", launch_interval=1e-5).hang
+    assert hang is not None
+    for stranded in hang.stranded:
+        assert stranded.behind != stranded.launch
+    last = len(program.launches) - 1
+    assert [(step.launch, step.other, step.cause) for step in hang.cycle] == [
+        (0, last, "meets"),
+        (last, 1, "stream"),
+        (1, 0, "configuration"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "before", [tb.Copy(1 << 20, "d2d", stream=0), tb.Memset(1 << 20, stream=0)]
+)
+def test_hang_behind_a_kernel_of_the_driver_says_what_that_needs(before: Event) -> None:
+    hang = tb.predict(Sequence([SPINS, before, LATE]), "h200", launch_interval=1e-5).hang
+    assert hang is not None
+    assert [(step.launch, step.other, step.cause) for step in hang.cycle] == [
+        (0, 1, "meets"),
+        (1, 0, "warps"),
+    ]
+
+
+def test_hang_behind_copies_names_the_launch_before_them() -> None:
+    first = tb.Launch(1, 32, 32, stream=0, duration=1e-5, meets="all")
+    between: list[Event] = [tb.Copy(1 << 20, "h2d", stream=0), tb.HostFunction(1e-6, stream=0)]
+    hang = tb.predict(Sequence([first, *between, LATE]), "h200").hang
+    assert hang is not None
+    assert [(each.launch, each.cause, each.behind) for each in hang.stranded] == [(1, "stream", 0)]

@@ -259,6 +259,20 @@ def test_ways_to_launch_are_in_words() -> None:
     assert str(tb.Partition((0, 1, 3, 5, 6, 7))) == "6 SMs\nSM 0-1, 3, 5-7"
 
 
+def test_launch_that_waits_for_a_conditional_node_waits_for_no_launch() -> None:
+    body = tb.Graph([tb.Launch(1, 32, 32, duration=1e-5, name=name) for name in "ab"])
+    graph = tb.Graph([tb.Conditional(body)])
+    trace = tb.predict(tb.Sequence([graph.launch(stream=0)]), "h200")
+    assert trace.waits is not None
+    assert trace.waits[["launch", "cause", "behind"]].tolist()[:2] == [
+        (0, "node", -1),
+        (1, "node", -1),
+    ]
+    assert all(
+        "3.6 us for a conditional node of its graph to decide" in trace.explain(k) for k in (0, 1)
+    )
+
+
 def test_a_graph_would_wait_for_itself_in_any_stream() -> None:
     kernel = launch(duration=1e-5)
     twice, other = tb.Graph([kernel]), tb.Graph([kernel, kernel])

@@ -199,23 +199,17 @@ Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins
   return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
 
-// Returns a node that each decider follows or, if there is none, one that follows it.
-Nodes neighbours_of_deciders(const Graph& graph) {
+// Returns a node that each decider follows, or -1.
+Nodes nodes_before_deciders(const Graph& graph) {
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
   Nodes found(graph.deciders.size(), -1);
   // Deciders are in the order in which they decide.
   Edges edges = graph.edges;
-  const auto nearest = [&](const int32_t node) {
-    return node < nodes ? node : found[node - nodes];
-  };
-  const auto set = [&](const int32_t decider, const int32_t other) {
-    if (decider >= nodes && found[decider - nodes] < 0) found[decider - nodes] = nearest(other);
-  };
   std::ranges::sort(edges, {}, [](const auto& edge) { return edge[1]; });
-  for (const auto& [from, to] : edges) set(to, from);
-  std::ranges::sort(edges, std::greater(), [](const auto& edge) { return edge[0]; });
-  for (const auto& [from, to] : edges) set(from, to);
-  std::ranges::replace(found, -1, 0);
+  for (const auto& [from, to] : edges) {
+    if (to < nodes || found[to - nodes] >= 0) continue;
+    found[to - nodes] = from < nodes ? from : found[from - nodes];
+  }
   return found;
 }
 
@@ -229,7 +223,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   Nodes branch;
   std::vector<bool> joins = find_joins(successors, order.roots, branch);
   order.nodes = static_cast<int32_t>(graph.nodes.size());
-  order.deciders = neighbours_of_deciders(graph);
+  order.deciders = nodes_before_deciders(graph);
   if (std::ranges::any_of(graph.nodes, is_mark)) {
     order.marks = in_turn(successors, order.roots);
     std::erase_if(order.marks, [&](const int32_t node) {

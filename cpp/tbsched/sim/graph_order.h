@@ -66,7 +66,7 @@ struct GraphOrder {
   std::vector<int32_t> marks;     // nodes that record events or wait for them, each behind those
                                   // that it waits for
   int32_t nodes = 0;              // without deciders and relays
-  std::vector<int32_t> deciders;  // a node before or behind each one
+  std::vector<int32_t> deciders;  // a node before each one, or -1
   std::vector<int32_t> relays;    // the node that each one follows
   std::vector<Edge> edges;        // those of one `from` in the order in which they are served
 };

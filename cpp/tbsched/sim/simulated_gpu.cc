@@ -69,8 +69,8 @@ void SimulatedGpu::add(const GraphLaunch& launched) {
   }
   const GraphOrder& order = work_.upload(launched);
   for (const int32_t node : order.deciders) {
-    numbers.push_back(numbers[node]);
-    hidden_.push_back({&decider_, numbers[node]});
+    numbers.push_back(node < 0 ? -1 : numbers[node]);
+    hidden_.push_back({&decider_, numbers.back()});
   }
   for (const int32_t node : order.relays) hidden_.push_back({&relay_, numbers[node]});
 }
@@ -201,7 +201,7 @@ std::vector<HungLaunch> SimulatedGpu::hung(
                                 "; a policy that chooses no SM leaves them waiting");
       }
       const Awaited why = scheduler_.is_enqueued(launch)
-                              ? Awaited{cause, global_name(waits_.behind(launch))}
+                              ? in_line(launch)
                               : awaited(operation, first_awaited, name_elsewhere);
       hung.cause = why.cause;
       hung.behind = why.behind;
@@ -212,9 +212,16 @@ std::vector<HungLaunch> SimulatedGpu::hung(
   return found;
 }
 
+// Returns why a launch in the thread block scheduler waits. Hidden launches have no names: behind
+// one, it is why that one waits.
+SimulatedGpu::Awaited SimulatedGpu::in_line(int32_t launch) const {
+  while (is_hidden(waits_.behind(launch))) launch = waits_.behind(launch);
+  return {waits_.cause(launch), global_name(waits_.behind(launch))};
+}
+
 // Returns why an operation that has not reached the thread block scheduler waits: the first thing
-// that it depends on and that is not over, and what that waits for in turn, as far as the launch,
-// copy or value that is the reason.
+// that it depends on and that is not over, and what that waits for in turn, as far as the launch or
+// value that is the reason.
 SimulatedGpu::Awaited SimulatedGpu::awaited(
     const int32_t operation, const std::span<const int32_t> first_awaited,
     const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const {
@@ -231,7 +238,9 @@ SimulatedGpu::Awaited SimulatedGpu::awaited(
                         : dependent.programmatic              ? Refusal::trigger
                                                               : Refusal::stream;
     if (!cause || own == Refusal::event) cause = own;
-    if (awaited.launch != -1) return {*cause, global_name(awaited.launch)};
+    const int32_t launch = awaited.launch;
+    if (launch >= 0 && !is_hidden(launch)) return {*cause, global_name(launch)};
+    if (launch >= 0 && scheduler_.is_enqueued(launch)) return in_line(launch);
     waiting = on;
   }
   if (const auto record = between_.records.awaited_by({index_, waiting})) {

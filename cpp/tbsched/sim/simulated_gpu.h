@@ -94,7 +94,8 @@ class SimulatedGpu : private Observer {
   // A relay or decider of a graph, or a kernel of the driver for a copy or memset.
   struct Hidden {
     const Launch* launch;
-    int32_t of;  // name in Wait::behind: of the copy or memset, or of a node beside the other two
+    // Name in Wait::behind: of the copy or memset; of a node before a relay or decider, or -1.
+    int32_t of;
   };
   // Why something waits, and for whom.
   struct Awaited {
@@ -115,6 +116,7 @@ class SimulatedGpu : private Observer {
   int32_t foreign(int32_t name);
   int32_t global_name(int32_t name) const;
   void remove_hidden(Timeline& timeline) const;
+  Awaited in_line(int32_t launch) const;
   Awaited awaited(int32_t operation, std::span<const int32_t> first_awaited,
                   const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const;
 

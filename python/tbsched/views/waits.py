@@ -35,7 +35,7 @@ _BESIDE_SHOWN = 3
 # two more that it tells as "queue": nothing is more urgent, and "queue" or "priority": behind what
 # waits for local memory.
 _WHOLE, _COMPLETION, _AGAIN, _ITSELF, _RELAY = "whole", "completion", "again", "itself", "relay"
-_FIRST, _GROWING = "first", "growing"
+_FIRST, _GROWING, _DECIDING = "first", "growing", "deciding"
 _MOST_URGENT = -5  # of drivers for Turing, Ampere and Hopper (cuCtxGetStreamPriorityRange)
 # What a launch waited for and, in brackets, what would have let it run.
 CAUSE_WORDS = {
@@ -94,6 +94,7 @@ CAUSE_WORDS = {
         "for {who}, before it in its stream (in another stream it would wait, too: a graph does "
         "not run beside itself)"
     ),
+    _DECIDING: "for a conditional node of its graph to decide (which a kernel of the driver does)",
     _RELAY: "held up behind a relay of {who}, the block that starts what follows in its graph",
     "policy": "for the policy to choose an SM for it, beside {who} (an SM had room)",
     "host": "for the host, which never makes its call",
@@ -353,7 +354,7 @@ class Waits:
         waits = self.of(launch)
         own = waits[(waits["cause"] == cause) & (waits["behind"] == behind)]
         if behind == -1 or not len(own):
-            return cause
+            return _DECIDING if cause == "node" else cause
         end = 0 if behind < 0 else span_of(behind, self._trace[behind])[1]
         if cause == "event" and own["end_ns"].max() < end:
             return _COMPLETION
