@@ -212,7 +212,9 @@ def check_against_plain_simulation(
     seconds = in_seconds(times_ns)
     given: dict[str, Any] = {"host" if gaps else "issue_times": seconds}
     try:
-        expected = simulate(sequence, device.toy, *([], times_ns) if gaps else (times_ns,))
+        expected, returned = simulate(
+            sequence, device.toy, *([], times_ns) if gaps else (times_ns,)
+        )
     except HangError:
         assert predict(sequence, device.spec, **given).hang is not None
         return
@@ -222,6 +224,9 @@ def check_against_plain_simulation(
         for p in trace
     ]
     assert found == [(work.queue, work.starts, work.ends) for work in expected]
+    if gaps:
+        assert trace.call_times is not None
+        assert [round(1e9 * end) for _, end in trace.call_times] == returned
 
 
 GAPS = st.sampled_from([0, 0, 500, 1000, 4000])
@@ -336,6 +341,31 @@ def test_what_hosts_do_beside_launching_runs_as_a_plain_simulation_says(
     program: tuple[Sequence, list[int]], device: ToyGpu
 ) -> None:
     check_against_plain_simulation(device, *program, gaps=True)
+
+
+@st.composite
+def parted_programs(draw: st.DrawFn) -> tuple[Sequence, list[int]]:
+    """Host functions among the work of two streams behind a kernel, and the gap of each call."""
+    streams = st.sampled_from([0, 1])
+    launches = st.builds(Launch, FEW_BLOCKS, st.just(32), st.just(16),
+                         stream=streams | st.none(), duration=TOY_DURATION)  # fmt: skip
+    functions = st.builds(HostFunction, TOY_DURATION, stream=streams)
+    cuda = [st.builds(kind, st.just(0), streams) for kind in (RecordEvent, WaitEvent)]
+    values = st.builds(WriteValue, st.just("a"), stream=streams)
+    events = st.one_of(launches, launches, functions, functions, functions, values, *cuda)
+    gates = [Launch(1, 32, 16, stream=stream, duration=30 * US) for stream in (0, 1)]
+    program = Sequence([*gates, *draw(st.lists(events, min_size=6, max_size=14))])
+    return program, [draw(GAPS) for _ in program]
+
+
+@settings(REPEATABLE, max_examples=examples(400))
+@given(program=parted_programs(), device=toy_gpus(st.integers(2, 8)))
+def test_streams_share_the_stretches_of_a_queue_as_a_plain_simulation_says(
+    program: tuple[Sequence, list[int]], device: ToyGpu
+) -> None:
+    # One queue: of several, the instant decides which one a call that waited takes.
+    toy = dataclasses.replace(device.toy, queues=1)
+    check_against_plain_simulation(dataclasses.replace(device, toy=toy), *program, gaps=True)
 
 
 @st.composite

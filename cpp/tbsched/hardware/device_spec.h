@@ -362,11 +362,12 @@ struct DeviceSpec {
   int64_t memset_latency_ns = 0;
   // bytes per microsecond of a memset; 0 if unknown
   int32_t memset_bandwidth = 0;
-  // launches, graphs, memsets and values that can wait in a hardware queue, and copies by an engine
-  // that can be pending in a stream; the next such call waits until there is a place
+  // launches, graphs, memsets and values that can wait in a hardware queue, and copies by each
+  // engine that can be pending in the streams that use it; the next such call waits until there is
+  // a place
   int32_t queue_places = 1021;
-  // pending stretches of launches of a stream, between its host functions, and of copies by each
-  // engine; a call that would begin another one waits until the first is over
+  // pending stretches of launches in a hardware queue, between host functions of its streams, and
+  // of copies by each engine; a call that would begin another one waits until the first is over
   int32_t stream_stretches = 56;
   // how long a launch call takes if it waits for nothing
   int64_t launch_call_ns = 0;

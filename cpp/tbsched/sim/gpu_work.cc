@@ -24,7 +24,7 @@ GpuWork::GpuWork(const DeviceSpec& spec, const Clock& clock, EventQueue& events,
       engines_(spec, clock),
       graphs_(spec, clock, operations_, queues_, engines_),
       host_functions_(spec),
-      places_(spec, operations_) {}
+      places_(spec, operations_, queues_) {}
 
 void GpuWork::make_non_blocking(const int32_t stream) {
   operations_.stream(operations_.stream_named(stream)).non_blocking = true;
@@ -87,6 +87,8 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
   catch_up();
   is_caught_up_ = false;
   int64_t ends_ns = clock_.now();
+  const int32_t stream = operations_.number_of(stream_of(event));
+  const int32_t operations = operations_.size();
   std::visit(Overloaded{
                  [&](const Launch& launch) { issue(launch, numbers.launch); },
                  [](const Release&) {},  // of held launches, which are not issued here
@@ -105,7 +107,7 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
                  [&](const WaitValue& wait) { issue(wait); },
              },
              event);
-  note_place(event);
+  if (operations_.size() > operations) note_place(event, stream);
   catch_up();
   return ends_ns;
 }
@@ -133,15 +135,9 @@ std::optional<StreamPlaces::Entry> GpuWork::entry_of(const Event& event) const {
       event);
 }
 
-void GpuWork::note_place(const Event& event) {
+void GpuWork::note_place(const Event& event, const int32_t stream) {
   const std::optional<StreamPlaces::Entry> entry = entry_of(event);
-  const std::optional<int32_t> stream = operations_.known_stream(stream_of(event));
-  if (!entry || !stream) return;
-  const int32_t last = operations_.stream(*stream).last;
-  // The driver passes on no wait for an event that has no record.
-  const bool is_wait = std::holds_alternative<WaitEvent>(event);
-  if (is_wait && (last < 0 || operations_[last].kind != OperationKind::wait)) return;
-  places_.add(*stream, *entry, last);
+  if (entry) places_.add(stream, *entry, operations_.stream(stream).last);
 }
 
 void GpuWork::issue(const Launch& launch, const int32_t number) {
@@ -379,7 +375,7 @@ std::optional<int32_t> GpuWork::wait_for_place(const Event& event) {
   const std::optional<StreamPlaces::Entry> entry = entry_of(event);
   if (!entry || entry->kind == StreamPlaces::Kind::wait) return std::nullopt;
   catch_up();
-  const std::optional<int32_t> stream = operations_.known_stream(stream_of(event));
+  const int32_t stream = operations_.number_of(stream_of(event));
   const bool takes_place = entry->kind != StreamPlaces::Kind::host_function &&
                            (entry->engine < 0 || !queues_.has_queue(stream));
   if (takes_place && queues_.is_full_for(stream)) {
@@ -387,7 +383,7 @@ std::optional<int32_t> GpuWork::wait_for_place(const Event& event) {
     queues_.await_place(stream, wait);
     return wait;
   }
-  const std::optional<int32_t> awaited = stream ? places_.awaited(*stream, *entry) : std::nullopt;
+  const std::optional<int32_t> awaited = places_.awaited(stream, *entry);
   if (!awaited) return std::nullopt;
   const int32_t wait = add_host_wait();
   operations_.depend(wait, *awaited);

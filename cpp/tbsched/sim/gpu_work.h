@@ -157,7 +157,7 @@ class GpuWork : private Stations {
   int32_t add_host_wait();
   std::optional<int32_t> if_pending(int32_t wait) const;
   std::optional<StreamPlaces::Entry> entry_of(const Event& event) const;
-  void note_place(const Event& event);
+  void note_place(const Event& event, int32_t stream);
   void count_arrival(int32_t operation);
   void enqueue(int32_t launch);
   void note_issue(int32_t index);

@@ -26,17 +26,8 @@ int32_t HardwareQueues::use(const int32_t stream) {
   return number;
 }
 
-// Returns the queue that the next launch of a stream takes. `stream`: -1: a new one.
 int32_t HardwareQueues::queue_of(const int32_t stream) const {
   return has_queue(stream) ? queue_of_stream_[stream] : choose();
-}
-
-bool HardwareQueues::has_queue(const std::optional<int32_t> stream) const {
-  if (!stream || *stream < 0 || std::cmp_greater_equal(*stream, queue_of_stream_.size())) {
-    return false;
-  }
-  const int32_t own = queue_of_stream_[*stream];
-  return own >= 0 && queues_[own].last_stream == *stream;
 }
 
 // Chooses among empty queues: first the front end with fewer filled queues, then the one that the
@@ -146,13 +137,8 @@ bool HardwareQueues::notice_after_copy(const int32_t launch,
   return true;
 }
 
-bool HardwareQueues::is_full_for(const std::optional<int32_t> stream) const {
-  const Queue& queue = queues_[queue_of(stream.value_or(-1))];
-  return queue.places >= spec_.queue_places;
-}
-
-void HardwareQueues::await_place(const std::optional<int32_t> stream, const int32_t wait) {
-  const Queue& queue = queues_[queue_of(stream.value_or(-1))];
+void HardwareQueues::await_place(const int32_t stream, const int32_t wait) {
+  const Queue& queue = queues_[queue_of(stream)];
   auto leaves = queue.launches.rbegin();
   for (int32_t behind = 0;; ++leaves) {
     if (!graph_[*leaves].is_function && ++behind == spec_.queue_places) break;

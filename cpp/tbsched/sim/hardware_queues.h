@@ -74,12 +74,23 @@ class HardwareQueues {
   // does.
   bool notice_after_copy(int32_t launch, std::optional<int64_t> idle_since_ns);
 
-  // Returns whether the queue of a stream's next launch is full. none: a new stream.
-  bool is_full_for(std::optional<int32_t> stream) const;
+  // Returns the queue that the next launch of a stream takes.
+  int32_t queue_of(int32_t stream) const;
+  // Returns the queue that a stream used last; -1: none.
+  int32_t last_queue(const int32_t stream) const {
+    return std::cmp_less(stream, queue_of_stream_.size()) ? queue_of_stream_[stream] : -1;
+  }
   // Returns whether the stream has the queue that it used last.
-  bool has_queue(std::optional<int32_t> stream) const;
+  bool has_queue(const int32_t stream) const {
+    const int32_t own = last_queue(stream);
+    return own >= 0 && queues_[own].last_stream == stream;
+  }
+  // Returns whether the queue of a stream's next launch is full.
+  bool is_full_for(const int32_t stream) const {
+    return queues_[queue_of(stream)].places >= spec_.queue_places;
+  }
   // Lets a host wait for a place in that queue, by the operation `wait`.
-  void await_place(std::optional<int32_t> stream, int32_t wait);
+  void await_place(int32_t stream, int32_t wait);
 
   // Begins to back off: launches that come to empty queues are deferred.
   void back_off() { backs_off_ = true; }
@@ -133,7 +144,6 @@ class HardwareQueues {
     return std::cmp_less(launch, queued_.size()) ? queued_[launch] : kNotQueued;
   }
   int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
-  int32_t queue_of(int32_t stream) const;
   int32_t choose() const;
   void join(int32_t launch, int64_t seen_ns);
   // Returns whether the queue will be empty once the launch at its head, if it is ready, has been

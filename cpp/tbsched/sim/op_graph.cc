@@ -13,9 +13,9 @@ int32_t OpGraph::stream_named(const std::optional<int32_t> name) {
   return number;
 }
 
-std::optional<int32_t> OpGraph::known_stream(const std::optional<int32_t> name) const {
+int32_t OpGraph::number_of(const std::optional<int32_t> name) const {
   const auto known = name ? number_of_stream_.find(*name) : number_of_stream_.end();
-  return known == number_of_stream_.end() ? std::nullopt : std::optional(known->second);
+  return known == number_of_stream_.end() ? static_cast<int32_t>(streams_.size()) : known->second;
 }
 
 int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone behind) {

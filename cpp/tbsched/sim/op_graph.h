@@ -70,7 +70,8 @@ class OpGraph {
 
   // Returns the number of a stream. Each launch without a name gets a stream of its own.
   int32_t stream_named(std::optional<int32_t> name);
-  std::optional<int32_t> known_stream(std::optional<int32_t> name) const;
+  // Returns what stream_named() would.
+  int32_t number_of(std::optional<int32_t> name) const;
   Stream& stream(const int32_t number) { return streams_[number]; }
 
   // Adds an operation to a stream and returns its index. It depends on the given milestone of the

@@ -9,9 +9,15 @@ StreamPlaces::OfStream& StreamPlaces::of(const int32_t stream) {
   return streams_[stream];
 }
 
+StreamPlaces::OfQueue& StreamPlaces::queue(const int32_t stream, const Entry& entry) {
+  if (entry.engine < 0) return queues_[hardware_queues_.queue_of(stream)];
+  const int32_t used = hardware_queues_.last_queue(stream);
+  return queues_[used < 0 ? ~stream : used];
+}
+
 // Returns a lane without what is over.
-StreamPlaces::Lane& StreamPlaces::pending(OfStream& of_stream, const int32_t lane) const {
-  Lane& found = of_stream.lanes[lane];
+StreamPlaces::Lane& StreamPlaces::pending(OfQueue& of_queue, const int32_t lane) const {
+  Lane& found = of_queue[lane];
   for (std::deque<int32_t>* const operations : {&found.stretches, &found.copies}) {
     while (!operations->empty() && operations_[operations->front()].done()) operations->pop_front();
   }
@@ -21,18 +27,21 @@ StreamPlaces::Lane& StreamPlaces::pending(OfStream& of_stream, const int32_t lan
 void StreamPlaces::add(const int32_t stream, const Entry entry, const int32_t operation) {
   OfStream& own = of(stream);
   if (entry.kind == Kind::wait) {
-    if (own.behind_function) own.wait = operation;
+    if (own.last_kind == Kind::host_function) own.wait = operation;
     return;
   }
   const std::optional<int32_t> wait = std::exchange(own.wait, std::nullopt);
-  own.behind_function = entry.kind == Kind::host_function;
-  if (own.behind_function) {
-    for (auto& [number, lane] : own.lanes) lane.is_parted = true;
-    if (wait) pending(own, kWaits).stretches.push_back(*wait);
+  const std::optional<Kind> before = std::exchange(own.last_kind, entry.kind);
+  OfQueue& of_queue = queue(stream, entry);
+  if (entry.kind == Kind::host_function) {
+    if (before && before != Kind::host_function) {
+      for (auto& [number, lane] : of_queue) lane.is_parted = true;
+    }
+    if (wait) pending(of_queue, kWaits).stretches.push_back(*wait);
     return;
   }
   if (entry.kind == Kind::work) own.last = entry.engine;
-  Lane& lane = pending(own, own.last);
+  Lane& lane = pending(of_queue, own.last);
   if (std::exchange(lane.is_parted, false) || lane.stretches.empty()) {
     lane.stretches.push_back(operation);
   } else {
@@ -46,14 +55,14 @@ std::optional<int32_t> StreamPlaces::awaited(const int32_t stream, const Entry e
     const size_t count = operations.size();
     return std::cmp_less(count, places) ? std::nullopt : std::optional(operations[count - places]);
   };
-  OfStream& own = of(stream);
+  const OfStream& own = of(stream);
   if (entry.kind == Kind::wait || (entry.kind == Kind::host_function && !own.wait)) {
     return std::nullopt;
   }
   const int32_t number = entry.kind == Kind::host_function ? kWaits
                          : entry.kind == Kind::work        ? entry.engine
                                                            : own.last;
-  Lane& lane = pending(own, number);
+  Lane& lane = pending(queue(stream, entry), number);
   if (number == kWaits || lane.is_parted) {
     if (const auto found = if_full(lane.stretches, spec_.stream_stretches)) return found;
   }

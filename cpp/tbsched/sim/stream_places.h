@@ -1,17 +1,21 @@
-// The work of a stream for which a call waits, though its hardware queue has a place.
+// The work of streams for which a call waits, though their hardware queue has a place.
 //
 // An example: behind a kernel that runs, a stream has 55 times a host function and a launch. Its
 // next function is taken, and the launch call after that waits for the kernel.
 //
 // The rules:
-//   1. Host functions part the launches of a stream into stretches, and the copies of each engine.
-//      At most spec.stream_stretches of the launches are pending, and as many of the copies of each
-//      engine: a call that would begin another one waits until the first is over. Records of events
-//      are in no stretch.
-//   2. Waits for events between two functions are a stretch of a third kind, from the second
-//      function on.
-//   3. Copies of an engine have spec.queue_places places of their own in each stream.
+//   1. Host functions part the launches of a hardware queue into stretches, and the copies of each
+//      engine. At most spec.stream_stretches of the launches are pending, and as many of the copies
+//      of each engine: a call that would begin another one waits until the first is over. Records
+//      of events are in no stretch.
+//   2. Waits for events between two functions of a stream are a stretch of a third kind, from the
+//      second function on.
+//   3. Copies of an engine have spec.queue_places places of their own in each hardware queue.
 //   4. A value goes where the work before it in the stream went: to launches, or to copies.
+//
+// Copies use no hardware queue: they count where the stream's last launch went, or, in a stream
+// without any, by themselves. That a function parts the work of other streams, but only if its own
+// stream had work since the function before, is assumed.
 //
 // Source: traces hosts/filled-h200; docs/explanation/hosts.md.
 #pragma once
@@ -20,9 +24,11 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "tbsched/hardware/device_spec.h"
+#include "tbsched/sim/hardware_queues.h"
 #include "tbsched/sim/op_graph.h"
 
 namespace tbsched {
@@ -36,8 +42,8 @@ class StreamPlaces {
   };
 
   // The arguments outlive it.
-  StreamPlaces(const DeviceSpec& spec, const OpGraph& operations)
-      : spec_(spec), operations_(operations) {}
+  StreamPlaces(const DeviceSpec& spec, const OpGraph& operations, const HardwareQueues& queues)
+      : spec_(spec), operations_(operations), hardware_queues_(queues) {}
 
   // Notes that an operation was issued to a stream.
   void add(int32_t stream, Entry entry, int32_t operation);
@@ -52,19 +58,22 @@ class StreamPlaces {
     std::deque<int32_t> copies;
     bool is_parted = true;  // a function was issued after its last operation
   };
+  using OfQueue = std::map<int32_t, Lane>;  // by engine
   struct OfStream {
-    std::map<int32_t, Lane> lanes;  // by engine
-    int32_t last = kLaunches;       // where the last work went
-    bool behind_function = false;   // no work was issued since the last function
-    std::optional<int32_t> wait = {};
+    int32_t last = kLaunches;            // where the last work went
+    std::optional<Kind> last_kind = {};  // of the last work or function
+    std::optional<int32_t> wait = {};    // the last one behind a function
   };
 
   OfStream& of(int32_t stream);
-  Lane& pending(OfStream& of_stream, int32_t lane) const;
+  OfQueue& queue(int32_t stream, const Entry& entry);
+  Lane& pending(OfQueue& of_queue, int32_t lane) const;
 
   const DeviceSpec& spec_;
   const OpGraph& operations_;
+  const HardwareQueues& hardware_queues_;
   std::vector<OfStream> streams_;
+  std::unordered_map<int32_t, OfQueue> queues_;  // ~stream: copies of one that used no queue
 };
 
 }  // namespace tbsched

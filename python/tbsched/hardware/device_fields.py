@@ -207,11 +207,11 @@ class DeviceFields:
         memset_latency_ns: the shortest time of a block of a memset.
         memset_bandwidth: bytes per microsecond of a memset; 0 if unknown.
         queue_places: launches, graphs, memsets and values that can wait in a hardware queue, and
-            copies by an engine that can be pending in a stream; the next such call waits until
-            there is a place.
-        stream_stretches: pending stretches of launches of a stream, between its host functions, and
-            of copies by each engine; a call that would begin another one waits until the first is
-            over.
+            copies by each engine that can be pending in the streams that use it; the next such call
+            waits until there is a place.
+        stream_stretches: pending stretches of launches in a hardware queue, between host functions
+            of its streams, and of copies by each engine; a call that would begin another one waits
+            until the first is over.
         launch_call_ns: how long a launch call takes if it waits for nothing.
         copy_call_ns: how long a call takes for a copy from or to pinned memory, or a small memset.
         event_call_ns: how long a call takes to record an event, or to make a stream wait for one.

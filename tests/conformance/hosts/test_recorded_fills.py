@@ -93,6 +93,14 @@ def test_calls_wait_where_those_of_the_gpu_did(fill: list[object]) -> None:
     assert others == (late if blocked else [])
 
 
+@pytest.mark.parametrize(("pattern", "issued"), [("LH", 112), ("C", 1021)])
+def test_streams_in_one_queue_have_stretches_and_places_for_copies_together(
+    pattern: str, issued: int
+) -> None:
+    """As an H200 showed: 56 stretches and 1,021 places in all (docs/explanation/hosts.md)."""
+    assert filled(1, "K", 2, pattern, issued + 1, tb.device("h200"))[0] == [issued]
+
+
 def test_without_stretches_functions_keep_no_call_waiting() -> None:
     unlimited = replace(tb.device("h200"), stream_stretches=1 << 20)
     assert filled(32, "K", 1, "LH", 400, unlimited)[0] == []

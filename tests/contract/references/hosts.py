@@ -39,11 +39,20 @@ class Thread:
     # What its call waits for; None: it has not asked.
     awaits: Callable[[], bool] | None = None
 
-    def begin(self, returned: int) -> None:
+    returned: dict[int, int] = field(default_factory=dict)  # when each of its calls did
+
+    def begin(self) -> None:
+        """Begins its next call after its gap."""
+        if self.calls:
+            self.due += self.calls[0][2]
+
+    def end(self, returned: int) -> None:
+        """Ends its call, and begins the next one."""
         self.asks = self.loads = False
         self.awaits = None
-        if self.calls:
-            self.due = returned + self.calls[0][2]
+        number, _, _ = self.calls.pop(0)
+        self.returned[number] = self.due = returned
+        self.begin()
 
 
 class Hosts:
@@ -60,10 +69,15 @@ class Hosts:
         self.loader: Thread | None = None
         self.loaded: set[str] = set()
         for thread in self.threads:
-            thread.begin(0)
+            thread.begin()
 
     def dues(self) -> list[int]:
         return [thread.due for thread in self.threads if thread.calls]
+
+    def returned(self) -> dict[int, int]:
+        """When each call returned."""
+        found = [item for thread in self.threads for item in thread.returned.items()]
+        return dict(sorted(found))
 
     def done(self) -> bool:
         return not any(thread.calls for thread in self.threads)
@@ -93,8 +107,7 @@ class Hosts:
                     thread.awaits = awaited(event)
                 if not thread.awaits():
                     continue
-                thread.calls.pop(0)
-                thread.begin(now + self.times.synchronize)
+                thread.end(now + self.times.synchronize)
                 return True
             if isinstance(event, HostCall):
                 duration = round(event.duration * 1e9)
@@ -103,8 +116,7 @@ class Hosts:
                     if not thread.awaits():
                         continue
                     duration += self.times.synchronize
-                thread.calls.pop(0)
-                thread.begin(now + duration)
+                thread.end(now + duration)
                 return True
             if isinstance(event, Launch):
                 if self.loader not in (None, thread):
@@ -121,13 +133,12 @@ class Hosts:
                 for other in kept:
                     other.due = now
             issue(number, thread.loads)
-            thread.calls.pop(0)
             if self.loader is thread:
                 self.loader = None
                 for other in waiting:
                     other.due = now
             is_launch = bool(event.launches)
-            thread.begin(now + (self.times.launch if is_launch else self.times.event))
+            thread.end(now + (self.times.launch if is_launch else self.times.event))
             return True
         return False
 

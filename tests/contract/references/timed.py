@@ -7,6 +7,7 @@ leaves out is the subject of other tests: SMs, warps, registers, shared memory.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -95,7 +96,7 @@ class Toy:
     completed_latency: int = 0
     load: int = 0
     places: int = 1021  # in a hardware queue
-    stretches: int = 56  # of a stream, between its functions
+    stretches: int = 56  # in a hardware queue, between functions
     calls: CallTimes = field(default_factory=CallTimes)
     head_of_line: bool = True
 
@@ -282,31 +283,43 @@ def chosen_queue(work: Work, called: list[Work], toy: Toy) -> int:
     return min(empty or range(toy.queues), key=preference)
 
 
-def pending_before(work: Work, same: list[Work]) -> list[Work]:
-    """The last works of pending stretches of a stream, if the work would begin another one."""
+def pending_before(work: Work, queue: int, issued: list[Work]) -> list[Work]:
+    """The last works of pending stretches of a queue, if the work would begin another one."""
     stretches: list[Work] = []
     waits: list[Work] = []
-    begins, wait = True, None
-    behind_function = False
-    for each in same:
+    begins = True
+    wait_of: dict[object, Work] = {}
+    last_of: dict[object, Work] = {}  # of a stream, its last function or work
+    for each in issued:
+        last = last_of.get(each.stream)
         if isinstance(each.item, WaitEvent):
-            wait = each if behind_function else wait
-        elif isinstance(each.item, HostFunction):
+            if last is not None and isinstance(last.item, HostFunction):
+                wait_of[each.stream] = each
+        elif isinstance(each.item, Queued):
+            wait = wait_of.pop(each.stream, None)
+            last_of[each.stream] = each
+            if each.queue != queue:
+                continue
+            if not isinstance(each.item, HostFunction):
+                stretches = [*(stretches if begins else stretches[:-1]), each]
+                begins = False
+                continue
             waits += [] if wait is None else [wait]
-            begins, wait, behind_function = True, None, True
-        elif isinstance(each.item, Launch | WriteValue | WaitValue):
-            stretches = [*(stretches if begins else stretches[:-1]), each]
-            begins, wait, behind_function = False, None, False
+            begins = begins or (last is not None and not isinstance(last.item, HostFunction))
     if isinstance(work.item, HostFunction):
-        return [] if wait is None else [each for each in waits if not each.done]
-    takes_place = isinstance(work.item, Launch | WriteValue | WaitValue)
-    return [each for each in stretches if not each.done] if takes_place and begins else []
+        pending = waits if work.stream in wait_of else []
+    else:
+        pending = stretches if begins and isinstance(work.item, Queued) else []
+    return list(itertools.dropwhile(lambda each: each.done, pending))
 
 
 def simulate(
     sequence: Sequence, toy: Toy, issue_ns: list[int], gap_ns: list[int] | None = None
-) -> list[Work]:
-    """The launches of a sequence, with the queue of each, and start and end of its blocks in ns."""
+) -> tuple[list[Work], list[int]]:
+    """The launches of a sequence, and when each call of its hosts returned, in ns.
+
+    A launch has its queue, and start and end of its blocks.
+    """
     works = works_of(sequence, issue_ns)
     launches = [work for work in works if work is not None and isinstance(work.item, Launch)]
     hosts = Hosts([] if gap_ns is None else list(sequence), gap_ns or [], toy.calls)
@@ -324,16 +337,17 @@ def simulate(
         work.issue = state.now
         state.called.append(work)
 
-    # Whether a call that found no place may look again.
+    # Whether a call that found no place may look again; and those whose queue had one.
     looks_again: dict[int, Callable[[], bool]] = {}
+    part_queues: set[int] = set()
 
     def has_place(number: int) -> bool:
         work = works[number]
         assert work is not None
         if number in looks_again and not looks_again[number]():
             return False
+        queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
         if isinstance(work.item, Launch | WriteValue | WaitValue):
-            queue = chosen_queue(work, [w for w in state.issued if w.queue >= 0], toy)
             waiting = [
                 w
                 for w in state.issued
@@ -342,15 +356,19 @@ def simulate(
             if len(waiting) >= toy.places:
                 leaves = waiting[-toy.places]
                 looks_again[number] = lambda: leaves.taken >= 0
+                part_queues.discard(number)
                 return False
-        pending = pending_before(work, [w for w in state.issued if w.stream == work.stream])
+        pending = pending_before(work, queue, state.issued)
         if len(pending) >= toy.stretches:
             last = pending[-toy.stretches]
             looks_again[number] = lambda: last.done
+            part_queues.add(number)
             return False
         return True
 
     def call() -> bool:
+        if hosts.retry(state.now, lambda number: number in part_queues and has_place(number)):
+            return True
         waits_for = functools.partial(awaited, issued=state.issued)
         return hosts.step(state.now, issue, has_place, waits_for)
 
@@ -358,7 +376,7 @@ def simulate(
         while step(state, toy, call) or hosts.retry(state.now, has_place):
             pass
         if hosts.done() and all(w.done for w in [*state.issued, *state.called]):
-            return launches
+            return launches, list(hosts.returned().values())
         times = [time for time in times_of(state, toy) if time > state.now]
         if not times:
             raise HangError
