@@ -164,7 +164,7 @@ class LauncherBatch {
     const EventTable table = event_table(cells, bounds, partitions);
     cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
     options.any_state = any_state;
-    for (size_t k = 0; k < table.sequences(); ++k) batch.add(table.sequence(k), options);
+    for (size_t k = 0; k < table.sequence_count(); ++k) batch.add(table.sequence(k), options);
   }
 
   // Returns what `run` would have returned, or raises its exception.

@@ -70,7 +70,7 @@ py::object in_python(const std::optional<Hang>& hang) {
   }
   py::list values;
   for (const AwaitedValue& value : hang->values) {
-    values.append(py::make_tuple(value.gpu, text(value.name), value.value, value.has));
+    values.append(py::make_tuple(value.gpu, text(value.name), value.value, value.current));
   }
   return py::make_tuple(launches, hang->calls, values);
 }
@@ -509,7 +509,7 @@ void bind_predictions(py::module_& module) {
       "and end. `slots`: the process of each slot of a round. `slice_ns`: by process.");
   py::list causes;
   for (const std::string_view cause : kRefusalNames) causes.append(cause);
-  module.attr("MAX_TIMED_BLOCKS") = kMostTimedBlocks;
+  module.attr("MAX_TIMED_BLOCKS") = kMaxTimedBlocks;
   module.attr("CAUSES") = py::tuple(causes);
 }
 

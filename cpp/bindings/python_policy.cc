@@ -47,9 +47,9 @@ class PythonPolicy final : public Policy {
                const std::span<int32_t> sms) override {
     const py::gil_scoped_acquire locked;
     return place_one_by_one(sms, commit, [&] {
-      rooms.ask(gpu, demand);
+      rooms.update(gpu, demand);
       // Whatever it chooses is refused where nothing has room.
-      return rooms.most() == 0 ? -1 : checked(chosen(by_sm(rooms, gpu.spec())), demand, gpu);
+      return rooms.max_room() == 0 ? -1 : checked(chosen(by_sm(rooms, gpu.spec())), demand, gpu);
     });
   }
 

@@ -74,11 +74,11 @@ py::tuple to_python(const SmOutcomes& outcomes) {
     for (const std::vector<TakenOnSm>& stage : outcome.at) {
       sms = stage.size();
       for (const TakenOnSm& own : stage) {
-        at.insert(at.end(), {own.taken, own.left, own.was_idle ? 1 : 0});
+        at.insert(at.end(), {own.taken, own.room_left, own.was_idle ? 1 : 0});
       }
     }
   }
-  return py::make_tuple(to_array(std::move(rows)).reshape({outcomes.size(), kMostCounted + 2}),
+  return py::make_tuple(to_array(std::move(rows)).reshape({outcomes.size(), kMaxCounted + 2}),
                         to_array(std::move(at)).reshape({outcomes.size(), stages, sms, size_t{3}}));
 }
 

@@ -10,16 +10,18 @@
 
 namespace tbsched {
 
-// Knows whether a waiting launch makes a later one wait, too: on all SMs, or on those that both may
-// use. The constructor's arguments outlive it.
 class BlockingOrder {
  public:
+  // The arguments outlive it.
   BlockingOrder(const Model& model, const std::vector<Launch>& launches, const Demands& demands)
       : model_(model), launches_(launches), demands_(demands) {}
 
-  bool is_behind(size_t waiting, size_t launch) const;
+  // Returns whether a waiting launch makes a later one wait, too: on all SMs, or on those that both
+  // may use.
+  bool holds_up(size_t waiting, size_t launch) const;
 
  private:
+  // Returns whether two launches, while they wait, reserve an SM in common.
   bool share_sms(size_t one, size_t other) const;
 
   const Model& model_;

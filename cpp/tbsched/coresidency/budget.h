@@ -16,23 +16,25 @@ class Budget {
  public:
   // `interrupted` is called now and then, may throw to end the proof, and outlives the budget.
   Budget(const int64_t steps, const Deadline deadline, const std::function<void()>& interrupted)
-      : left_(steps), deadline_(deadline), interrupted_(interrupted) {}
+      : remaining_steps_(steps), deadline_(deadline), interrupted_(interrupted) {}
 
+  // Takes steps from the remaining ones. Throws BudgetExceeded if there are not so many, or if the
+  // deadline is over.
   void spend(const int64_t steps) {
-    left_ -= steps;
+    remaining_steps_ -= steps;
     steps_since_interrupt_check_ += steps;
-    if (steps_since_interrupt_check_ > kStepsBetween) {
+    if (steps_since_interrupt_check_ > kStepsBetweenChecks) {
       steps_since_interrupt_check_ = 0;
       interrupted_();
-      if (deadline_.is_over()) left_ = -1;
+      if (deadline_.is_over()) remaining_steps_ = -1;
     }
-    if (left_ < 0) throw BudgetExceeded{};
+    if (remaining_steps_ < 0) throw BudgetExceeded{};
   }
 
  private:
-  static constexpr int64_t kStepsBetween = 100'000;
+  static constexpr int64_t kStepsBetweenChecks = 100'000;
 
-  int64_t left_;
+  int64_t remaining_steps_;
   const Deadline deadline_;
   int64_t steps_since_interrupt_check_ = 0;
   const std::function<void()>& interrupted_;

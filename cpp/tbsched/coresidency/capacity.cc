@@ -12,6 +12,7 @@
 namespace tbsched {
 namespace {
 
+// Counts the blocks that are placed on each SM.
 class CountBySm final : public Observer {
  public:
   explicit CountBySm(std::vector<int32_t>& by_sm) : by_sm_(by_sm) {}
@@ -24,6 +25,7 @@ class CountBySm final : public Observer {
   std::vector<int32_t>& by_sm_;
 };
 
+// Returns the room of an SM for blocks of the demand, none while the GPU lacks local memory.
 Room room_on(const int32_t sm, const GpuState& gpu, const Demand& demand) {
   return gpu.admits(demand) ? gpu.room(sm, demand) : Room{0, Refusal::local_memory};
 }
@@ -49,29 +51,30 @@ FreeRoom capacity(const Model& model, const std::span<const Launch> beside, cons
   probe.blocks = spec.sms * spec.blocks_per_sm;
   if (launch.cluster > 0) probe.blocks -= probe.blocks % launch.cluster;
   const int32_t index = scheduler.add(probe, BlockScheduler::Leaving::together);
-  FreeRoom found{.blocks = 0, .by_sm = {}, .refusals = {}, .all = {}};
+  FreeRoom free{.blocks = 0, .by_sm = {}, .refusals = {}, .all = {}};
   const GpuState& gpu = scheduler.gpu();
   const Demand& demand = scheduler.demand(index);
-  // If so, the blocks need not be placed.
+  // Whether the number of blocks follows from the rooms, so that none need be placed.
   const bool is_known = room_falls_by_one(spec) && gpu.admits(demand);
   if (is_known) {
-    found.by_sm = filled(gpu, demand);
+    free.by_sm = blocks_that_fit_by_sm(gpu, demand);
   } else {
-    found.by_sm.resize(spec.sms);
+    free.by_sm.resize(spec.sms);
     scheduler.enqueue(index);
-    CountBySm count(found.by_sm);
+    CountBySm count(free.by_sm);
     scheduler.place(count);
   }
   for (int32_t sm = 0; sm < spec.sms; ++sm) {
     const Room room = room_on(sm, gpu, demand);
-    const int32_t left = is_known ? room.blocks - found.by_sm[sm] : room.blocks;
-    const bool is_full = left == 0;
-    found.refusals.push_back(is_full ? room.limiter : Refusal::none);
-    found.all.push_back(set_of(found.refusals.back()) |
-                        (is_full && gpu.admits(demand) ? gpu.limiters(sm, demand) : 0));
+    // Blocks that were not placed still count as room.
+    const int32_t remaining = is_known ? room.blocks - free.by_sm[sm] : room.blocks;
+    const bool is_full = remaining == 0;
+    free.refusals.push_back(is_full ? room.limiter : Refusal::none);
+    free.all.push_back(set_of(free.refusals.back()) |
+                       (is_full && gpu.admits(demand) ? gpu.limiters(sm, demand) : 0));
   }
-  found.blocks = std::accumulate(found.by_sm.begin(), found.by_sm.end(), int64_t{0});
-  return found;
+  free.blocks = std::accumulate(free.by_sm.begin(), free.by_sm.end(), int64_t{0});
+  return free;
 }
 
 }  // namespace tbsched

@@ -17,60 +17,66 @@
 namespace tbsched {
 namespace {
 
-void check_number(const int32_t launch, const size_t launches, const std::string& where) {
+// Refuses an index of no launch. `where`: the field that has it.
+void check_launch_index(const int32_t launch, const size_t launches, const std::string& where) {
   if (launch >= 0 && std::cmp_less(launch, launches)) return;
   refuse(where + ": there is no launch " + std::to_string(launch) + " among " +
          std::to_string(launches));
 }
 
+// Refuses groups that are empty, name an unknown launch or share one.
 void check_groups(const TogetherQuestion& question) {
-  std::vector<bool> taken(question.launches.size());
-  for (size_t number = 0; number < question.groups.size(); ++number) {
-    const std::vector<int32_t>& group = question.groups[number];
-    if (group.empty()) refuse("groups: group " + std::to_string(number) + " has no launches");
+  std::vector<bool> is_in_group(question.launches.size());
+  for (size_t k = 0; k < question.groups.size(); ++k) {
+    const std::vector<int32_t>& group = question.groups[k];
+    if (group.empty()) refuse("groups: group " + std::to_string(k) + " has no launches");
     for (const int32_t launch : group) {
-      check_number(launch, taken.size(), "groups");
-      if (taken[launch]) refuse("groups: launch " + std::to_string(launch) + " is in two places");
-      taken[launch] = true;
+      check_launch_index(launch, is_in_group.size(), "groups");
+      if (is_in_group[launch]) {
+        refuse("groups: launch " + std::to_string(launch) + " is in two places");
+      }
+      is_in_group[launch] = true;
     }
   }
 }
 
+// Refuses an order that names an unknown launch or has a cycle.
 void check_order(const TogetherQuestion& question) {
   const size_t launches = question.launches.size();
   for (const auto& [first, second] : question.after) {
-    check_number(first, launches, "after");
-    check_number(second, launches, "after");
+    check_launch_index(first, launches, "after");
+    check_launch_index(second, launches, "after");
   }
-  // Removes launches that come after none of the others; the rest is in a cycle.
-  std::vector<bool> gone(launches);
-  for (bool moved = true; std::exchange(moved, false);) {
+  // Topological order: removes launches that come after none of the others; the rest is in a cycle.
+  std::vector<bool> removed(launches);
+  for (bool changed = true; std::exchange(changed, false);) {
     for (size_t launch = 0; launch < launches; ++launch) {
       const bool waits = std::ranges::any_of(question.after, [&](const auto& pair) {
-        return std::cmp_equal(pair[1], launch) && !gone[pair[0]];
+        return std::cmp_equal(pair[1], launch) && !removed[pair[0]];
       });
-      if (!gone[launch] && !waits) gone[launch] = moved = true;
+      if (!removed[launch] && !waits) removed[launch] = changed = true;
     }
   }
-  if (const auto left = std::ranges::find(gone, false); left != gone.end()) {
+  if (const auto in_cycle = std::ranges::find(removed, false); in_cycle != removed.end()) {
     refuse("after: launches come after each other in a circle, launch " +
-           std::to_string(left - gone.begin()) + " among them");
+           std::to_string(in_cycle - removed.begin()) + " among them");
   }
 }
 
-// Removes streams that only one launch has: they order nothing.
+// Returns the question without streams that only one launch has: they order nothing.
 TogetherQuestion without_lone_streams(TogetherQuestion question) {
-  std::map<int32_t, int32_t> often;
+  std::map<int32_t, int32_t> launches_in_stream;
   for (const Launch& launch : question.launches) {
-    if (launch.stream) ++often[*launch.stream];
+    if (launch.stream) ++launches_in_stream[*launch.stream];
   }
   for (Launch& launch : question.launches) {
-    const bool is_own = launch.stream && launch.stream != kLegacyStream;
-    if (is_own && often[*launch.stream] == 1) launch.stream.reset();
+    const bool may_be_alone = launch.stream && launch.stream != kLegacyStream;
+    if (may_be_alone && launches_in_stream[*launch.stream] == 1) launch.stream.reset();
   }
   return question;
 }
 
+// Refuses a policy for which nothing is proved, and launches that HeldEngine::step refuses.
 void check_launches(const Model& model, const TogetherQuestion& question) {
   if (model.policy().may_decline) {
     refuse("coresident: policy '" + std::string(model.policy().name) +
@@ -93,33 +99,33 @@ TogetherAnswer coresident(const Model& model, const TogetherQuestion& given,
   check_order(question);
   check_launches(model, question);
   const Demands demands(model.device(), question.launches);
-  const Resident nothing(model.device(), demands);
+  const Resident none_resident(model.device(), demands);
   TogetherAnswer answer;
   answer.verdict = Verdict::safe;
   for (size_t k = 0; k < question.groups.size(); ++k) {
     const std::vector<int32_t>& group = question.groups[k];
     const std::vector<bool> awaited = awaited_by(question, group);
-    const FullSmsProof proof(model, question.launches, demands, group, awaited, nothing);
-    if (auto full = proof.in_any_order()) {
+    const FullSmsProof proof(model, question.launches, demands, group, awaited, none_resident);
+    if (auto full_sms = proof.in_any_order()) {
       if (answer.proof != Proof::played) answer.proof = Proof::full_sms;
-      answer.full_sms = std::move(*full);
+      answer.full_sms = std::move(*full_sms);
       continue;
     }
     WitnessSearch search =
-        find_deadlock(model, question, demands, group, question.most_plays - answer.plays, solver,
+        find_deadlock(model, question, demands, group, question.max_plays - answer.plays, solver,
                       deadline, interrupted);
     answer.plays += search.plays;
-    if (search.found) {
-      Stranding& found = *search.found;
+    if (search.stranding) {
+      Stranding& stranding = *search.stranding;
       return {.verdict = Verdict::unsafe,
               .proof = Proof::none,
               .full_sms = {},
-              .witness = std::move(found.steps),
-              .state = found.state,
+              .witness = std::move(stranding.steps),
+              .state = stranding.state,
               .group = static_cast<int32_t>(k),
-              .stranded = found.launch,
-              .cause = found.cause,
-              .behind = found.behind,
+              .stranded = stranding.launch,
+              .cause = stranding.cause,
+              .behind = stranding.behind,
               .plays = answer.plays};
     }
     if (search.complete) {

@@ -10,7 +10,8 @@
 
 namespace tbsched {
 
-// Throws std::invalid_argument for launches that HeldEngine::step refuses, for groups that are
+// Decides whether all blocks of every group become resident. Throws std::invalid_argument for
+// launches that HeldEngine::step refuses, for groups that are
 // empty, name an unknown launch or share one, and for a cycle in `after`. `interrupted` is called
 // before each play and may throw to end the search. `solver`: used for proofs by outcomes of SMs,
 // which are skipped without it.

@@ -20,20 +20,23 @@ bool packs_best(const Device& device, const Demand& demand) {
          spec.sms % spec.sms_per_tpc == 0;
 }
 
-std::vector<bool> usable(const Demand& demand, const SmSet* const own, const Device& device) {
-  std::vector<bool> found(static_cast<size_t>(device.spec.sms));
+// Returns, by SM, whether a block of the demand can be there. `own_sms`: the SMs of its partition;
+// nullptr: all.
+std::vector<bool> usable(const Demand& demand, const SmSet* const own_sms, const Device& device) {
+  std::vector<bool> is_usable(static_cast<size_t>(device.spec.sms));
   for (const ClusterDomain& domain : device.cluster_domains) {
     std::vector<int32_t> sms;
     for (const std::vector<int32_t>& tpc : domain.tpcs) {
-      std::ranges::copy_if(tpc, std::back_inserter(sms),
-                           [&](const int32_t sm) { return own == nullptr || own->has(sm); });
+      std::ranges::copy_if(tpc, std::back_inserter(sms), [&](const int32_t sm) {
+        return own_sms == nullptr || own_sms->has(sm);
+      });
     }
-    const bool is_taken =
+    const bool takes_blocks =
         demand.cluster == 1 || (takes_clusters(domain, demand, device.spec) &&
                                 std::ssize(sms) * demand.blocks_per_sm >= demand.cluster);
-    for (const int32_t sm : sms) found[static_cast<size_t>(sm)] = is_taken;
+    for (const int32_t sm : sms) is_usable[static_cast<size_t>(sm)] = takes_blocks;
   }
-  return found;
+  return is_usable;
 }
 
 }  // namespace
@@ -43,8 +46,8 @@ Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
     Demand demand = demand_of(launch, device);
     const int32_t group = groups_.of(launch, device);
     if (group != kWholeGpu) demand.partition = groups_[group].partition();
-    held_.push_back(group == kWholeGpu ? nullptr : &groups_[group].sms);
-    may_be_on_.push_back(usable(demand, held_.back(), device));
+    reserved_.push_back(group == kWholeGpu ? nullptr : &groups_[group].sms);
+    may_be_on_.push_back(usable(demand, reserved_.back(), device));
     demands_.push_back(demand);
   }
 }

@@ -12,8 +12,10 @@
 
 namespace tbsched {
 
+// The demands, by launch, with the partitions that they refer to.
 class Demands {
  public:
+  // The device outlives it.
   Demands(const Device& device, const std::vector<Launch>& launches);
 
   const std::vector<Demand>& all() const { return demands_; }
@@ -22,25 +24,28 @@ class Demands {
   bool may_be_on(const size_t launch, const int32_t sm) const {
     return may_be_on_[launch][static_cast<size_t>(sm)];
   }
-  // Returns whether a waiting launch holds an SM, so that no launch behind it gets that SM.
-  bool holds(const size_t launch, const int32_t sm) const {
-    return held_[launch] == nullptr || held_[launch]->has(sm);
+  // Returns whether a waiting launch reserves an SM, so that no launch behind it gets that SM.
+  bool reserves(const size_t launch, const int32_t sm) const {
+    return reserved_[launch] == nullptr || reserved_[launch]->has(sm);
   }
 
  private:
   SmGroups groups_;  // owner of the SM sets that demands refer to
   std::vector<Demand> demands_;
-  std::vector<const SmSet*> held_;  // nullptr: all SMs
+  std::vector<const SmSet*> reserved_;  // nullptr: all SMs
   std::vector<std::vector<bool>> may_be_on_;
 };
 
+// Returns how many of the device's `sms` SMs a launch may use.
 int32_t usable_sms(const Demand& demand, int32_t sms);
-// Returns a divisor of all sizes of shared memory, and of all gaps but the last.
+// Returns a divisor, in bytes, of all sizes of blocks' shared memory, and of all gaps but the last.
 int32_t memory_unit(const std::vector<Demand>& demands);
-// Returns the room of an SM that becomes idle: it is configured anew, not always for more blocks.
+// Returns for how many blocks an SM has room that becomes idle: it is configured anew, not always
+// for more blocks.
 int32_t room_when_idle(const Demand& demand, const Device& device);
-// Returns whether no SM has room for more of its blocks than an idle one.
+// Returns whether no SM has room for more blocks of the demand than an idle one.
 bool idle_is_best(const Demand& demand, const Device& device);
+// Returns whether blocks of the demand need more local memory than an untouched GPU has.
 bool grows_local_memory(const Demand& demand, const DeviceSpec& spec);
 
 // Returns whether room for a launch never falls when blocks leave an SM, until the SM is idle.

@@ -38,21 +38,23 @@ bool covers(const Demands& demands, const DeviceSpec& spec) {
   return !shares || spec.sms_per_tpc == 1 || targets.size() == 1;
 }
 
-// Returns the configurations that blocks set which end, numbered from 1.
+// Returns the row, from 1 on, of each configuration in bytes that a launch sets which ends.
 std::map<int32_t, size_t> rows_of_setting(const EndedWork& work, const Demands& demands) {
-  std::map<int32_t, size_t> found;
+  std::map<int32_t, size_t> row_of_configuration;
   for (size_t k = work.staying; k < work.launches.size(); ++k) {
-    found.try_emplace(demands[k].configuration.target, found.size() + 1);
+    row_of_configuration.try_emplace(demands[k].configuration.target,
+                                     row_of_configuration.size() + 1);
   }
-  return found;
+  return row_of_configuration;
 }
 
-// The sets of staying blocks with which an SM may lack room for one more block of a launch, each
-// followed by the blocks that must have been there and ended: of all launches together, and of
-// those that set each configuration.
+// The sets of staying blocks with which an SM may lack room for one more block of the last staying
+// launch. A set is the number of blocks of each staying launch, followed by the number of blocks
+// that must have been there and ended: of all launches together, and of those that set each
+// configuration.
 class FilledSms {
  public:
-  // `known`: how many blocks of the first staying launches the SM has.
+  // `known`: how many blocks of the first staying launches the SM has. Others are varied.
   FilledSms(const Model& model, const EndedWork& work, const Demands& demands,
             const Multiset& known = {})
       : spec_(model.device().spec),
@@ -62,83 +64,91 @@ class FilledSms {
         unit_(memory_unit(demands.all())),
         setting_(rows_of_setting(work, demands)),
         blocks_(work.staying) {
-    const auto rank = [&](const Launch& launch) { return rank_of(launch, spec_); };
+    const auto urgency = [&](const Launch& launch) { return urgency_of(launch, spec_); };
     const std::vector<Launch>& all = work.launches;
     in_line_ = model.order().head_of_line && std::ranges::all_of(all, [&](const Launch& other) {
-                 return rank(other) == rank(all.front());
+                 return urgency(other) == urgency(all.front());
                });
     in_order_ = in_line_ && std::ranges::none_of(work.configured_by, [&](const auto& others) {
                   return std::ranges::any_of(others, [&](const int32_t other) {
                     return std::cmp_less(other, work.staying);
                   });
                 });
-    for (const Launch& launch : all) most_.push_back(launch.blocks);
-    most_[work.staying - 1] -= asking_.cluster;
+    for (const Launch& launch : all) max_blocks_.push_back(launch.blocks);
+    max_blocks_[work.staying - 1] -= asking_.cluster;
     for (size_t k = 0; k < work.staying; ++k) first_.push_back(configurations_for(k));
     std::ranges::copy(known, blocks_.begin());
     extend(known.size(), {});
   }
 
-  bool too_many() const { return tried_ > kMostSets; }
-  const std::vector<Multiset>& found() const { return found_; }
+  // Returns whether there were too many sets to find them all.
+  bool gave_up() const { return tried_ > kMaxTried; }
+  const std::vector<Multiset>& sets() const { return sets_; }
 
  private:
-  static constexpr size_t kMostSets = 20'000;
+  static constexpr size_t kMaxTried = 20'000;
 
-  // Returns the configurations of an SM on which a block of a launch is the first that stays.
+  // Returns the configurations, in bytes, of an SM on which a block of a launch is the first that
+  // stays.
   std::set<int32_t> configurations_for(const size_t launch) const {
     if (!spec_.mechanisms.shared_memory_configuration) {
       return {spec_.shared_memory_configurations.back()};
     }
-    std::set<int32_t> found = {demands_[launch].configuration.target};
+    std::set<int32_t> configurations = {demands_[launch].configuration.target};
     if (!in_line_) {
-      for (const Demand& demand : demands_.all()) found.insert(demand.configuration.target);
+      for (const Demand& demand : demands_.all()) {
+        configurations.insert(demand.configuration.target);
+      }
     }
     // The first block on an idle SM configures it anew, whatever was there before.
-    if (in_line_ && work_.beside[launch].empty()) return found;
+    if (in_line_ && work_.beside[launch].empty()) return configurations;
     for (const int32_t other : work_.configured_by[launch]) {
-      found.insert(demands_[other].configuration.target);
+      configurations.insert(demands_[other].configuration.target);
     }
-    return found;
+    return configurations;
   }
 
-  // `known`: the blocks that must have ended if fewer stay, one row for each way.
+  // Adds the sets that have blocks_ and any more blocks of the launches from `first` on:
+  // depth-first search. `known`: the blocks that must have ended if fewer stay, one row for each
+  // way; more staying blocks are of no interest if they need no fewer ended ones.
   void extend(const size_t first, std::vector<Multiset> known) {
-    if (++tried_ > kMostSets) return;
+    if (++tried_ > kMaxTried) return;
     for (const Multiset& ended : ways_to_lack_room()) {
       const bool needs_more = std::ranges::any_of(known, [&](const Multiset& fewer) {
         return std::ranges::equal(fewer, ended, std::less_equal());
       });
       if (needs_more) continue;
       known.push_back(ended);
-      found_.push_back(blocks_);
-      found_.back().insert(found_.back().end(), ended.begin(), ended.end());
+      sets_.push_back(blocks_);
+      sets_.back().insert(sets_.back().end(), ended.begin(), ended.end());
       if (ended.front() == 0) return;
     }
     for (size_t k = first; k < blocks_.size(); ++k) {
-      if (blocks_[k] == most_[k]) continue;
+      if (blocks_[k] == max_blocks_[k]) continue;
       ++blocks_[k];
-      if (can_be()) extend(k, known);
+      if (can_be_on_an_sm()) extend(k, known);
       --blocks_[k];
     }
   }
 
+  // Returns the sum of value(demand) over blocks_.
   template <typename Value>
   int64_t total(const Value& value) const {
     int64_t sum = 0;
     for (size_t k = 0; k < blocks_.size(); ++k) sum += int64_t{blocks_[k]} * value(demands_[k]);
     return sum;
   }
+  // Return how many slots, slots of clusters and bytes of shared memory blocks_ take.
   int64_t slots() const { return std::accumulate(blocks_.begin(), blocks_.end(), int64_t{0}); }
   int64_t cluster_slots() const {
     return total([](const Demand& demand) { return demand.cluster > 1 ? 1 : 0; });
   }
-  int64_t memory() const {
+  int64_t shared_memory() const {
     return total([](const Demand& demand) { return demand.shared_memory; });
   }
 
-  // Returns whether the blocks can be on one SM, alone or with others of these launches.
-  bool can_be() const {
+  // Returns whether blocks_ can be on one SM, alone or with others of these launches.
+  bool can_be_on_an_sm() const {
     const auto warps = [](const Demand& demand) { return demand.warps; };
     const auto registers = [](const Demand& demand) {
       return demand.warps * demand.registers_per_warp;
@@ -147,34 +157,38 @@ class FilledSms {
            total(warps) <= spec_.warps_per_sm && total(registers) <= spec_.registers_per_sm &&
            std::ranges::any_of(first_, [&](const std::set<int32_t>& configurations) {
              return std::ranges::any_of(configurations,
-                                        [&](const int32_t size) { return can_enter(size); });
+                                        [&](const int32_t size) { return suits_blocks(size); });
            });
   }
 
-  bool can_enter(const int32_t configured) const {
-    if (memory() > configured) return false;
+  // Returns whether blocks_ can be on an SM that is configured to so many bytes.
+  bool suits_blocks(const int32_t configured) const {
+    if (shared_memory() > configured) return false;
     for (size_t k = 0; k < blocks_.size(); ++k) {
       if (blocks_[k] > 0 && !suits(demands_[k], configured)) return false;
     }
     return true;
   }
 
+  // Returns whether an SM that is configured to so many bytes takes blocks of the demand.
   bool suits(const Demand& demand, const int32_t configured) const {
     return !spec_.mechanisms.shared_memory_configuration || demand.configuration.suits(configured);
   }
 
-  // Returns the ways in which the SM may lack room, each as the fewest blocks that must have ended
-  // on it. An idle SM has room: the next block configures it.
+  // Returns the ways in which an SM with blocks_ may lack room, each as the fewest blocks that must
+  // have ended on it: in all, and for each configuration. An idle SM has room: the next block
+  // configures it.
   std::vector<Multiset> ways_to_lack_room() const {
-    const auto there = std::ranges::find_if(blocks_, [](const int32_t count) { return count > 0; });
-    if (there == blocks_.end()) return {};
+    const auto resident =
+        std::ranges::find_if(blocks_, [](const int32_t count) { return count > 0; });
+    if (resident == blocks_.end()) return {};
     const Multiset none(1 + setting_.size());
     if (slots() >= spec_.blocks_per_sm || warps_may_be_full()) return {none};
     if (asking_.cluster > 1 && cluster_slots() >= spec_.cluster_blocks_per_sm) return {none};
-    const auto first = static_cast<size_t>(there - blocks_.begin());
+    const auto first = static_cast<size_t>(resident - blocks_.begin());
     std::vector<Multiset> ways;
     for (const int32_t configured : first_[first]) {
-      if (!can_enter(configured)) continue;
+      if (!suits_blocks(configured)) continue;
       const std::optional<int32_t> gaps = least_gaps(configured);
       if (!gaps) continue;
       if (!in_line_) return {none};
@@ -182,7 +196,7 @@ class FilledSms {
       // has ended before it, and another configuration one that set it.
       Multiset ended = none;
       ended.front() = *gaps - 1;
-      if (spec_.mechanisms.shared_memory_configuration && !is_set_by_one(configured)) {
+      if (spec_.mechanisms.shared_memory_configuration && !may_be_set_by_staying(configured)) {
         const auto setting = setting_.find(configured);
         if (setting == setting_.end()) continue;
         ended.front() = std::max(1, ended.front());
@@ -194,59 +208,61 @@ class FilledSms {
   }
 
   // Returns whether a block that stays may have configured the SM.
-  bool is_set_by_one(const int32_t configured) const {
+  bool may_be_set_by_staying(const int32_t configured) const {
     for (size_t k = 0; k < blocks_.size(); ++k) {
       if (blocks_[k] > 0 && demands_[k].configuration.target == configured) return true;
     }
     return false;
   }
 
-  // Returns how many gaps there may be in shared memory. A block is placed at the beginning of a
-  // gap, so blocks that come without others around leave one gap behind them all. Each block that
-  // comes while others are there may leave one of its own.
+  // Returns how many gaps there may be in shared memory at most. A block is placed at the beginning
+  // of a gap, so blocks that come without others around leave one gap behind them all. Each block
+  // that comes while others are there may leave one of its own.
   int64_t gaps(const int32_t configured) const {
     // Memory that is no ring may have one before the first block.
-    int64_t found = spec_.mechanisms.shared_memory == Layout::contiguous ? 1 : 0;
-    if (!in_order_) return found + slots();
-    int64_t taken = 0;
+    int64_t max_gaps = spec_.mechanisms.shared_memory == Layout::contiguous ? 1 : 0;
+    if (!in_order_) return max_gaps + slots();
+    int64_t taken_bytes = 0;
     bool is_first = true;
     for (size_t k = 0; k < blocks_.size(); ++k) {
       if (blocks_[k] == 0) continue;
-      const int64_t one = demands_[k].shared_memory;
+      const int64_t block_bytes = demands_[k].shared_memory;
       const bool among_others = !is_first || may_be_set_by_others(k, configured);
       const int32_t beside =
-          among_others ? most_beside(k, configured - taken - one, configured) : 0;
-      found += std::min(blocks_[k], std::max(beside, is_first ? 1 : 0));
-      taken += blocks_[k] * one;
+          among_others ? max_beside(k, configured - taken_bytes - block_bytes, configured) : 0;
+      max_gaps += std::min(blocks_[k], std::max(beside, is_first ? 1 : 0));
+      taken_bytes += blocks_[k] * block_bytes;
       is_first = false;
     }
-    return found;
+    return max_gaps;
   }
 
-  // Returns how many blocks that end can be on the SM when the first block of a launch comes. No
-  // more come before all of its blocks are resident.
-  int32_t most_beside(const size_t launch, const int64_t memory, const int32_t configured) const {
+  // Returns how many blocks that end can be on the SM at most when the first block of a launch
+  // comes. No more come before all of its blocks are resident. `memory`: bytes that are left for
+  // them.
+  int32_t max_beside(const size_t launch, const int64_t memory, const int32_t configured) const {
     int64_t slots = int64_t{spec_.blocks_per_sm} - 1;
     int64_t warps = int64_t{spec_.warps_per_sm} - demands_[launch].warps;
     for (size_t k = 0; k < launch; ++k) {
       slots -= blocks_[k];
       warps -= int64_t{blocks_[k]} * demands_[k].warps;
     }
-    int64_t most = 0;
+    int64_t max_blocks = 0;
     int64_t least_warps = spec_.warps_per_sm;
     int64_t least_memory = configured;
     for (const int32_t other : work_.beside[launch]) {
       const Demand& demand = demands_[other];
       if (!suits(demand, configured) || demand.shared_memory > memory) continue;
-      most = slots;
+      max_blocks = slots;
       least_warps = std::min(least_warps, int64_t{demand.warps});
       least_memory = std::min(least_memory, int64_t{demand.shared_memory});
     }
-    most = std::min(most, warps / least_warps);
-    if (least_memory > 0) most = std::min(most, memory / least_memory);
-    return static_cast<int32_t>(std::max(most, int64_t{0}));
+    max_blocks = std::min(max_blocks, warps / least_warps);
+    if (least_memory > 0) max_blocks = std::min(max_blocks, memory / least_memory);
+    return static_cast<int32_t>(std::max(max_blocks, int64_t{0}));
   }
 
+  // Returns whether others may have set this configuration before the first block of a launch came.
   bool may_be_set_by_others(const size_t launch, const int32_t configured) const {
     return !spec_.mechanisms.shared_memory_configuration ||
            std::ranges::any_of(work_.configured_by[launch], [&](const int32_t other) {
@@ -254,18 +270,19 @@ class FilledSms {
            });
   }
 
-  // The blocks of one launch come to an SM one after the other, in turns of the processing blocks.
-  // Where launches pass each other, blocks that have ended may have been between them.
+  // Returns whether one more block may find too few warps or registers. The blocks of one launch
+  // come to an SM one after the other, in turns of the processing blocks. Where launches pass each
+  // other, blocks that have ended may have been between them.
   bool warps_may_be_full() const {
     const int32_t parts = spec_.processing_blocks;
     int32_t warps = 0;
     int32_t registers = 0;
     for (size_t k = 0; k < blocks_.size(); ++k) {
       const int32_t blocks = blocks_[k] + (k + 1 == work_.staying ? 1 : 0);
-      const int32_t own = in_line_ ? ceil_div(blocks * demands_[k].warps, parts)
-                                   : blocks * ceil_div(demands_[k].warps, parts);
-      warps += own;
-      registers += own * demands_[k].registers_per_warp;
+      const int32_t max_warps = in_line_ ? ceil_div(blocks * demands_[k].warps, parts)
+                                         : blocks * ceil_div(demands_[k].warps, parts);
+      warps += max_warps;
+      registers += max_warps * demands_[k].registers_per_warp;
     }
     return warps > spec_.warps_per_sm / parts || registers > spec_.registers_per_sm / parts;
   }
@@ -275,12 +292,12 @@ class FilledSms {
   std::optional<int32_t> least_gaps(const int32_t configured) const {
     if (!suits(asking_, configured)) return 1;
     const int32_t size = asking_.shared_memory;
-    const int64_t free = configured - memory();
+    const int64_t free = configured - shared_memory();
     if (size == 0) return std::nullopt;
     const bool pooled = spec_.mechanisms.shared_memory == Layout::pooled;
-    const int64_t most = pooled ? 1 : std::max(int64_t{1}, gaps(configured));
-    for (int32_t gaps = 1; gaps <= most; ++gaps) {
-      if (sure_pieces(size, free, gaps, std::gcd(unit_, configured)) == 0) return gaps;
+    const int64_t max_gaps = pooled ? 1 : std::max(int64_t{1}, gaps(configured));
+    for (int32_t count = 1; count <= max_gaps; ++count) {
+      if (guaranteed_fits(size, free, count, std::gcd(unit_, configured)) == 0) return count;
     }
     return std::nullopt;
   }
@@ -293,44 +310,47 @@ class FilledSms {
   std::map<int32_t, size_t> setting_;  // as of rows_of_setting()
   bool in_line_ = false;               // no launch passes another
   bool in_order_ = false;              // and those that stay arrive in their order
-  Multiset most_;
-  Multiset blocks_;
+  Multiset max_blocks_;                // by launch
+  Multiset blocks_;  // of each staying launch on the SM, in this step of the search
+  // By staying launch: configurations_for() it.
   std::vector<std::set<int32_t>> first_;
-  size_t tried_ = 0;
-  std::vector<Multiset> found_;
+  size_t tried_ = 0;  // steps of the search
+  std::vector<Multiset> sets_;
 };
 
-// Places that are alike: SMs, or TPCs if one full SM of each is enough.
-struct AlikePlaces {
-  int32_t number = 0;
+// Units that are alike: SMs, or TPCs if one full SM of each is enough.
+struct AlikeUnits {
+  int32_t count = 0;
   std::set<Multiset> on_sm;  // what one of their SMs has of the launches whose SMs are known
 };
 
-// The places of a domain of which so many must be full before it takes nothing more.
-struct PlacesOfDomain {
+// The units of a domain, of which `needed` must be full before it takes nothing more.
+struct UnitsOfDomain {
   int32_t needed = 0;
-  std::vector<AlikePlaces> places;
+  std::vector<AlikeUnits> units;
 };
 
-std::vector<PlacesOfDomain> places_of(const Device& device, const Demand& asking,
-                                      const std::vector<Multiset>& on_sm) {
-  std::vector<PlacesOfDomain> found;
-  std::map<std::set<Multiset>, int32_t> counts;
-  const auto finish = [&](const int32_t needed) {
-    PlacesOfDomain& domain = found.emplace_back(PlacesOfDomain{.needed = needed, .places = {}});
-    for (const auto& [alike, number] : std::exchange(counts, {})) {
-      domain.places.push_back({number, alike});
+// Returns the domains in which the last staying launch can be; for single blocks the whole GPU is
+// one. `on_sm`: by SM, the known blocks.
+std::vector<UnitsOfDomain> units_of(const Device& device, const Demand& asking,
+                                    const std::vector<Multiset>& on_sm) {
+  std::vector<UnitsOfDomain> domains;
+  std::map<std::set<Multiset>, int32_t> counts;  // of alike units of the domain
+  const auto add_domain = [&](const int32_t needed) {
+    UnitsOfDomain& domain = domains.emplace_back(UnitsOfDomain{.needed = needed, .units = {}});
+    for (const auto& [contents, count] : std::exchange(counts, {})) {
+      domain.units.push_back({count, contents});
     }
   };
   if (asking.cluster == 1) {
     for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
       if (asking.may_use(sm)) ++counts[{on_sm[sm]}];
     }
-    finish(usable_sms(asking, device.spec.sms));
-    return found;
+    add_domain(usable_sms(asking, device.spec.sms));
+    return domains;
   }
   for (const ClusterDomain& domain : device.cluster_domains) {
-    const int32_t needed = needed_in(domain, asking, device.spec);
+    const int32_t needed = sms_to_fill_in(domain, asking, device.spec);
     if (needed == 0) continue;
     for (const std::vector<int32_t>& tpc : domain.tpcs) {
       std::set<Multiset> whole;
@@ -340,12 +360,12 @@ std::vector<PlacesOfDomain> places_of(const Device& device, const Demand& asking
       }
       if (takes_whole_tpcs(asking, device.spec)) ++counts[std::move(whole)];
     }
-    finish(needed);
+    add_domain(needed);
   }
-  return found;
+  return domains;
 }
 
-// Returns how many blocks end, of these for each launch: in all, and of those that set each
+// Returns how many of the blocks, given by launch, end: in all, and of the launches that set each
 // configuration.
 Multiset sums_of_ended(const EndedWork& work, const Demands& demands, const Multiset& blocks) {
   const std::map<int32_t, size_t> setting = rows_of_setting(work, demands);
@@ -354,13 +374,14 @@ Multiset sums_of_ended(const EndedWork& work, const Demands& demands, const Mult
     sums.front() += blocks[k];
     sums[setting.at(demands[k].configuration.target)] += blocks[k];
   }
-  constexpr int64_t most = 1 << 30;
-  Multiset found;
-  for (const int64_t sum : sums) found.push_back(static_cast<int32_t>(std::min(sum, most)));
-  return found;
+  constexpr int64_t kMaxSum = 1 << 30;
+  Multiset limited;
+  for (const int64_t sum : sums) limited.push_back(static_cast<int32_t>(std::min(sum, kMaxSum)));
+  return limited;
 }
 
-// Returns whether too few places can be full for the last launch to find no room.
+// Returns whether all blocks together fill too few SMs or TPCs for the last staying launch to find
+// no room. Packs the sets of FilledSms, a column each, into a stock of blocks and of SMs or TPCs.
 bool packs_too_few(const Model& model, const EndedWork& work, const Demands& demands) {
   const Device& device = model.device();
   const Demand& asking = demands[work.staying - 1];
@@ -370,8 +391,8 @@ bool packs_too_few(const Model& model, const EndedWork& work, const Demands& dem
   for (const Multiset& known : on_sm) {
     if (sets.contains(known)) continue;
     const FilledSms filled(model, work, demands, known);
-    if (filled.too_many()) return false;
-    sets[known] = filled.found();
+    if (filled.gave_up()) return false;
+    sets[known] = filled.sets();
   }
   Multiset stock;
   for (const Launch& launch : work.launches) stock.push_back(launch.blocks);
@@ -385,39 +406,40 @@ bool packs_too_few(const Model& model, const EndedWork& work, const Demands& dem
   // Where the first launches are is known, so a set has as many of their blocks as there are.
   const auto known = static_cast<std::ptrdiff_t>(on_sm.front().size());
   stock.erase(stock.begin(), stock.begin() + known);
-  // More rows: of each domain how many places must be full, and how many there are that are alike.
+  // More rows: of each domain how many units must be full, and how many there are that are alike.
   std::vector<Multiset> columns;
   int32_t needed = 0;
-  for (const PlacesOfDomain& domain : places_of(device, asking, on_sm)) {
+  for (const UnitsOfDomain& domain : units_of(device, asking, on_sm)) {
     const size_t row = stock.size();
     stock.push_back(domain.needed);
     needed += domain.needed;
-    for (const AlikePlaces& alike : domain.places) {
+    for (const AlikeUnits& alike : domain.units) {
       for (const Multiset& on_one : alike.on_sm) {
-        for (const Multiset& filled : sets[on_one]) {
-          Multiset& column = columns.emplace_back(filled.begin() + known, filled.end());
+        for (const Multiset& set : sets[on_one]) {
+          Multiset& column = columns.emplace_back(set.begin() + known, set.end());
           column.resize(stock.size() + 1);
           column[row] = 1;
           column.back() = 1;
         }
       }
-      stock.push_back(alike.number);
+      stock.push_back(alike.count);
     }
   }
   for (Multiset& column : columns) column.resize(stock.size());
-  return packs_fewer(most_packed(columns, stock), needed);
+  return packs_fewer(max_packed(columns, stock), needed);
 }
 
-// Returns whether a launch that stays alone has too few blocks to fill each place.
+// Returns whether a launch that stays alone has too few blocks to fill every SM, or one SM of each
+// TPC.
 bool fills_too_few(const Model& model, const EndedWork& work, const Demands& demands) {
   if (work.staying > 1) return false;
   const FilledSms filled(model, work, demands);
-  if (filled.too_many()) return false;
+  if (filled.gave_up()) return false;
   const Demand& asking = demands[0];
-  const int32_t others = work.launches.front().blocks - asking.cluster;
-  int32_t per_sm = asking.cluster + others;
-  for (const Multiset& blocks : filled.found()) per_sm = std::min(per_sm, blocks.front());
-  return others < needed_blocks(asking, model.device(), per_sm);
+  const int32_t other_blocks = work.launches.front().blocks - asking.cluster;
+  int32_t per_sm = asking.cluster + other_blocks;
+  for (const Multiset& set : filled.sets()) per_sm = std::min(per_sm, set.front());
+  return other_blocks < blocks_to_fill(asking, model.device(), per_sm);
 }
 
 }  // namespace

@@ -17,9 +17,9 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostMultisets = 20'000;
+constexpr size_t kMaxMultisets = 20'000;
 
-// The minimal sets of blocks with which an SM of a kind may be full for a launch.
+// The minimal sets of blocks, by launch, with which an SM of a kind may be full for a launch.
 class FullSets {
  public:
   FullSets(const AnySm& sm, const size_t launch, const SmKind& kind, const Resident& resident,
@@ -33,34 +33,39 @@ class FullSets {
     extend(0);
   }
 
-  bool too_many() const { return tried_ > kMostMultisets; }
-  const std::vector<Multiset>& found() const { return found_; }
+  // Returns whether there were too many sets to find them all.
+  bool gave_up() const { return tried_ > kMaxMultisets; }
+  const std::vector<Multiset>& sets() const { return sets_; }
 
  private:
+  // Adds the sets that have blocks_ and any more blocks of the launches from `first` on:
+  // depth-first search.
   void extend(const size_t first) {
-    if (++tried_ > kMostMultisets) return;
+    if (++tried_ > kMaxMultisets) return;
     if (!is_known_to_have_room() && sm_.may_be_full(blocks_, kind_, launch_)) {
-      found_.push_back(blocks_);
+      sets_.push_back(blocks_);
       return;
     }
-    for (size_t kind = first; kind < blocks_.size(); ++kind) {
-      if (blocks_[kind] == kind_.most[kind]) continue;
-      ++blocks_[kind];
-      if (sm_.can_hold(blocks_, kind_.configured) && can_have_come()) extend(kind);
-      --blocks_[kind];
+    for (size_t other = first; other < blocks_.size(); ++other) {
+      if (blocks_[other] == kind_.most[other]) continue;
+      ++blocks_[other];
+      if (sm_.can_hold(blocks_, kind_.configured) && can_have_arrived()) extend(other);
+      --blocks_[other];
     }
   }
 
-  bool can_have_come() const {
+  // Returns whether blocks_ agree with the levels of the launches that arrived.
+  bool can_have_arrived() const {
     return coming_.can_be_on(static_cast<size_t>(kind_.sms.front()), blocks_, sm_, resident_);
   }
 
-  // If no other launch has arrived, no SM has less room than before: blocks that leave take none. A
-  // launch that arrived and left has moved the turn of the processing blocks; but there would be no
-  // more room had it stayed, which is checked separately.
+  // Returns whether an SM with blocks_ has room, since it had before. If no other launch has
+  // arrived, no SM has less room than before: blocks that leave take none. A launch that arrived
+  // and left has moved the turn of the processing blocks; but there would be no more room had it
+  // stayed, which is checked separately.
   bool is_known_to_have_room() const {
     for (size_t other = 0; other < blocks_.size(); ++other) {
-      if (other != launch_ && !resident_.is_there[other] && blocks_[other] > 0) return false;
+      if (other != launch_ && !resident_.is_resident[other] && blocks_[other] > 0) return false;
     }
     return blocks_[launch_] < kind_.room;
   }
@@ -70,9 +75,9 @@ class FullSets {
   const SmKind& kind_;
   const Resident& resident_;
   const PendingLaunches& coming_;
-  Multiset blocks_;
-  size_t tried_ = 0;
-  std::vector<Multiset> found_;
+  Multiset blocks_;   // of each launch on the SM, in this step of the search
+  size_t tried_ = 0;  // steps of the search
+  std::vector<Multiset> sets_;
 };
 
 // Returns whether clusters take all room that can be divided among them, in any order of SMs.
@@ -94,14 +99,14 @@ FullSmsProof::FullSmsProof(const Model& model, const std::vector<Launch>& launch
       resident_(resident),
       blocking_order_(model, launches, demands),
       may_leave_(launches.size(), true),
-      sm_(spec_, demands.all(), may_leave_, resident.is_there) {
+      sm_(spec_, demands.all(), may_leave_, resident.is_resident) {
   for (const int32_t launch : group) may_leave_[launch] = false;
 }
 
-// Returns whether the proof is valid. It is not for launches that share a stream or need more local
-// memory than there is, for SMs that share a configuration, for warps that do not take processing
-// blocks in strict turn, and for contiguous registers.
 bool FullSmsProof::applies() const {
+  // The proof is not valid for launches that share a stream or need more local
+  // memory than there is, for SMs that share a configuration, for warps that do not take processing
+  // blocks in strict turn, and for contiguous registers.
   const Mechanisms& mechanisms = spec_.mechanisms;
   if (!mechanisms.strict_round_robin || mechanisms.registers != Layout::pooled) return false;
   const bool shares = mechanisms.shared_memory_configuration && mechanisms.configuration_per_tpc;
@@ -119,53 +124,48 @@ bool FullSmsProof::applies() const {
   });
 }
 
-// Returns whether a waiting launch makes a later one wait, directly or through others of those in
-// `between`.
-bool FullSmsProof::holds_up(const size_t holder, const size_t launch,
-                            const std::vector<bool>& between) const {
+bool FullSmsProof::holds_up_through(const size_t holder, const size_t launch,
+                                    const std::vector<bool>& between) const {
   std::vector<bool> waits(launches_.size());
   waits[holder] = true;
-  for (bool moved = true; std::exchange(moved, false);) {
+  for (bool changed = true; std::exchange(changed, false);) {
     for (size_t first = 0; first < waits.size(); ++first) {
       for (size_t second = 0; second < waits.size(); ++second) {
-        if (!waits[first] || waits[second] || !blocking_order_.is_behind(first, second)) continue;
+        if (!waits[first] || waits[second] || !blocking_order_.holds_up(first, second)) continue;
         if (second == launch) return true;
-        if (between[second]) waits[second] = moved = true;
+        if (between[second]) waits[second] = changed = true;
       }
     }
   }
   return false;
 }
 
-// Returns the awaited launches that have not arrived and wait for ever if this one does.
 std::vector<size_t> FullSmsProof::stranded_by(const size_t launch) const {
   std::vector<bool> may_wait = may_leave_;
   for (size_t k = 0; k < launches_.size(); ++k) {
-    if (resident_.is_there[k]) may_wait[k] = false;
+    if (resident_.is_resident[k]) may_wait[k] = false;
   }
-  std::vector<size_t> found;
+  std::vector<size_t> stranded;
   for (size_t k = 0; k < launches_.size(); ++k) {
     if (!awaited_[k]) continue;
-    const bool holds =
-        may_leave_[launch] && !resident_.is_there[k] && holds_up(launch, k, may_wait);
-    if (k == launch || holds) found.push_back(k);
+    const bool is_held_up =
+        may_leave_[launch] && !resident_.is_resident[k] && holds_up_through(launch, k, may_wait);
+    if (k == launch || is_held_up) stranded.push_back(k);
   }
-  return found;
+  return stranded;
 }
 
-// Returns whether launches may hold SMs when this one arrives, so that it spreads over the others.
-// Awaited launches never wait if the proof succeeds.
 bool FullSmsProof::may_be_held_up(const size_t launch) const {
+  // Awaited launches never wait if the proof succeeds.
   for (size_t other = 0; other < launches_.size(); ++other) {
-    if (other == launch || resident_.is_there[other] || awaited_[other]) continue;
-    if (blocking_order_.is_behind(other, launch)) return true;
+    if (other == launch || resident_.is_resident[other] || awaited_[other]) continue;
+    if (blocking_order_.holds_up(other, launch)) return true;
   }
   return false;
 }
 
-// Returns the room on each SM that no new launch has touched. Resident blocks may have left: then
-// the SM is configured anew.
 Multiset FullSmsProof::room_before(const size_t launch) const {
+  // Resident blocks may have left: then the SM is configured anew.
   const int32_t when_idle = room_when_idle(demands_[launch], model_.device());
   Multiset rooms;
   for (const Multiset& room : resident_.room_on_sm) {
@@ -174,20 +174,21 @@ Multiset FullSmsProof::room_before(const size_t launch) const {
   return rooms;
 }
 
-// Returns the pending launches if all others may arrive before this one.
 PendingLaunches FullSmsProof::all_coming(const size_t launch) const {
   PendingLaunches coming{.blocks = {}, .levels = std::vector<Level>(launches_.size())};
   for (size_t k = 0; k < launches_.size(); ++k) {
-    coming.blocks.push_back(resident_.is_there[k] ? 0 : launches_[k].blocks);
+    coming.blocks.push_back(resident_.is_resident[k] ? 0 : launches_[k].blocks);
   }
   coming.blocks[launch] -= demands_[launch].cluster;
-  const int64_t all = std::accumulate(coming.blocks.begin(), coming.blocks.end(), int64_t{0});
+  const int64_t all_blocks =
+      std::accumulate(coming.blocks.begin(), coming.blocks.end(), int64_t{0});
   for (size_t k = 0; k < launches_.size(); ++k) {
-    if (k == launch || resident_.is_there[k] || resident_.waits[k] || may_be_held_up(k)) continue;
-    const int64_t others = all - coming.blocks[launch] - launches_[k].blocks;
+    if (k == launch || resident_.is_resident[k] || resident_.waits[k] || may_be_held_up(k))
+      continue;
+    const int64_t other_blocks = all_blocks - coming.blocks[launch] - launches_[k].blocks;
     coming.levels[k] = level_of(model_, demands_[k], launches_[k].blocks,
-                                {.untouched = room_before(k), .touching = others});
-    coming.levels[k].before = resident_.is_there;
+                                {.untouched = room_before(k), .touching = other_blocks});
+    coming.levels[k].before = resident_.is_resident;
   }
   return coming;
 }
@@ -197,11 +198,9 @@ std::vector<SmKind> FullSmsProof::kinds(const size_t launch, const PendingLaunch
                   coming.notes(resident_), launch);
 }
 
-// Returns a bound on the number of SMs that can be full for a launch, of those that must be;
-// nothing: there are too many sets. Resident blocks are part of their SM; blocks that arrive are
-// shared by all SMs.
-std::optional<double> FullSmsProof::most_full(const size_t launch,
-                                              const PendingLaunches& coming) const {
+std::optional<double> FullSmsProof::max_full(const size_t launch,
+                                             const PendingLaunches& coming) const {
+  // Resident blocks are part of their SM; blocks that arrive are shared by all SMs: the stock.
   const bool one_of_each_tpc = takes_whole_tpcs(demands_[launch], spec_);
   const std::vector<SmKind> sms = kinds(launch, coming);
   Multiset stock = coming.blocks;
@@ -218,38 +217,38 @@ std::optional<double> FullSmsProof::most_full(const size_t launch,
   std::vector<Multiset> sets;
   for (size_t k = 0; k < sms.size(); ++k) {
     const FullSets full(sm_, launch, sms[k], resident_, coming);
-    if (full.too_many()) return std::nullopt;
+    if (full.gave_up()) return std::nullopt;
     const auto sm = static_cast<size_t>(sms[k].sms.front());
-    for (const Multiset& blocks : full.found()) {
+    for (const Multiset& blocks : full.sets()) {
       Multiset& set = sets.emplace_back(stock.size());
-      for (size_t each = 0; each < blocks.size(); ++each) {
-        const Level& level = coming.levels[each];
+      for (size_t other = 0; other < blocks.size(); ++other) {
+        const Level& level = coming.levels[other];
         const int32_t evenly = level.known ? std::max(0, level.rooms[sm] - level.most) : 0;
-        set[each] = resident_.is_there[each] ? 0 : std::max(0, blocks[each] - evenly);
+        set[other] = resident_.is_resident[other] ? 0 : std::max(0, blocks[other] - evenly);
       }
       set[blocks.size() + k] = 1;
     }
   }
-  return most_packed(sets, stock);
+  return max_packed(sets, stock);
 }
 
 std::optional<std::vector<FullSms>> FullSmsProof::in_any_order() const {
   if (!applies()) return std::nullopt;
-  std::vector<FullSms> found;
+  std::vector<FullSms> rows;
   for (size_t launch = 0; launch < launches_.size(); ++launch) {
-    if (resident_.is_there[launch]) continue;
-    const int32_t sms = needed(demands_[launch], model_.device());
-    double most = 0;
+    if (resident_.is_resident[launch]) continue;
+    const int32_t sms = sms_to_fill(demands_[launch], model_.device());
+    double max_sms = 0;
     for (const size_t stranded : stranded_by(launch)) {
       PendingLaunches coming = all_coming(launch);
       if (stranded != launch) coming.blocks[stranded] = 0;  // it is not there yet
-      const std::optional<double> full = most_full(launch, coming);
+      const std::optional<double> full = max_full(launch, coming);
       if (!full || !packs_fewer(*full, sms)) return std::nullopt;
-      most = std::max(most, *full);
+      max_sms = std::max(max_sms, *full);
     }
-    found.push_back({static_cast<int32_t>(launch), most, sms});
+    rows.push_back({static_cast<int32_t>(launch), max_sms, sms});
   }
-  return found;
+  return rows;
 }
 
 // The arrivals so far, in one order.
@@ -262,6 +261,7 @@ struct FullSmsProof::History {
   std::function<bool()> goes_on;
   FindsRoom finds_room_exactly;  // slower, for known launches that wait
 
+  // Returns whether a launch has arrived and may not have found room.
   bool may_wait(const size_t launch) const { return arrived[launch] && !placed[launch]; }
 };
 
@@ -272,8 +272,8 @@ bool FullSmsProof::in_each_order(const std::vector<bool>& finds_room_next,
   History history{.coming = {.blocks = Multiset(launches_.size()),
                              .levels = std::vector<Level>(launches_.size())},
                   .order = {},
-                  .arrived = resident_.is_there,
-                  .placed = resident_.is_there,
+                  .arrived = resident_.is_resident,
+                  .placed = resident_.is_resident,
                   .finds_room_next = finds_room_next,
                   .goes_on = goes_on,
                   .finds_room_exactly = finds_room_exactly};
@@ -311,9 +311,9 @@ FullSmsProof::History FullSmsProof::after(const History& history, const size_t l
     before.blocks[launch] = launches_[launch].blocks;
     rooms.always = least_rooms(launch, before).value_or(Multiset{});
   }
-  if (const auto held = held_before(launch, history)) {
-    for (size_t sm = 0; sm < held->size(); ++sm) {
-      if (!(*held)[sm]) continue;
+  if (const auto reserved = reserved_before(launch, history)) {
+    for (size_t sm = 0; sm < reserved->size(); ++sm) {
+      if (!(*reserved)[sm]) continue;
       rooms.untouched[sm] = 0;
       if (!rooms.always.empty()) rooms.always[sm] = 0;
     }
@@ -325,30 +325,28 @@ FullSmsProof::History FullSmsProof::after(const History& history, const size_t l
   return next;
 }
 
-// Returns the SMs held by launches that may wait before this one; nothing: all SMs.
-std::optional<std::vector<bool>> FullSmsProof::held_before(const size_t launch,
-                                                           const History& history) const {
-  std::vector<bool> held(static_cast<size_t>(spec_.sms));
+std::optional<std::vector<bool>> FullSmsProof::reserved_before(const size_t launch,
+                                                               const History& history) const {
+  std::vector<bool> reserved(static_cast<size_t>(spec_.sms));
   for (size_t other = 0; other < launches_.size(); ++other) {
-    if (!history.may_wait(other) || !blocking_order_.is_behind(other, launch)) continue;
+    if (!history.may_wait(other) || !blocking_order_.holds_up(other, launch)) continue;
     if (!model_.order().on_own_sms) return std::nullopt;
     for (int32_t sm = 0; sm < spec_.sms; ++sm) {
-      if (demands_.holds(other, sm)) held[static_cast<size_t>(sm)] = true;
+      if (demands_.reserves(other, sm)) reserved[static_cast<size_t>(sm)] = true;
     }
   }
-  return held;
+  return reserved;
 }
 
 bool FullSmsProof::finds_room(const size_t launch, const History& history) const {
   if (history.finds_room_next[launch]) return true;
   PendingLaunches coming = history.coming;
   coming.blocks[launch] = launches_[launch].blocks - demands_[launch].cluster;
-  const auto held = held_before(launch, history);
-  if (held && finds_room(launch, coming, *held, history.goes_on)) return true;
+  const auto reserved = reserved_before(launch, history);
+  if (reserved && finds_room(launch, coming, *reserved, history.goes_on)) return true;
   return finds_room_in_each_case(launch, history);
 }
 
-// Tries both cases for each launch that may or may not have found room.
 bool FullSmsProof::finds_room_in_each_case(const size_t launch, const History& history) const {
   std::vector<Arrival> coming;
   std::vector<size_t> may_wait;
@@ -357,25 +355,26 @@ bool FullSmsProof::finds_room_in_each_case(const size_t launch, const History& h
     if (history.may_wait(other)) may_wait.push_back(coming.size());
     coming.push_back({other});
   }
-  for (size_t chosen = 0; chosen < size_t{1} << may_wait.size(); ++chosen) {
+  for (size_t waiting = 0; waiting < size_t{1} << may_wait.size(); ++waiting) {
     for (size_t k = 0; k < may_wait.size(); ++k)
-      coming[may_wait[k]].waits = (chosen >> k & 1U) != 0;
+      coming[may_wait[k]].waits = (waiting >> k & 1U) != 0;
     if (!history.finds_room_exactly(coming, static_cast<int32_t>(launch))) return false;
   }
   return true;
 }
 
-// If one check is not enough, halves the range of levels of a previous launch.
+// Returns whether a launch finds room, given those before it and the SMs that are reserved for
+// others. If one check is not enough, checks both halves of the range of a previous launch's level.
 bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming,
-                              const std::vector<bool>& held,
+                              const std::vector<bool>& reserved,
                               const std::function<bool()>& goes_on) const {
   if (!goes_on()) return false;
-  const bool any_is_held = std::ranges::find(held, true) != held.end();
-  if (!any_is_held && has_too_few(launch, coming)) return true;
+  const bool any_is_reserved = std::ranges::find(reserved, true) != reserved.end();
+  if (!any_is_reserved && has_too_few(launch, coming)) return true;
   const Demand& demand = demands_[launch];
   if (auto rooms = least_rooms(launch, coming)) {
-    for (size_t sm = 0; sm < held.size(); ++sm) {
-      if (held[sm]) (*rooms)[sm] = 0;
+    for (size_t sm = 0; sm < reserved.size(); ++sm) {
+      if (reserved[sm]) (*rooms)[sm] = 0;
     }
     if (takes_all_room(demand, model_.device()) &&
         blocks_that_fit(model_.device(), demand, *rooms) >= launches_[launch].blocks) {
@@ -390,26 +389,25 @@ bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming
     low.levels[other].most = middle;
     PendingLaunches high = coming;
     high.levels[other].least = middle + 1;
-    return finds_room(launch, low, held, goes_on) && finds_room(launch, high, held, goes_on);
+    return finds_room(launch, low, reserved, goes_on) &&
+           finds_room(launch, high, reserved, goes_on);
   }
   return false;
 }
 
 bool FullSmsProof::has_too_few(const size_t launch, const PendingLaunches& coming) const {
-  const std::optional<double> full = most_full(launch, coming);
-  return full && packs_fewer(*full, needed(demands_[launch], model_.device()));
+  const std::optional<double> full = max_full(launch, coming);
+  return full && packs_fewer(*full, sms_to_fill(demands_[launch], model_.device()));
 }
 
-// Returns the least room of each SM for a launch, whatever else has arrived there; nothing: there
-// are too many sets.
 std::optional<Multiset> FullSmsProof::least_rooms(const size_t launch,
                                                   const PendingLaunches& coming) const {
   Multiset rooms(static_cast<size_t>(spec_.sms));
   for (const SmKind& kind : kinds(launch, coming)) {
     const FullSets full(sm_, launch, kind, resident_, coming);
-    if (full.too_many()) return std::nullopt;
+    if (full.gave_up()) return std::nullopt;
     int32_t least = coming.blocks[launch] + 1;
-    for (const Multiset& blocks : full.found()) least = std::min(least, blocks[launch]);
+    for (const Multiset& blocks : full.sets()) least = std::min(least, blocks[launch]);
     for (const int32_t sm : kind.sms) rooms[static_cast<size_t>(sm)] = least;
   }
   return rooms;

@@ -28,8 +28,8 @@ class FullSmsProof {
                const std::vector<int32_t>& group, const std::vector<bool>& awaited,
                const Resident& resident);
 
-  // Returns a row for each launch that has not arrived, if none can wait in any order; else
-  // nothing.
+  // Returns a row for each launch that has not arrived, if no awaited launch can wait, in any order
+  // of arrival; else nothing.
   std::optional<std::vector<FullSms>> in_any_order() const;
   // Decides whether a launch finds room after these arrivals, if this proof cannot. Some of the
   // arrivals may have to wait.
@@ -43,23 +43,46 @@ class FullSmsProof {
  private:
   struct History;
 
+  // Returns whether the proof covers the device and the launches.
   bool applies() const;
-  bool holds_up(size_t holder, size_t launch, const std::vector<bool>& between) const;
+  // Returns whether a waiting launch makes a later one wait, directly or through some of the
+  // launches in `between`.
+  bool holds_up_through(size_t holder, size_t launch, const std::vector<bool>& between) const;
+  // Returns the awaited launches that wait for ever if this one does; it may be one of them.
   std::vector<size_t> stranded_by(size_t launch) const;
+  // Returns whether waiting launches may reserve SMs when this one arrives, so that it spreads over
+  // the other SMs.
   bool may_be_held_up(size_t launch) const;
+  // Returns for how many blocks of the launch each SM has room at least, if no new launch has
+  // touched it.
   Multiset room_before(size_t launch) const;
+  // Returns the pending launches if all others may arrive before this one.
   PendingLaunches all_coming(size_t launch) const;
+  // Returns the kinds of SMs that a launch may use.
   std::vector<SmKind> kinds(size_t launch, const PendingLaunches& coming) const;
-  std::optional<double> most_full(size_t launch, const PendingLaunches& coming) const;
+  // Returns an upper bound of the number of SMs that can be full for a launch at once; nothing:
+  // there are too many sets of blocks.
+  std::optional<double> max_full(size_t launch, const PendingLaunches& coming) const;
+  // Returns for how many blocks of the launch each SM has room at least, whatever else has arrived
+  // there; nothing: there are too many sets of blocks.
   std::optional<Multiset> least_rooms(size_t launch, const PendingLaunches& coming) const;
+  // Returns whether fewer SMs can be full than must be before the launch finds no room.
   bool has_too_few(size_t launch, const PendingLaunches& coming) const;
+  // Returns whether no awaited launch waits after these arrivals, in whatever order the others
+  // follow.
   bool is_safe_after(const History& history) const;
+  // Returns the history with one more arrival.
   History after(const History& history, size_t launch, bool finds_room) const;
+  // Returns whether a launch is proved to find room for all its blocks if it arrives next.
   bool finds_room(size_t launch, const History& history) const;
-  bool finds_room(size_t launch, const PendingLaunches& coming, const std::vector<bool>& held,
+  // Returns the same, given the launches before it and the SMs that are reserved for others.
+  bool finds_room(size_t launch, const PendingLaunches& coming, const std::vector<bool>& reserved,
                   const std::function<bool()>& goes_on) const;
+  // Returns the same, by FindsRoom: tries both cases for each launch before it that may wait.
   bool finds_room_in_each_case(size_t launch, const History& history) const;
-  std::optional<std::vector<bool>> held_before(size_t launch, const History& history) const;
+  // Returns, by SM, whether launches that may wait before this one reserve it; nothing: they
+  // reserve all SMs.
+  std::optional<std::vector<bool>> reserved_before(size_t launch, const History& history) const;
 
   const Model& model_;
   const DeviceSpec& spec_;

@@ -10,10 +10,12 @@
 namespace tbsched {
 namespace {
 
+// Returns the room of all SMs together.
 int64_t sum(const Multiset& rooms) {
   return std::accumulate(rooms.begin(), rooms.end(), int64_t{0});
 }
 
+// Returns the part of each SM's room that is above a level.
 Multiset above(Multiset rooms, const int32_t level) {
   for (int32_t& room : rooms) room = std::max(0, room - level);
   return rooms;
@@ -21,35 +23,38 @@ Multiset above(Multiset rooms, const int32_t level) {
 
 // Returns for each TPC of a domain the least room of its SMs.
 Multiset by_tpc(const ClusterDomain& domain, const Multiset& rooms) {
-  Multiset found;
+  Multiset tpcs;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
     int32_t least = rooms[tpc.front()];
     for (const int32_t sm : tpc) least = std::min(least, rooms[sm]);
-    found.push_back(least);
+    tpcs.push_back(least);
   }
-  return found;
+  return tpcs;
 }
 
+// Returns the room of all SMs of a domain together.
 int64_t sum_of(const ClusterDomain& domain, const Multiset& rooms) {
-  int64_t found = 0;
+  int64_t total = 0;
   for (const std::vector<int32_t>& tpc : domain.tpcs) {
-    for (const int32_t sm : tpc) found += rooms[sm];
+    for (const int32_t sm : tpc) total += rooms[sm];
   }
-  return found;
+  return total;
 }
 
-// Returns how many clusters can be divided among distinct TPCs.
+// Returns how many clusters fit, each with a part on each of `tpcs_per_cluster` distinct TPCs.
+// `tpcs`: for how many parts each TPC has room.
 int64_t clusters_of_whole_tpcs(const Multiset& tpcs, const int32_t tpcs_per_cluster) {
   const auto can_be_divided = [&](const int64_t clusters) {
-    int64_t places = 0;
-    for (const int32_t room : tpcs) places += std::min<int64_t>(room, clusters);
-    return places >= clusters * tpcs_per_cluster;
+    int64_t parts = 0;
+    for (const int32_t room : tpcs) parts += std::min<int64_t>(room, clusters);
+    return parts >= clusters * tpcs_per_cluster;
   };
-  const auto numbers = std::views::iota(int64_t{1}, sum(tpcs) / tpcs_per_cluster + 1);
-  return static_cast<int64_t>(std::ranges::partition_point(numbers, can_be_divided) -
-                              numbers.begin());
+  const auto counts = std::views::iota(int64_t{1}, sum(tpcs) / tpcs_per_cluster + 1);
+  return static_cast<int64_t>(std::ranges::partition_point(counts, can_be_divided) -
+                              counts.begin());
 }
 
+// Returns whether a launch of this demand leaves all SMs with about the same room.
 bool has_level(const Model& model, const Demand& demand) {
   const DeviceSpec& spec = model.device().spec;
   if (!model.most_room_first()) return false;
@@ -59,31 +64,35 @@ bool has_level(const Model& model, const Demand& demand) {
          (is_balanced(demand, spec) || takes_whole_tpcs(demand, spec));
 }
 
-// Returns a lower bound on the blocks that a launch has placed before no place has more room than
-// `level`.
+// Returns a lower bound of the number of blocks that a launch has placed when no SM, or no TPC that
+// its clusters take whole, has more room than `level` any more.
 int64_t placed_above(const Device& device, const Demand& demand, const LeastRooms& rooms,
                      const int32_t level) {
   // Each piece of room that others take costs at most one cluster.
-  const int32_t most = std::ranges::max(rooms.untouched);
-  const int64_t lost = rooms.touching * demand.cluster * (most - level);
+  const int32_t max_room = std::ranges::max(rooms.untouched);
+  const int64_t lost = rooms.touching * demand.cluster * (max_room - level);
   const int64_t placed = blocks_that_fit(device, demand, above(rooms.untouched, level)) - lost;
   if (rooms.always.empty()) return placed;
   return std::max(placed, blocks_that_fit(device, demand, above(rooms.always, level)));
 }
 
-// For single blocks, returns the least room that each SM had if it took a block: `level` + 1 if the
-// SMs preferred to it take all blocks first.
-Multiset by_preference(const Device& device, const int32_t blocks, const LeastRooms& rooms,
-                       const int32_t level) {
+// Returns, by SM, a lower bound of the room that an SM had when it took its last single block:
+// `level` or `level` + 1. An SM that has room for `level` blocks takes one only when no SM has room
+// for more, and after each SM that is preferred to it and has as much room has taken one. If these
+// blocks alone are as many as the launch has, the SM takes none with that room.
+Multiset least_room_when_taken(const Device& device, const int32_t blocks, const LeastRooms& rooms,
+                               const int32_t level) {
   Multiset least(rooms.untouched.size(), level);
-  const int32_t most = std::ranges::max(rooms.untouched);
-  int64_t untouched =
-      sum(above(rooms.untouched, level)) - rooms.touching * (int64_t{most} - level + 1);
-  int64_t always = rooms.always.empty() ? 0 : sum(above(rooms.always, level));
+  // Two lower bounds of the blocks that go elsewhere before. By the first one each touched SM may
+  // lack all that it could take: down to `level`, and one more.
+  const int32_t max_room = std::ranges::max(rooms.untouched);
+  int64_t by_untouched =
+      sum(above(rooms.untouched, level)) - rooms.touching * (int64_t{max_room} - level + 1);
+  int64_t by_always = rooms.always.empty() ? 0 : sum(above(rooms.always, level));
   for (const int32_t sm : device.spec.sm_preference) {
-    if (std::max(untouched, always) >= blocks) least[sm] = level + 1;
-    untouched += rooms.untouched[sm] >= level ? 1 : 0;
-    always += !rooms.always.empty() && rooms.always[sm] >= level ? 1 : 0;
+    if (std::max(by_untouched, by_always) >= blocks) least[sm] = level + 1;
+    by_untouched += rooms.untouched[sm] >= level ? 1 : 0;
+    by_always += !rooms.always.empty() && rooms.always[sm] >= level ? 1 : 0;
   }
   return least;
 }
@@ -94,46 +103,47 @@ bool PendingLaunches::can_be_on(const size_t sm, const Multiset& on_sm, const An
                                 const Resident& resident) const {
   bool all_stay = true;
   for (size_t k = 0; k < on_sm.size(); ++k) {
-    if (resident.is_there[k] && on_sm[k] != resident.on_sm[sm][k]) all_stay = false;
+    if (resident.is_resident[k] && on_sm[k] != resident.on_sm[sm][k]) all_stay = false;
   }
-  Multiset then(on_sm.size());
+  Multiset then(on_sm.size());  // blocks on the SM if all that fitted had come
   for (size_t launch = 0; launch < on_sm.size(); ++launch) {
     const Level& level = levels[launch];
     if (on_sm[launch] == 0 || !level.known) continue;
-    const int32_t fit = on_sm[launch] + std::max(1, level.least_room(sm)) - 1;
-    if (level.first && all_stay && fit > resident.room_on_sm[sm][launch]) return false;
-    if (fit == on_sm[launch]) continue;
+    // So many blocks of the launch fitted when the SM took its last one.
+    const int32_t fitted = on_sm[launch] + std::max(1, level.least_room(sm)) - 1;
+    if (level.first && all_stay && fitted > resident.room_on_sm[sm][launch]) return false;
+    if (fitted == on_sm[launch]) continue;
     for (size_t k = 0; k < on_sm.size(); ++k) then[k] = level.before[k] ? on_sm[k] : 0;
-    then[launch] = fit;
+    then[launch] = fitted;
     if (!any.can_hold(then, resident.configured_on_sm[sm])) return false;
   }
   return true;
 }
 
 std::vector<Multiset> PendingLaunches::notes(const Resident& resident) const {
-  std::vector<Multiset> found(resident.on_sm.size());
-  for (size_t sm = 0; sm < found.size(); ++sm) {
+  std::vector<Multiset> notes(resident.on_sm.size());
+  for (size_t sm = 0; sm < notes.size(); ++sm) {
     for (size_t launch = 0; launch < levels.size(); ++launch) {
       const Level& level = levels[launch];
       if (!level.known) continue;
-      found[sm].insert(found[sm].end(), {level.least_room(sm), level.rooms[sm],
+      notes[sm].insert(notes[sm].end(), {level.least_room(sm), level.rooms[sm],
                                          level.first ? resident.room_on_sm[sm][launch] : 0});
     }
   }
-  return found;
+  return notes;
 }
 
 Level level_of(const Model& model, const Demand& demand, const int32_t blocks,
                const LeastRooms& rooms) {
   if (!has_level(model, demand)) return {};
   const Device& device = model.device();
-  const int32_t most = std::ranges::max(rooms.untouched);
+  const int32_t max_room = std::ranges::max(rooms.untouched);
   int32_t least = 0;
-  while (least < most && placed_above(device, demand, rooms, least) > blocks - demand.cluster) {
+  while (least < max_room && placed_above(device, demand, rooms, least) > blocks - demand.cluster) {
     ++least;
   }
   Multiset least_on(rooms.untouched.size(), least);
-  if (demand.cluster == 1) least_on = by_preference(device, blocks, rooms, least);
+  if (demand.cluster == 1) least_on = least_room_when_taken(device, blocks, rooms, least);
   return {.known = true,
           .least = least,
           .most = demand.blocks_per_sm,
@@ -145,20 +155,21 @@ int64_t taken_evenly(const Device& device, const Demand& demand, const Level& le
   const Multiset taken = above(level.rooms, level.most);
   if (demand.cluster == 1) return sum(taken);
   const DeviceSpec& spec = device.spec;
-  int64_t found = 0;
+  int64_t blocks = 0;
   for (const ClusterDomain& domain : device.cluster_domains) {
     if (!takes_clusters(domain, demand, spec)) continue;
     if (is_balanced(demand, spec)) {
-      found += std::max(int64_t{0}, sum_of(domain, taken) - (int64_t{demand.cluster} - 1));
+      blocks += std::max(int64_t{0}, sum_of(domain, taken) - (int64_t{demand.cluster} - 1));
       continue;
     }
+    // Too few TPCs for a cluster may have room above the level: those with the most.
     Multiset tpcs = by_tpc(domain, taken);
     std::ranges::sort(tpcs);
     const auto left_out = static_cast<size_t>(demand.cluster / spec.sms_per_tpc - 1);
     tpcs.resize(tpcs.size() - std::min(tpcs.size(), left_out));
-    found += spec.sms_per_tpc * sum(tpcs);
+    blocks += spec.sms_per_tpc * sum(tpcs);
   }
-  return found;
+  return blocks;
 }
 
 bool takes_whole_tpcs(const Demand& demand, const DeviceSpec& spec) {

@@ -17,11 +17,11 @@
 
 namespace tbsched {
 
-// Lower bounds of the room for a launch on each SM: on all but `touching` SMs, and on any SM.
+// Lower bounds of the number of a launch's blocks for which each SM has room.
 struct LeastRooms {
-  Multiset untouched;
-  int64_t touching = 0;
-  Multiset always = {};  // empty: there is no such bound
+  Multiset untouched;    // by SM; holds for all but `touching` SMs
+  int64_t touching = 0;  // blocks of others that may have come, to an SM each
+  Multiset always = {};  // by SM; holds for all; empty: there is no such bound
 };
 
 // The level of a launch whose blocks all found room when it arrived.
@@ -31,12 +31,12 @@ struct Level {
   // more.
   int32_t least = 0;
   int32_t most = 0;
-  Multiset least_on = {};         // by SM, the room that it had if it took a block
+  Multiset least_on = {};         // by SM, the least room that it had when it took its last block
   Multiset rooms = {};            // by SM, the least room before the launch
   std::vector<bool> before = {};  // launches whose resident blocks were there before it
   bool first = false;             // no launch arrived between it and the resident ones
 
-  // Returns how much room an SM had when it took its last block.
+  // Returns for how many blocks an SM had room at least when it took its last block.
   int32_t least_room(const size_t sm) const { return std::max(least, least_on[sm]); }
 };
 
@@ -44,16 +44,18 @@ struct PendingLaunches {
   Multiset blocks;            // by launch
   std::vector<Level> levels;  // by launch
 
-  // Returns whether this number of blocks can be on an SM.
+  // Returns whether this number of blocks of each launch can be on an SM at once, given the levels.
   bool can_be_on(size_t sm, const Multiset& on_sm, const AnySm& any,
                  const Resident& resident) const;
   // Returns, for each SM, everything on which can_be_on() depends.
   std::vector<Multiset> notes(const Resident& resident) const;
 };
 
+// Returns the level of a launch of this many blocks that finds at least these rooms; not known: the
+// launch has none.
 Level level_of(const Model& model, const Demand& demand, int32_t blocks, const LeastRooms& rooms);
-// Returns a lower bound on the number of a launch's blocks: on each SM its room less the level. A
-// cluster finds no better place, although some SMs may have more room.
+// Returns how many blocks of a launch are resident at least: on each SM its room above the level.
+// In each domain some room above it may remain: too few SMs or TPCs for a cluster have more.
 int64_t taken_evenly(const Device& device, const Demand& demand, const Level& level);
 
 // Returns whether its clusters have equally many blocks on each SM of a TPC.

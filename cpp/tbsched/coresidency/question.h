@@ -21,13 +21,13 @@ struct TogetherQuestion {
   std::vector<std::vector<int32_t>> groups;
   // The second launch arrives only when all blocks of the first are resident.
   std::vector<std::array<int32_t, 2>> after = {};
-  int64_t most_plays = 200'000;  // sequences to play before the search gives up
-  bool only_to_prove = false;    // gives up as soon as nothing can be proved any more
+  int64_t max_plays = 200'000;  // sequences to play before the search gives up
+  bool only_to_prove = false;   // gives up as soon as nothing can be proved any more
   double seconds = std::numeric_limits<double>::infinity();  // time limit
 };
 
-// Returns the launches that must be resident whole, or else a block of the group waits for ever:
-// the group's, and those that must precede one of these.
+// Returns, by launch, whether it must be resident whole, or else a block of the group waits for
+// ever: whether it is in the group, or must precede such a launch.
 std::vector<bool> awaited_by(const TogetherQuestion& question, const std::vector<int32_t>& group);
 
 enum class Verdict : uint8_t { safe, unsafe, undecided };
@@ -50,8 +50,8 @@ struct Step {
 // be before one of its blocks finds no room.
 struct FullSms {
   int32_t launch = -1;
-  double most = 0;
-  int32_t needed = 0;
+  double most = 0;     // upper bound of the SMs that can be full
+  int32_t needed = 0;  // SMs that must be full
 };
 
 struct TogetherAnswer {

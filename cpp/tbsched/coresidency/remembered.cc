@@ -23,13 +23,14 @@ class Key {
       add(int64_t{first});
       add(int64_t{second});
     }
-    add(question.most_plays);
+    add(question.max_plays);
     add(question.only_to_prove);
   }
 
   std::string text() && { return std::move(text_); }
 
  private:
+  // Append a value, with the length of what has no fixed one.
   void add(const int64_t value) {
     text_.append(reinterpret_cast<const char*>(&value), sizeof(value));
   }
@@ -66,11 +67,10 @@ TogetherAnswer RememberedCoresidency::ask(const TogetherQuestion& question) {
     if (known != answers_.end()) return known->second;
   }
   const TogetherAnswer answer = coresident(model_, question);
-  const bool may_know_later =
-      answer.verdict == Verdict::undecided && std::isfinite(question.seconds);
-  if (may_know_later) return answer;
+  const bool was_cut_off = answer.verdict == Verdict::undecided && std::isfinite(question.seconds);
+  if (was_cut_off) return answer;
   const std::scoped_lock lock(mutex_);
-  if (answers_.size() >= most_answers_) answers_.clear();
+  if (answers_.size() >= max_answers_) answers_.clear();
   answers_.insert_or_assign(std::move(key), answer);
   return answer;
 }

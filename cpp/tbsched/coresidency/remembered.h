@@ -13,17 +13,17 @@ namespace tbsched {
 
 class RememberedCoresidency {
  public:
-  // The model outlives it. When it has `most_answers`, it forgets all of them.
-  explicit RememberedCoresidency(const Model& model, size_t most_answers = 4096)
-      : model_(model), most_answers_(most_answers) {}
+  // The model outlives it. When it has `max_answers`, it forgets all of them.
+  explicit RememberedCoresidency(const Model& model, size_t max_answers = 4096)
+      : model_(model), max_answers_(max_answers) {}
 
-  // As coresident() without a solver. Thread-safe. An answer that question.seconds cut off is not
-  // remembered.
+  // Returns what coresident() answers without a solver, and remembers it. Thread-safe. An answer
+  // that question.seconds cut off is not remembered.
   TogetherAnswer ask(const TogetherQuestion& question);
 
  private:
   const Model& model_;
-  const size_t most_answers_;
+  const size_t max_answers_;
   std::mutex mutex_;
   std::unordered_map<std::string, TogetherAnswer> answers_;
 };

@@ -9,14 +9,14 @@
 namespace tbsched {
 
 Resident::Resident(const Device& device, const Demands& demands)
-    : is_there(demands.all().size()),
+    : is_resident(demands.all().size()),
       waits(demands.all().size()),
       on_sm(device.spec.sms, Multiset(demands.all().size())),
       room_on_sm(device.spec.sms),
       taken_on_sm(device.spec.sms),
       configured_on_sm(device.spec.sms) {
   for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
-    for (size_t k = 0; k < is_there.size(); ++k) {
+    for (size_t k = 0; k < is_resident.size(); ++k) {
       room_on_sm[sm].push_back(demands.may_be_on(k, sm) ? room_when_idle(demands[k], device) : 0);
     }
   }
@@ -37,10 +37,10 @@ std::vector<SmKind> sm_kinds(const Device& device, const Demands& demands, const
     Multiset least(coming.size());
     Multiset most(coming.size());
     for (size_t launch = 0; launch < coming.size(); ++launch) {
-      const int32_t there = resident.on_sm[sm][launch];
-      if (resident.is_there[launch]) {
-        most[launch] = there;
-        least[launch] = may_leave[launch] ? 0 : there;
+      const int32_t blocks = resident.on_sm[sm][launch];
+      if (resident.is_resident[launch]) {
+        most[launch] = blocks;
+        least[launch] = may_leave[launch] ? 0 : blocks;
       } else if (demands.may_be_on(launch, sm)) {
         most[launch] = coming[launch];
       }
@@ -54,13 +54,13 @@ std::vector<SmKind> sm_kinds(const Device& device, const Demands& demands, const
   std::vector<SmKind> kinds;
   for (auto& [what, own] : members) {
     const auto& [least, most, room, taken, configured, note] = what;
-    Multiset in_all = most;
+    Multiset ever_resident = most;
     for (size_t k = 0; k < coming.size(); ++k) {
-      if (!resident.is_there[k]) in_all[k] = coming[k];
+      if (!resident.is_resident[k]) ever_resident[k] = coming[k];
     }
     kinds.push_back({.least = least,
                      .most = most,
-                     .in_all = std::move(in_all),
+                     .ever_resident = std::move(ever_resident),
                      .room = room,
                      .taken = taken,
                      .configured = configured,

@@ -15,20 +15,21 @@ namespace tbsched {
 // SM has room: initially none, or what a prediction says. Waiting blocks count as a launch of their
 // own.
 struct Resident {
+  // No launch is resident: all SMs are idle.
   Resident(const Device& device, const Demands& demands);
 
-  std::vector<bool> is_there;
-  std::vector<bool> waits;  // it has arrived and finds no room
-  std::vector<Multiset> on_sm;
-  std::vector<Multiset> room_on_sm;
+  std::vector<bool> is_resident;               // by launch
+  std::vector<bool> waits;                     // by launch: it has arrived and finds no room
+  std::vector<Multiset> on_sm;                 // blocks, by SM and launch
+  std::vector<Multiset> room_on_sm;            // number of blocks that fit, by SM and launch
   std::vector<WarpsAndRegisters> taken_on_sm;  // the most of one processing block
   std::vector<int32_t> configured_on_sm;       // bytes of shared memory; 0: not known
 };
 
 struct SmKind {
-  Multiset least;  // blocks of each launch on an SM
-  Multiset most;
-  Multiset in_all;               // blocks that may have arrived, including those that have left
+  Multiset least;                // blocks of each launch on an SM, at least
+  Multiset most;                 // and at most
+  Multiset ever_resident;        // blocks that may have arrived, including those that have left
   int32_t room = 0;              // for blocks of `asking`, if none have arrived since
   WarpsAndRegisters taken = {};  // of one processing block at most, if none have arrived since
   int32_t configured = 0;        // while a resident block stays; 0: not known

@@ -13,6 +13,7 @@
 namespace tbsched {
 namespace {
 
+// Records where blocks go, and their warp slots if requested.
 class TraceRecorder final : public Observer {
  public:
   explicit TraceRecorder(const bool warp_slots) : warp_slots_(warp_slots) {}
@@ -26,29 +27,31 @@ class TraceRecorder final : public Observer {
     processing_blocks_ = gpu.spec().processing_blocks;
   }
   void on_place(const PlacedBlocks& placed) override {
-    if (warp_slots_ && !settled(placed.launch)) list_slots(placed, traces[placed.launch]);
+    if (warp_slots_ && !is_settled(placed.launch)) add_slots(placed, traces[placed.launch]);
   }
   void on_refuse(const int32_t launch, const Refusal refusal, int32_t) override {
-    if (!settled(launch)) traces[launch].limiter = refusal;
+    if (!is_settled(launch)) traces[launch].limiter = refusal;
   }
   void on_settled(const int32_t launch) override {
     settled_ = launch + 1;
     if (traces[launch].smid.back() != kNotPlaced) traces[launch].limiter = Refusal::none;
   }
 
-  // Returns where the SMs of the launch's blocks from `first_block` on are stored.
-  std::span<int32_t> memory(const int32_t launch, const int32_t first_block) {
+  // Returns where the scheduler is to write the SMs of the launch's blocks from `first_block` on.
+  std::span<int32_t> output_sms(const int32_t launch, const int32_t first_block) {
     LaunchTrace& trace = traces[launch];
-    if (settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
-    return std::span(settled(launch) ? trace.final_smid : trace.smid).subspan(first_block);
+    if (is_settled(launch) && trace.final_smid.empty()) trace.final_smid = trace.smid;
+    return std::span(is_settled(launch) ? trace.final_smid : trace.smid).subspan(first_block);
   }
 
   std::vector<LaunchTrace> traces;
 
  private:
-  bool settled(const int32_t launch) const { return launch < settled_; }
+  // Returns whether an event has come after the launch.
+  bool is_settled(const int32_t launch) const { return launch < settled_; }
 
-  void list_slots(const PlacedBlocks& placed, LaunchTrace& trace) const {
+  // Writes the warp slots of blocks to their trace.
+  void add_slots(const PlacedBlocks& placed, LaunchTrace& trace) const {
     const size_t warps = trace.warp_slots.size() / trace.smid.size();
     size_t row = placed.first_block * warps;
     for (const Footprint& footprint : placed.footprints) {
@@ -63,6 +66,7 @@ class TraceRecorder final : public Observer {
   int32_t processing_blocks_ = 0;
 };
 
+// Records the room of every SM for each launch when it arrives.
 class CapacityRecorder final : public Observer {
  public:
   void on_launch(int32_t, int32_t, const Demand& demand, const GpuState& gpu) override {
@@ -77,20 +81,25 @@ class CapacityRecorder final : public Observer {
   std::vector<std::vector<LimitedRoom>> launches;
 };
 
+// Runs a sequence of held launches on an idle GPU.
 void run(const Model& model, const Sequence& sequence, const InitialState state, Observer& observer,
          HeldOptions options = {}) {
   HeldEngine engine(model, state, {&observer}, std::move(options));
   for (const Event& event : sequence) engine.step(event);
 }
 
-std::vector<LaunchTrace> traces(const Model& model, const Sequence& sequence,
-                                const InitialState state, const bool warp_slots, Race* const race) {
+// Returns where blocks go. `race`: the order in which blocks leave; nullptr: all at once.
+std::vector<LaunchTrace> predict_traces(const Model& model, const Sequence& sequence,
+                                        const InitialState state, const bool warp_slots,
+                                        Race* const race) {
   TraceRecorder recorder(warp_slots);
   using Leaving = BlockScheduler::Leaving;
   run(model, sequence, state, recorder,
       {.leaving = warp_slots || race ? Leaving::one_by_one : Leaving::together,
-       .memory = [&](const int32_t launch,
-                     const int32_t first_block) { return recorder.memory(launch, first_block); },
+       .output_sms =
+           [&](const int32_t launch, const int32_t first_block) {
+             return recorder.output_sms(launch, first_block);
+           },
        .race = race});
   return std::move(recorder.traces);
 }
@@ -104,12 +113,12 @@ std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
     throw std::invalid_argument("warp_slots: " + spec.name +
                                 " has strict_round_robin off; they need warps in strict turn");
   }
-  return traces(model, sequence, state, warp_slots, nullptr);
+  return predict_traces(model, sequence, state, warp_slots, nullptr);
 }
 
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence,
                                  const InitialState state, Race& race) {
-  return traces(model, sequence, state, false, &race);
+  return predict_traces(model, sequence, state, false, &race);
 }
 
 Timeline predict_timeline(const Model& model, const Sequence& sequence, const InitialState state,

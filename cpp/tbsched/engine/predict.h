@@ -19,17 +19,18 @@
 
 namespace tbsched {
 
-// Predicts where blocks go. With `warp_slots`, also the warp slots of blocks placed before the next
-// event, counted from processing block 0 of every SM; needs warps in strict turn, else throws
-// std::invalid_argument.
+// Predicts where the blocks of held launches go. With `warp_slots`, also the warp slots of blocks
+// placed before the next event, counted from processing block 0 of every SM; needs warps in strict
+// turn, else throws std::invalid_argument.
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  bool warp_slots = false);
 // Predicts where blocks go if they leave, and others take their room, in the order of `race`.
 std::vector<LaunchTrace> predict(const Model& model, const Sequence& sequence, InitialState state,
                                  Race& race);
 
-// Predicts a sequence whose launches have durations. `turns`: a number for each launch; of those
-// that may start at the same time, the least goes first. With `neighbours`, blocks slow each other.
+// Predicts when and where the blocks of a sequence whose launches have durations run. `turns`: a
+// number for each launch; of those that may start at the same time, the least goes first; empty: in
+// order of issue. With `neighbours`, blocks slow each other.
 Timeline predict_timeline(const Model& model, const Sequence& sequence, InitialState state,
                           HostCalls calls, std::vector<int32_t> turns = {},
                           const Neighbours* neighbours = nullptr, Detail detail = Detail::blocks);
@@ -53,7 +54,7 @@ struct LimitedRoom {
   Refusals limiters = 0;
 };
 
-// Returns, by launch and SMID, the room for a launch's blocks when it arrived.
+// Returns, by launch and SM, the room for the launch's blocks when it arrived.
 std::vector<std::vector<LimitedRoom>> capacities(const Model& model, const Sequence& sequence,
                                                  InitialState state);
 

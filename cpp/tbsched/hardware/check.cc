@@ -14,11 +14,12 @@
 namespace tbsched {
 namespace {
 
-constexpr int32_t kMostSharedMemory = ranges::shared_memory_per_block.high;
+constexpr int32_t kMaxSharedMemoryBytes = ranges::shared_memory_per_block.high;
 
 template <typename Member>
 concept Number = std::same_as<Member, int32_t> || std::same_as<Member, int64_t>;
 
+// Returns the values as in "(0, 8192, 16384)".
 std::string in_words(const std::vector<int32_t>& values) {
   std::string words;
   for (const int32_t value : values) {
@@ -27,6 +28,7 @@ std::string in_words(const std::vector<int32_t>& values) {
   return "(" + words + ")";
 }
 
+// Refuses numbers outside of the ranges of their fields.
 void check_ranges(const DeviceSpec& spec) {
   for_each_field(spec, []<typename Member>(const Field& field, const Member& member) {
     if constexpr (Number<Member>) {
@@ -35,16 +37,19 @@ void check_ranges(const DeviceSpec& spec) {
   });
 }
 
+// Refuses warps and registers that the processing blocks of an SM cannot share evenly.
 void check_processing_blocks(const DeviceSpec& spec) {
-  const auto shared = [&](const char* const name, const int32_t value) {
+  const auto require_multiple = [&](const char* const name, const int32_t value) {
     if (value % spec.processing_blocks == 0) return;
     refuse(std::string(name) + ": " + std::to_string(value) +
            " is not a multiple of processing_blocks, " + std::to_string(spec.processing_blocks));
   };
-  shared("warps_per_sm", spec.warps_per_sm);
-  shared("registers_per_sm", spec.registers_per_sm);
+  require_multiple("warps_per_sm", spec.warps_per_sm);
+  require_multiple("registers_per_sm", spec.registers_per_sm);
 }
 
+// Refuses a preference that does not name each SM once, and GPCs or coscheduled SMs that are not
+// whole TPCs of the device.
 void check_topology(const DeviceSpec& spec) {
   std::vector<int32_t> sms(spec.sms);
   std::iota(sms.begin(), sms.end(), 0);
@@ -79,12 +84,13 @@ void check_topology(const DeviceSpec& spec) {
   }
 }
 
+// Refuses configurations that do not ascend or do not hold the largest block.
 void check_shared_memory(const DeviceSpec& spec) {
   const std::vector<int32_t>& sizes = spec.shared_memory_configurations;
   const bool ascend = std::ranges::adjacent_find(sizes, std::greater_equal{}) == sizes.end();
-  if (sizes.empty() || !ascend || sizes.front() < 0 || sizes.back() > kMostSharedMemory) {
+  if (sizes.empty() || !ascend || sizes.front() < 0 || sizes.back() > kMaxSharedMemoryBytes) {
     refuse("shared_memory_configurations: must ascend within 0.." +
-           std::to_string(kMostSharedMemory) + ", got " + in_words(sizes));
+           std::to_string(kMaxSharedMemoryBytes) + ", got " + in_words(sizes));
   }
   const int32_t block = spec.shared_memory_per_block;
   if (round_up(block, spec.shared_memory_unit) + spec.shared_memory_reserve > sizes.back()) {
@@ -94,9 +100,10 @@ void check_shared_memory(const DeviceSpec& spec) {
   }
 }
 
-// Returns the values to compare: a number, or a list in reverse; nothing for other types.
+// Returns the values of a field that has documented limits: a number, or a list in reverse; nothing
+// for other types.
 template <typename Member>
-std::vector<int64_t> compared(const Member& member) {
+std::vector<int64_t> values_of(const Member& member) {
   if constexpr (Number<Member>) {
     return {member};
   } else if constexpr (std::same_as<Member, std::vector<int32_t>>) {
@@ -131,7 +138,7 @@ void check_documented(const DeviceSpec& spec, const std::set<std::string>& measu
              "; this file must have the row, with " + documented + " or with provenance measured");
     };
     // The largest value of a list must be there; all its values must be documented.
-    const std::vector<int64_t> values = compared(member);
+    const std::vector<int64_t> values = values_of(member);
     if (values.front() != limits.back()) contradicts(values.front(), limits.back());
     for (const int64_t value : values) {
       const auto next = std::ranges::lower_bound(limits, value);

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<std::string_view, 4> kProvenances = {"paper", "vendor", "measured", "assumed"};
-constexpr int64_t kMostInRanges = 1'000'000;
+constexpr int64_t kMaxRangeBound = 1'000'000;  // of [start, stop, step]
 
 // The values of a file by path ("limits.warps_per_sm"), and the paths of measured ones.
 struct Rows {
@@ -32,33 +32,38 @@ struct Rows {
   std::set<std::string> measured;
 };
 
-[[noreturn]] void needed(const Field& field, const char* const what, const toml::node& value) {
+// Refuses a value that has not the type which its field needs, such as "an integer".
+[[noreturn]] void refuse_type(const Field& field, const char* const type, const toml::node& value) {
   std::ostringstream message;
-  message << field.path() << ": " << what << " is needed, got ";
+  message << field.path() << ": " << type << " is needed, got ";
   value.visit([&](const auto& node) { message << node; });
   refuse(message.str());
 }
 
+// Returns a value as a list; refuses another one, which has not the type `what`.
 const toml::array& list(const Field& field, const char* const what, const toml::node& value) {
   if (const toml::array* const items = value.as_array()) return *items;
-  needed(field, what, value);
+  refuse_type(field, what, value);
 }
 
+// Returns a value as a string; refuses another one.
 std::string text(const Field& field, const toml::node& value) {
   if (const auto* const string = value.as_string()) return string->get();
-  needed(field, "a string", value);
+  refuse_type(field, "a string", value);
 }
 
+// Reads a value of a file into the member of a field. Refuses a value that is no flag.
 void read(const Field& field, const toml::node& value, bool& member) {
   const auto* const flag = value.as_boolean();
-  if (flag == nullptr) needed(field, "true or false", value);
+  if (flag == nullptr) refuse_type(field, "true or false", value);
   member = flag->get();
 }
 
+// Reads an integer into the member of a field. Refuses another value, and one out of range.
 template <std::integral Member>
 void read(const Field& field, const toml::node& value, Member& member) {
   const auto* const number = value.as_integer();
-  if (number == nullptr) needed(field, "an integer", value);
+  if (number == nullptr) refuse_type(field, "an integer", value);
   if (!field.range.holds(number->get())) refuse_outside(field, std::to_string(number->get()));
   member = static_cast<Member>(number->get());
 }
@@ -71,15 +76,15 @@ void read(const Field& field, const toml::node& value, Layout& member) {
   member = layout_named(field, text(field, value));
 }
 
-// Reads rows of [start, stop, step], as Python's range.
+// Appends the numbers of rows of [start, stop, step], as Python's range gives them.
 void read_ranges(const Field& field, const toml::node& value, std::vector<int32_t>& member) {
   constexpr const char* kWhat = "a list of [start, stop, step]";
-  const Field part{field.section, field.name, Range{-kMostInRanges, kMostInRanges}};
+  const Field part{field.section, field.name, Range{-kMaxRangeBound, kMaxRangeBound}};
   for (const toml::node& row : list(field, kWhat, value)) {
     std::vector<int32_t> parts;
     for (const toml::node& item : list(field, "a list", row))
       read(part, item, parts.emplace_back());
-    if (parts.size() != 3 || parts[2] == 0) needed(field, kWhat, value);
+    if (parts.size() != 3 || parts[2] == 0) refuse_type(field, kWhat, value);
     for (int32_t i = parts[0]; parts[2] > 0 ? i < parts[1] : i > parts[1]; i += parts[2]) {
       if (std::cmp_equal(member.size(), ranges::sms.high)) {
         refuse(field.path() + ": the rows have more than " + std::to_string(ranges::sms.high) +
@@ -90,6 +95,7 @@ void read_ranges(const Field& field, const toml::node& value, std::vector<int32_
   }
 }
 
+// Reads a list into the member of a field. Refuses another value.
 template <typename Item>
 void read(const Field& field, const toml::node& value, std::vector<Item>& member) {
   member.clear();
@@ -101,8 +107,8 @@ void read(const Field& field, const toml::node& value, std::vector<Item>& member
   }
 }
 
-// Returns the value of a row.
-const toml::node& value_of(const std::string& path, const toml::node& row, Rows& rows) {
+// Adds the value of a row to `rows`. Refuses a row without a provenance and a source.
+void add_row(const std::string& path, const toml::node& row, Rows& rows) {
   const toml::table* const cells = row.as_table();
   if (cells == nullptr || cells->size() != 3 || !cells->contains("value") ||
       !cells->contains("provenance") || !cells->contains("source")) {
@@ -115,9 +121,10 @@ const toml::node& value_of(const std::string& path, const toml::node& row, Rows&
   }
   if (!cells->get("source")->is_string()) refuse(path + ".source: a string is needed");
   if (*kind == "measured") rows.measured.insert(path);
-  return *cells->get("value");
+  rows.values[path] = cells->get("value");
 }
 
+// Returns the rows of a file; refuses sections and keys that no device has.
 Rows rows_of(const toml::table& data) {
   std::set<std::string, std::less<>> sections;
   std::set<std::string, std::less<>> paths;
@@ -135,12 +142,13 @@ Rows rows_of(const toml::table& data) {
     for (const auto& [key, row] : *keys.as_table()) {
       const std::string path = std::string(section) + "." + std::string(key);
       if (!paths.contains(path)) refuse("unknown key '" + path + "'");
-      rows.values[path] = &value_of(path, row, rows);
+      add_row(path, row, rows);
     }
   }
   return rows;
 }
 
+// Returns the contents of a file; refuses one that is not there or is not TOML.
 toml::table load(const fs::path& file) {
   if (!fs::is_regular_file(file)) refuse("no file");
   try {
@@ -150,18 +158,20 @@ toml::table load(const fs::path& file) {
   }
 }
 
-// `seen`: the chain of files that extend this one.
-DeviceSpec read_device(const fs::path& file, const fs::path& devices, std::set<fs::path> seen) try {
+// Reads the device of a file, after those that it extends. `extending`: the files that extend this
+// one, none of which it may extend.
+DeviceSpec read_device(const fs::path& file, const fs::path& devices,
+                       std::set<fs::path> extending) try {
   const toml::table data = load(file);
   std::optional<DeviceSpec> parent;
   if (const toml::node* const extends = data.get("extends")) {
     const auto* const name = extends->as_string();
     if (name == nullptr) refuse("extends: a string is needed");
-    if (!seen.insert(fs::canonical(file)).second) refuse("extends itself");
+    if (!extending.insert(fs::canonical(file)).second) refuse("extends itself");
     const bool is_file = name->get().ends_with(".toml");
     parent =
         read_device(is_file ? file.parent_path() / name->get() : devices / (name->get() + ".toml"),
-                    devices, std::move(seen));
+                    devices, std::move(extending));
   }
   if (const toml::node* const checked = data.get("checked")) {
     if (!parent) refuse("checked: nothing is inherited: there is no extends");

@@ -28,8 +28,9 @@ struct Field {
   bool required = true;                  // a device file that extends nothing must name it
   bool as_ranges = false;                // a device file has rows of [start, stop, step]
 
+  // Returns its key in device files, as "limits.warps_per_sm".
   std::string path() const { return std::string(section) + "." + std::string(name); }
-  // Returns its name in C++ and Python.
+  // Returns its name in C++ and Python, as "warps_per_sm" or "mechanisms.warp_skip".
   std::string label() const { return section == "mechanisms" ? path() : std::string(name); }
 };
 

@@ -9,7 +9,7 @@
 
 namespace tbsched {
 
-// It only grows, so equal sets have equal words.
+// A set only grows, or becomes empty, so equal sets have equal words.
 class SmSet {
  public:
   void add(const int32_t sm) {
@@ -31,7 +31,8 @@ class SmSet {
   bool has(const int32_t sm) const {
     return word_of(sm) < words_.size() && (words_[word_of(sm)] & bit_of(sm)) != 0;
   }
-  bool meets(const SmSet& other) const {
+  // Returns whether the two sets have an SM in common.
+  bool intersects(const SmSet& other) const {
     const size_t words = std::min(words_.size(), other.words_.size());
     for (size_t k = 0; k < words; ++k) {
       if ((words_[k] & other.words_[k]) != 0) return true;
@@ -49,7 +50,7 @@ class SmSet {
   bool operator==(const SmSet&) const = default;
 
  private:
-  static constexpr int32_t kBits = 64;
+  static constexpr int32_t kBits = 64;  // of a word
 
   static size_t word_of(const int32_t sm) { return static_cast<size_t>(sm / kBits); }
   static uint64_t bit_of(const int32_t sm) { return uint64_t{1} << (sm % kBits); }

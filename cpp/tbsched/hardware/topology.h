@@ -9,6 +9,7 @@
 namespace tbsched {
 
 struct Topology {
+  // Computes the tables from the TPCs of each GPC.
   explicit Topology(const DeviceSpec& spec);
 
   std::vector<int32_t> tpc_of_sm;  // dense, from 0

@@ -16,17 +16,17 @@ void ClusterLevels::fill(const Demand& demand, const int32_t clusters, const Gpu
 
   const auto room = [](const ClusterSearch& search) { return search.fit().room; };
   ClusterRoom level{true, gpu.spec().cluster_blocks_per_sm};
-  for (int32_t left = clusters; left > 0;) {
+  for (int32_t remaining = clusters; remaining > 0;) {
     level = std::min(level, room(*std::ranges::max_element(searches_, {}, room)));
     if (level.blocks == 0) break;
-    for (size_t i = 0; i < domains.size() && left > 0; ++i) {
+    for (size_t i = 0; i < domains.size() && remaining > 0; ++i) {
       if (room(searches_[i]) < level) continue;
       const std::vector<int32_t>& sms = searches_[i].fit().sms;
       for (const int32_t sm : sms) commit(sm, 1);
       clusters_.push_back({i, sms_.size()});
       sms_.insert(sms_.end(), sms.begin(), sms.end());
       searches_[i].next();
-      --left;
+      --remaining;
     }
     ends_.push_back(clusters_.size());
   }

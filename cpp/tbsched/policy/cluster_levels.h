@@ -20,15 +20,17 @@ class ClusterLevels {
     size_t first_sm;  // index of its first SM in sms_
   };
 
-  // Chooses the SMs of up to `clusters` clusters, committing them.
+  // Chooses the SMs of up to `clusters` clusters, and commits their blocks.
   void fill(const Demand& demand, int32_t clusters, const GpuState& gpu, const Commit& commit);
 
-  // Number of passes over the domains, and the clusters of each pass.
+  // Returns the number of passes over the domains that fill() made.
   size_t passes() const { return ends_.size(); }
+  // Returns the clusters that pass k chose, by domain.
   std::span<const Cluster> pass(const size_t k) const {
     const size_t begin = k == 0 ? 0 : ends_[k - 1];
     return std::span(clusters_).subspan(begin, ends_[k] - begin);
   }
+  // Returns the SMs of a cluster, in the order of its blocks.
   std::span<const int32_t> sms(const Cluster& cluster) const {
     return std::span(sms_).subspan(cluster.first_sm, cluster_size_);
   }

@@ -40,7 +40,7 @@ int32_t priority_of(const Launch& launch, const DeviceSpec& spec) {
   return std::clamp(launch.priority, 1 - spec.priority_levels, 0);
 }
 
-int32_t rank_of(const Launch& launch, const DeviceSpec& spec) {
+int32_t urgency_of(const Launch& launch, const DeviceSpec& spec) {
   return launch.cooperative ? 1 - spec.priority_levels : priority_of(launch, spec);
 }
 

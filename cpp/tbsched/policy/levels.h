@@ -13,8 +13,8 @@ namespace tbsched {
 
 inline constexpr int32_t kNoSm = -1;
 
-// Returns the SM of the only one of up to `blocks` blocks that can be placed, in order of
-// preference; kNoSm: none can, or perhaps several. `rooms` must be up to date for the launch.
+// Returns the SM of the next block, if exactly one of up to `blocks` blocks can be placed; kNoSm:
+// none can, or perhaps several. `rooms` must be up to date for the launch.
 int32_t only_sm(int32_t blocks, const GpuState& gpu, const Rooms& rooms);
 
 class Levels {
@@ -27,26 +27,33 @@ class Levels {
   // get a block.
   std::span<const int32_t> positions() const { return positions_; }
 
-  // Chooses the SMs of up to `blocks` blocks, committing them.
+  // Chooses the SMs of up to `blocks` blocks, and commits the blocks.
   void fill(const Demand& demand, int32_t blocks, const GpuState& gpu, Rooms& rooms,
             const Commit& commit);
 
+  // Returns the number of levels.
   size_t count() const { return static_cast<size_t>(count_); }
-  // Returns the number of blocks that each SM of positions() gets: at most one, except in gaps of
-  // contiguous memory. Valid until the next call.
+  // Returns the number of blocks that each SM of positions() gets at level k: at most one, except
+  // in gaps of contiguous memory. Valid until the next call.
   std::span<const uint8_t> level(size_t k);
+  // Returns the number of blocks that fill() placed.
   int32_t blocks() const { return blocks_; }
-  // Whether the last level took every SM with that much room; if not, last_sm() is the last SM that
-  // it took.
+  // Returns whether the last level took every SM with that much room; if not, last_sm() is the last
+  // SM that it took.
   bool last_is_whole() const { return last_is_whole_; }
   int32_t last_sm() const { return last_sm_; }
 
  private:
+  // Fills SMs whose room falls by one with each block: the levels follow from the rooms.
   void fill_evenly(int32_t blocks, const GpuState& gpu, const Rooms& rooms, const Commit& commit);
+  // Fills other SMs: asks for the room again after each block.
   void fill_one_by_one(const Demand& demand, int32_t blocks, const GpuState& gpu,
                        const Rooms& rooms, const Commit& commit);
-  void take(int32_t rank, uint8_t room);
+  // Notes that the SM at this rank of preference, which had this room, gets blocks.
+  void mark_taken(int32_t rank, uint8_t room);
+  // Sets positions() and room_ to the SMs that get blocks.
   void list_taken();
+  // Sets positions() to all SMs, and room_ to their room, which is given by rank of preference.
   void list_all(std::span<const uint8_t> room);
 
   std::span<const int32_t> rank_of_position_;
@@ -58,13 +65,13 @@ class Levels {
   std::span<const int32_t> positions_;  // one of the two
   std::vector<uint8_t> room_;           // as positions(); by rank where SMs are chosen one by one
   std::vector<uint8_t> row_;            // the result of level(), as positions()
-  int32_t most_ = 0;                    // the room at the first level
-  int32_t count_ = 0;
-  int32_t blocks_ = 0;
+  int32_t max_room_ = 0;                // the room at the first level
+  int32_t count_ = 0;                   // of levels
+  int32_t blocks_ = 0;                  // that were placed
   bool last_is_whole_ = true;
-  int32_t last_rank_ = -1;
-  int32_t last_sm_ = -1;
-  bool evenly_ = true;
+  int32_t last_rank_ = -1;       // of the SM that got the last block of a level that is not whole
+  int32_t last_sm_ = -1;         // that SM
+  bool evenly_ = true;           // whether room falls by one with each block
   std::vector<uint8_t> counts_;  // by level and rank, where SMs are chosen one by one
 };
 

@@ -27,19 +27,21 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  // The device as the policy sees it.
+  // Returns the device as the policy sees it.
   const Device& device() const { return device_; }
   const PolicyRow& policy() const { return policy_; }
-  // Whether each single block goes to an SM that has as much room as any SM.
+  // Returns whether each single block goes to an SM that has as much room as any SM.
   bool most_room_first() const {
     return policy_.most_room_first && device_.spec.shared_memory_threshold == 0;
   }
   const LaunchOrder& order() const { return order_; }
-  // States in which an idle device can be; the first is the default.
+  // Returns the states in which an idle device can be; the first is the default.
   std::span<const InitialState> states() const { return states_; }
-  // States in which launches may take different SMs, as long as their blocks leave together.
+  // Returns the states in which launches may take different SMs, as long as their blocks leave
+  // together.
   std::span<const InitialState> states_that_choose() const;
-  // Starts the policy in a state. Throws std::invalid_argument for an unknown state.
+  // Returns a policy for an idle device in this state. Throws std::invalid_argument for an unknown
+  // state.
   std::unique_ptr<Policy> start(const InitialState& state) const;
 
  private:

@@ -28,9 +28,9 @@ class Policy {
   // `rooms` is for policies that need the room of all SMs.
   virtual size_t place(const Demand& demand, const GpuState& gpu, Rooms& rooms,
                        const Commit& commit, std::span<int32_t> sms) = 0;
-  // States that blocks went to these SMs, in the order of their numbers, without being asked. Its
-  // turn goes on after the last of them.
-  virtual void went(std::span<const int32_t> /*sms*/) {}
+  // Tells the policy that blocks went to these SMs, in the order of their numbers, without place().
+  // A policy that takes turns goes on after the last of them.
+  virtual void note_placed(std::span<const int32_t> /*sms*/) {}
 };
 
 // The latent state of an idle device. The policy that enumerates the states knows what their
@@ -70,13 +70,15 @@ struct PolicyRow {
   bool may_decline = false;
 };
 
+// Returns all policies, from the weakest to the strongest.
 std::span<const PolicyRow> policy_table();
-// Throws std::invalid_argument if there is no such row.
+// Returns the row of this name. Throws std::invalid_argument if there is none.
 const PolicyRow& policy_named(std::string_view name);
 // Returns the row of a policy that is not in the table: one of the caller's own.
 const PolicyRow& own_policy();
 
-// For policies that decide block by block: choose() returns an SM with room, or -1.
+// Does the work of Policy::place() for policies that decide block by block. choose() returns an SM
+// with room for the next block; -1: there is none.
 template <typename Choose>
 size_t place_one_by_one(const std::span<int32_t> sms, const Commit& commit, Choose choose) {
   for (size_t placed = 0; placed < sms.size(); ++placed) {

@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kHopperStateNames = {"first_gpc", "first_singleton"};
 
+// Returns the device unchanged.
 DeviceSpec as_it_is(DeviceSpec spec) { return spec; }
 
 // Returns the device with all shared memory counted: these policies know no threshold.
@@ -33,7 +34,7 @@ DeviceSpec with_all_counted(DeviceSpec spec) {
 
 // Returns the device with each SM as one pool of slots, warps, registers and shared memory, without
 // the mechanisms found later.
-DeviceSpec whole_sms(DeviceSpec spec) {
+DeviceSpec with_pooled_sms(DeviceSpec spec) {
   spec = with_all_counted(std::move(spec));
   spec.processing_blocks = 1;
   spec.mechanisms.registers = Layout::pooled;
@@ -60,13 +61,13 @@ DeviceSpec as_printed(DeviceSpec spec) {
 // From the weakest to the strongest, as recordings of an H200 show (README.md).
 constexpr std::array kPolicies = {
     PolicyRow{"first_fit", "the first SM with room, in order of preference",
-              "leftover policy with first fit", false, false, whole_sms, make_first_fit},
+              "leftover policy with first fit", false, false, with_pooled_sms, make_first_fit},
     PolicyRow{"algorithm1_printed", "Algorithm 1 as printed: warps are compared with blocks",
               "ICCD 2023, Algorithm 1", false, false, as_printed, make_algorithm1_printed},
     PolicyRow{"round_robin", "the next SM with room, in turn", "the baseline of scheduling papers",
-              false, false, whole_sms, make_round_robin},
+              false, false, with_pooled_sms, make_round_robin},
     PolicyRow{"most_room", "the SM with room for most blocks; SMs without processing blocks",
-              "Gilman et al. 2020, most room", false, true, whole_sms, make_most_room},
+              "Gilman et al. 2020, most room", false, true, with_pooled_sms, make_most_room},
     PolicyRow{"algorithm1", "Algorithm 1 repaired (line 26 counts blocks), the slow reference",
               "after ICCD 2023, Algorithm 1", false, true, as_it_is, make_algorithm1},
     PolicyRow{"ampere", "the same answers as algorithm1, level by level",

@@ -67,7 +67,7 @@ struct Launch {
   // their numbers, it never waits.
   bool in_block_order = false;
 
-  // Whether its blocks wait for all that have the name.
+  // Returns whether its blocks wait until all blocks of all launches with its name are resident.
   bool meets_all() const { return !meets.empty() && !in_block_order; }
 };
 
@@ -94,7 +94,7 @@ struct WaitEvent {
 };
 
 // Limit of the bytes of a copy or memset.
-inline constexpr int64_t kMostBytes = int64_t{1} << 30;
+inline constexpr int64_t kMaxTransferBytes = int64_t{1} << 30;
 
 // h2d: from the host's memory to the GPU's; d2h: back; d2d: within the GPU's memory; p2p: to the
 // memory of another GPU.
@@ -140,7 +140,7 @@ using Edges = std::vector<std::array<int32_t, 2>>;  // the second waits for the 
 
 struct Graph;
 
-// A conditional node, whose body runs so many times.
+// A conditional node: its body runs `times` times.
 struct Conditional {
   std::shared_ptr<const Graph> body;
   int32_t times = 1;
@@ -238,6 +238,7 @@ struct Overloaded : Functions... {
 template <typename... Functions>
 Overloaded(Functions...) -> Overloaded<Functions...>;
 
+// Calls visit(launch) for every launch of a graph, in the order of its nodes.
 template <typename Visit>
 void for_each_launch(const Graph& graph, const Visit& visit) {
   for (const Node& node : graph.nodes) {
@@ -276,6 +277,7 @@ void for_each_launch(const Event& event, const Visit& visit) {
              event);
 }
 
+// Returns the number of launches of an event or a graph.
 template <typename EventOrGraph>
 size_t count_launches(const EventOrGraph& event) {
   size_t count = 0;
@@ -283,7 +285,8 @@ size_t count_launches(const EventOrGraph& event) {
   return count;
 }
 
-// Returns whether launches end by themselves, after their durations.
+// Returns whether the launches of a sequence end by themselves, after their durations. If not, each
+// stays until its Release.
 inline bool is_timed(const Sequence& sequence) {
   return std::ranges::any_of(sequence, [](const Event& event) {
     return std::visit(Overloaded{
@@ -304,7 +307,7 @@ inline bool is_timed(const Sequence& sequence) {
   });
 }
 
-// Returns the GPU that gets the work, or that a host waits for.
+// Returns the index of the GPU that an event gives work to, or that its host waits for.
 inline int32_t gpu_of(const Event& event) {
   return std::visit(Overloaded{
                         [](const Release&) { return 0; },
@@ -315,15 +318,15 @@ inline int32_t gpu_of(const Event& event) {
 
 // Returns the stream of an event that gives the GPU work, or waits; none: a new one, or no stream.
 inline std::optional<int32_t> stream_of(const Event& event) {
-  using Found = std::optional<int32_t>;
+  using Stream = std::optional<int32_t>;
   return std::visit(Overloaded{
-                        [](const Release&) { return Found(); },
-                        [](const auto& call) { return Found(call.stream); },
+                        [](const Release&) { return Stream(); },
+                        [](const auto& call) { return Stream(call.stream); },
                     },
                     event);
 }
 
-// Returns the host thread that makes the call.
+// Returns the host thread that makes the call of an event.
 inline int32_t host_of(const Event& event) {
   return std::visit(Overloaded{
                         [](const Release&) { return 0; },

@@ -29,14 +29,14 @@ struct EventTable {
   std::vector<std::shared_ptr<const Partition>> partitions =
       {};  // to which launches refer by number
 
-  size_t sequences() const { return bounds.empty() ? 0 : bounds.size() - 1; }
+  size_t sequence_count() const { return bounds.empty() ? 0 : bounds.size() - 1; }
 
-  // Throws std::invalid_argument for an unknown sequence, and for invalid bounds, kinds of rows or
-  // partitions.
+  // Returns the events of sequence k. Throws std::invalid_argument for an unknown sequence, and for
+  // invalid bounds, kinds of rows or partitions.
   Sequence sequence(const size_t k) const {
-    if (k >= sequences()) {
+    if (k >= sequence_count()) {
       throw std::invalid_argument("sequence " + std::to_string(k) + ": the table has " +
-                                  std::to_string(sequences()));
+                                  std::to_string(sequence_count()));
     }
     const auto rows = static_cast<int64_t>(cells.size() / kEventColumns);
     if (bounds[k] < 0 || bounds[k] > bounds[k + 1] || bounds[k + 1] > rows) {
@@ -53,6 +53,7 @@ struct EventTable {
   }
 
  private:
+  // Returns the launch or release that the cells from the begin of its row on describe.
   Event event(const std::span<const int32_t> row) const {
     if (row[0] == kReleaseRow) return Release{.launch = row[1]};
     if (row[0] != kLaunchRow) {
@@ -73,10 +74,11 @@ struct EventTable {
                   .cooperative = row[10] != 0};
   }
 
-  std::shared_ptr<const Partition> partition(const int32_t number) const {
-    if (number < 0) return nullptr;
-    if (std::cmp_less(number, partitions.size())) return partitions[static_cast<size_t>(number)];
-    throw std::invalid_argument("cells: there is no partition " + std::to_string(number) + ", of " +
+  // Returns the partition that a launch's cell names; null for a negative index: the whole GPU.
+  std::shared_ptr<const Partition> partition(const int32_t index) const {
+    if (index < 0) return nullptr;
+    if (std::cmp_less(index, partitions.size())) return partitions[static_cast<size_t>(index)];
+    throw std::invalid_argument("cells: there is no partition " + std::to_string(index) + ", of " +
                                 std::to_string(partitions.size()));
   }
 };

@@ -40,18 +40,20 @@ inline constexpr std::array<std::string_view, 23> kRefusalNames = {
     "first_use",     "policy", "value",  "host",        "partition",
 };
 
+// Returns the name of a cause in Python and in trace files.
 constexpr std::string_view name(const Refusal refusal) {
   return kRefusalNames[static_cast<size_t>(refusal)];
 }
 
-// Returns whether a cause is the room of single SMs.
-constexpr bool is_of_sms(const Refusal refusal) {
+// Returns whether a cause is a resource of a single SM that is used up there.
+constexpr bool is_resource_of_sm(const Refusal refusal) {
   return refusal >= Refusal::slots && refusal <= Refusal::configuration;
 }
 
 // A set of causes, a bit each.
 using Refusals = uint32_t;
 
+// Returns the set that has this cause alone.
 constexpr Refusals set_of(const Refusal refusal) {
   static_assert(kRefusalNames.size() <= 32);
   return Refusals{1} << static_cast<uint32_t>(refusal);

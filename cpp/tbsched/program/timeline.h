@@ -17,9 +17,10 @@ inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 inline constexpr int64_t kLatestNs =
     kNever / 4;  // limit of times that a user gives: no sum overflows
 
-// Limit of a timeline's blocks; a longer one is refused before it takes too much memory.
-inline constexpr size_t kMostTimedBlocks = size_t{1} << 26;
-inline constexpr size_t kMostWaits = size_t{1} << 24;
+// Limits of the blocks and the waits of a timeline, which is refused before it takes too much
+// memory.
+inline constexpr size_t kMaxTimedBlocks = size_t{1} << 26;
+inline constexpr size_t kMaxWaits = size_t{1} << 24;
 
 struct BlockTime {
   int32_t launch;
@@ -32,8 +33,8 @@ struct BlockTime {
 // What a timeline has a row for: each block, or each launch, from its first start to its last end.
 enum class Detail { blocks, launches };
 
-// Returns the name of copy or memset k of a sequence in `Wait::behind`; they are numbered in the
-// order of the sequence. Its own inverse.
+// Returns the number, -2 or lower, that stands for copy or memset k of a sequence in
+// `Wait::behind`. Returns k for such a number: the function is its own inverse.
 constexpr int32_t transfer_number(const int32_t k) { return -2 - k; }
 
 // Begin and end of the bytes' transfer of a copy or memset.
@@ -73,7 +74,7 @@ struct AwaitedValue {
   int32_t gpu;
   std::string name;
   int64_t value;
-  int64_t has;  // what the value is
+  int64_t current;  // what the value is
 };
 
 // What is left of a program when nothing more happens.

@@ -14,7 +14,7 @@ namespace tbsched {
 int32_t fitting(const Model& model, const Demand& demand, const int32_t blocks,
                 const GpuState& now) {
   if (room_falls_by_one(now.spec())) {
-    const std::vector<int32_t> by_sm = filled(now, demand);
+    const std::vector<int32_t> by_sm = blocks_that_fit_by_sm(now, demand);
     return std::min(blocks, std::accumulate(by_sm.begin(), by_sm.end(), 0));
   }
   GpuState gpu(now);

@@ -35,7 +35,7 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
-      .rank = rank_of(launch, spec),
+      .rank = urgency_of(launch, spec),
       .leaving = leaving,
       .group = group,
   });
@@ -95,7 +95,7 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   if (options.every_refusal) unblock_all();
   unblock_if_any_sm_changed();
   const Cause cause = visit_waiting(pass);
-  gpu_.release_held();
+  gpu_.release_reserved();
   report_unvisited(cause, pass);
 }
 
@@ -163,7 +163,7 @@ bool BlockScheduler::visit(const Place& place, const Pass& pass) {
 int32_t BlockScheduler::holder_before(const LaunchState& state) const {
   const auto holds_some = [&](const int32_t holder) {
     return state.group == kWholeGpu ||
-           groups_[launches_[holder].group].sms.meets(groups_[state.group].sms);
+           groups_[launches_[holder].group].sms.intersects(groups_[state.group].sms);
   };
   const auto found = std::find_if(holders_.rbegin(), holders_.rend(), holds_some);
   return found == holders_.rend() ? -1 : *found;
@@ -174,7 +174,7 @@ void BlockScheduler::hold_sms_for(const int32_t launch) {
   const int32_t group = launches_[launch].group;
   std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
   holders_.push_back(launch);
-  gpu_.hold(groups_[group].sms);
+  gpu_.reserve(groups_[group].sms);
 }
 
 // Lets a launch that this pass skips go on holding its SMs.
@@ -188,7 +188,7 @@ void BlockScheduler::keep_holding(const int32_t launch) {
 
 // Returns whether launches before it hold every SM that it can use.
 bool BlockScheduler::all_held(const LaunchState& state) const {
-  const SmSet& held = gpu_.held();
+  const SmSet& held = gpu_.reserved();
   if (held.empty()) return false;
   if (state.group == kWholeGpu) return held.size() == gpu_.spec().sms;
   return groups_[state.group].sms.is_within(held);
@@ -224,7 +224,7 @@ void BlockScheduler::unblock_next_for(const SmSet& sms) {
   if (!order_.head_of_line) return;
   for (size_t line = 0; line < blocked_.size(); ++line) {
     Queue& blocked = blocked_[line];
-    if (blocked.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.meets(sms))
+    if (blocked.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.intersects(sms))
       continue;
     waiting_.insert(blocked.extract(blocked.begin()));
   }
@@ -259,9 +259,9 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   if (all_held(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
   if (state.demand.at_once) {
-    rooms_.ask(gpu_, state.demand);
+    rooms_.update(gpu_, state.demand);
     if (!has_room_for_all(state)) {
-      return rooms_.most() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
+      return rooms_.max_room() > 0 ? Refusal::cooperative : rooms_.commonest_limiter();
     }
   }
   footprints_.clear();
@@ -275,9 +275,9 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   for (const Footprint& footprint : footprints_) residents_.add(footprint.owner, launch);
   Refusal refusal = Refusal::none;
   if (state.waiting() > 0) {
-    rooms_.ask(gpu_, state.demand);
-    refusal = model_.policy().may_decline && rooms_.most() > 0 ? Refusal::policy
-                                                               : rooms_.commonest_limiter();
+    rooms_.update(gpu_, state.demand);
+    refusal = model_.policy().may_decline && rooms_.max_room() > 0 ? Refusal::policy
+                                                                   : rooms_.commonest_limiter();
   }
   if (count > 0) pass.observer.on_place(placed);
   return refusal;
@@ -287,11 +287,11 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
 size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
                               const std::span<int32_t> sms) {
   const LaunchState& state = launches_[launch];
-  if (!pass.options.where) return policy_->place(state.demand, gpu_, rooms_, commit, sms);
+  if (!pass.options.forced_sms) return policy_->place(state.demand, gpu_, rooms_, commit, sms);
   size_t count = 0;
   bool waits = false;
   while (count < sms.size() && !waits) {
-    const auto next = pass.options.where(launch, state.placed + static_cast<int32_t>(count));
+    const auto next = pass.options.forced_sms(launch, state.placed + static_cast<int32_t>(count));
     if (!next) break;
     waits = next->empty();
     for (const int32_t sm : *next) {
@@ -299,7 +299,7 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
       sms[count++] = sm;
     }
   }
-  policy_->went(sms.first(count));
+  policy_->note_placed(sms.first(count));
   if (waits) return count;
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
@@ -307,7 +307,7 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
 // Returns whether all blocks fit at once. rooms_ must be up to date for the launch; its sum is a
 // fast upper bound.
 bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
-  if (room_falls_by_one(gpu_.spec()) && rooms_.sum() < state.blocks) return false;
+  if (room_falls_by_one(gpu_.spec()) && rooms_.total_room() < state.blocks) return false;
   return fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
 }
 
@@ -329,8 +329,8 @@ void BlockScheduler::check_cooperative(const Launch& launch, const Demand& deman
 std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass) {
   const LaunchState& state = launches_[launch];
   const auto waiting = static_cast<size_t>(state.waiting());
-  if (pass.options.memory) {
-    const std::span<int32_t> given = pass.options.memory(launch, state.placed);
+  if (pass.options.output_sms) {
+    const std::span<int32_t> given = pass.options.output_sms(launch, state.placed);
     if (!given.empty() && given.size() < waiting) {
       refuse(launch, "memory: " + std::to_string(given.size()) + " is less than for all " +
                          std::to_string(waiting) + " blocks that wait");

@@ -29,19 +29,19 @@ namespace tbsched {
 
 // Returns the memory into which the SMs of a launch's blocks are written, from `first_block` on:
 // one element for each block that waits, or an empty span.
-using SmMemory = std::function<std::span<int32_t>(int32_t launch, int32_t first_block)>;
+using OutputSms = std::function<std::span<int32_t>(int32_t launch, int32_t first_block)>;
 
 // Optional callbacks and settings of one call of place().
 struct PlaceOptions {
   // Where it is not set or returns an empty span, SMs are written into a buffer of the scheduler.
-  SmMemory memory = {};
+  OutputSms output_sms = {};
   // Returns whether blocks of another launch than the current one may be placed now. Not set:
   // always.
   std::function<bool()> may_turn = {};
   // Returns the SMs of the launch's next cluster, which must have room for it; an empty span if the
   // cluster waits. Where it returns nothing, or is not set, the policy decides.
   std::function<std::optional<std::span<const int32_t>>(int32_t launch, int32_t first_block)>
-      where = {};
+      forced_sms = {};
   // Whether on_refuse is also called for launches that still wait, but for another cause than
   // before. Then every pass visits every launch.
   bool every_refusal = false;

@@ -93,8 +93,8 @@ void check(const Launch& launch, const int32_t index, const Model& model) {
       {"shared_memory", launch.shared_memory, 0, spec.shared_memory_configurations.back()},
   };
   for (const Bounded& field : fields) {
-    if (!field.holds())
-      refuse(index, field.words() + ", what a launch on " + spec.name + " can have");
+    if (!field.is_within())
+      refuse(index, field.outside_words() + ", what a launch on " + spec.name + " can have");
   }
   if (const int32_t carveout = launch.carveout.value_or(0); carveout < 0 || carveout > 100) {
     refuse(index, "carveout: " + std::to_string(carveout) + " is outside 0..100 percent");

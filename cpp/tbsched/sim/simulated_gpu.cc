@@ -158,7 +158,7 @@ void SimulatedGpu::on_refuse(const int32_t launch, const Refusal cause, const in
   const bool more_urgent = behind >= 0 && scheduler_.is_more_urgent(behind, launch);
   const Refusal told = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
   const bool is_new = waits_.cause(launch) != told;
-  const Refusals limiters = is_new && is_of_sms(told)
+  const Refusals limiters = is_new && is_resource_of_sm(told)
                                 ? scheduler_.gpu().limiters_where(told, scheduler_.demand(launch))
                                 : set_of(told);
   waits_.note(launch, told, behind, limiters);

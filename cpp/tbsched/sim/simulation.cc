@@ -27,9 +27,9 @@ void check_duration(const std::string& who, const int64_t duration_ns) {
 
 template <typename Transfer>
 void check_call(const Transfer& transfer) {
-  if (transfer.bytes < 1 || transfer.bytes > kMostBytes) {
+  if (transfer.bytes < 1 || transfer.bytes > kMaxTransferBytes) {
     refuse("copy or memset: bytes: " + std::to_string(transfer.bytes) + " are outside 1.." +
-           std::to_string(kMostBytes));
+           std::to_string(kMaxTransferBytes));
   }
   check_duration("copy or memset", transfer.duration_ns.value_or(0));
   if (transfer.stream) check_stream("copy or memset", *transfer.stream);
@@ -294,9 +294,9 @@ void Simulation::add(const Sequence& sequence) {
   first_launch.push_back(launches_);
   hosts_.start(sequence, std::move(first_launch));
   shown_rows_ = between_.rows;
-  if (shown_rows_ > kMostTimedBlocks) {
+  if (shown_rows_ > kMaxTimedBlocks) {
     refuse("blocks: " + std::to_string(shown_rows_) + " with durations are more than " +
-           std::to_string(kMostTimedBlocks) + "; predict a part of the program at a time");
+           std::to_string(kMaxTimedBlocks) + "; predict a part of the program at a time");
   }
   for (const auto& gpu : gpus_) gpu->finish_adding();
   between_.blocks.reserve(between_.rows);

@@ -48,10 +48,10 @@ struct StartingGpu {
 class Simulation {
  public:
   Simulation(const Model& model, const InitialState state, HostCalls calls,
-             const size_t most_waits = kMostWaits)
+             const size_t most_waits = kMaxWaits)
       : Simulation(std::vector<StartingGpu>{{&model, state}}, std::move(calls), most_waits) {}
   // At least one GPU is needed.
-  Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls, size_t most_waits = kMostWaits);
+  Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls, size_t most_waits = kMaxWaits);
   // As GpuWork::take_turns(), of one GPU. Call it before run().
   void take_turns(std::vector<int32_t> turns) { gpus_[0]->work().take_turns(std::move(turns)); }
   // Makes blocks of these launches of one GPU slow each other. Durations are then those of a launch

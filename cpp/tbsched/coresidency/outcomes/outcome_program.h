@@ -17,7 +17,7 @@
 namespace tbsched {
 
 struct OutcomeProgram {
-  // Units of one domain that have the same outcomes.
+  // Units of one domain that have the same outcomes: a group of the program.
   struct Group {
     int32_t domain;
     size_t outcomes;                          // index into `outcomes`
@@ -26,14 +26,15 @@ struct OutcomeProgram {
     std::vector<int32_t> ranks;
     std::vector<int32_t> positions;
   };
+  // The arrival of a launch.
   struct Stage {
     Way way;
-    int32_t blocks;
+    int32_t blocks;     // of the launch
     int32_t parts;      // SMs or TPCs of a cluster
     int32_t on_part;    // blocks on each part
     int32_t most_room;  // most blocks on an SM
-    bool waits;
-    bool waits_whole;  // it takes no SM while it waits
+    bool waits;         // some of its blocks find no room when it arrives
+    bool waits_whole;   // it takes no SM while it waits
   };
 
   std::vector<const SmOutcomes*> outcomes;
@@ -42,7 +43,8 @@ struct OutcomeProgram {
   std::vector<WaitingLaunch> entering;
 };
 
-// Not solved; no solution; or a solution: for each group pairs (outcome, units).
+// The answers of a solver: not solved; no solution; or a solution: for each group pairs (outcome,
+// number of units).
 struct NotSolved {};
 struct NoSolution {};
 using Counts = std::vector<std::vector<std::pair<int32_t, int32_t>>>;

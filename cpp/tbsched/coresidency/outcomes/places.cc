@@ -12,6 +12,7 @@ bool idle_has_most_room(const Demand& demand, const Device& device) {
          idle_is_best(demand, device);
 }
 
+// Returns how blocks of the demand choose SMs under a policy that takes the most room first.
 Way way_of(const Demand& demand, const Device& device) {
   const Mechanisms& mechanisms = device.spec.mechanisms;
   // Such a launch enters no SM that is configured.

@@ -23,7 +23,7 @@ namespace tbsched {
 struct MoveOnSm {
   int32_t launch;
   int32_t sm;
-  int32_t number;
+  int32_t number;  // of the block that leaves; -1: any one enters
   bool enters;
 };
 
@@ -43,10 +43,11 @@ class QueriedSms {
   QueriedSms& operator=(const QueriedSms&) = delete;
 
   // Adds the next SM in its state before any block leaves. Throws BudgetExceeded.
-  void add(OneSm first, SmRole role);
+  void add(OneSm sm, SmRole role);
   // Adds outcomes and groups to a program, which must not outlive this object. Throws
   // BudgetExceeded.
   void add_to(OutcomeProgram& program);
+  // Returns whether the outcomes may be too many, because gaps in memory were only counted.
   bool gaps_matter() const { return behaviours_.gaps_matter(); }
   // Returns a history with these counts. If clusters enter, some of their parts may be missing.
   // Throws BudgetExceeded.
@@ -54,15 +55,17 @@ class QueriedSms {
 
  private:
   struct Sm {
-    OneSm first;
+    OneSm contents;
     int32_t state;
     int32_t role;
     int32_t successors;
   };
   class Replay;
 
-  bool by_tpc() const;
-  bool are_tied() const;
+  // Returns whether a unit is a TPC; else it is an SM.
+  bool units_are_tpcs() const;
+  // Returns whether clusters make the outcomes of a domain's SMs depend on each other.
+  bool clusters_tie_sms() const;
 
   const Device& device_;
   const LaunchPlaces& places_;

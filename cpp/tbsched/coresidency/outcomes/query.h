@@ -8,10 +8,10 @@
 
 namespace tbsched {
 
-// The most launches that are counted: those that arrive before the last one, and those that wait
-// from the beginning.
-constexpr size_t kMostCounted = 5;
-using BlocksOfEach = std::array<int16_t, kMostCounted>;
+// The most launches whose blocks an outcome counts: those that arrive before the last one, and
+// those that wait from the beginning.
+constexpr size_t kMaxCounted = 5;
+using BlocksOfEach = std::array<int16_t, kMaxCounted>;
 
 // A launch arrives and finds room for all of its blocks. With `waits`, it takes all room that there
 // is, and the rest of its blocks enters when others leave.
@@ -31,8 +31,10 @@ struct WaitingLaunch {
   size_t from;       // the first stage at which it waits
   size_t place;      // its index in BlocksOfEach
 
+  // Returns whether its clusters take whole TPCs.
   bool in_tpcs() const { return on_tpc > 1; }
-  // A cluster of whole TPCs has at most one block on an SM.
+  // Returns how many of its blocks can enter an SM at most: a cluster of whole TPCs has at most one
+  // block on an SM.
   int32_t most_on_sm() const { return in_tpcs() ? most / together : most; }
 };
 

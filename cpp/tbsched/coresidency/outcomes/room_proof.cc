@@ -9,7 +9,7 @@
 namespace tbsched {
 namespace {
 
-constexpr int32_t kMostBlocks = std::numeric_limits<int16_t>::max();  // limit of counts in outcomes
+constexpr int32_t kMaxBlocks = std::numeric_limits<int16_t>::max();  // limit of counts in outcomes
 
 }  // namespace
 
@@ -35,26 +35,25 @@ RoomProof::RoomProof(const Model& model, const std::vector<Launch>& launches,
 
 bool RoomProof::finds_room(const std::vector<Arrival>& coming, const int32_t last) {
   if (!solver_ || !is_counted(coming, last)) return false;
-  ask(coming, last);
-  return finds_room_while_some_wait({});
+  set_query(coming, last);
+  return finds_room_for_each_held_up({});
 }
 
-// Returns whether the launches and blocks of the query can be counted.
 bool RoomProof::is_counted(const std::vector<Arrival>& coming, const int32_t last) const {
   const auto waiting = static_cast<size_t>(
       std::ranges::count_if(arrived_.waiting, [](const int32_t blocks) { return blocks > 0; }));
   const bool few_wait = std::ranges::all_of(
-      arrived_.waiting, [](const int32_t blocks) { return blocks <= kMostBlocks; });
+      arrived_.waiting, [](const int32_t blocks) { return blocks <= kMaxBlocks; });
   const auto may_come = [&](const Arrival& arrival) {
     return places_.way(arrival.launch) != Way::other &&
-           launches_[arrival.launch].blocks <= kMostBlocks;
+           launches_[arrival.launch].blocks <= kMaxBlocks;
   };
-  return coming.size() + waiting <= kMostCounted && few_wait &&
+  return coming.size() + waiting <= kMaxCounted && few_wait &&
          std::ranges::all_of(coming, may_come) && places_.way(last) != Way::other &&
-         device_.spec.sms * device_.spec.blocks_per_sm <= kMostBlocks;
+         device_.spec.sms * device_.spec.blocks_per_sm <= kMaxBlocks;
 }
 
-void RoomProof::ask(const std::vector<Arrival>& coming, const int32_t last) {
+void RoomProof::set_query(const std::vector<Arrival>& coming, const int32_t last) {
   query_.coming = coming;
   query_.last = last;
   query_.entering.clear();
@@ -81,41 +80,42 @@ void RoomProof::add_entering(const int32_t launch, const int32_t waiting, const 
                              .place = place});
 }
 
-// Proves room for every choice of the arrivals that each waiting launch holds up. Its blocks wait
-// until some stage: arrivals up to there are held up, later ones are not.
-bool RoomProof::finds_room_while_some_wait(Held held) {
+bool RoomProof::finds_room_for_each_held_up(HeldUp held_up) {
+  // The blocks of a waiting launch wait until some stage: arrivals up to there are held up, later
+  // ones are not.
   const size_t stages = query_.coming.size() + 1;
-  if (held.size() == query_.entering.size()) {
-    const bool any = std::ranges::any_of(
-        held, [](const auto& each) { return std::ranges::find(each, true) != each.end(); });
-    if (any && !model_.order().on_own_sms) return false;
-    held_ = std::move(held);
+  if (held_up.size() == query_.entering.size()) {
+    const bool any_is_held_up = std::ranges::any_of(held_up, [](const auto& by_launch) {
+      return std::ranges::find(by_launch, true) != by_launch.end();
+    });
+    if (any_is_held_up && !model_.order().on_own_sms) return false;
+    held_up_ = std::move(held_up);
     Result result = finds_room_with(Gaps::counted);
     if (result == Result::gaps_matter) result = finds_room_with(Gaps::located);
     return result == Result::proved;
   }
-  const WaitingLaunch& own = query_.entering[held.size()];
-  held.emplace_back(stages);
-  if (!finds_room_while_some_wait(held)) return false;
-  for (size_t stage = own.from; stage < stages; ++stage) {
-    if (!blocking_order_.is_behind(own.launch, query_.launch_at(stage))) continue;
-    held.back()[stage] = true;
-    if (could_arrive_later(own, held.back(), stage)) continue;
-    if (!finds_room_while_some_wait(held)) return false;
+  const WaitingLaunch& waiting = query_.entering[held_up.size()];
+  held_up.emplace_back(stages);
+  if (!finds_room_for_each_held_up(held_up)) return false;
+  for (size_t stage = waiting.from; stage < stages; ++stage) {
+    if (!blocking_order_.holds_up(waiting.launch, query_.launch_at(stage))) continue;
+    held_up.back()[stage] = true;
+    if (could_arrive_later(waiting, held_up.back(), stage)) continue;
+    if (!finds_room_for_each_held_up(held_up)) return false;
   }
   return true;
 }
 
-// Returns whether the arrivals that are held up, up to this one, take nothing until then. They
-// could as well arrive later or never, which is checked, too.
-bool RoomProof::could_arrive_later(const WaitingLaunch& own, const std::vector<bool>& held,
+bool RoomProof::could_arrive_later(const WaitingLaunch& waiting, const std::vector<bool>& held_up,
                                    const size_t stage) const {
+  // If so, these arrivals need not be checked: they could as well arrive later or never, which is
+  // checked, too.
   if (query_.is_last(stage)) return false;
   for (size_t k = 0; k <= stage; ++k) {
-    if (!held[k]) continue;
+    if (!held_up[k]) continue;
     for (int32_t sm = 0; sm < device_.spec.sms; ++sm) {
-      const bool is_free = !demands_.holds(own.launch, sm);
-      if (is_free && demands_.holds(query_.launch_at(k), sm)) return false;
+      const bool is_free = !demands_.reserves(waiting.launch, sm);
+      if (is_free && demands_.reserves(query_.launch_at(k), sm)) return false;
     }
   }
   return true;
@@ -127,14 +127,14 @@ RoomProof::Result RoomProof::finds_room_with(const Gaps gaps) {
   try {
     QueriedSms sms(device_, demands_, places_, query_, states, budget_);
     for (int32_t sm = 0; sm < device_.spec.sms; ++sm) {
-      OneSm first(device_, demands_.all(), gaps);
+      OneSm contents(device_, demands_.all(), gaps);
       for (const int32_t launch : arrived_.order) {
-        for (int32_t k = 0; k < resident_.on_sm[sm][launch]; ++k) first.commit(launch);
+        for (int32_t k = 0; k < resident_.on_sm[sm][launch]; ++k) contents.commit(launch);
       }
-      for (const WaitingLaunch& each : query_.entering) {
-        first.reserve(each.launch, each.most_on_sm());
+      for (const WaitingLaunch& waiting : query_.entering) {
+        contents.reserve(waiting.launch, waiting.most_on_sm());
       }
-      sms.add(std::move(first), role_of(sm));
+      sms.add(std::move(contents), role_of(sm));
     }
     OutcomeProgram program;
     for (const auto& [launch, waits] : query_.coming) {
@@ -166,24 +166,23 @@ OutcomeProgram::Stage RoomProof::stage_of(const int32_t launch, const bool waits
           .waits_whole = waits && demand.at_once};
 }
 
-bool RoomProof::is_taken(const int32_t sm, const size_t stage) const {
+bool RoomProof::may_take(const int32_t sm, const size_t stage) const {
   for (size_t k = 0; k < query_.entering.size(); ++k) {
-    if (held_[k][stage] && demands_.holds(query_.entering[k].launch, sm)) return false;
+    if (held_up_[k][stage] && demands_.reserves(query_.entering[k].launch, sm)) return false;
   }
   return demands_.may_be_on(query_.launch_at(stage), sm);
 }
 
-// Returns the SMs on which blocks must be able to leave at the same stages. Blocks that leave
-// before the arrival of a launch that does not use the SM could leave later; but clusters of whole
-// TPCs enter on all SMs of a TPC before the same arrival.
 std::vector<int32_t> RoomProof::moving_together(const int32_t sm) const {
+  // Blocks that leave before the arrival of a launch that does not use the SM could leave later;
+  // but clusters of whole TPCs enter on all SMs of a TPC before the same arrival.
   if (std::ranges::none_of(query_.entering, &WaitingLaunch::in_tpcs)) {
     return {sm};
   }
   const std::vector<int32_t>& tpc_of_sm = device_.topology.tpc_of_sm;
-  const auto same = std::ranges::equal_range(tpc_of_sm, tpc_of_sm[sm]);
-  std::vector<int32_t> sms(same.size());
-  std::iota(sms.begin(), sms.end(), static_cast<int32_t>(same.begin() - tpc_of_sm.begin()));
+  const auto tpc = std::ranges::equal_range(tpc_of_sm, tpc_of_sm[sm]);
+  std::vector<int32_t> sms(tpc.size());
+  std::iota(sms.begin(), sms.end(), static_cast<int32_t>(tpc.begin() - tpc_of_sm.begin()));
   return sms;
 }
 
@@ -191,9 +190,9 @@ SmRole RoomProof::role_of(const int32_t sm) const {
   SmRole role{.takes = {}, .leaves = {}, .enters = {}, .is_quiet = is_quiet(sm)};
   const std::vector<int32_t> together = moving_together(sm);
   for (size_t stage = 0; stage <= query_.coming.size(); ++stage) {
-    role.takes.push_back(is_taken(sm, stage));
+    role.takes.push_back(may_take(sm, stage));
     role.leaves.push_back(
-        std::ranges::any_of(together, [&](const int32_t each) { return is_taken(each, stage); }));
+        std::ranges::any_of(together, [&](const int32_t each) { return may_take(each, stage); }));
   }
   for (const WaitingLaunch& each : query_.entering) {
     role.enters.push_back(demands_.may_be_on(each.launch, sm));
@@ -201,19 +200,19 @@ SmRole RoomProof::role_of(const int32_t sm) const {
   return role;
 }
 
-// Returns whether no waiting block enters before the first arrival. Waiting blocks have no room, so
-// none enters where nothing can leave: on an SM, or for clusters in a GPC. This is not sure for a
-// launch that is placed at once, nor for a launch behind another one.
 bool RoomProof::is_quiet(const int32_t sm) const {
-  const auto is_there = [](const WaitingLaunch& each) { return each.from == 0; };
-  const auto own = std::ranges::find_if(query_.entering, is_there);
-  if (own == query_.entering.end() || demands_[own->launch].at_once) return false;
-  if (std::ranges::count_if(query_.entering, is_there) > 1) return false;
-  const auto may_leave = [&](const int32_t each) {
+  // Waiting blocks have no room, so none enters where nothing can leave: on an SM, or for clusters
+  // in a GPC. This is not sure for a launch that is placed at once, nor for a launch behind another
+  // one.
+  const auto waits_at_first = [](const WaitingLaunch& waiting) { return waiting.from == 0; };
+  const auto waiting = std::ranges::find_if(query_.entering, waits_at_first);
+  if (waiting == query_.entering.end() || demands_[waiting->launch].at_once) return false;
+  if (std::ranges::count_if(query_.entering, waits_at_first) > 1) return false;
+  const auto may_leave = [&](const int32_t other) {
     return std::ranges::any_of(
-        query_.leaving, [&](const int32_t launch) { return resident_.on_sm[each][launch] > 0; });
+        query_.leaving, [&](const int32_t launch) { return resident_.on_sm[other][launch] > 0; });
   };
-  if (own->together == 1) return !may_leave(sm);
+  if (waiting->together == 1) return !may_leave(sm);
   const auto domain = std::ranges::find_if(device_.cluster_domains, [&](const auto& each) {
     return std::ranges::count(each.tpcs | std::views::join, sm) > 0;
   });

@@ -32,7 +32,7 @@ struct ArrivedLaunches {
   std::vector<int32_t> waiting;
 };
 
-// It is valid where FullSmsProof is, see there.
+// The proof is valid where FullSmsProof is.
 class RoomProof {
  public:
   // All arguments outlive it. `known`: for each of Gaps, states for these demands and background
@@ -50,20 +50,34 @@ class RoomProof {
 
  private:
   // By waiting launch, whether it holds up each arriving launch, the last one included.
-  using Held = std::vector<std::vector<bool>>;
+  using HeldUp = std::vector<std::vector<bool>>;
   enum class Result : uint8_t { proved, failed, gaps_matter };
 
+  // Returns whether the query has few enough launches and blocks, and ways of choosing SMs that are
+  // known.
   bool is_counted(const std::vector<Arrival>& coming, int32_t last) const;
-  void ask(const std::vector<Arrival>& coming, int32_t last);
+  // Sets query_ to these arrivals.
+  void set_query(const std::vector<Arrival>& coming, int32_t last);
+  // Adds a launch to query_ of which `waiting` blocks wait from stage `from` on.
   void add_entering(int32_t launch, int32_t waiting, size_t from, size_t place);
-  bool finds_room_while_some_wait(Held held);
-  bool could_arrive_later(const WaitingLaunch& own, const std::vector<bool>& held,
+  // Returns whether room is proved for every choice of the arrivals that the waiting launches hold
+  // up, the first of which are chosen in `held_up`.
+  bool finds_room_for_each_held_up(HeldUp held_up);
+  // Returns whether the arrivals that a waiting launch holds up, until this stage, take no SM then.
+  bool could_arrive_later(const WaitingLaunch& waiting, const std::vector<bool>& held_up,
                           size_t stage) const;
+  // Tries to prove query_ with held_up_. Adds a candidate if the solver finds a history without
+  // room.
   Result finds_room_with(Gaps gaps);
+  // Returns the stage of a launch in an outcome program.
   OutcomeProgram::Stage stage_of(int32_t launch, bool waits) const;
+  // Returns whether no waiting block enters the SM before the first arrival.
   bool is_quiet(int32_t sm) const;
-  bool is_taken(int32_t sm, size_t stage) const;
+  // Returns whether the launch of a stage may take the SM: no waiting launch holds it up there.
+  bool may_take(int32_t sm, size_t stage) const;
+  // Returns the SMs, this one among them, on which blocks must be able to leave at the same stages.
   std::vector<int32_t> moving_together(int32_t sm) const;
+  // Returns how the launches of query_ may use the SM.
   SmRole role_of(int32_t sm) const;
 
   const Model& model_;
@@ -78,7 +92,7 @@ class RoomProof {
   const LaunchPlaces places_;
   Query query_;
   const BlockingOrder blocking_order_;
-  Held held_;
+  HeldUp held_up_;
   std::vector<std::vector<HistoryStep>> candidates_;
 };
 

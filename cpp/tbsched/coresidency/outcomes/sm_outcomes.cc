@@ -10,36 +10,38 @@ namespace tbsched {
 namespace {
 
 constexpr int64_t kOutcomesOfStep = 4;
-constexpr Barred kAllBarred = (1U << kMostCounted) - 1;
+constexpr Barred kAllBarred = (1U << kMaxCounted) - 1;
 
-// Joins the outcomes of two SMs of a unit, adding the blocks that entered; nothing: clusters cannot
-// have entered in this way. Clusters enter on all SMs of a TPC together.
-std::optional<SmOutcome> joined_with(const SmOutcome& one, const SmOutcome& other,
+// Returns the outcome of two SMs of a unit together, with the sum of the blocks that arrived or
+// entered; nothing: clusters cannot have entered in this way. Clusters enter on all SMs of a TPC
+// together.
+std::optional<SmOutcome> joined_with(const SmOutcome& first, const SmOutcome& second,
                                      const Query& query) {
-  SmOutcome found = one;
-  found.barred = one.barred | other.barred;
-  for (size_t k = 0; k < kMostCounted; ++k) {
-    found.blocks[k] = static_cast<int16_t>(one.blocks[k] + other.blocks[k]);
+  SmOutcome both = first;
+  both.barred = first.barred | second.barred;
+  for (size_t k = 0; k < kMaxCounted; ++k) {
+    both.blocks[k] = static_cast<int16_t>(first.blocks[k] + second.blocks[k]);
   }
-  for (const WaitingLaunch& each : query.entering) {
-    if (!each.in_tpcs()) continue;
-    found.blocks[each.place] = std::max(one.blocks[each.place], other.blocks[each.place]);
-    if (is_barred(found.barred, each.place) && found.blocks[each.place] > 0) return {};
+  for (const WaitingLaunch& waiting : query.entering) {
+    if (!waiting.in_tpcs()) continue;
+    const size_t k = waiting.place;
+    both.blocks[k] = std::max(first.blocks[k], second.blocks[k]);
+    if (is_barred(both.barred, k) && both.blocks[k] > 0) return {};
   }
-  for (size_t k = 0; k < found.at.size(); ++k) {
-    found.at[k].insert(found.at[k].end(), other.at[k].begin(), other.at[k].end());
+  for (size_t stage = 0; stage < both.at.size(); ++stage) {
+    both.at[stage].insert(both.at[stage].end(), second.at[stage].begin(), second.at[stage].end());
   }
-  return found;
+  return both;
 }
 
 // Returns a key by stage for the last SM of an outcome, to sort equal SMs by preference. SMs that
 // gave a block of a level come before those that kept theirs.
 std::vector<std::pair<bool, int16_t>> by_preference(const SmOutcome& outcome) {
-  std::vector<std::pair<bool, int16_t>> found;
+  std::vector<std::pair<bool, int16_t>> key;
   for (const std::vector<TakenOnSm>& sms : outcome.at) {
-    found.emplace_back(sms.back().taken == 0, sms.back().left);
+    key.emplace_back(sms.back().taken == 0, sms.back().room_left);
   }
-  return found;
+  return key;
 }
 
 }  // namespace
@@ -47,51 +49,60 @@ std::vector<std::pair<bool, int16_t>> by_preference(const SmOutcome& outcome) {
 // The exploration of outcomes from one stage on.
 class OutcomeExplorer::Stage {
  public:
-  Stage(OutcomeExplorer& all, const size_t stage, const Unit& unit)
-      : all_(all), query_(all.query_), behaviours_(all.behaviours_), stage_(stage), unit_(unit) {}
+  // The arguments outlive it.
+  Stage(OutcomeExplorer& explorer, const size_t stage, const Unit& unit)
+      : explorer_(explorer),
+        query_(explorer.query_),
+        behaviours_(explorer.behaviours_),
+        stage_(stage),
+        unit_(unit) {}
 
+  // Returns all outcomes of the unit.
   SmOutcomes run() {
-    each_transition();
-    return std::move(found_);
+    try_each_transition();
+    return std::move(outcomes_);
   }
 
  private:
+  // Returns what the launch of the stage finds on an SM of the unit.
   const Ready& ready(const size_t sm) const {
     return behaviours_.ready(turns_[sm].transition.ready);
   }
 
-  // Tries everything that can leave just before the launch arrives.
-  void each_transition() {
+  // Tries each transition of every SM just before the launch arrives, SM by SM.
+  void try_each_transition() {
     if (turns_.size() == unit_.size()) {
-      all_.budget_.spend(1);
+      explorer_.budget_.spend(1);
       if (query_.is_last(stage_)) {
         end();
       } else {
-        place();
+        place_launch();
       }
       return;
     }
     for (const Transition& transition : behaviours_.transitions(unit_[turns_.size()])) {
       turns_.push_back({transition});
-      each_transition();
+      try_each_transition();
       turns_.pop_back();
     }
   }
 
+  // Returns the room on each SM of the unit.
   std::vector<int32_t> rooms() const {
-    std::vector<int32_t> found;
-    for (size_t sm = 0; sm < unit_.size(); ++sm) found.push_back(ready(sm).room);
-    return found;
+    std::vector<int32_t> rooms;
+    for (size_t sm = 0; sm < unit_.size(); ++sm) rooms.push_back(ready(sm).room);
+    return rooms;
   }
 
-  void place() {
+  // Tries each number of blocks that the launch of the stage may take on the SMs.
+  void place_launch() {
     const auto& [launch, waits] = query_.coming[stage_];
-    // Such a launch waits for room for all of its blocks.
-    if (waits && all_.demands_[launch].at_once) {
+    // A launch that is placed at once waits for room for all of its blocks.
+    if (waits && explorer_.demands_[launch].at_once) {
       take(std::vector<int32_t>(unit_.size()), std::vector<TakenOnSm>(unit_.size()));
       return;
     }
-    switch (all_.places_.way(launch)) {
+    switch (explorer_.places_.way(launch)) {
       case Way::single:
       case Way::balanced:
         place_each(rooms(), {});
@@ -104,30 +115,33 @@ class OutcomeExplorer::Stage {
     }
   }
 
+  // Tries any number of blocks of whole-TPC clusters, the same on each SM.
   void place_in_tpc() {
     const int32_t room = std::ranges::min(rooms());
     bool idle = true;
     for (size_t sm = 0; sm < unit_.size(); ++sm) idle = idle && ready(sm).idle;
     for (int32_t taken = 0; taken <= room; ++taken) {
-      const TakenOnSm own = {static_cast<int16_t>(taken), static_cast<int16_t>(room - taken), idle};
-      take(std::vector<int32_t>(unit_.size(), taken), std::vector<TakenOnSm>(unit_.size(), own));
+      const TakenOnSm on_sm = {static_cast<int16_t>(taken), static_cast<int16_t>(room - taken),
+                               idle};
+      take(std::vector<int32_t>(unit_.size(), taken), std::vector<TakenOnSm>(unit_.size(), on_sm));
     }
   }
 
   // Tries any number of blocks on each SM; single blocks that wait take all room.
+  // `chosen`: the number on the first SMs.
   void place_each(const std::vector<int32_t>& rooms, const std::vector<int32_t>& chosen) {
     if (chosen.size() == rooms.size()) {
-      std::vector<TakenOnSm> own;
+      std::vector<TakenOnSm> on_sms;
       for (size_t sm = 0; sm < rooms.size(); ++sm) {
-        own.push_back(
+        on_sms.push_back(
             {static_cast<int16_t>(chosen[sm]), static_cast<int16_t>(rooms[sm] - chosen[sm])});
       }
-      take(chosen, own);
+      take(chosen, on_sms);
       return;
     }
     const auto& [launch, waits] = query_.coming[stage_];
     const int32_t room = rooms[chosen.size()];
-    const bool takes_all = waits && all_.places_.way(launch) == Way::single;
+    const bool takes_all = waits && explorer_.places_.way(launch) == Way::single;
     for (int32_t count = takes_all ? room : 0; count <= room; ++count) {
       std::vector<int32_t> next = chosen;
       next.push_back(count);
@@ -135,103 +149,104 @@ class OutcomeExplorer::Stage {
     }
   }
 
-  // Takes blocks on each SM, and adds every outcome of the next stage.
-  void take(const std::vector<int32_t>& taken, const std::vector<TakenOnSm>& own) {
+  // Takes this number of blocks on each SM, and adds every outcome that the next stage has then.
+  void take(const std::vector<int32_t>& taken, const std::vector<TakenOnSm>& on_sms) {
     for (size_t sm = 0; sm < taken.size(); ++sm) turns_[sm].taken = taken[sm];
-    const SmOutcomes& next = all_.from(stage_ + 1, all_.after(turns_));
+    const SmOutcomes& next = explorer_.from(stage_ + 1, explorer_.after(turns_));
     const auto sum = static_cast<int16_t>(std::accumulate(taken.begin(), taken.end(), 0));
-    all_.budget_.spend(1 + std::ssize(next) / kOutcomesOfStep);
+    explorer_.budget_.spend(1 + std::ssize(next) / kOutcomesOfStep);
     for (const auto& [outcome, least] : next) {
       SmOutcome whole = outcome;
-      if (!count_entered(whole)) continue;
-      whole.at.insert(whole.at.begin(), own);
+      if (!add_entered(whole)) continue;
+      whole.at.insert(whole.at.begin(), on_sms);
       whole.blocks[stage_] = static_cast<int16_t>(whole.blocks[stage_] + sum);
       // The launch was not barred if some of its blocks arrived, though there may be no room when
       // they have left: then it is the turn of another processing block.
       if (sum > 0) whole.barred = static_cast<Barred>(whole.barred & ~bit_of(stage_));
-      keep(whole, least.room, &least);
+      keep_if_least(whole, least.room, &least);
     }
   }
 
-  // Counts the blocks that entered. Returns whether clusters can have entered in this way.
-  bool count_entered(SmOutcome& outcome) const {
+  // Adds the blocks that entered before the stage to an outcome. Returns false if clusters cannot
+  // have entered in this way.
+  bool add_entered(SmOutcome& outcome) const {
     Barred barred = 0;
     for (const LeastRoom::Turn& turn : turns_) barred |= turn.transition.barred;
     outcome.barred &= barred;
-    for (const WaitingLaunch& each : query_.entering) {
+    for (const WaitingLaunch& waiting : query_.entering) {
       int32_t blocks = 0;
       for (const auto& [transition, taken] : turns_) {
-        const int32_t own = transition.entered[each.place] * each.on_tpc;
-        blocks = each.in_tpcs() ? std::max(blocks, own) : blocks + own;
+        const int32_t on_sm = transition.entered[waiting.place] * waiting.on_tpc;
+        blocks = waiting.in_tpcs() ? std::max(blocks, on_sm) : blocks + on_sm;
       }
-      if (is_barred(barred, each.place) && blocks > 0) return false;
-      int16_t& sum = outcome.blocks[each.place];
+      if (is_barred(barred, waiting.place) && blocks > 0) return false;
+      int16_t& sum = outcome.blocks[waiting.place];
       sum = static_cast<int16_t>(sum + blocks);
     }
     return true;
   }
 
+  // Adds the outcome of the last launch's arrival.
   void end() {
     SmOutcome outcome;
     outcome.barred = kAllBarred;
-    if (count_entered(outcome)) keep(outcome, all_.room_of(rooms()), nullptr);
+    if (add_entered(outcome)) keep_if_least(outcome, explorer_.room_of(rooms()), nullptr);
   }
 
-  void keep(const SmOutcome& outcome, const int32_t room, const LeastRoom* const then) {
-    const auto [at, is_new] = found_.try_emplace(outcome);
-    if (!is_new && room >= at->second.room) return;
-    at->second = {room, turns_, then, {}};
+  // Keeps an outcome with the way to it, unless one with as little room is known.
+  void keep_if_least(const SmOutcome& outcome, const int32_t room, const LeastRoom* const then) {
+    const auto [entry, is_new] = outcomes_.try_emplace(outcome);
+    if (!is_new && room >= entry->second.room) return;
+    entry->second = {room, turns_, then, {}};
   }
 
-  OutcomeExplorer& all_;
+  OutcomeExplorer& explorer_;
   const Query& query_;
   const Behaviours& behaviours_;
   const size_t stage_;
   const Unit& unit_;
-  std::vector<LeastRoom::Turn> turns_;
-  SmOutcomes found_;
+  std::vector<LeastRoom::Turn> turns_;  // of the first SMs of the unit, in this step
+  SmOutcomes outcomes_;
 };
 
-// Returns whether the blocks that a launch takes on one SM depend on another SM.
 bool OutcomeExplorer::are_tied(const size_t stage) const {
   return std::any_of(
       query_.coming.begin() + static_cast<std::ptrdiff_t>(stage), query_.coming.end(),
       [&](const Arrival& arrival) { return places_.way(arrival.launch) == Way::whole_tpcs; });
 }
 
-// Returns the room for the last launch, given that on each SM.
 int32_t OutcomeExplorer::room_of(const std::vector<int32_t>& sms) const {
   if (places_.way(query_.last) == Way::whole_tpcs) return std::ranges::min(sms);
   return std::accumulate(sms.begin(), sms.end(), 0);
 }
 
 SmOutcomes OutcomeExplorer::joined(const size_t stage, const Unit& unit) {
-  SmOutcomes found;
+  SmOutcomes joined;
   for (const auto& [outcome, least] : from(stage, {unit.front()})) {
-    found[outcome] = {least.room, {}, nullptr, {&least}};
+    joined[outcome] = {least.room, {}, nullptr, {&least}};
   }
   for (auto sm = unit.begin() + 1; sm != unit.end(); ++sm) {
-    const SmOutcomes& own = from(stage, {*sm});
+    const SmOutcomes& of_sm = from(stage, {*sm});
     SmOutcomes next;
-    for (const auto& [outcome, least] : found) {
-      budget_.spend(1 + std::ssize(own));
+    for (const auto& [outcome, least] : joined) {
+      budget_.spend(1 + std::ssize(of_sm));
       // Equal SMs are sorted.
-      for (const auto& [other, least_of_other] : own) {
+      for (const auto& [other, least_of_other] : of_sm) {
         const bool are_alike = *sm == *(sm - 1);
         if (are_alike && by_preference(outcome) > by_preference(other)) continue;
         std::optional<SmOutcome> both = joined_with(outcome, other, query_);
         if (!both) continue;
         const int32_t room = room_of({least.room, least_of_other.room});
-        const auto [at, is_new] = next.try_emplace(*both);
-        if (next.size() > kMost) throw BudgetExceeded{};
-        if (!is_new && room >= at->second.room) continue;
-        at->second = {room, {}, nullptr, least.of_each};
-        at->second.of_each.push_back(&least_of_other);
+        const auto [entry, is_new] = next.try_emplace(*both);
+        if (next.size() > kMaxOutcomes) throw BudgetExceeded{};
+        if (!is_new && room >= entry->second.room) continue;
+        entry->second = {room, {}, nullptr, least.of_each};
+        entry->second.of_each.push_back(&least_of_other);
       }
     }
-    found = std::move(next);
+    joined = std::move(next);
   }
-  return found;
+  return joined;
 }
 
 const SmOutcomes& OutcomeExplorer::from(const size_t stage, const Unit& unit) {
@@ -239,10 +254,10 @@ const SmOutcomes& OutcomeExplorer::from(const size_t stage, const Unit& unit) {
   const auto known = known_.find(key);
   if (known != known_.end()) return known->second;
   const bool is_one = unit.size() == 1 || are_tied(stage);
-  SmOutcomes found = is_one ? Stage(*this, stage, unit).run() : joined(stage, unit);
-  count_ += found.size();
-  if (count_ > kMost) throw BudgetExceeded{};
-  return known_.emplace(key, std::move(found)).first->second;
+  SmOutcomes outcomes = is_one ? Stage(*this, stage, unit).run() : joined(stage, unit);
+  count_ += outcomes.size();
+  if (count_ > kMaxOutcomes) throw BudgetExceeded{};
+  return known_.emplace(key, std::move(outcomes)).first->second;
 }
 
 int32_t OutcomeExplorer::successors_after(const LeastRoom::Turn& turn) const {
@@ -257,10 +272,10 @@ std::vector<size_t> OutcomeExplorer::order_after(const std::vector<LeastRoom::Tu
 }
 
 Unit OutcomeExplorer::after(const std::vector<LeastRoom::Turn>& turns) const {
-  Unit found;
-  for (const LeastRoom::Turn& turn : turns) found.push_back(successors_after(turn));
-  std::ranges::sort(found);
-  return found;
+  Unit next;
+  for (const LeastRoom::Turn& turn : turns) next.push_back(successors_after(turn));
+  std::ranges::sort(next);
+  return next;
 }
 
 }  // namespace tbsched

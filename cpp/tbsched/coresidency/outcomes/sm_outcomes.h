@@ -19,12 +19,13 @@ namespace tbsched {
 // takes whole TPCs has the same on each SM of a TPC.
 struct TakenOnSm {
   int16_t taken = 0;
-  int16_t left = 0;
+  int16_t room_left = 0;
   bool was_idle = false;  // set only if the launch takes whole TPCs
 
   auto operator<=>(const TakenOnSm&) const = default;
 };
 
+// What launches have done on a unit.
 struct SmOutcome {
   BlocksOfEach blocks = {};                     // that arrived or entered
   std::vector<std::vector<TakenOnSm>> at = {};  // by stage and SM
@@ -54,7 +55,7 @@ using Unit = std::vector<int32_t>;
 // Finds the outcomes of the units of one query. The functions throw BudgetExceeded.
 class OutcomeExplorer {
  public:
-  // All outlive it.
+  // The arguments outlive it.
   OutcomeExplorer(const Demands& demands, const LaunchPlaces& places, const Query& query,
                   Behaviours& behaviours, Budget& budget)
       : demands_(demands),
@@ -63,20 +64,27 @@ class OutcomeExplorer {
         behaviours_(behaviours),
         budget_(budget) {}
 
-  // The result stays valid as long as the explorer.
+  // Returns all outcomes of a unit. The result stays valid as long as the explorer.
   const SmOutcomes& of(const Unit& unit) { return from(0, unit); }
-  // Returns the order of a unit's SMs after a turn.
+  // Returns the indices of a unit's SMs in the order that they have in after(turns).
   std::vector<size_t> order_after(const std::vector<LeastRoom::Turn>& turns) const;
+  // Returns the unit at the next stage, after these turns of its SMs.
   Unit after(const std::vector<LeastRoom::Turn>& turns) const;
 
  private:
   class Stage;
-  static constexpr size_t kMost = 400'000;  // outcomes
+  static constexpr size_t kMaxOutcomes = 400'000;
 
+  // Returns the outcomes of a unit from a stage on.
   const SmOutcomes& from(size_t stage, const Unit& unit);
+  // Returns whether the blocks that a launch from this stage on takes on one SM of a unit depend on
+  // another SM.
   bool are_tied(size_t stage) const;
+  // Returns the same for SMs that are independent, by joining the outcomes of each.
   SmOutcomes joined(size_t stage, const Unit& unit);
+  // Returns the room for the last launch on a unit, given that on each SM.
   int32_t room_of(const std::vector<int32_t>& sms) const;
+  // Returns the successors of an SM at the next stage.
   int32_t successors_after(const LeastRoom::Turn& turn) const;
 
   const Demands& demands_;

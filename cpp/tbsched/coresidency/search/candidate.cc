@@ -16,22 +16,23 @@
 namespace tbsched {
 namespace {
 
-constexpr size_t kMostTurns = 4;
-constexpr int32_t kMostHelp = 4;  // per launch of clusters and GPC
+constexpr size_t kMaxTurns = 4;
+constexpr int32_t kMaxHelps = 4;  // per launch of clusters and domain
 
-// A block of a launch on an SM.
-using OnSm = std::pair<int32_t, int32_t>;
-using ToDo = std::map<int32_t, std::deque<MoveOnSm>>;  // by SM
-using Blocks = std::map<int32_t, std::set<int32_t>>;   // by launch
+using LaunchOnSm = std::pair<int32_t, int32_t>;             // a launch, and an SM
+using MovesBySm = std::map<int32_t, std::deque<MoveOnSm>>;  // the moves to be made, in order
+using BlocksByLaunch = std::map<int32_t, std::set<int32_t>>;
 // How often clusters of a launch were helped in a domain.
-using Helped = std::map<std::pair<int32_t, size_t>, int32_t>;
+using HelpCounts = std::map<std::pair<int32_t, size_t>, int32_t>;
 
+// How a planner chooses where the history leaves a choice.
 struct Attempt {
-  size_t turn;       // below kMostTurns: where the search for room for clusters begins
+  size_t turn;       // below kMaxTurns: where the search for room for clusters begins
   bool others_wait;  // SMs where none enter come last, when all have entered elsewhere
   bool room_helps;   // clusters also use SMs with room, so that fewer others leave for them
 };
 
+// Plays a history, and notes the steps that realise it.
 class Planner {
  public:
   // The arguments outlive it.
@@ -46,38 +47,39 @@ class Planner {
         attempt_(attempt),
         engine_(model, state, {&occupancy_}, {.leaving = BlockScheduler::Leaving::one_by_one}) {}
 
+  // Adds the arrival of a launch.
   void arrive(const int32_t launch) {
-    number_.emplace(launch, static_cast<int32_t>(number_.size()));
+    index_in_play_.emplace(launch, static_cast<int32_t>(index_in_play_.size()));
     engine_.step(events_[launch]);
     steps_.push_back({launch});
   }
 
   // Adds steps that realise the moves before an arrival, as nearly as possible.
-  void move(const std::vector<MoveOnSm>& moves) {
-    ToDo first;
-    ToDo others;
-    std::map<OnSm, int32_t> wanted;  // where blocks enter: how many are there at the end
-    for (const MoveOnSm& each : moves) {
-      first[each.sm].push_back(each);
-      if (!each.enters) continue;
-      const OnSm where(each.launch, each.sm);
-      wanted.try_emplace(where, static_cast<int32_t>(all_there(where).size()));
+  void realise(const std::vector<MoveOnSm>& moves) {
+    MovesBySm first;
+    MovesBySm others;                      // on SMs where no block enters
+    std::map<LaunchOnSm, int32_t> wanted;  // where blocks enter: how many are resident at the end
+    for (const MoveOnSm& move : moves) {
+      first[move.sm].push_back(move);
+      if (!move.enters) continue;
+      const LaunchOnSm where(move.launch, move.sm);
+      wanted.try_emplace(where, static_cast<int32_t>(resident_on(where).size()));
     }
-    for (const MoveOnSm& each : moves) {
-      const auto found = wanted.find({each.launch, each.sm});
-      if (found != wanted.end()) found->second += each.enters ? 1 : -1;
+    for (const MoveOnSm& move : moves) {
+      const auto entry = wanted.find({move.launch, move.sm});
+      if (entry != wanted.end()) entry->second += move.enters ? 1 : -1;
     }
     if (attempt_.others_wait) {
-      std::erase_if(first, [&](const auto& each) {
-        if (std::ranges::any_of(each.second, &MoveOnSm::enters)) return false;
-        others.insert(each);
+      std::erase_if(first, [&](const auto& on_sm) {
+        if (std::ranges::any_of(on_sm.second, &MoveOnSm::enters)) return false;
+        others.insert(on_sm);
         return true;
       });
     }
     play(std::move(first));
     if (!attempt_.others_wait) return;
     pass_through(others);
-    let_leave(more_than(wanted));
+    exit_blocks(surplus_over(wanted));
     play(std::move(others));
   }
 
@@ -86,18 +88,18 @@ class Planner {
  private:
   // Repeatedly lets all blocks leave that may leave before others enter, until nothing is left to
   // do.
-  void play(ToDo to_do) {
-    Helped helped;
+  void play(MovesBySm to_do) {
+    HelpCounts helped;
     while (!to_do.empty()) {
-      Blocks leaving = next_to_leave(to_do);
-      if (leaving.empty()) leaving = helping(to_do, helped);
+      BlocksByLaunch leaving = take_next_to_leave(to_do);
+      if (leaving.empty()) leaving = add_helping_exits(to_do, helped);
       const bool is_stuck = leaving.empty();
-      std::map<OnSm, int32_t> before;
-      for (const auto& [sm, rest] : to_do) before[next(sm, rest)] = count(next(sm, rest));
-      let_leave(leaving);
+      std::map<LaunchOnSm, int32_t> before;
+      for (const auto& [sm, rest] : to_do) before[next(sm, rest)] = count_ever_on(next(sm, rest));
+      exit_blocks(leaving);
       for (auto& [sm, rest] : to_do) {
-        const OnSm own = next(sm, rest);
-        int32_t entered = is_stuck ? 1 : count(own) - before.at(own);
+        const LaunchOnSm where = next(sm, rest);
+        int32_t entered = is_stuck ? 1 : count_ever_on(where) - before.at(where);
         for (; entered > 0 && !rest.empty() && rest.front().enters; --entered) rest.pop_front();
       }
       forget_done(to_do);
@@ -106,98 +108,104 @@ class Planner {
 
   // While blocks of background kernels wait, makes room for them on one SM after the other. They
   // leave again.
-  void pass_through(ToDo& to_do) {
+  void pass_through(MovesBySm& to_do) {
     std::map<int32_t, size_t> arrived;  // blocks of each background kernel that have been placed
-    for (const auto& [launch, number] : number_) {
+    for (const auto& [launch, number] : index_in_play_) {
       if (!in_group_[launch]) arrived[launch] = sms_of(launch).size();
     }
     const auto waits = [&](const auto& each) {
-      return occupancy_.launches()[number_.at(each.first)].waiting > 0;
+      return occupancy_.launches()[index_in_play_.at(each.first)].waiting > 0;
     };
     while (!to_do.empty() && std::ranges::any_of(arrived, waits)) {
-      ToDo one;
+      MovesBySm one;
       one.insert(to_do.extract(to_do.begin()));
       play(std::move(one));
       for (auto& [launch, blocks] : arrived) {
         while (blocks < sms_of(launch).size()) {
-          Blocks leaving;
+          BlocksByLaunch leaving;
           for (; blocks < sms_of(launch).size(); ++blocks) {
             leaving[launch].insert(static_cast<int32_t>(blocks));
           }
-          let_leave(leaving);
+          exit_blocks(leaving);
         }
       }
     }
   }
 
+  // Returns the SMs of all blocks of a launch that were ever placed, in order.
   const std::vector<int32_t>& sms_of(const int32_t launch) const {
-    return occupancy_.launches()[number_.at(launch)].sms;
+    return occupancy_.launches()[index_in_play_.at(launch)].sms;
   }
-  int32_t count(const OnSm& each) const {
-    return static_cast<int32_t>(std::ranges::count(sms_of(each.first), each.second));
+  // Returns how many blocks of a launch were ever placed on an SM.
+  int32_t count_ever_on(const LaunchOnSm& where) const {
+    return static_cast<int32_t>(std::ranges::count(sms_of(where.first), where.second));
   }
 
-  static OnSm next(const int32_t sm, const std::deque<MoveOnSm>& rest) {
+  // Returns the launch and SM of the next move.
+  static LaunchOnSm next(const int32_t sm, const std::deque<MoveOnSm>& rest) {
     return {rest.front().launch, sm};
   }
-  static void forget_done(ToDo& to_do) {
+  static void forget_done(MovesBySm& to_do) {
     std::erase_if(to_do, [](const auto& each) { return each.second.empty(); });
   }
 
-  // Returns the blocks that leave next, and removes their moves; those that enter stay.
-  Blocks next_to_leave(ToDo& to_do) const {
-    Blocks found;
+  // Returns the blocks that leave on each SM before the next one enters, and removes their moves.
+  BlocksByLaunch take_next_to_leave(MovesBySm& to_do) const {
+    BlocksByLaunch leaving;
     for (auto& [sm, rest] : to_do) {
       for (; !rest.empty() && !rest.front().enters; rest.pop_front()) {
-        const std::vector<int32_t> blocks = blocks_on({rest.front().launch, sm});
+        const std::vector<int32_t> blocks = blocks_ever_on({rest.front().launch, sm});
         const auto number = static_cast<size_t>(rest.front().number);
-        if (number < blocks.size() && is_there(rest.front().launch, blocks[number])) {
-          found[rest.front().launch].insert(blocks[number]);
+        if (number < blocks.size() && is_resident(rest.front().launch, blocks[number])) {
+          leaving[rest.front().launch].insert(blocks[number]);
         }
       }
     }
     forget_done(to_do);
-    return found;
+    return leaving;
   }
 
-  // Returns all blocks that were ever placed there, in order.
-  std::vector<int32_t> blocks_on(const OnSm& where) const {
-    std::vector<int32_t> found;
+  // Returns all blocks of a launch that were ever placed on an SM, in order.
+  std::vector<int32_t> blocks_ever_on(const LaunchOnSm& where) const {
+    std::vector<int32_t> blocks;
     const std::vector<int32_t>& sms = sms_of(where.first);
     for (size_t block = 0; block < sms.size(); ++block) {
-      if (sms[block] == where.second) found.push_back(static_cast<int32_t>(block));
+      if (sms[block] == where.second) blocks.push_back(static_cast<int32_t>(block));
     }
-    return found;
+    return blocks;
   }
 
-  void let_leave(const Blocks& leaving) {
+  // Adds a step for each launch, in which its blocks leave.
+  void exit_blocks(const BlocksByLaunch& leaving) {
     for (const auto& [launch, blocks] : leaving) {
       for (const int32_t block : blocks) {
-        engine_.let_leave(number_.at(launch), block);
-        left_[launch].insert(block);
+        engine_.exit_block(index_in_play_.at(launch), block);
+        exited_[launch].insert(block);
       }
       steps_.push_back({launch, {blocks.begin(), blocks.end()}});
     }
   }
 
   // Returns blocks that leave to help clusters: if a launch of clusters should enter on too few
-  // TPCs or SMs for a whole one, its blocks on others of the GPC leave.
-  Blocks helping(ToDo& to_do, Helped& helped) const {
-    Blocks found;
+  // TPCs or SMs for a whole one, its blocks on others of the GPC leave. Adds moves to `to_do` by
+  // which others enter there.
+  BlocksByLaunch add_helping_exits(MovesBySm& to_do, HelpCounts& helped) const {
+    BlocksByLaunch leaving;
     std::set<int32_t> launches;
     for (const auto& [sm, rest] : to_do) launches.insert(rest.front().launch);
     for (const int32_t launch : launches) {
       for (size_t domain = 0; domain < domains_.size(); ++domain) {
-        if (helped[{launch, domain}]++ >= kMostHelp) continue;
-        help(launch, domains_[domain], to_do, found);
+        if (helped[{launch, domain}]++ >= kMaxHelps) continue;
+        help(launch, domains_[domain], to_do, leaving);
       }
     }
-    return found;
+    return leaving;
   }
 
   // Adds the blocks on one GPC that leave so that a whole cluster enters: to `leaving` the blocks,
   // to `to_do` the entries on their SMs.
-  void help(const int32_t launch, const ClusterDomain& domain, ToDo& to_do, Blocks& leaving) const {
+  void help(const int32_t launch, const ClusterDomain& domain, MovesBySm& to_do,
+            BlocksByLaunch& leaving) const {
     const auto enters_at = [&](const int32_t sm) {
       const auto at = to_do.find(sm);
       return at != to_do.end() && at->second.front().launch == launch;
@@ -205,7 +213,8 @@ class Planner {
     const auto has_room = [&](const int32_t sm) {
       return attempt_.room_helps && occupancy_.gpu()->room(sm, demands_[launch]).blocks > 0;
     };
-    std::vector<std::vector<int32_t>> others;  // TPCs, or SMs
+    // Units, that is TPCs or SMs: those on which blocks enter, that have room, and the others.
+    std::vector<std::vector<int32_t>> others;
     int32_t entering = 0;
     int32_t free = 0;
     for (const std::vector<int32_t>& sms : units(launch, domain)) {
@@ -220,10 +229,10 @@ class Planner {
     const int32_t parts = places_.parts(launch);
     int32_t missing = (parts - entering % parts) % parts - free;
     for (size_t k = 0; k < others.size() && missing > 0; ++k) {
-      const auto& sms = others[(others.size() * attempt_.turn / kMostTurns + k) % others.size()];
+      const auto& sms = others[(others.size() * attempt_.turn / kMaxTurns + k) % others.size()];
       std::vector<int32_t> blocks;
       for (const int32_t sm : sms) {
-        if (const auto block = one_on({launch, sm})) blocks.push_back(*block);
+        if (const auto block = one_resident_on({launch, sm})) blocks.push_back(*block);
       }
       if (blocks.size() < sms.size()) continue;
       leaving[launch].insert(blocks.begin(), blocks.end());
@@ -232,37 +241,40 @@ class Planner {
     }
   }
 
+  // Returns the units on each of which a cluster has a part: the TPCs of a domain, or its SMs.
   std::vector<std::vector<int32_t>> units(const int32_t launch, const ClusterDomain& domain) const {
     if (places_.way(launch) == Way::whole_tpcs) return domain.tpcs;
-    std::vector<std::vector<int32_t>> found;
-    for (const int32_t sm : domain.tpcs | std::views::join) found.push_back({sm});
-    return found;
+    std::vector<std::vector<int32_t>> sms;
+    for (const int32_t sm : domain.tpcs | std::views::join) sms.push_back({sm});
+    return sms;
   }
 
-  // Returns the blocks of a launch on an SM that the candidate does not have leave.
-  std::vector<int32_t> all_there(const OnSm& where) const {
-    std::vector<int32_t> blocks = blocks_on(where);
-    std::erase_if(blocks, [&](const int32_t block) { return !is_there(where.first, block); });
+  // Returns the blocks of a launch that are resident on an SM.
+  std::vector<int32_t> resident_on(const LaunchOnSm& where) const {
+    std::vector<int32_t> blocks = blocks_ever_on(where);
+    std::erase_if(blocks, [&](const int32_t block) { return !is_resident(where.first, block); });
     return blocks;
   }
-  std::optional<int32_t> one_on(const OnSm& where) const {
-    const std::vector<int32_t> blocks = all_there(where);
+  // Returns one of these blocks, which the attempt chooses; nothing: there is none.
+  std::optional<int32_t> one_resident_on(const LaunchOnSm& where) const {
+    const std::vector<int32_t> blocks = resident_on(where);
     if (blocks.empty()) return {};
-    return blocks[blocks.size() * attempt_.turn / kMostTurns];
+    return blocks[blocks.size() * attempt_.turn / kMaxTurns];
   }
-  // Returns the last blocks where more have entered than are wanted.
-  Blocks more_than(const std::map<OnSm, int32_t>& wanted) const {
-    Blocks found;
-    for (const auto& [where, most] : wanted) {
-      const std::vector<int32_t> blocks = all_there(where);
-      if (in_group_[where.first] || std::cmp_less_equal(blocks.size(), most)) continue;
-      found[where.first].insert(blocks.begin() + std::max(0, most), blocks.end());
+  // Returns the last blocks of background kernels where more have entered than are wanted.
+  BlocksByLaunch surplus_over(const std::map<LaunchOnSm, int32_t>& wanted) const {
+    BlocksByLaunch surplus;
+    for (const auto& [where, count] : wanted) {
+      const std::vector<int32_t> blocks = resident_on(where);
+      if (in_group_[where.first] || std::cmp_less_equal(blocks.size(), count)) continue;
+      surplus[where.first].insert(blocks.begin() + std::max(0, count), blocks.end());
     }
-    return found;
+    return surplus;
   }
-  bool is_there(const int32_t launch, const int32_t block) const {
-    const auto left = left_.find(launch);
-    return left == left_.end() || !left->second.contains(block);
+  // Returns whether a block that was placed has not left.
+  bool is_resident(const int32_t launch, const int32_t block) const {
+    const auto exited = exited_.find(launch);
+    return exited == exited_.end() || !exited->second.contains(block);
   }
 
   const std::vector<ClusterDomain>& domains_;
@@ -273,8 +285,8 @@ class Planner {
   const Attempt attempt_;
   OccupancyObserver occupancy_;
   HeldEngine engine_;
-  std::map<int32_t, int32_t> number_;  // by launch, its number in the order of arrival
-  Blocks left_;
+  std::map<int32_t, int32_t> index_in_play_;  // by launch, its index in the order of arrival
+  BlocksByLaunch exited_;
   std::vector<Step> steps_;
 };
 
@@ -294,23 +306,23 @@ std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& deman
     return std::ranges::any_of(arrival.moves, enters_in_clusters);
   });
   std::vector<Attempt> attempts;
-  for (size_t turn = 0; turn < (has_turns ? kMostTurns : 1); ++turn) {
+  for (size_t turn = 0; turn < (has_turns ? kMaxTurns : 1); ++turn) {
     for (const bool others_wait : {false, true}) {
       attempts.push_back({turn, others_wait, false});
       if (has_turns) attempts.push_back({turn, others_wait, true});
     }
   }
-  std::vector<std::vector<Step>> found;
+  std::vector<std::vector<Step>> sequences;
   for (const Attempt& attempt : attempts) {
     Planner planner(model, demands, places, events, in_group, state, attempt);
     for (const int32_t launch : order) planner.arrive(launch);
     for (const HistoryStep& arrival : then) {
-      planner.move(arrival.moves);
+      planner.realise(arrival.moves);
       planner.arrive(arrival.launch);
     }
-    found.push_back(std::move(planner).steps());
+    sequences.push_back(std::move(planner).steps());
   }
-  return found;
+  return sequences;
 }
 
 }  // namespace tbsched

@@ -12,6 +12,7 @@
 
 namespace tbsched {
 
+// Steps from an initial state.
 struct Candidate {
   InitialState state;
   std::vector<Step> steps;
@@ -20,9 +21,9 @@ struct Candidate {
 };
 
 // Returns sequences of steps that try to realise a history. `order`: launches that arrive before
-// any block leaves. `events`, `in_group`: by launch. Only a play shows which block is which, and
-// whether waiting blocks enter where others left. For clusters there are several attempts to help
-// them, maybe with equal results.
+// any block leaves; `then`: the history after them; `events`, `in_group`: by launch. Only a play
+// shows which block is which, and whether waiting blocks enter where others left. For clusters
+// there are several attempts to help them, maybe with equal results.
 std::vector<std::vector<Step>> steps_of(const Model& model, const Demands& demands,
                                         const std::vector<Event>& events,
                                         const std::vector<bool>& in_group,

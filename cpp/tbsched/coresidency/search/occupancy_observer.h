@@ -13,10 +13,10 @@ namespace tbsched {
 class OccupancyObserver final : public Observer {
  public:
   struct Launch {
-    int32_t waiting;
+    int32_t waiting;                // number of blocks
     std::vector<int32_t> sms = {};  // of its blocks, in the order of placement
-    Refusal cause = Refusal::none;
-    int32_t behind = -1;
+    Refusal cause = Refusal::none;  // of the last refusal
+    int32_t behind = -1;            // the launch that held it up then, or -1
   };
 
   void on_launch(int32_t, const int32_t blocks, const Demand&, const GpuState& gpu) override {
@@ -34,10 +34,11 @@ class OccupancyObserver final : public Observer {
   }
 
   const std::vector<Launch>& launches() const { return launches_; }
-  // The current state; nullptr before the first launch.
+  // Returns the current state of the GPU; nullptr before the first launch.
   const GpuState* gpu() const { return gpu_; }
+  // Returns whether no block waits.
   bool all_resident() const {
-    return std::ranges::all_of(launches_, [](const Launch& one) { return one.waiting == 0; });
+    return std::ranges::all_of(launches_, [](const Launch& launch) { return launch.waiting == 0; });
   }
 
  private:

@@ -18,11 +18,11 @@ namespace tbsched {
 // first ones.
 class ProofCache {
  public:
-  // Returns whether the last launch is proved to find room. `otherwise` decides if that is not
-  // known.
+  // Returns whether the last launch is proved to find room. If that is not known, asks `prove`, and
+  // remembers its answer if it is true.
   bool finds_room(const InitialState& state, const ArrivedLaunches& arrived,
                   const std::vector<Arrival>& coming, const int32_t last,
-                  const std::function<bool()>& otherwise) {
+                  const std::function<bool()>& prove) {
     std::vector<Arrival> all;
     for (size_t k = 0; k < arrived.order.size(); ++k) {
       all.push_back({arrived.order[k], arrived.waiting[k] > 0});
@@ -32,7 +32,7 @@ class ProofCache {
     const Key key(state.components, std::move(all));
     const auto known = fewest_arrived_.find(key);
     if (known != fewest_arrived_.end() && known->second <= arrived.order.size()) return true;
-    if (!otherwise()) return false;
+    if (!prove()) return false;
     fewest_arrived_.insert_or_assign(key, arrived.order.size());
     return true;
   }

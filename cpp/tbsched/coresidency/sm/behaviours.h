@@ -18,9 +18,10 @@
 
 namespace tbsched {
 
-// The waiting launches of which none has entered an SM and none may: a bit for each, by its place.
+// The waiting launches that are barred from an SM: no block of them has entered it, and none finds
+// room there in the end. A bit for each, by WaitingLaunch::place.
 using Barred = uint8_t;
-static_assert(kMostCounted <= 8);
+static_assert(kMaxCounted <= 8);
 inline Barred bit_of(const size_t place) { return static_cast<Barred>(1U << place); }
 inline bool is_barred(const Barred barred, const size_t place) {
   return (barred & bit_of(place)) != 0;
@@ -37,20 +38,20 @@ struct SmRole {
   auto operator<=>(const SmRole&) const = default;
 };
 
-// The state of an SM when a launch arrives, after blocks have left and waiting blocks have entered.
+// What an arriving launch finds on an SM, after blocks have left and waiting blocks have entered.
 struct Ready {
-  int32_t room = 0;
+  int32_t room = 0;   // number of its blocks that fit
   bool idle = false;  // set only where it matters
-  std::vector<int32_t>
-      then;  // numbers of successors, by the launch's number of blocks; empty for the last launch
+  // Successors of the SM, by how many blocks the launch takes there; empty for the last launch.
+  std::vector<int32_t> then;
 
   auto operator<=>(const Ready&) const = default;
 };
 
-// A Ready that an SM may reach if at least this many waiting blocks have entered, but none of those
-// that are barred. Clusters of whole TPCs enter on both SMs, so `barred` matters for them.
+// A Ready that an SM may reach if at least this many waiting blocks have entered, but none of the
+// launches that are barred. Clusters of whole TPCs enter on both SMs, so `barred` matters for them.
 struct Transition {
-  int32_t ready = 0;
+  int32_t ready = 0;  // index of the Ready
   BlocksOfEach entered = {};
   Barred barred = 0;
 
@@ -58,60 +59,73 @@ struct Transition {
 };
 using Successors = std::vector<Transition>;
 
-// Numbers distinct values.
+// Stores each distinct value once, and gives it an index.
 template <typename Value>
 class Numbered {
  public:
-  int32_t of(Value value) {
+  // Returns the index of a value, which is stored if it is new.
+  int32_t index_of(Value value) {
     const auto next = static_cast<int32_t>(all_.size());
-    const auto [at, is_new] = known_.try_emplace(std::move(value), next);
-    if (is_new) all_.push_back(&at->first);
-    return at->second;
+    const auto [entry, is_new] = index_of_value_.try_emplace(std::move(value), next);
+    if (is_new) all_.push_back(&entry->first);
+    return entry->second;
   }
-  const Value& operator[](const int32_t number) const { return *all_[number]; }
+  const Value& operator[](const int32_t index) const { return *all_[index]; }
 
  private:
-  std::map<Value, int32_t> known_;
-  std::vector<const Value*> all_;
+  std::map<Value, int32_t> index_of_value_;
+  std::vector<const Value*> all_;  // by index
 };
 
-// The behaviours of one query's SMs. Functions that explore new states throw BudgetExceeded.
+// The behaviours of one query's SMs. A state is one of SmStates; roles, readies and successors are
+// passed as indices. Functions that explore new states throw BudgetExceeded.
 class Behaviours {
  public:
   // The arguments outlive it.
   Behaviours(const Device& device, const Demands& demands, const LaunchPlaces& places,
              const Query& query, SmStates& states, Budget& budget);
 
-  int32_t role(SmRole role) { return roles_.of(std::move(role)); }
+  // Returns the index of a role.
+  int32_t role(SmRole role) { return roles_.index_of(std::move(role)); }
   // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
   int32_t successors(int32_t state, size_t stage, int32_t role);
   const Successors& transitions(const int32_t successors) const {
     return all_successors_[successors];
   }
-  const Ready& ready(const int32_t number) const { return readies_[number]; }
-  // Whether more states were explored than can occur, because gaps were only counted.
+  const Ready& ready(const int32_t index) const { return readies_[index]; }
+  // Returns whether more states were explored than can occur, because gaps were only counted.
   bool gaps_matter() const { return gaps_matter_; }
-  // The moves to a transition, and the state after them.
   struct Moved {
     std::vector<Move> moves;
     int32_t state;
   };
+  // Returns moves of blocks that lead to a transition, and the state after them.
   Moved moves(int32_t state, size_t stage, int32_t role, const Transition& transition);
 
  private:
   using Key = uint64_t;  // packs a state, stage and role
   static Key key(int32_t state, size_t stage, int32_t role);
+  // Returns whether a launch of this stage or a later one may take the SM.
   bool may_be_taken(size_t stage, const SmRole& role) const;
+  // Returns whether blocks may leave the SM just before the arrival of a stage.
   bool may_leave(size_t stage, const SmRole& role) const;
+  // Returns the waiting launches whose blocks may enter the SM before the arrival of a stage.
   std::vector<const WaitingLaunch*> entering(size_t stage, const SmRole& role) const;
+  // Returns the successors of an SM in a state, before blocks leave for the arrival of a stage.
   Successors explore(int32_t state, size_t stage, int32_t role);
-  Successors now(int32_t state, size_t stage, int32_t role, Barred barred);
-  Barred barred_anyway(size_t stage, const SmRole& role) const;
+  // Returns the successors if nothing leaves or enters.
+  Successors unchanged(int32_t state, size_t stage, int32_t role, Barred barred);
+  // Returns the waiting launches that are barred whatever is on the SM.
+  Barred barred_in_any_state(size_t stage, const SmRole& role) const;
+  // Returns the successors if blocks leave and waiting ones enter.
   Successors explore_entering(int32_t state, size_t stage, int32_t role,
                               const std::vector<const WaitingLaunch*>& entering);
   Successors explore_last_stage(int32_t state, size_t stage, int32_t role,
                                 const std::vector<const WaitingLaunch*>& entering);
+  // Returns what the launch of a stage may find in this state: one Ready for each possible room;
+  // for the last launch, only the least room.
   const std::vector<int32_t>& readies_of(int32_t state, size_t stage, int32_t role);
+  // Returns the bounds of the room for a launch, and notes whether gaps make them differ.
   RoomRange rooms(int32_t state, int32_t launch);
 
   const Demands& demands_;

@@ -18,8 +18,8 @@ namespace tbsched {
 
 // The fewest blocks of each entrant that must enter; the minima may belong to different histories.
 struct FewestWay {
-  int32_t ready;
-  std::array<int16_t, kMostEntrants> entered = {};
+  int32_t ready;  // what ReadyOf returns of the last state
+  std::array<int16_t, kMaxEntrants> entered = {};
   bool is_barred = false;  // as in ReachedState
 };
 
@@ -27,16 +27,17 @@ class FewestEntered {
  public:
   using ReadyOf = std::function<int32_t(int32_t)>;
 
-  // `ready`: returns the readiness of a state if nothing more happens. All arguments but the
-  // entrants outlive it.
+  // `ready`: returns a number for what a launch finds in a state, if nothing more happens. All
+  // arguments but the entrants outlive it.
   FewestEntered(SmStates& states, Budget& budget, Entrants entrants, ReadyOf ready)
       : states_(states),
         budget_(budget),
         entrants_(std::move(entrants)),
         ready_(std::move(ready)) {}
 
-  // Returns one way for each readiness, or two: barred and not barred. Throws BudgetExceeded.
-  const std::vector<FewestWay>& of(int32_t state);
+  // Returns the ways from a state to each number that `ready` can return: one, or two: barred and
+  // not barred. Throws BudgetExceeded.
+  const std::vector<FewestWay>& ways_from(int32_t state);
 
  private:
   static constexpr int32_t kLeaves = -1;
@@ -44,8 +45,8 @@ class FewestEntered {
 
   // A step from a state: a block leaves, or one of an entrant enters.
   struct Step {
-    size_t from;
-    int32_t entrant;
+    size_t from;      // index among the new states
+    int32_t entrant;  // kLeaves: a block leaves
   };
   // New states, and the steps into each state.
   struct Explored {
@@ -58,7 +59,10 @@ class FewestEntered {
   // By state: the fewest entered blocks, not barred and barred.
   using Fewest = std::vector<std::array<int32_t, 2>>;
 
+  // Returns the states without known ways that can be reached from a state, and the steps between
+  // them.
   Explored explore(int32_t state);
+  // Returns, for each new state, the fewest blocks of one entrant that enter until it is ready.
   Fewest fewest(const Explored& explored, int32_t ready, size_t entrant);
 
   SmStates& states_;

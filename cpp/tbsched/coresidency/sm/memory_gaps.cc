@@ -9,14 +9,14 @@ namespace tbsched {
 
 namespace {
 
-constexpr int64_t kMostReserved = 1 << 30;  // in bytes, for all launches
+constexpr int64_t kMaxReserved = 1 << 30;  // in bytes, for all launches
 
 }  // namespace
 
 void MemoryGaps::reserve(const int64_t bytes) {
-  const auto more = static_cast<int32_t>(std::min(kMostReserved - reserved_, bytes));
-  reserved_ += more;
-  arrived_bytes_ += more;
+  const auto added = static_cast<int32_t>(std::min(kMaxReserved - reserved_, bytes));
+  reserved_ += added;
+  arrived_bytes_ += added;
 }
 
 void MemoryGaps::commit(const int32_t bytes, const int32_t configured) {
@@ -29,7 +29,7 @@ void MemoryGaps::enter(const int32_t bytes, const int32_t configured) {
   taken_ += bytes;
   ++blocks_;
   if (size_ != kNone && size_ != bytes) size_ = kMixed;
-  count(gaps_, configured);
+  limit_gaps(gaps_, configured);
 }
 
 void MemoryGaps::leave(const int32_t bytes, const int32_t configured) {
@@ -44,19 +44,20 @@ void MemoryGaps::leave(const int32_t bytes, const int32_t configured) {
     return;
   }
   size_ = size_ == kNone || size_ == bytes ? bytes : kMixed;
-  count(gaps_ + 1, configured);
+  limit_gaps(gaps_ + 1, configured);
 }
 
-void MemoryGaps::count(const int32_t most, const int32_t configured) {
-  gaps_ = std::min(most, blocks_);
+void MemoryGaps::limit_gaps(const int32_t max_gaps, const int32_t configured) {
+  gaps_ = std::min(max_gaps, blocks_);
   if (size_ > 0) gaps_ = std::min(gaps_, 1 + (configured - taken_) / size_);
 }
 
-int32_t MemoryGaps::sure(const int32_t bytes, const int32_t configured, const int32_t unit) const {
+int32_t MemoryGaps::guaranteed_room(const int32_t bytes, const int32_t configured,
+                                    const int32_t unit) const {
   const int32_t wasted =
       bytes - (size_ > 0 ? std::gcd(size_, bytes) : unit);  // upper bound, per gap
   const int64_t free = configured - taken_ - int64_t{gaps_ - 1} * wasted;
-  return std::max(sure_pieces(bytes, free, 1, unit),
+  return std::max(guaranteed_fits(bytes, free, 1, unit),
                   std::max(0, configured - arrived_bytes_) / bytes);
 }
 

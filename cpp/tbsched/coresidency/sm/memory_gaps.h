@@ -16,16 +16,19 @@ class MemoryGaps {
  public:
   // Announces blocks of this total size that may enter, in addition to committed ones.
   void reserve(int64_t bytes);
-  // Adds or removes a block, of an SM with this configuration. A block without memory changes
-  // nothing.
+  // Adds a block of an arriving launch to an SM that is configured to so many bytes. A block
+  // without memory changes nothing.
   void commit(int32_t bytes, int32_t configured);
+  // Adds a block that was reserved.
   void enter(int32_t bytes, int32_t configured);
+  // Removes a block.
   void leave(int32_t bytes, int32_t configured);
 
+  // Returns the bytes of all blocks.
   int32_t taken() const { return taken_; }
-  // Returns how many blocks of this size surely fit. All sizes, and `configured`, are multiples of
-  // `unit`.
-  int32_t sure(int32_t bytes, int32_t configured, int32_t unit) const;
+  // Returns how many blocks of this size fit at least. All sizes, and `configured`, are multiples
+  // of `unit`.
+  int32_t guaranteed_room(int32_t bytes, int32_t configured, int32_t unit) const;
   // Returns a key: objects with equal keys behave alike. Before the first block it has only the
   // reserved bytes.
   std::array<int32_t, 4> key(const int32_t configured) const {
@@ -33,13 +36,14 @@ class MemoryGaps {
   }
 
  private:
-  void count(int32_t most, int32_t configured);
+  // Sets the number of gaps to `max_gaps`, or to fewer if there cannot be so many.
+  void limit_gaps(int32_t max_gaps, int32_t configured);
 
   static constexpr int32_t kNone = 0;
   static constexpr int32_t kMixed = -1;
 
-  int32_t taken_ = 0;
-  int32_t blocks_ = 0;
+  int32_t taken_ = 0;     // bytes
+  int32_t blocks_ = 0;    // that take memory
   int32_t gaps_ = 1;      // upper bound
   int32_t size_ = kNone;  // size of the blocks that entered or left since the first one left
   // Upper bound in bytes of all blocks that arrived since the SM was idle, or may arrive. The first

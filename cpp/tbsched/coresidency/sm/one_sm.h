@@ -27,7 +27,8 @@ struct RoomRange {
 
 class OneSm {
  public:
-  // `demands`: of all launches. The arguments outlive it.
+  // An idle SM. `demands`: of all launches; `gaps`: how gaps in shared memory are treated. The
+  // arguments outlive it.
   OneSm(const Device& device, const std::vector<Demand>& demands, Gaps gaps);
 
   size_t launches() const { return demands_->size(); }
@@ -38,18 +39,22 @@ class OneSm {
   bool has_only(const std::vector<int32_t>& launches) const;
   // Returns a key: SMs with equal keys stay equal, whatever arrives and leaves.
   std::vector<int32_t> key() const;
+  // Returns for how many more blocks of a launch there is room.
   RoomRange rooms(int32_t launch) const;
-  // Returns the configurations with which a block may enter. If gaps are counted, none of its
-  // memory may fit. An SM that is taken just after blocks left keeps its configuration.
-  std::vector<int32_t> may_enter(int32_t launch) const;
+  // Returns the configurations, in bytes, with which a block of a launch may enter; empty: it may
+  // not. If gaps are counted, its memory may fit into none of them. An SM that is taken just after
+  // blocks left keeps its configuration.
+  std::vector<int32_t> entry_configurations(int32_t launch) const;
   // Announces that this number of a launch's blocks may enter.
   void reserve(int32_t launch, int32_t blocks);
-  // Places one block, for which there may be room.
+  // Places one block of an arriving launch, for which there may be room.
   void commit(int32_t launch);
+  // Places one block that was reserved, with one of the entry_configurations().
   void enter(int32_t launch, int32_t configured);
-  // Returns one block of each kind of equal blocks of a launch. Blocks are numbered from 0 in the
-  // order of arrival.
-  std::vector<int32_t> distinct(int32_t launch) const;
+  // Returns the number of one block of each kind of equal blocks of a launch. Blocks of a launch
+  // are numbered from 0 in the order of arrival.
+  std::vector<int32_t> distinct_blocks(int32_t launch) const;
+  // Removes the block of this number of a launch.
   void leave(int32_t launch, int32_t number);
 
  private:
@@ -58,11 +63,18 @@ class OneSm {
     int32_t number;
     Footprint footprint;
   };
-  std::array<int32_t, 2> kind_of(const Block& block) const;
+  // Returns the block's first processing block, counted from the next turn, or 0 if it takes
+  // equally much of all; and the position of its shared memory, or 0 if gaps are counted. Blocks of
+  // a launch at equal positions are equal.
+  std::array<int32_t, 2> position_of(const Block& block) const;
+  // Returns the bytes to which the SM would be configured for a block; nothing: it may not enter.
   std::optional<int32_t> configured_for(const Demand& demand) const;
+  // Returns how many of `wanted` blocks fit into shared memory.
   RoomRange rooms_in_memory(const Demand& demand, int32_t configured, int32_t wanted) const;
+  // Adds a block to all but memory_.
   void add(int32_t launch, int32_t configured);
-  Demand as_counted(const Demand& demand) const;
+  // Returns the demand on state_: without shared memory if gaps are counted.
+  Demand without_counted_memory(const Demand& demand) const;
 
   const Device* device_;
   const std::vector<Demand>* demands_;
@@ -74,7 +86,7 @@ class OneSm {
   std::vector<int32_t> arrived_;       // number of blocks of each launch that have arrived
   std::optional<int32_t> configured_;  // nullopt: it has always been idle
   MemoryGaps memory_;
-  bool is_entered_ = false;
+  bool has_reserved_ = false;  // whether blocks of waiting launches may enter
   uint32_t next_owner_ = 0;
 };
 

@@ -16,36 +16,37 @@
 namespace tbsched {
 namespace {
 
+// Predicts one sequence.
 UntilRefused predict_until_refused(const Model& model, const Sequence& sequence,
                                    const InitialState state) {
-  UntilRefused found;
+  UntilRefused prediction;
   Places places;
   HeldEngine engine(model, state, {&places});
   for (const Event& event : sequence) {
     if (!places.smid().empty() && places.smid().back() == kNotPlaced) break;
     engine.step(event);
-    ++found.events;
+    ++prediction.events;
   }
-  found.limiter = places.limiter();
-  found.smid = std::move(places.smid());
-  return found;
+  prediction.limiter = places.limiter();
+  prediction.smid = std::move(places.smid());
+  return prediction;
 }
 
 }  // namespace
 
 std::vector<UntilRefused> predict_until_refused(const Model& model, const EventTable& table,
                                                 const InitialState state, const int32_t threads) {
-  std::vector<UntilRefused> found(table.sequences());
-  for_each_sequence(found.size(), threads, [&](const size_t k) {
-    found[k] = predict_until_refused(model, table.sequence(k), state);
+  std::vector<UntilRefused> predictions(table.sequence_count());
+  for_each_sequence(predictions.size(), threads, [&](const size_t k) {
+    predictions[k] = predict_until_refused(model, table.sequence(k), state);
   });
-  return found;
+  return predictions;
 }
 
 std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table) {
-  std::vector<int32_t> found(table.sequences());
+  std::vector<int32_t> allowed_blocks(table.sequence_count());
   SmGroups groups;
-  for_each_sequence(found.size(), 1, [&](const size_t k) {
+  for_each_sequence(allowed_blocks.size(), 1, [&](const size_t k) {
     const Sequence sequence = table.sequence(k);
     const auto& launch = std::get<Launch>(sequence.at(0));
     check(launch, 0, model);
@@ -53,26 +54,27 @@ std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table
     const int32_t group = groups.of(launch, model.device());
     if (group != kWholeGpu) demand.partition = groups[group].partition();
     const DeviceSpec& spec = model.device().spec;
-    const int32_t most = spec.sms * spec.blocks_per_sm / launch.cluster * launch.cluster;
-    found[k] = allowed_at_once(model, launch, demand, most);
+    const int32_t max_blocks = spec.sms * spec.blocks_per_sm / launch.cluster * launch.cluster;
+    allowed_blocks[k] = allowed_at_once(model, launch, demand, max_blocks);
   });
-  return found;
+  return allowed_blocks;
 }
 
 std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
                                      const std::span<const InitialState> states,
                                      const std::span<const std::span<const int32_t>> seen,
                                      const int32_t threads) {
-  if (seen.size() != table.sequences()) {
-    throw std::invalid_argument("smid: an array for each of " + std::to_string(table.sequences()) +
+  if (seen.size() != table.sequence_count()) {
+    throw std::invalid_argument("smid: an array for each of " +
+                                std::to_string(table.sequence_count()) +
                                 " sequences is needed; got " + std::to_string(seen.size()));
   }
-  std::vector<int32_t> found(table.sequences(), -1);
-  for_each_sequence(found.size(), threads, [&](const size_t k) {
+  std::vector<int32_t> state_indices(table.sequence_count(), -1);
+  for_each_sequence(state_indices.size(), threads, [&](const size_t k) {
     const auto index = matching_state(model, table.sequence(k), states, seen[k]);
-    if (index) found[k] = static_cast<int32_t>(*index);
+    if (index) state_indices[k] = static_cast<int32_t>(*index);
   });
-  return found;
+  return state_indices;
 }
 
 }  // namespace tbsched

@@ -13,8 +13,8 @@ namespace tbsched {
 
 // The prediction of a sequence up to and including the first launch that is not placed whole.
 struct UntilRefused {
-  std::vector<int32_t> smid;  // of all blocks, by launch
-  int64_t events = 0;
+  std::vector<int32_t> smid;        // of all blocks, by launch
+  int64_t events = 0;               // of the sequence that were predicted
   Refusal limiter = Refusal::none;  // of the first launch that is not placed whole
 };
 
@@ -28,8 +28,8 @@ std::vector<UntilRefused> predict_until_refused(const Model& model, const EventT
 std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table);
 
 // Returns, for each sequence, the index of the first of `states` that places every block where it
-// was observed, or -1. `seen`: one array for each sequence; throws std::invalid_argument otherwise,
-// and as above.
+// was observed; -1: none does. `seen`: for each sequence, the SM of every block, by launch. Throws
+// std::invalid_argument if it has not an array for each sequence, and as above.
 std::vector<int32_t> matching_states(const Model& model, const EventTable& table,
                                      std::span<const InitialState> states,
                                      std::span<const std::span<const int32_t>> seen,

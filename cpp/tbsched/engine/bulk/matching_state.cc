@@ -8,6 +8,8 @@
 namespace tbsched {
 namespace {
 
+// Returns whether an idle GPU in `state` would have placed every block where it was seen before the
+// next event.
 bool matches(const Model& model, const Sequence& sequence, const InitialState state,
              std::span<const int32_t> seen) {
   Places places;
@@ -29,10 +31,10 @@ bool matches(const Model& model, const Sequence& sequence, const InitialState st
 std::optional<size_t> matching_state(const Model& model, const Sequence& sequence,
                                      const std::span<const InitialState> states,
                                      const std::span<const int32_t> seen) {
-  const auto found = std::ranges::find_if(
+  const auto match = std::ranges::find_if(
       states, [&](const InitialState& state) { return matches(model, sequence, state, seen); });
-  if (found == states.end()) return std::nullopt;
-  return static_cast<size_t>(found - states.begin());
+  if (match == states.end()) return std::nullopt;
+  return static_cast<size_t>(match - states.begin());
 }
 
 }  // namespace tbsched

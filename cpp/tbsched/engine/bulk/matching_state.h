@@ -11,7 +11,8 @@
 namespace tbsched {
 
 // Returns the index of the first of `states` in which every block is predicted where it was
-// observed before the next event. Most states are eliminated at the first launch.
+// observed before the next event; nothing if there is none. `seen`: the SM of every block, by
+// launch. Most states are eliminated at the first launch.
 std::optional<size_t> matching_state(const Model& model, const Sequence& sequence,
                                      std::span<const InitialState> states,
                                      std::span<const int32_t> seen);

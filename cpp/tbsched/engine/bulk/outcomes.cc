@@ -13,7 +13,7 @@
 namespace tbsched {
 namespace {
 
-// Returns, for each launch, the number of its blocks on each SM before the next event.
+// Returns, by launch and SM, the number of blocks before the next event.
 std::vector<int32_t> occupancy(const std::vector<LaunchTrace>& launches, const int32_t sms) {
   std::vector<int32_t> blocks(launches.size() * sms);
   auto row = blocks.begin();
@@ -26,21 +26,22 @@ std::vector<int32_t> occupancy(const std::vector<LaunchTrace>& launches, const i
   return blocks;
 }
 
-// Thrown where the deadline ends a race.
-struct Cut {};
+// Thrown where the deadline ends the simulation of a race.
+struct DeadlineOver {};
 
-// Simulates a race, which the deadline ends; nothing: it did.
-std::optional<std::vector<LaunchTrace>> before(const Deadline& deadline, const Model& model,
-                                               const Sequence& sequence, const InitialState state,
-                                               Chance& race) {
+// Simulates a race. Returns where blocks went; nothing if the deadline came first.
+std::optional<std::vector<LaunchTrace>> simulate_before(const Deadline& deadline,
+                                                        const Model& model,
+                                                        const Sequence& sequence,
+                                                        const InitialState state, Chance& race) {
   if (deadline.is_over()) return std::nullopt;
   const Interruptible polls([&deadline, check = Interruptible::check()] {
     if (check) check();
-    if (deadline.is_over()) throw Cut{};
+    if (deadline.is_over()) throw DeadlineOver{};
   });
   try {
     return predict(model, sequence, state, race);
-  } catch (const Cut&) {
+  } catch (const DeadlineOver&) {
     return std::nullopt;
   }
 }
@@ -50,24 +51,24 @@ std::optional<std::vector<LaunchTrace>> before(const Deadline& deadline, const M
 std::vector<Outcome> outcomes(const Model& model, const Sequence& sequence,
                               const InitialState state, const int32_t races,
                               const Deadline& deadline) {
-  std::vector<Outcome> found;
-  std::map<std::vector<int32_t>, size_t> known;
+  std::vector<Outcome> distinct;
+  std::map<std::vector<int32_t>, size_t> index_of_occupancy;
   for (int32_t seed = 0; seed < races; ++seed) {
     Chance race(model.device(), seed);
     std::optional<std::vector<LaunchTrace>> launches =
-        before(seed == 0 ? Deadline() : deadline, model, sequence, state, race);
+        simulate_before(seed == 0 ? Deadline() : deadline, model, sequence, state, race);
     if (!launches) {
-      for (Outcome& outcome : found) outcome.cut = true;
+      for (Outcome& outcome : distinct) outcome.cut = true;
       break;
     }
-    const auto [which, is_new] =
-        known.try_emplace(occupancy(*launches, model.device().spec.sms), found.size());
-    if (is_new) found.push_back({std::move(*launches)});
-    ++found[which->second].races;
+    const auto [entry, is_new] = index_of_occupancy.try_emplace(
+        occupancy(*launches, model.device().spec.sms), distinct.size());
+    if (is_new) distinct.push_back({std::move(*launches)});
+    ++distinct[entry->second].races;
     if (!race.mattered()) break;
   }
-  std::ranges::stable_sort(found, std::greater{}, &Outcome::races);
-  return found;
+  std::ranges::stable_sort(distinct, std::greater{}, &Outcome::races);
+  return distinct;
 }
 
 }  // namespace tbsched

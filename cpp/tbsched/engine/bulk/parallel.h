@@ -22,17 +22,19 @@ namespace tbsched {
 class SharedInterruption {
  public:
   bool happened() const { return happened_; }
-  // Does `check`, which belongs to the first thread. Throws in every thread once that has thrown.
-  void check(const Interruptible::Check& check) {
+  // Calls `check_thread`, which only the first thread has. Throws in every thread once it has
+  // thrown.
+  void check(const Interruptible::Check& check_thread) {
     if (happened_) throw Stopped();
     try {
-      if (check) check();
+      if (check_thread) check_thread();
     } catch (...) {
       cause_ = std::current_exception();
       happened_ = true;
       throw;
     }
   }
+  // Throws what the first thread's check threw; does nothing if it has not.
   void rethrow() const {
     if (happened_) std::rethrow_exception(cause_);
   }
@@ -45,15 +47,15 @@ class SharedInterruption {
 };
 
 // Calls work(k) for every k below `count` on `threads` threads. Rethrows the exception of the
-// smallest k; a std::invalid_argument names `each` and its number. An interruption of the calling
-// thread ends the work of all.
+// smallest k; a std::invalid_argument names it as "sequence k", or `item` k. An interruption of the
+// calling thread ends the work of all.
 inline void for_each_sequence(const size_t count, const int32_t threads,
                               const std::function<void(size_t k)>& work,
-                              const std::string_view each = "sequence") {
+                              const std::string_view item = "sequence") {
   std::vector<std::exception_ptr> faults(count);
   std::atomic<size_t> next = 0;
   SharedInterruption interruption;
-  const auto some = [&](const Interruptible::Check& check) {
+  const auto work_until_done = [&](const Interruptible::Check& check) {
     const Interruptible polls([&] { interruption.check(check); });
     for (size_t k = next++; k < count && !interruption.happened(); k = next++) {
       try {
@@ -69,11 +71,11 @@ inline void for_each_sequence(const size_t count, const int32_t threads,
     std::vector<std::jthread> others;
     for (int32_t thread = 1; thread < threads; ++thread) {
       others.emplace_back([&] {
-        some({});
+        work_until_done({});
         ended.release();
       });
     }
-    some(check);
+    work_until_done(check);
     for (size_t thread = 0; thread < others.size(); ++thread) {
       while (!ended.try_acquire_for(std::chrono::milliseconds(50))) {
         try {
@@ -89,7 +91,7 @@ inline void for_each_sequence(const size_t count, const int32_t threads,
     try {
       std::rethrow_exception(faults[k]);
     } catch (const std::invalid_argument& error) {
-      throw std::invalid_argument(std::string(each) + ' ' + std::to_string(k) + ": " +
+      throw std::invalid_argument(std::string(item) + ' ' + std::to_string(k) + ": " +
                                   error.what());
     }
   }

@@ -12,6 +12,7 @@
 
 namespace tbsched {
 
+// Notes the SMs of blocks that are placed before the event after their launch.
 class Places final : public Observer {
  public:
   void on_launch(const int32_t launch, const int32_t blocks, const Demand&,
@@ -31,16 +32,16 @@ class Places final : public Observer {
   }
   void on_settled(int32_t) override { newest_ = -1; }
 
-  // By launch and block, for all launches so far.
+  // Returns the SM of each block, by launch, for all launches so far; kNotPlaced: none.
   std::vector<int32_t>& smid() { return smid_; }
-  // Returns what refused the remaining blocks of the last launch.
+  // Returns what refused the remaining blocks of the last launch; none: all were placed.
   Refusal limiter() const { return limiter_; }
 
  private:
   std::vector<int32_t> smid_;
-  int32_t newest_ = -1;
+  int32_t newest_ = -1;  // the last launch, until the next event; then -1
   Refusal limiter_ = Refusal::none;
-  size_t begin_ = 0;
+  size_t begin_ = 0;  // of the last launch's blocks in smid_
 };
 
 }  // namespace tbsched

@@ -20,46 +20,50 @@ class Best {
  public:
   explicit Best(const int64_t limit_ns) : limit_ns_(limit_ns) {}
 
-  // Returns the makespan below which an order must be: of equally good orders the first one wins.
-  int64_t limit(const size_t order) const {
+  // Returns the makespan in ns below which this order is better than the best one: of equally good
+  // orders the first one wins.
+  int64_t limit_ns(const size_t order) const {
     const std::scoped_lock lock(mutex_);
-    return found_ && order < found_->order ? limit_ns_ + 1 : limit_ns_;
+    return best_ && order < best_->order ? limit_ns_ + 1 : limit_ns_;
   }
-  void found(const size_t order, const int64_t makespan_ns) {
+  // Keeps the order if it is better than the best one.
+  void offer(const size_t order, const int64_t makespan_ns) {
     const std::scoped_lock lock(mutex_);
-    const bool is_first = found_ && makespan_ns == limit_ns_ && order < found_->order;
+    const bool is_first = best_ && makespan_ns == limit_ns_ && order < best_->order;
     if (makespan_ns >= limit_ns_ && !is_first) return;
-    found_ = {order, makespan_ns};
+    best_ = {order, makespan_ns};
     limit_ns_ = makespan_ns;
   }
-  std::optional<Shortest> get() const { return found_; }
+  // Returns the best order; nothing: none is below the limit.
+  std::optional<Shortest> get() const { return best_; }
 
  private:
   mutable std::mutex mutex_;
-  int64_t limit_ns_;
-  std::optional<Shortest> found_;
+  int64_t limit_ns_;  // that of the caller, then the makespan of the best order
+  std::optional<Shortest> best_;
 };
 
+// Returns the events in this order. Refuses a number that is no event's.
 Sequence arranged(const Sequence& sequence, const std::span<const int32_t> order) {
   Sequence result;
   result.reserve(order.size());
-  for (const int32_t number : order) {
-    if (!std::cmp_less(number, sequence.size()) || number < 0) {
-      throw std::invalid_argument("orders: " + std::to_string(number) + " is none of " +
+  for (const int32_t event : order) {
+    if (!std::cmp_less(event, sequence.size()) || event < 0) {
+      throw std::invalid_argument("orders: " + std::to_string(event) + " is none of " +
                                   std::to_string(sequence.size()) + " events");
     }
-    result.push_back(sequence[number]);
+    result.push_back(sequence[event]);
   }
   return result;
 }
 
-// Rearranges gaps: the gap before a call moves with the call.
+// Returns the times of the calls in this order: the gap before a call moves with the call.
 HostCalls arranged(const HostCalls& calls, const std::span<const int32_t> order) {
   const auto* const given = std::get_if<CallGaps>(&calls);
   if (given == nullptr) return calls;
   CallGaps result;
   result.gap_ns.reserve(order.size());
-  for (const int32_t number : order) result.gap_ns.push_back(given->gap_ns[number]);
+  for (const int32_t event : order) result.gap_ns.push_back(given->gap_ns[event]);
   return result;
 }
 
@@ -85,10 +89,11 @@ std::optional<Shortest> shortest_order(const Model& model, const Sequence& seque
   Best best(limit_ns);
   const auto try_order = [&](const size_t k) {
     const std::span order = orders.subspan(k * events, events);
-    const Sequence some = arranged(sequence, order);
-    const int64_t limit = best.limit(k);
-    const int64_t found = Simulation(model, state, arranged(calls, order)).makespan(some, limit);
-    if (found < limit) best.found(k, found);
+    const Sequence reordered = arranged(sequence, order);
+    const int64_t limit = best.limit_ns(k);
+    const int64_t makespan =
+        Simulation(model, state, arranged(calls, order)).makespan(reordered, limit);
+    if (makespan < limit) best.offer(k, makespan);
   };
   for_each_sequence(orders.size() / events, threads, try_order, "order");
   return best.get();

@@ -13,13 +13,13 @@
 namespace tbsched {
 
 struct Shortest {
-  size_t order;  // its index
+  size_t order;  // index among the orders
   int64_t makespan_ns;
 };
 
-// Returns the first order with the shortest makespan, if that is less than `limit_ns`; several
-// orders are tried in parallel. `orders`: for each order, the numbers of all events of the timed
-// sequence. `calls`: gaps, which move with their events, or an interval. Throws
+// Returns the first order with the shortest makespan; nothing if that is not less than `limit_ns`.
+// Several orders are tried in parallel. `orders`: for each order, the numbers of all events of the
+// timed sequence. `calls`: gaps, which move with their events, or an interval. Throws
 // std::invalid_argument for anything else, and as predict_timeline().
 std::optional<Shortest> shortest_order(const Model& model, const Sequence& sequence,
                                        std::span<const int32_t> orders, InitialState state,

@@ -42,7 +42,9 @@ constexpr double kLevelNs = 5;
 constexpr double kClusterLookNs = 30;
 constexpr double kClusterNs = 3;
 
-bool later(const auto& a, const auto& b) { return a.leaves_ns > b.leaves_ns; }
+// Returns whether block a leaves later than block b: the heap's next block is the one that leaves
+// first.
+bool leaves_later(const auto& a, const auto& b) { return a.leaves_ns > b.leaves_ns; }
 
 }  // namespace
 
@@ -53,18 +55,16 @@ Chance::Chance(const Device& device, const uint64_t seed)
       first_half_is_late_(below(2) < 1),
       blocks_of_sm_(device.spec.sms) {}
 
-// Returns a random number in [0, limit).
 double Chance::below(const double limit) {
   return limit * static_cast<double>(random_() >> 11) * 0x1p-53;
 }
 
-void Chance::wait(const double leaves_ns, const LeavingBlock& leaver) {
+void Chance::schedule_exit(const double leaves_ns, const LeavingBlock& leaver) {
   waiting_.push_back({leaves_ns, leaver});
-  std::ranges::push_heap(waiting_, later<Timed, Timed>);
+  std::ranges::push_heap(waiting_, leaves_later<Timed, Timed>);
 }
 
-// Returns how much later than the nearest blocks those on the SM learn that they may leave.
-double Chance::learns_ns(const int32_t sm) {
+double Chance::notice_delay_ns(const int32_t sm) {
   const int32_t gpc = device_.topology.gpc_of_sm[sm];
   const double ns = below(kSpreadNs);
   if (gpc < 0 || gpc >= static_cast<int32_t>(kSides.size())) return ns;
@@ -72,6 +72,7 @@ double Chance::learns_ns(const int32_t sm) {
   return ns + (side.farther ? far_ns_ : 0) + (side.first_half == first_half_is_late_ ? kLateNs : 0);
 }
 
+// Schedules the exit of each block, at a random time.
 void Chance::release_blocks(const std::span<const LeavingBlock> leavers, const bool have_started) {
   if (have_started) now_ns_ = std::max(now_ns_, turn_ns_);  // the host takes its time
   const double phase_ns = below(kStepNs);
@@ -80,21 +81,21 @@ void Chance::release_blocks(const std::span<const LeavingBlock> leavers, const b
     if (!have_started) {
       leaves_ns += kStartNs;
     } else if (&leaver != &leavers.front()) {
-      const double steps = std::ceil((learns_ns(leaver.footprint.sm) + phase_ns) / kStepNs);
+      const double steps = std::ceil((notice_delay_ns(leaver.footprint.sm) + phase_ns) / kStepNs);
       leaves_ns += kOthersNs + steps * kStepNs + below(kSeesStepNs);
     }
-    wait(leaves_ns, leaver);
+    schedule_exit(leaves_ns, leaver);
   }
 }
 
-std::vector<LeavingBlock> Chance::next() {
+std::vector<LeavingBlock> Chance::take_exits() {
   std::vector<LeavingBlock> leaving;
-  if (over()) return leaving;
+  if (is_over()) return leaving;
   const double leaves_ns = waiting_.empty() ? turn_ns_ : waiting_.front().leaves_ns;
   now_ns_ = std::max(now_ns_, wants_to_turn_ ? std::min(leaves_ns, turn_ns_) : leaves_ns);
   wants_to_turn_ = false;
   while (!waiting_.empty() && waiting_.front().leaves_ns <= now_ns_) {
-    std::ranges::pop_heap(waiting_, later<Timed, Timed>);
+    std::ranges::pop_heap(waiting_, leaves_later<Timed, Timed>);
     leaving.push_back(waiting_.back().leaver);
     waiting_.pop_back();
   }
@@ -102,23 +103,24 @@ std::vector<LeavingBlock> Chance::next() {
   return leaving;
 }
 
+// Returns whether the scheduler may turn to another launch now.
 bool Chance::may_turn() {
   wants_to_turn_ = now_ns_ < turn_ns_;
   return !wants_to_turn_;
 }
 
-// Returns the most blocks of the launch that went to one SM.
-double Chance::levels(const std::span<const int32_t> sms) {
-  int32_t most = 0;
-  for (const int32_t sm : sms) most = std::max(most, ++blocks_of_sm_[sm]);
+double Chance::max_blocks_on_an_sm(const std::span<const int32_t> sms) {
+  int32_t max_blocks = 0;
+  for (const int32_t sm : sms) max_blocks = std::max(max_blocks, ++blocks_of_sm_[sm]);
   for (const int32_t sm : sms) blocks_of_sm_[sm] = 0;
-  return most;
+  return max_blocks;
 }
 
-void Chance::placed(const std::span<const int32_t> sms, const int32_t cluster) {
+// Advances the time by how long the scheduler takes to place the blocks.
+void Chance::note_placed(const std::span<const int32_t> sms, const int32_t cluster) {
   turn_ns_ = now_ns_ + static_cast<double>(device_.spec.launch_switch_ns);
   now_ns_ += cluster > 1 ? kClusterLookNs + kClusterNs * static_cast<double>(sms.size()) / cluster
-                         : kLevelNs * levels(sms);
+                         : kLevelNs * max_blocks_on_an_sm(sms);
   mattered_ = mattered_ || !waiting_.empty();
 }
 

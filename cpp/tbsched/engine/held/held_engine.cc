@@ -11,7 +11,8 @@
 namespace tbsched {
 namespace {
 
-bool has_left(const Footprint& footprint) { return footprint.blocks == 0; }
+// Returns whether the block of a footprint has exited.
+bool has_exited(const Footprint& footprint) { return footprint.blocks == 0; }
 
 }  // namespace
 
@@ -19,12 +20,12 @@ HeldEngine::HeldEngine(const Model& model, const InitialState state,
                        std::vector<Observer*> observers, HeldOptions options)
     : scheduler_(model, state),
       leaving_(options.leaving),
-      options_{.memory = std::move(options.memory)},
+      options_{.output_sms = std::move(options.output_sms)},
       race_(options.race),
       observers_(std::move(observers)) {
   if (race_) {
-    options_.where = [this](const int32_t launch, const int32_t first_block) {
-      return where(launch, first_block);
+    options_.forced_sms = [this](const int32_t launch, const int32_t first_block) {
+      return forced_sms(launch, first_block);
     };
     options_.may_turn = [this] { return race_->may_turn(); };
   }
@@ -62,7 +63,7 @@ Snapshot HeldEngine::snapshot() const {
   std::vector<ResidentBlocks> blocks;
   for (int32_t launch = 0; launch < launches; ++launch) {
     for (const Footprint& footprint : launches_[launch].resident) {
-      if (!has_left(footprint)) blocks.push_back({launch, footprint});
+      if (!has_exited(footprint)) blocks.push_back({launch, footprint});
     }
   }
   return snapshot_of(scheduler_, launches, std::move(blocks));
@@ -94,14 +95,14 @@ void HeldEngine::launch(const Launch& launch) {
     observer.on_launch(index, launch.blocks, scheduler_.demand(index), scheduler_.gpu());
   });
 
-  const bool waits_for_stream = predecessor >= 0 && !finished(predecessor);
+  const bool waits_for_stream = predecessor >= 0 && !is_finished(predecessor);
   if (waits_for_stream) {
     launches_[predecessor].successor = index;
   } else {
     scheduler_.enqueue(index);
   }
   place_waiting();
-  if (waits_for_stream && !finished(predecessor)) {
+  if (waits_for_stream && !is_finished(predecessor)) {
     notify([&](Observer& observer) { observer.on_refuse(index, Refusal::stream, predecessor); });
   }
   notify([&](Observer& observer) { observer.on_settled(index); });
@@ -117,12 +118,12 @@ void HeldEngine::release(const int32_t index) {
                                 ": it is released already");
   }
   launches_[index].released = true;
-  leave(index, true);
-  let_successor(index);
+  release_resident(index, true);
+  enqueue_successor(index);
   place_waiting();
 }
 
-void HeldEngine::let_leave(const int32_t launch, const int32_t block) {
+void HeldEngine::exit_block(const int32_t launch, const int32_t block) {
   const auto refuse = [&](const std::string& why) {
     throw std::invalid_argument("block " + std::to_string(block) + " of launch " +
                                 std::to_string(launch) + ": " + why);
@@ -135,57 +136,59 @@ void HeldEngine::let_leave(const int32_t launch, const int32_t block) {
   if (block < 0 || std::cmp_greater_equal(block, resident.size())) {
     refuse("not there, of " + std::to_string(resident.size()) + " blocks that have been placed");
   }
-  if (has_left(resident[block])) refuse("it has left already");
+  if (has_exited(resident[block])) refuse("it has left already");
   scheduler_.leave(launch, resident[block]);
   resident[block].blocks = 0;
-  if (scheduler_.placed_whole(launch) && std::ranges::all_of(resident, has_left)) {
+  if (scheduler_.placed_whole(launch) && std::ranges::all_of(resident, has_exited)) {
     launches_[launch].released = true;
     resident.clear();
-    let_successor(launch);
+    enqueue_successor(launch);
   }
   place_waiting();
 }
 
-void HeldEngine::let_successor(const int32_t index) {
+void HeldEngine::enqueue_successor(const int32_t index) {
   const int32_t successor = launches_[index].successor;
-  if (successor >= 0 && finished(index)) scheduler_.enqueue(successor);
+  if (successor >= 0 && is_finished(index)) scheduler_.enqueue(successor);
 }
 
-// Places blocks until nothing changes: blocks of a released launch exit as soon as they are placed,
-// which makes room for more.
 void HeldEngine::place_waiting() {
+  // Blocks of a released launch exit as soon as they are placed, which makes room for more.
   do {
     Interruptible::poll();
-    moved_ = false;
-    if (race_) leave_next();
+    released_ = false;
+    if (race_) {
+      for (const LeavingBlock& leaver : race_->take_exits()) exit_released(leaver);
+    }
     scheduler_.place(*this, options_);
-  } while (moved_ || (race_ && !race_->over()));
+  } while (released_ || (race_ && !race_->is_over()));
 }
 
+// Notes the footprints of blocks that were placed; those of a released launch exit.
 void HeldEngine::on_place(const PlacedBlocks& placed) {
   notify([&](Observer& observer) { observer.on_place(placed); });
   LaunchState& state = launches_[placed.launch];
   if (state.resident.empty()) state.resident.swap(placed.footprints);
   state.resident.insert(state.resident.end(), placed.footprints.begin(), placed.footprints.end());
-  if (race_) race_->placed(placed.sms, scheduler_.demand(placed.launch).cluster);
+  if (race_) race_->note_placed(placed.sms, scheduler_.demand(placed.launch).cluster);
   if (!state.released) return;
-  leave(placed.launch, false);
-  let_successor(placed.launch);
-  moved_ = true;
+  release_resident(placed.launch, false);
+  enqueue_successor(placed.launch);
+  released_ = true;
 }
 
 void HeldEngine::on_refuse(const int32_t launch, const Refusal refusal, const int32_t behind) {
   notify([&](Observer& observer) { observer.on_refuse(launch, refusal, behind); });
 }
 
-bool HeldEngine::finished(const int32_t index) const {
+bool HeldEngine::is_finished(const int32_t index) const {
   const LaunchState& state = launches_[index];
   return state.released && state.leaving == 0 && scheduler_.placed_whole(index);
 }
 
-void HeldEngine::leave(const int32_t index, const bool have_started) {
+void HeldEngine::release_resident(const int32_t index, const bool have_started) {
   std::vector<Footprint> leaving = std::exchange(launches_[index].resident, {});
-  std::erase_if(leaving, has_left);
+  std::erase_if(leaving, has_exited);
   if (!race_) {
     for (const Footprint& footprint : leaving) scheduler_.leave(index, footprint);
     return;
@@ -196,33 +199,29 @@ void HeldEngine::leave(const int32_t index, const bool have_started) {
   race_->release_blocks(leavers, have_started);
 }
 
-void HeldEngine::leave_next() {
-  for (const LeavingBlock& leaver : race_->next()) leave(leaver);
-}
-
-void HeldEngine::leave(const LeavingBlock& leaver) {
+void HeldEngine::exit_released(const LeavingBlock& leaver) {
   scheduler_.leave(leaver.launch, leaver.footprint);
   --launches_[leaver.launch].leaving;
-  let_successor(leaver.launch);
+  enqueue_successor(leaver.launch);
 }
 
-// Blocks that are in the way leave, since the race says that they did.
-std::optional<std::span<const int32_t>> HeldEngine::where(const int32_t launch,
-                                                          const int32_t first_block) {
+std::optional<std::span<const int32_t>> HeldEngine::forced_sms(const int32_t launch,
+                                                               const int32_t first_block) {
   const Demand& demand = scheduler_.demand(launch);
-  const auto sms = race_->where(launch, first_block, demand.cluster);
+  const auto sms = race_->sms_of_next(launch, first_block, demand.cluster);
   if (!sms) return sms;
   for (const int32_t sm : *sms) {
     const auto blocks = std::ranges::count(*sms, sm);
     while (scheduler_.gpu().room(sm, demand).blocks < blocks) {
-      const std::optional<LeavingBlock> leaver = race_->take(sm);
+      const std::optional<LeavingBlock> leaver = race_->take_exit_from(sm);
       if (!leaver) return sms->first(0);
-      leave(*leaver);
+      exit_released(*leaver);
     }
   }
   return sms;
 }
 
+// Calls call(observer) for every observer.
 template <typename Call>
 void HeldEngine::notify(Call call) const {
   for (Observer* const observer : observers_) call(*observer);

@@ -18,11 +18,11 @@ std::vector<ClusterDomain> cluster_domains(const Topology& topology) {
   int32_t last_tpc = -1;
   for (int32_t sm = 0; sm < topology.sms(); ++sm) {
     const int32_t gpc = topology.gpc_of_sm[sm];
-    const bool starts = topology.tpc_of_sm[sm] != last_tpc;
+    const bool is_first_of_tpc = topology.tpc_of_sm[sm] != last_tpc;
     last_tpc = topology.tpc_of_sm[sm];
-    if (gpc < 0 && starts) singletons.push_back({.gpc = -1, .tpcs = {}});
+    if (gpc < 0 && is_first_of_tpc) singletons.push_back({.gpc = -1, .tpcs = {}});
     auto& tpcs = gpc < 0 ? singletons.back().tpcs : gpcs[gpc].tpcs;
-    if (starts) tpcs.emplace_back();
+    if (is_first_of_tpc) tpcs.emplace_back();
     tpcs.back().push_back(sm);
   }
   singletons.insert(singletons.end(), gpcs.begin(), gpcs.end());

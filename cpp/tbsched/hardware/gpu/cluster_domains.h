@@ -16,9 +16,10 @@ namespace tbsched {
 
 // SMs over which a cluster can spread, by TPC.
 struct ClusterDomain {
-  int32_t gpc;  // -1: a TPC of no GPC
-  std::vector<std::vector<int32_t>> tpcs;
+  int32_t gpc;                             // -1: a TPC of no GPC
+  std::vector<std::vector<int32_t>> tpcs;  // the SMs of each
 
+  // Returns the number of SMs of all its TPCs.
   int32_t sms() const;
 };
 
@@ -32,8 +33,8 @@ int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mech
                         const MayUse& may_use) {
   int32_t largest = 1;
   for (const ClusterDomain& domain : domains) {
-    const bool is_out = domain.gpc < 0 && !mechanisms.clusters_use_singletons;
-    if (is_out || domain.tpcs.empty()) continue;
+    const bool is_unused = domain.gpc < 0 && !mechanisms.clusters_use_singletons;
+    if (is_unused || domain.tpcs.empty()) continue;
     ptrdiff_t whole = 0;  // SMs of TPCs that may be used whole
     ptrdiff_t parts = 0;  // usable SMs of the other TPCs
     for (const auto& tpc : domain.tpcs) {
@@ -49,7 +50,7 @@ int32_t largest_cluster(const std::span<const ClusterDomain> domains, const Mech
   return largest;
 }
 
-// Returns whether a TPC of no GPC takes a cluster of this size.
+// Returns whether a TPC of no GPC ("singleton") has SMs for a cluster of this many blocks.
 bool fits_a_singleton(std::span<const ClusterDomain> domains, int32_t cluster);
 
 }  // namespace tbsched

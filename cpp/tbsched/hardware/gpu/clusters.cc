@@ -10,6 +10,7 @@
 namespace tbsched {
 namespace {
 
+// Returns the room of an SM for single blocks of the launch's clusters.
 ClusterRoom room_on(const int32_t sm, const Demand& demand, const GpuState& gpu) {
   const int32_t blocks = gpu.room(sm, demand).blocks;
   const bool seeks_idle =
@@ -47,68 +48,67 @@ void ClusterSearch::begin(const ClusterDomain& domain, const Demand& demand, con
   }
   sms_per_tpc_ = tpcs_.front().sms();
   least_sms_ = std::ranges::min(tpcs_ | std::views::transform(&Tpc::sms));
-  find();
+  find_sms();
 }
 
 void ClusterSearch::next() {
   for (const Candidate& candidate : chosen_)
     update_room(candidate.first_of_tpc, candidate.end_of_tpc);
-  find();
+  find_sms();
 }
 
-// The choice depends only on differences of room between SMs. So a sequence of clusters that takes
-// equally much from all SMs is repeated as long as all have room.
 void ClusterSearch::fill_without_placing(const std::span<int32_t> by_sm) {
+  // The choice depends only on differences of room between SMs. So a sequence of clusters that
+  // takes equally much from all SMs is repeated as long as all have room.
   std::vector<Candidate> before;
   while (fit_.room.blocks > 0) {
     before = candidates_;
-    size_t taken = 0;
+    size_t blocks = 0;  // of the clusters since `before`
     do {
       for (const int32_t sm : fit_.sms) ++by_sm[sm];
-      taken += fit_.sms.size();
-      next_without_placing();
-    } while (fit_.room.blocks > 0 && taken % candidates_.size() != 0);
-    if (!has_lost_evenly(before)) continue;
-    const auto each = static_cast<int32_t>(taken / candidates_.size());
-    const int32_t least = std::ranges::min(
+      blocks += fit_.sms.size();
+      take_without_placing();
+    } while (fit_.room.blocks > 0 && blocks % candidates_.size() != 0);
+    if (!has_taken_evenly(before)) continue;
+    const auto blocks_per_sm = static_cast<int32_t>(blocks / candidates_.size());
+    const int32_t least_room = std::ranges::min(
         candidates_ | std::views::transform([](const Candidate& c) { return c.room.blocks; }));
-    const int32_t more = std::max(least - 1, 0) / each * each;
+    const int32_t repeated = std::max(least_room - 1, 0) / blocks_per_sm * blocks_per_sm;
     for (Candidate& candidate : candidates_) {
-      candidate.room.blocks -= more;
-      by_sm[candidate.sm] += more;
+      candidate.room.blocks -= repeated;
+      by_sm[candidate.sm] += repeated;
     }
-    for (const Tpc& tpc : tpcs_) compare_tpc(tpc.first, tpc.end);
-    find();
+    for (const Tpc& tpc : tpcs_) update_least_room(tpc.first, tpc.end);
+    find_sms();
   }
 }
 
-bool ClusterSearch::has_lost_evenly(const std::span<const Candidate> before) const {
-  const int32_t lost = before.front().room.blocks - candidates_.front().room.blocks;
+bool ClusterSearch::has_taken_evenly(const std::span<const Candidate> before) const {
+  const int32_t taken = before.front().room.blocks - candidates_.front().room.blocks;
   return std::ranges::equal(before, candidates_, [&](const Candidate& was, const Candidate& is) {
-    return !was.room.idle && was.room.blocks - is.room.blocks == lost;
+    return !was.room.idle && was.room.blocks - is.room.blocks == taken;
   });
 }
 
-void ClusterSearch::next_without_placing() {
+void ClusterSearch::take_without_placing() {
   for (const int32_t sm : fit_.sms) {
     Candidate& candidate = *std::ranges::lower_bound(candidates_, sm, {}, &Candidate::sm);
     candidate.room = {false, candidate.room.blocks - 1};
   }
   for (const Candidate& candidate : chosen_) {
-    compare_tpc(candidate.first_of_tpc, candidate.end_of_tpc);
+    update_least_room(candidate.first_of_tpc, candidate.end_of_tpc);
   }
-  find();
+  find_sms();
 }
 
-// Examines a whole TPC, since its SMs may share a configuration.
 void ClusterSearch::update_room(const size_t first, const size_t end) {
   for (size_t k = first; k < end; ++k) {
     candidates_[k].room = room_on(candidates_[k].sm, *demand_, *gpu_);
   }
-  compare_tpc(first, end);
+  update_least_room(first, end);
 }
 
-void ClusterSearch::compare_tpc(const size_t first, const size_t end) {
+void ClusterSearch::update_least_room(const size_t first, const size_t end) {
   const std::span tpc = std::span(candidates_).subspan(first, end - first);
   const ClusterRoom least = std::ranges::min_element(tpc, {}, &Candidate::room)->room;
   for (Candidate& candidate : tpc) candidate.least_room_of_tpc = least;
@@ -123,11 +123,11 @@ void ClusterSearch::choose_first_free(const size_t wanted) {
 void ClusterSearch::choose_balanced(const size_t wanted) {
   // A heap would be slower: candidates are few, and among equals the first one counts.
   for (size_t block = 0; block < wanted; ++block) {
-    Candidate& most = *std::ranges::max_element(candidates_, {}, &Candidate::room);
-    if (most.room.blocks == 0) break;
-    chosen_.push_back(most);
-    --most.room.blocks;
-    ++most.taken;
+    Candidate& roomiest = *std::ranges::max_element(candidates_, {}, &Candidate::room);
+    if (roomiest.room.blocks == 0) break;
+    chosen_.push_back(roomiest);
+    --roomiest.room.blocks;
+    ++roomiest.taken;
   }
   for (Candidate& candidate : candidates_) {
     candidate.room.blocks += std::exchange(candidate.taken, 0);
@@ -143,13 +143,14 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   std::ranges::partial_sort(tpcs_, tpcs_.begin() + compared, [&](const Tpc& a, const Tpc& b) {
     return std::tuple(room(b), a.first) < std::tuple(room(a), b.first);
   });
-  size_t left = wanted;
+  size_t remaining = wanted;
+  // The first TPC that is not taken whole.
   const auto single = std::ranges::find_if(tpcs_, [&](const Tpc& tpc) {
-    if (room(tpc).blocks == 0 || tpc.sms() > left) return true;
-    left -= tpc.sms();
+    if (room(tpc).blocks == 0 || tpc.sms() > remaining) return true;
+    remaining -= tpc.sms();
     return false;
   });
-  if (left >= sms_per_tpc_) return;
+  if (remaining >= sms_per_tpc_) return;
 
   const auto append = [&](std::vector<Candidate>& to, const Tpc& tpc) {
     to.insert(to.end(), candidates_.begin() + static_cast<std::ptrdiff_t>(tpc.first),
@@ -157,7 +158,7 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   };
   std::ranges::sort(tpcs_.begin(), single, {}, &Tpc::first);
   std::for_each(tpcs_.begin(), single, [&](const Tpc& tpc) { append(chosen_, tpc); });
-  if (left == 0) return;
+  if (remaining == 0) return;
   singles_.clear();
   std::for_each(single, tpcs_.end(), [&](const Tpc& tpc) { append(singles_, tpc); });
   std::ranges::sort(singles_, [](const Candidate& a, const Candidate& b) {
@@ -169,7 +170,7 @@ void ClusterSearch::choose_whole_tpcs_first(const size_t wanted) {
   }
 }
 
-void ClusterSearch::find() {
+void ClusterSearch::find_sms() {
   chosen_.clear();
   fit_.room = {};
   fit_.sms.clear();

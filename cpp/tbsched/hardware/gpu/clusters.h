@@ -22,8 +22,8 @@ bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const Dev
 
 // The room of an SM for a block of a cluster. An idle SM comes before any other.
 struct ClusterRoom {
-  bool idle = false;
-  int32_t blocks = 0;
+  bool idle = false;   // and has room
+  int32_t blocks = 0;  // that fit
 
   auto operator<=>(const ClusterRoom&) const = default;
 };
@@ -37,12 +37,13 @@ struct ClusterFit {
 // its memory from one launch to the next.
 class ClusterSearch {
  public:
-  // Examines the whole domain. The arguments outlive the search.
+  // Finds the SMs of the first cluster: examines the whole domain. The arguments outlive the
+  // search.
   void begin(const ClusterDomain& domain, const Demand& demand, const GpuState& gpu);
-  // Examines the TPCs again on which a cluster was placed.
+  // Finds the SMs of the next cluster, once that of fit() is placed: examines its TPCs again.
   void next();
-  // Adds to `by_sm` the blocks of all clusters that the domain takes, without placing them. Each
-  // block must leave room for exactly one less.
+  // Adds to `by_sm` the number of blocks of all clusters that the domain takes, without placing
+  // them. Each block must leave room for exactly one less.
   void fill_without_placing(std::span<int32_t> by_sm);
 
   // Returns where the domain would take a cluster, if anywhere.
@@ -70,13 +71,23 @@ class ClusterSearch {
     size_t sms() const { return end - first; }
   };
 
-  void next_without_placing();
-  bool has_lost_evenly(std::span<const Candidate> before) const;
+  // Takes one block from the room of each SM of fit(), and finds the SMs of the next cluster.
+  void take_without_placing();
+  // Returns whether all SMs have lost equally much room since `before`, when none was idle.
+  bool has_taken_evenly(std::span<const Candidate> before) const;
+  // Asks the GPU for the room of the candidates [first, end): a whole TPC, since its SMs may share
+  // a configuration.
   void update_room(size_t first, size_t end);
-  void compare_tpc(size_t first, size_t end);
-  void find();
+  // Sets `least_room_of_tpc` of the candidates [first, end) of a TPC.
+  void update_least_room(size_t first, size_t end);
+  // Sets fit() to the SMs of the next cluster.
+  void find_sms();
+  // Appends to chosen_ the first SMs with room, up to `wanted`.
   void choose_first_free(size_t wanted);
+  // Appends to chosen_ the SMs of up to `wanted` blocks, each the SM with the most room then.
   void choose_balanced(size_t wanted);
+  // Appends to chosen_ the SMs of `wanted` blocks: of whole TPCs, those with the most room first,
+  // then single SMs. Appends fewer if the cluster does not fit.
   void choose_whole_tpcs_first(size_t wanted);
 
   const Demand* demand_ = nullptr;
@@ -84,9 +95,9 @@ class ClusterSearch {
   std::vector<Candidate> candidates_;  // by SM; empty: the domain takes no cluster
   std::vector<Tpc> tpcs_;
   size_t sms_per_tpc_ = 1;
-  size_t least_sms_ = 1;  // the fewest SMs of a TPC: the last one may have fewer
-  std::vector<Candidate> singles_;
-  std::vector<Candidate> chosen_;
+  size_t least_sms_ = 1;            // the fewest SMs of a TPC: the last one may have fewer
+  std::vector<Candidate> singles_;  // candidates of the TPCs that a cluster does not take whole
+  std::vector<Candidate> chosen_;   // for the next cluster
   ClusterFit fit_;
 };
 

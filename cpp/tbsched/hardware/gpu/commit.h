@@ -18,6 +18,7 @@ class Commit {
          std::vector<Footprint>& footprints)
       : gpu_(gpu), demand_(demand), one_by_one_(one_by_one), footprints_(footprints) {}
 
+  // Places this many blocks on the SM, and appends their footprints.
   void operator()(const int32_t sm, const int32_t blocks) const {
     if (!one_by_one_) {
       footprints_.push_back(gpu_.commit(sm, demand_, blocks));

@@ -9,6 +9,7 @@
 namespace tbsched {
 namespace {
 
+// Returns the spec; throws std::invalid_argument if it is invalid.
 DeviceSpec checked(DeviceSpec spec) {
   check(spec);
   return spec;

@@ -12,6 +12,7 @@
 
 namespace tbsched {
 
+// The SMs [begin, end).
 struct SmRange {
   int32_t begin;
   int32_t end;
@@ -24,8 +25,8 @@ struct Device {
   DeviceSpec spec;
   Topology topology;
   SmState empty_sm;
-  std::vector<int32_t> rank_of_sm;  // in the order of preference
-  // The shared-memory configuration of each SM; neighbouring SMs may share one.
+  std::vector<int32_t> rank_of_sm;  // position of each SM in the order of preference
+  // The shared-memory configuration of each SM, counted from 0; neighbouring SMs may share one.
   std::vector<int32_t> configuration_of_sm;
   std::vector<SmRange> sms_of_configuration;
   std::vector<ClusterDomain> cluster_domains;

@@ -4,7 +4,7 @@
 
 namespace tbsched {
 
-std::vector<int32_t> filled(const GpuState& gpu, const Demand& demand) {
+std::vector<int32_t> blocks_that_fit_by_sm(const GpuState& gpu, const Demand& demand) {
   std::vector<int32_t> by_sm(gpu.spec().sms);
   if (demand.cluster == 1) {
     for (int32_t sm = 0; sm < gpu.spec().sms; ++sm) by_sm[sm] = gpu.room(sm, demand).blocks;

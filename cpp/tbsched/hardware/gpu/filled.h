@@ -9,8 +9,8 @@
 
 namespace tbsched {
 
-// Returns, by SM, how many blocks fit of a launch that has more of them. Valid only if each block
-// leaves room for exactly one less (rooms.h).
-std::vector<int32_t> filled(const GpuState& gpu, const Demand& demand);
+// Returns, by SM, how many blocks of a launch fit, if it has enough of them. Valid only if each
+// block leaves room for exactly one less (room_falls_by_one in rooms.h).
+std::vector<int32_t> blocks_that_fit_by_sm(const GpuState& gpu, const Demand& demand);
 
 }  // namespace tbsched

@@ -13,26 +13,26 @@ GpuState::GpuState(const Device& device)
 
 Room GpuState::room(const int32_t sm, const Demand& demand) const {
   if (!demand.may_use(sm)) return {0, Refusal::partition};
-  if (held(sm)) return {0, Refusal::queue};
-  return own_room(sm, demand);
+  if (is_reserved(sm)) return {0, Refusal::queue};
+  return room_if_free(sm, demand);
 }
 
-Room GpuState::own_room(const int32_t sm, const Demand& demand) const {
+Room GpuState::room_if_free(const int32_t sm, const Demand& demand) const {
   if (!configuration_.admits(sm, demand)) return {0, Refusal::configuration};
   return sms_[sm].room(spec(), demand, configuration_.configured(sm, demand));
 }
 
 Refusals GpuState::limiters(const int32_t sm, const Demand& demand) const {
   const Room tightest = room(sm, demand);
-  if (!demand.may_use(sm) || held(sm)) return set_of(tightest.limiter);
-  return own_limiters(sm, demand, tightest);
+  if (!demand.may_use(sm) || is_reserved(sm)) return set_of(tightest.limiter);
+  return limiters_if_free(sm, demand, tightest);
 }
 
-Refusals GpuState::own_limiters(const int32_t sm, const Demand& demand,
-                                const Room& tightest) const {
+Refusals GpuState::limiters_if_free(const int32_t sm, const Demand& demand,
+                                    const Room& tightest) const {
   const int32_t configured = configuration_.configured(sm, demand);
   Refusals others = sms_[sm].limiters(spec(), demand, configured, tightest.blocks);
-  // In another configuration there may be more of it.
+  // In another configuration there may be more shared memory.
   if (tightest.limiter == Refusal::configuration) others &= ~set_of(Refusal::shared_memory);
   return set_of(tightest.limiter) | others;
 }
@@ -40,8 +40,8 @@ Refusals GpuState::own_limiters(const int32_t sm, const Demand& demand,
 Refusals GpuState::limiters_where(const Refusal cause, const Demand& demand) const {
   for (int32_t sm = 0; sm < spec().sms; ++sm) {
     if (!demand.may_use(sm)) continue;
-    const Room own = own_room(sm, demand);
-    if (own.blocks == 0 && own.limiter == cause) return own_limiters(sm, demand, own);
+    const Room own = room_if_free(sm, demand);
+    if (own.blocks == 0 && own.limiter == cause) return limiters_if_free(sm, demand, own);
   }
   return set_of(cause);
 }

@@ -32,17 +32,18 @@ class GpuState {
   bool idle(const int32_t sm) const { return sms_[sm].idle(); }
   // Returns the shared memory of the SM's resident blocks, in bytes.
   int32_t shared_memory_taken(const int32_t sm) const { return sms_[sm].shared_memory_taken(); }
-  // Returns whether SMs show no trace of their past: all such SMs have the same room.
-  bool untouched() const {  // of every SM
-    return idle() && held_.empty() && !configuration_.keeps();
-  }
+  // Returns whether every SM, or this one, shows no trace of its past: all such SMs have the same
+  // room.
+  bool untouched() const { return idle() && reserved_.empty() && !configuration_.keeps(); }
   bool untouched(const int32_t sm) const {
-    return sms_[sm].idle() && configuration_.open(sm) && !held(sm) && !configuration_.keeps(sm);
+    return sms_[sm].idle() && configuration_.open(sm) && !is_reserved(sm) &&
+           !configuration_.keeps(sm);
   }
 
   // Returns the bytes of shared memory to which the SM is configured; 0: the next block decides.
   int32_t configured(const int32_t sm) const { return configuration_.configured(sm); }
-  // Returns the most warps and registers that are taken of one of an SM's processing blocks.
+  // Returns the largest number of warps, and of registers, that is taken of one of an SM's
+  // processing blocks.
   WarpsAndRegisters most_taken(const int32_t sm) const { return sms_[sm].most_taken(spec()); }
   // Returns the processing block of the next warp; -1 if warps do not go in strict turn.
   int32_t turn(const int32_t sm) const {
@@ -58,30 +59,32 @@ class GpuState {
   // Returns whether the GPU as a whole can take a block of this demand now.
   bool admits(const Demand& demand) const { return local_memory_.admits(demand, idle()); }
 
-  // Holds SMs for a launch that waits for them: they have no room for other launches until
-  // release_held().
-  void hold(const SmSet& sms) { held_.add(sms); }
-  void release_held() { held_.clear(); }
-  const SmSet& held() const { return held_; }
+  // Reserves SMs for a launch that waits for them: they have no room for other launches until
+  // release_reserved().
+  void reserve(const SmSet& sms) { reserved_.add(sms); }
+  void release_reserved() { reserved_.clear(); }
+  const SmSet& reserved() const { return reserved_; }
 
   // Returns how many blocks of this demand the SM has room for, and what limits that number.
   Room room(int32_t sm, const Demand& demand) const;
-  // Returns all that limits that number: room().limiter, and each resource that alone allows no
-  // more.
+  // Returns all that limits the room of the SM: room().limiter, and each resource that alone allows
+  // no more blocks.
   Refusals limiters(int32_t sm, const Demand& demand) const;
-  // Returns all that refuses a block on the first SM on which `cause` does, whoever the SM is held
-  // for; `cause` alone if there is none.
+  // Returns all that refuses a block on the first SM on which `cause` does, whoever the SM is
+  // reserved for; `cause` alone if there is none.
   Refusals limiters_where(Refusal cause, const Demand& demand) const;
 
-  // Places blocks, which room() must have allowed.
+  // Places blocks, which room() must have allowed. Returns what they hold.
   Footprint commit(int32_t sm, const Demand& demand, int32_t blocks);
+  // Frees what blocks of this demand hold.
   void release(const Demand& demand, const Footprint& footprint);
   // Makes SMs that became idle since the last call forget their configuration. Until the first call
   // they forget it at once.
   void settle();
 
-  // Number of changes of the room of SMs. changed(k) has the SMs of the k-th change, for the last
-  // change_log_size() changes: one SM and those that share its shared-memory configuration.
+  // Returns the number of changes of the room of SMs so far. changed(k) returns the SMs of the k-th
+  // change, for the last change_log_size() changes: one SM and those that share its shared-memory
+  // configuration.
   uint64_t changes() const { return changes_; }
   size_t change_log_size() const { return change_log_.size(); }
   const SmRange& changed(const uint64_t k) const {
@@ -89,11 +92,13 @@ class GpuState {
   }
 
  private:
-  // As room() and limiters(), of an SM that the launch may use, whoever it is held for.
-  Room own_room(int32_t sm, const Demand& demand) const;
-  Refusals own_limiters(int32_t sm, const Demand& demand, const Room& tightest) const;
+  // Returns room() of an SM that the launch may use, as if it were reserved for none.
+  Room room_if_free(int32_t sm, const Demand& demand) const;
+  // Returns limiters() of such an SM, whose room_if_free() is `tightest`.
+  Refusals limiters_if_free(int32_t sm, const Demand& demand, const Room& tightest) const;
 
-  bool held(const int32_t sm) const { return !held_.empty() && held_.has(sm); }
+  bool is_reserved(const int32_t sm) const { return !reserved_.empty() && reserved_.has(sm); }
+  // Notes that the room of this SM, and of those that share its configuration, has changed.
   void note_change(const int32_t sm) {
     change_log_[changes_++ & (change_log_.size() - 1)] = device_.configuration_of_sm[sm];
   }
@@ -102,7 +107,7 @@ class GpuState {
   std::vector<SmState> sms_;
   SharedMemoryConfiguration configuration_;
   LocalMemoryConfiguration local_memory_;
-  SmSet held_;
+  SmSet reserved_;
   int64_t resident_blocks_ = 0;
   uint32_t next_owner_ = 0;
   uint64_t changes_ = 0;

@@ -22,7 +22,7 @@ namespace tbsched {
 
 struct SplitGroup {
   std::vector<int32_t> sms;  // ascending
-  std::vector<SmSet> parts;
+  std::vector<SmSet> parts;  // within one of which the driver places a cluster
 };
 
 struct Split {
@@ -30,11 +30,13 @@ struct Split {
   std::vector<int32_t> rest;  // SMs, ascending
 };
 
-// Throws std::invalid_argument if the driver refuses the request, and for a device whose GPCs or
-// number of coscheduled SMs is not known.
+// Returns the groups of a split, and the SMs of no group. Throws std::invalid_argument if the
+// driver refuses the request, and for a device whose GPCs or number of coscheduled SMs is not
+// known.
 Split split_sms(const DeviceSpec& spec, const SplitRequest& request);
 
-// Returns the parts of a partition; nothing if the driver would not make it of this device.
+// Returns the parts within which the driver places clusters of a partition; nothing if the driver
+// would not make this partition of the device.
 std::optional<std::vector<SmSet>> parts_of(const Partition& partition, const DeviceSpec& spec);
 
 }  // namespace tbsched

@@ -29,14 +29,14 @@ int32_t SharedMemoryConfiguration::commit(const int32_t sm, const Demand& demand
   return unit.configured;
 }
 
-void SharedMemoryConfiguration::note_leaving(const int32_t unit) {
-  left_[unit] = moment_;
+void SharedMemoryConfiguration::note_exit(const int32_t unit) {
+  last_exit_[unit] = moment_;
   keeps_ = acts_;
 }
 
 void SharedMemoryConfiguration::settle() {
   ++moment_;
-  left_.resize(units_.size());
+  last_exit_.resize(units_.size());
   keeps_ = false;
 }
 

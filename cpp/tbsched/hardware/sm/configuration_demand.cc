@@ -8,14 +8,16 @@
 namespace tbsched {
 namespace {
 
+// The sizes in bytes to which an SM can be configured.
 class Sizes {
  public:
   explicit Sizes(const DeviceSpec& spec) : sizes_(spec.shared_memory_configurations) {}
 
   int32_t largest() const { return sizes_.back(); }
+  // Returns the smallest size that holds so many bytes; the largest if none does.
   int32_t that_holds(const int64_t bytes) const {
-    const auto found = std::lower_bound(sizes_.begin(), sizes_.end(), bytes);
-    return found == sizes_.end() ? sizes_.back() : *found;
+    const auto size = std::lower_bound(sizes_.begin(), sizes_.end(), bytes);
+    return size == sizes_.end() ? sizes_.back() : *size;
   }
 
  private:
@@ -28,19 +30,19 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
                                          const int32_t shared_memory, const int32_t blocks_per_sm) {
   const Sizes sizes(spec);
   const int32_t warps = ceil_div(launch.threads, kWarpThreads);
-  const int32_t own = round_up(launch.shared_memory, spec.shared_memory_unit);
+  const int32_t own_bytes = round_up(launch.shared_memory, spec.shared_memory_unit);
   const bool has_headroom = spec.mechanisms.configuration_headroom;
   const bool uses_none = launch.shared_memory == 0;
-  // Such a block leaves all memory of an idle SM to the cache; then no other block finds shared
-  // memory there.
+  // A block of the driver leaves all memory of an idle SM to the cache; then no other block finds
+  // shared memory there.
   if (!launch.has_runtime) return {0, sizes.largest(), 0};
   if (!launch.carveout) {
     const int64_t needed = int64_t{shared_memory} * blocks_per_sm;
     int64_t requested = needed;
     if (has_headroom && uses_none) {
-      requested = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+      requested = hopper_headroom::bytes_without_shared_memory(warps, blocks_per_sm);
     } else if (has_headroom) {
-      requested = hopper_headroom::without_carveout(shared_memory, warps, blocks_per_sm);
+      requested = hopper_headroom::bytes_without_carveout(shared_memory, warps, blocks_per_sm);
     }
     return {sizes.that_holds(needed), sizes.largest(),
             sizes.that_holds(std::max(needed, requested))};
@@ -53,9 +55,9 @@ ConfigurationDemand configuration_demand(const Launch& launch, const DeviceSpec&
   const int32_t plain = sizes.that_holds(std::max(int64_t{shared_memory}, carveout));
   int64_t requested = plain;
   if (has_headroom && uses_none) {
-    requested = hopper_headroom::without_shared_memory(warps, blocks_per_sm);
+    requested = hopper_headroom::bytes_without_shared_memory(warps, blocks_per_sm);
   } else if (has_headroom) {
-    requested = hopper_headroom::with_carveout(carveout, own, shared_memory);
+    requested = hopper_headroom::bytes_with_carveout(carveout, own_bytes, shared_memory);
   }
   const int32_t target = sizes.that_holds(std::max(int64_t{plain}, requested));
   const int64_t blocks = std::min(blocks_per_sm, plain / std::max(shared_memory, 1));

@@ -26,7 +26,7 @@ int32_t ContiguousMemory::largest_gap() const {
   return largest;
 }
 
-int32_t ContiguousMemory::pieces(const int32_t size) const {
+int32_t ContiguousMemory::count_fitting(const int32_t size) const {
   int32_t count = 0;
   for_each_gap([&](size_t, int32_t, const int32_t gap) {
     if (gap >= size) count += gap / size;  // most gaps of a full SM need no division
@@ -36,11 +36,11 @@ int32_t ContiguousMemory::pieces(const int32_t size) const {
 }
 
 std::vector<Extent> ContiguousMemory::pieces_of(const uint32_t owner) const {
-  std::vector<Extent> found;
+  std::vector<Extent> extents;
   for (const Piece& piece : pieces_) {
-    if (piece.owner == owner) found.push_back({piece.begin, piece.end});
+    if (piece.owner == owner) extents.push_back({piece.begin, piece.end});
   }
-  return found;
+  return extents;
 }
 
 void ContiguousMemory::reset(const int32_t capacity) {
@@ -49,29 +49,29 @@ void ContiguousMemory::reset(const int32_t capacity) {
 }
 
 void ContiguousMemory::allocate(const uint32_t owner, const int32_t size, const int32_t count) {
-  for (int32_t left = count; left > 0;) {
-    size_t before = 0;
+  for (int32_t remaining = count; remaining > 0;) {
+    size_t position = 0;  // of the new piece
     Piece piece{0, 0, owner};
     for_each_gap([&](const size_t index, const int32_t begin, const int32_t gap) {
       if (gap < size) return true;
-      const int32_t here = std::min(left, gap / size);
-      before = index;
+      const int32_t fitting = std::min(remaining, gap / size);
+      position = index;
       piece.begin = begin;
-      piece.end = begin + here * size;
+      piece.end = begin + fitting * size;
       return !lowest_first_;
     });
-    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(before), piece);
-    left -= (piece.end - piece.begin) / size;
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(position), piece);
+    remaining -= (piece.end - piece.begin) / size;
   }
 }
 
 void ContiguousMemory::release(const uint32_t owner) {
   std::erase_if(pieces_, [owner](const Piece& piece) { return piece.owner == owner; });
   if (!circular_ || pieces_.empty() || pieces_.front().begin == 0) return;
-  const int32_t before_origin = capacity_ - pieces_.back().end;
+  const int32_t gap_before_origin = capacity_ - pieces_.back().end;
   for (Piece& piece : pieces_) {
-    piece.begin += before_origin;
-    piece.end += before_origin;
+    piece.begin += gap_before_origin;
+    piece.end += gap_before_origin;
   }
 }
 

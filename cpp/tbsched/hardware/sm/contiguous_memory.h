@@ -18,21 +18,24 @@ struct Extent {
 
 class ContiguousMemory {
  public:
+  // `lowest_first`: allocates in the lowest gap that is large enough; else in the highest.
   ContiguousMemory(int32_t capacity, bool circular, bool lowest_first = true)
       : capacity_(capacity), circular_(circular), lowest_first_(lowest_first) {}
 
-  // Empties it. Keeps its allocated memory for reuse.
+  // Frees all pieces and sets the capacity. Keeps its own memory on the heap for reuse.
   void reset(int32_t capacity);
 
   bool empty() const { return pieces_.empty(); }
+  // Returns the size of the largest gap; 0 if there is none.
   int32_t largest_gap() const;
   // Returns how many pieces of this size fit at once.
-  int32_t pieces(int32_t size) const;
+  int32_t count_fitting(int32_t size) const;
   // Returns the pieces of an owner, by position.
   std::vector<Extent> pieces_of(uint32_t owner) const;
 
   // Allocates `count` pieces of `size` each, one after the other; they must fit.
   void allocate(uint32_t owner, int32_t size, int32_t count);
+  // Frees the pieces of an owner.
   void release(uint32_t owner);
 
  private:

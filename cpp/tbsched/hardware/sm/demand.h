@@ -25,11 +25,12 @@ struct Demand {
 
   bool at_once = false;  // all blocks of the launch are placed at once, or none
 
+  // Returns whether the SM is in the partition of the launch.
   bool may_use(const int32_t sm) const { return partition == nullptr || partition->has(sm); }
   bool operator==(const Demand&) const = default;
 };
 
-// Returns the demand for the whole GPU; the caller sets the partition.
+// Returns the demand of a block of a launch that may use all SMs; the caller sets the partition.
 Demand demand_of(const Launch& launch, const Device& device);
 
 }  // namespace tbsched

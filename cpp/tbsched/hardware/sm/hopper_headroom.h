@@ -7,15 +7,16 @@
 
 namespace tbsched::hopper_headroom {
 
-// Returns the bytes per SM for a launch without a carveout. `shared_memory`: bytes per block with
-// the reserve; `blocks`: the most that fit an SM.
-int64_t without_carveout(int32_t shared_memory, int32_t warps, int32_t blocks);
+// Returns the bytes per SM that a launch without a carveout requests. `shared_memory`: bytes per
+// block with the reserve; `warps`: of a block; `blocks`: the most that fit an SM.
+int64_t bytes_without_carveout(int32_t shared_memory, int32_t warps, int32_t blocks);
 
-// Returns the bytes per SM for an explicit carveout in bytes: for as many blocks as it holds, with
-// their reserve. `own`: bytes per block without the reserve, at least one.
-int64_t with_carveout(int64_t carveout, int32_t own, int32_t shared_memory);
+// Returns the bytes per SM that an explicit carveout in bytes requests: for as many blocks as it
+// holds, with their reserve. `own_bytes`: per block without the reserve, at least one.
+int64_t bytes_with_carveout(int64_t carveout, int32_t own_bytes, int32_t shared_memory);
 
-// Returns the least bytes per SM for blocks that use no shared memory, with or without a carveout.
-int32_t without_shared_memory(int32_t warps, int32_t blocks);
+// Returns the least bytes per SM that blocks request which use no shared memory, with or without a
+// carveout.
+int32_t bytes_without_shared_memory(int32_t warps, int32_t blocks);
 
 }  // namespace tbsched::hopper_headroom

@@ -6,6 +6,7 @@
 namespace tbsched {
 namespace {
 
+// Returns the warp slots of the first processing block of an SM that has so many, a bit each.
 constexpr uint64_t slots_of_first(const int32_t processing_blocks) {
   uint64_t slots = 0;
   for (int32_t slot = 0; slot < kMaxWarpsPerSm; slot += processing_blocks) {
@@ -19,18 +20,22 @@ constexpr uint64_t slots_of_first(const int32_t processing_blocks) {
 constexpr std::array<uint64_t, kMaxProcessingBlocks + 1> kFirstSlots = {
     0, slots_of_first(1), slots_of_first(2), slots_of_first(3), slots_of_first(4)};
 
+// Returns the set without its lowest slot.
 uint64_t without_lowest(const uint64_t slots) { return slots & (slots - 1); }
 
+// Returns the `count` lowest slots of a set.
 uint64_t lowest(const uint64_t slots, const int32_t count) {
-  uint64_t left = slots;
-  for (int32_t i = 0; i < count; ++i) left = without_lowest(left);
-  return slots ^ left;
+  uint64_t higher = slots;
+  for (int32_t i = 0; i < count; ++i) higher = without_lowest(higher);
+  return slots ^ higher;
 }
 
+// Returns the set of all slots below this one.
 uint64_t below(const int32_t slot) {
   return slot >= kMaxWarpsPerSm ? ~uint64_t{0} : (uint64_t{1} << slot) - 1;
 }
 
+// Returns the processing block after the i-th one of `count`, round and round.
 int32_t after(const int32_t i, const int32_t count) { return i + 1 == count ? 0 : i + 1; }
 
 }  // namespace
@@ -102,50 +107,50 @@ int32_t ProcessingBlocks::blocks_of(const DeviceSpec& spec, const Demand& demand
   return warps / demand.warps;
 }
 
-ProcessingBlocks::PerBlock ProcessingBlocks::strict_turns(const DeviceSpec& spec,
-                                                          const Demand& demand,
-                                                          const int32_t blocks) {
+ProcessingBlocks::PerBlock ProcessingBlocks::take_strict_turns(const DeviceSpec& spec,
+                                                               const Demand& demand,
+                                                               const int32_t blocks) {
   const int32_t count = spec.processing_blocks;
   const int32_t warps = demand.warps * blocks;
   const int32_t whole = warps / count;
-  PerBlock turns{};
-  std::fill_n(turns.begin(), count, whole);
+  PerBlock warps_of{};
+  std::fill_n(warps_of.begin(), count, whole);
   const int32_t rest = warps - whole * count;
-  for (int32_t i = 0, at = next_; i < rest; ++i, at = after(at, count)) ++turns[at];
-  // A block that is followed by a skip takes equally much of every processing block, so skips
+  for (int32_t i = 0, at = next_; i < rest; ++i, at = after(at, count)) ++warps_of[at];
+  // A block before a skip takes equally much of every processing block, so skips
   // between blocks have no effect.
   const bool skips = spec.mechanisms.warp_skip && rest == 0 && demand.warps % count == 0;
   next_ = static_cast<uint8_t>((next_ + rest + (skips ? blocks : 0)) % count);
-  return turns;
+  return warps_of;
 }
 
 ProcessingBlocks::PerBlock ProcessingBlocks::emptiest_first(const DeviceSpec& spec,
                                                             const Demand& demand,
                                                             const int32_t blocks) const {
-  PerBlock left = warps_that_fit(spec, demand);
-  PerBlock turns{};
+  PerBlock room = warps_that_fit(spec, demand);
+  PerBlock warps{};
   for (int32_t warp = 0; warp < demand.warps * blocks; ++warp) {
-    const auto most = std::max_element(left.begin(), left.begin() + spec.processing_blocks);
-    --*most;
-    ++turns[most - left.begin()];
+    const auto emptiest = std::max_element(room.begin(), room.begin() + spec.processing_blocks);
+    --*emptiest;
+    ++warps[emptiest - room.begin()];
   }
-  return turns;
+  return warps;
 }
 
 void ProcessingBlocks::commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint) {
   const int32_t count = spec.processing_blocks;
   footprint.first_processing_block = next_;
-  const PerBlock turns = spec.mechanisms.strict_round_robin
-                             ? strict_turns(spec, demand, footprint.blocks)
+  const PerBlock warps = spec.mechanisms.strict_round_robin
+                             ? take_strict_turns(spec, demand, footprint.blocks)
                              : emptiest_first(spec, demand, footprint.blocks);
   // The loop has a constant length, which the compiler knows; unused processing blocks take
   // nothing.
   for (int32_t i = 0; i < kMaxProcessingBlocks; ++i) {
-    const uint64_t own = kFirstSlots[count] << i;
-    footprint.warps[i] = static_cast<uint8_t>(turns[i]);
+    const uint64_t slots = kFirstSlots[count] << i;  // of this processing block
+    footprint.warps[i] = static_cast<uint8_t>(warps[i]);
     // On an idle SM the lowest slots are all free.
     footprint.warp_slots |=
-        idle() ? own & below(turns[i] * count) : lowest(own & ~taken_, turns[i]);
+        idle() ? slots & below(warps[i] * count) : lowest(slots & ~taken_, warps[i]);
     free_warps_[i] -= footprint.warps[i];
   }
   registers_.commit(footprint.owner, demand.registers_per_warp, footprint.warps);
@@ -160,14 +165,14 @@ void ProcessingBlocks::release(const Demand& demand, const Footprint& footprint)
 
 void list_warp_slots(const Footprint& footprint, const int32_t processing_blocks,
                      const std::span<int32_t> slots) {
-  std::array<uint64_t, kMaxProcessingBlocks> left{};
+  std::array<uint64_t, kMaxProcessingBlocks> unlisted{};  // slots, by processing block
   for (int32_t i = 0; i < processing_blocks; ++i) {
-    left[i] = footprint.warp_slots & kFirstSlots[processing_blocks] << i;
+    unlisted[i] = footprint.warp_slots & kFirstSlots[processing_blocks] << i;
   }
   int32_t turn = footprint.first_processing_block;
   for (int32_t& slot : slots) {
-    slot = std::countr_zero(left[turn]);
-    left[turn] = without_lowest(left[turn]);
+    slot = std::countr_zero(unlisted[turn]);
+    unlisted[turn] = without_lowest(unlisted[turn]);
     turn = after(turn, processing_blocks);
   }
 }

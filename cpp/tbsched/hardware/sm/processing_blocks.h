@@ -34,15 +34,17 @@ class ProcessingBlocks {
  public:
   explicit ProcessingBlocks(const DeviceSpec& spec);
 
+  // Returns how many blocks the free warps and registers allow, and which of the two limits them.
   Room room(const DeviceSpec& spec, const Demand& demand) const;
-  // Returns how many blocks the free warps would allow if registers were plenty, and how many the
-  // free registers if warps were.
+  // Returns how many blocks the free warps would allow if registers were plenty.
   int32_t room_of_warps(const DeviceSpec& spec, const Demand& demand) const;
+  // Returns how many blocks the free registers would allow if warps were plenty.
   int32_t room_of_registers(const DeviceSpec& spec, const Demand& demand) const;
 
   // Adds the warps of footprint.blocks blocks, which room() must have allowed. The round robin's
   // pointer moves on, and is never reset.
   void commit(const DeviceSpec& spec, const Demand& demand, Footprint& footprint);
+  // Frees the warps and registers of a footprint.
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return taken_ == 0; }
@@ -55,23 +57,29 @@ class ProcessingBlocks {
  private:
   using PerBlock = std::array<int32_t, kMaxProcessingBlocks>;  // a number per processing block
 
+  // Returns how many warps of the demand each processing block has room for.
   PerBlock warps_that_fit(const DeviceSpec& spec, const Demand& demand) const;
-  // Returns the blocks of so many warps on each processing block, of which `tightest` are the
-  // fewest.
+  // Returns how many whole blocks fit, if `fit[i]` warps fit processing block i. `tightest`: the
+  // least of these numbers.
   int32_t blocks_of(const DeviceSpec& spec, const Demand& demand, const PerBlock& fit,
                     int32_t tightest) const;
+  // Returns the least number of a processing block.
   static int32_t least_of(const DeviceSpec& spec, const PerBlock& fit);
-  PerBlock strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
+  // Returns how many warps of the blocks each processing block gets in strict turn, and moves the
+  // pointer of the round robin on.
+  PerBlock take_strict_turns(const DeviceSpec& spec, const Demand& demand, int32_t blocks);
+  // Returns how many warps of the blocks each processing block gets, if each warp goes to the one
+  // with the most room.
   PerBlock emptiest_first(const DeviceSpec& spec, const Demand& demand, int32_t blocks) const;
 
   uint64_t taken_ = 0;  // slots
   RegisterFiles registers_;
   std::array<uint8_t, kMaxProcessingBlocks> free_warps_{};
-  uint8_t next_ = 0;
+  uint8_t next_ = 0;  // processing block of the next warp
 };
 
-// Writes the slot of each warp of a resident block. Warps must go to processing blocks in strict
-// turn.
+// Writes the slot of each warp of a resident block to `slots`, by warp. Warps must go to processing
+// blocks in strict turn.
 void list_warp_slots(const Footprint& footprint, int32_t processing_blocks,
                      std::span<int32_t> slots);
 

@@ -26,6 +26,7 @@ class Rare {
   Value& operator*() { return *value_; }
   Value* operator->() { return value_.get(); }
 
+  // Sets the value to one that is constructed from these arguments.
   template <typename... Arguments>
   void emplace(Arguments&&... arguments) {
     value_ = std::make_unique<Value>(std::forward<Arguments>(arguments)...);

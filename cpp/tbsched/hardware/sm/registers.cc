@@ -13,19 +13,20 @@ RegisterFiles::RegisterFiles(const DeviceSpec& spec) {
                       ContiguousMemory(registers, layout == Layout::circular));
 }
 
-int32_t RegisterFiles::pieces(const int32_t processing_block, const int32_t registers_per_warp,
-                              const int32_t most) const {
-  return std::min(most, (*contiguous_)[processing_block].pieces(registers_per_warp));
+int32_t RegisterFiles::contiguous_capacity(const int32_t processing_block,
+                                           const int32_t registers_per_warp,
+                                           const int32_t max_warps) const {
+  return std::min(max_warps, (*contiguous_)[processing_block].count_fitting(registers_per_warp));
 }
 
-void RegisterFiles::allocate(const uint32_t owner, const int32_t registers_per_warp,
-                             const Warps& warps) {
+void RegisterFiles::allocate_contiguous(const uint32_t owner, const int32_t registers_per_warp,
+                                        const Warps& warps) {
   for (size_t i = 0; i < contiguous_->size(); ++i) {
     (*contiguous_)[i].allocate(owner, registers_per_warp, warps[i]);
   }
 }
 
-void RegisterFiles::give_back(const uint32_t owner) {
+void RegisterFiles::release_contiguous(const uint32_t owner) {
   for (ContiguousMemory& memory : *contiguous_) memory.release(owner);
 }
 

@@ -8,10 +8,10 @@ namespace tbsched {
 int32_t SharedMemory::capacity(const DeviceSpec& spec, const int32_t bytes,
                                const int32_t configured) const {
   if (bytes == 0) return std::numeric_limits<int32_t>::max();
-  if (!in_pieces()) return (configured - used_) / bytes;
+  if (!tracks_pieces()) return (configured - used_) / bytes;
   // Algorithm 1 divides the largest gap; in memory that was measured to be circular, all gaps
   // count.
-  return spec.mechanisms.shared_memory == Layout::circular ? contiguous_->pieces(bytes)
+  return spec.mechanisms.shared_memory == Layout::circular ? contiguous_->count_fitting(bytes)
                                                            : contiguous_->largest_gap() / bytes;
 }
 
@@ -42,15 +42,15 @@ void SharedMemory::release(const uint32_t owner, const int32_t bytes, const int3
 
 std::vector<Extent> SharedMemory::pieces_of(const DeviceSpec& spec, const uint32_t owner) const {
   if (spec.mechanisms.shared_memory == Layout::pooled || used_ == 0) return {};
-  if (in_pieces()) return contiguous_->pieces_of(owner);
+  if (tracks_pieces()) return contiguous_->pieces_of(owner);
   if (owner != first_owner_) return {};
   return {{0, used_}};
 }
 
-int32_t sure_pieces(const int32_t bytes, const int64_t free, const int64_t gaps,
-                    const int32_t unit) {
-  const int64_t sure = std::max(int64_t{0}, free - gaps * (bytes - unit));
-  return static_cast<int32_t>((sure + bytes - 1) / bytes);
+int32_t guaranteed_fits(const int32_t bytes, const int64_t free, const int64_t gaps,
+                        const int32_t unit) {
+  const int64_t usable = std::max(int64_t{0}, free - gaps * (bytes - unit));
+  return static_cast<int32_t>((usable + bytes - 1) / bytes);
 }
 
 }  // namespace tbsched

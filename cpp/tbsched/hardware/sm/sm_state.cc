@@ -5,6 +5,7 @@
 namespace tbsched {
 namespace {
 
+// Returns the number of block slots, at most one for each warp.
 uint8_t usable(const int32_t slots) {
   return static_cast<uint8_t>(std::min(slots, kMaxWarpsPerSm));
 }
@@ -31,18 +32,18 @@ Room SmState::room(const DeviceSpec& spec, const Demand& demand, const int32_t c
 
 Refusals SmState::limiters(const DeviceSpec& spec, const Demand& demand, const int32_t configured,
                            const int32_t blocks) const {
-  const Room each[] = {
+  const Room rooms[] = {
       {demand.cluster > 1 ? std::min(free_slots_, free_cluster_slots_) : free_slots_,
        Refusal::slots},
       {processing_blocks_.room_of_warps(spec, demand), Refusal::warps},
       {processing_blocks_.room_of_registers(spec, demand), Refusal::registers},
       {shared_memory_.capacity(spec, demand.shared_memory, configured), Refusal::shared_memory},
   };
-  Refusals found = 0;
-  for (const Room& room : each) {
-    if (room.blocks <= blocks) found |= set_of(room.limiter);
+  Refusals limiters = 0;
+  for (const Room& room : rooms) {
+    if (room.blocks <= blocks) limiters |= set_of(room.limiter);
   }
-  return found;
+  return limiters;
 }
 
 void SmState::commit(const DeviceSpec& spec, const Demand& demand, const int32_t configured,

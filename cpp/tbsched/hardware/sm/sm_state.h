@@ -22,13 +22,14 @@ class SmState {
 
   // Returns how many blocks of this demand fit while the SM is configured to `configured` bytes.
   Room room(const DeviceSpec& spec, const Demand& demand, int32_t configured) const;
-  // Returns all that limits that number: each alone allows no more than `blocks`.
+  // Returns every resource that alone allows no more than `blocks` blocks.
   Refusals limiters(const DeviceSpec& spec, const Demand& demand, int32_t configured,
                     int32_t blocks) const;
 
   // Adds footprint.blocks blocks, which room() must have allowed.
   void commit(const DeviceSpec& spec, const Demand& demand, int32_t configured,
               Footprint& footprint);
+  // Frees what the blocks of a footprint hold.
   void release(const Demand& demand, const Footprint& footprint);
 
   bool idle() const { return processing_blocks_.idle(); }
@@ -39,6 +40,7 @@ class SmState {
   }
   // Returns the bytes of shared memory that are taken.
   int32_t shared_memory_taken() const { return shared_memory_.used(); }
+  // Return what the functions of these names of ProcessingBlocks and SharedMemory return.
   WarpsAndRegisters most_taken(const DeviceSpec& spec) const {
     return processing_blocks_.most_taken(spec);
   }

@@ -8,11 +8,12 @@
 namespace tbsched {
 namespace {
 
-// Has no early exit, so that it can be vectorised.
+// Returns whether every candidate gets exactly one block. Has no early exit, so that it can be
+// vectorised.
 bool all_are_one(const std::span<const uint8_t> level) {
-  uint8_t off = 0;
-  for (const uint8_t blocks : level) off |= blocks ^ 1;
-  return off == 0;
+  uint8_t differences = 0;
+  for (const uint8_t blocks : level) differences |= blocks ^ 1;
+  return differences == 0;
 }
 
 class MostRoom final : public Policy {
@@ -47,6 +48,7 @@ class MostRoom final : public Policy {
 
 StartPolicy make_algorithm1(const Device& device);
 
+// Returns a policy that makes the choices of Algorithm 1, level by level where that is possible.
 StartPolicy make_most_room(const Device& device) {
   // There are no levels of rooms where not all shared memory counts.
   if (device.spec.shared_memory_threshold > 0) return make_algorithm1(device);

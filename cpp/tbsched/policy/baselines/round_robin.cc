@@ -6,7 +6,7 @@ namespace {
 
 class RoundRobin final : public Policy {
  public:
-  explicit RoundRobin(const std::span<const int32_t> ranks) : ranks_(ranks) {}
+  explicit RoundRobin(const std::span<const int32_t> rank_of_sm) : rank_of_sm_(rank_of_sm) {}
 
   size_t place(const Demand& demand, const GpuState& gpu, Rooms&, const Commit& commit,
                const std::span<int32_t> sms) override {
@@ -21,13 +21,13 @@ class RoundRobin final : public Policy {
       return -1;
     });
   }
-  void went(const std::span<const int32_t> sms) override {
-    if (!sms.empty()) next_ = static_cast<size_t>(ranks_[sms.back()]) + 1;
+  void note_placed(const std::span<const int32_t> sms) override {
+    if (!sms.empty()) next_ = static_cast<size_t>(rank_of_sm_[sms.back()]) + 1;
   }
 
  private:
-  std::span<const int32_t> ranks_;
-  size_t next_ = 0;
+  std::span<const int32_t> rank_of_sm_;
+  size_t next_ = 0;  // rank of preference of the SM whose turn it is
 };
 
 }  // namespace

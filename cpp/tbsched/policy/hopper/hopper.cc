@@ -1,7 +1,7 @@
 // The SMs of Algorithm 1, with block indices handed out in runs per GPC.
 //
 // The scheduler works in two stages. One chooses the SMs level by level, as Algorithm 1 does. The
-// The other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a
+// other grants turns to the GPCs: in a turn, each SM of the GPC that has been chosen for a
 // block gets one. Turns go round. TPCs of no GPC have turns of their own, by pairs, before the
 // GPCs. The first turn of a launch is lost. The blocks of a level are available as many turns after
 // those of the previous level as there are GPCs. A last level that takes only some of the SMs with
@@ -31,8 +31,8 @@ namespace tbsched {
 namespace {
 
 // The SMs that take their turns together: the GPCs by number, then pairs of singleton TPCs.
-struct Groups {
-  explicit Groups(const Topology& topology) {
+struct TurnGroups {
+  explicit TurnGroups(const Topology& topology) {
     const int32_t sms = topology.sms();
     gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
     group_of_sm = topology.gpc_of_sm;
@@ -57,8 +57,8 @@ struct Groups {
     }
   }
 
-  int32_t gpcs = 0;
-  int32_t singletons = 0;
+  int32_t gpcs = 0;        // number of GPCs
+  int32_t singletons = 0;  // number of TPCs of no GPC
   std::vector<int32_t> group_of_sm;
   std::vector<int32_t> positions;              // the SMs, group by group
   std::vector<int32_t> begins;                 // of each group in `positions`, and the end
@@ -82,13 +82,13 @@ struct Tables {
     for (const int32_t sm : groups.positions) ranks.push_back(device.rank_of_sm[sm]);
   }
 
-  Groups groups;
-  std::vector<int32_t> ranks;         // by position
+  TurnGroups groups;
+  std::vector<int32_t> ranks;         // of preference, by position
   std::vector<int32_t> search_turns;  // by SM
   bool shares_turns;  // clusters share turns with single blocks, among the singletons
 };
 
-// Has no early exit, so that it can be vectorised.
+// Returns whether no number is zero. Has no early exit, so that it can be vectorised.
 bool none_is_zero(const std::span<const uint8_t> numbers) {
   uint8_t least = 1;
   for (const uint8_t number : numbers) least = std::min(least, number);
@@ -114,11 +114,11 @@ class Hopper final : public Policy {
                const std::span<int32_t> sms) override {
     const auto blocks = static_cast<int32_t>(sms.size());
     if (demand.cluster == 1) {
-      rooms.ask(gpu, demand);
-      const int32_t only = demand.at_once ? kNoSm : only_sm(blocks, gpu, rooms);
-      if (only != kNoSm && hand_out_one(only)) {
-        commit(only, 1);
-        sms[0] = only;
+      rooms.update(gpu, demand);
+      const int32_t sm = demand.at_once ? kNoSm : only_sm(blocks, gpu, rooms);
+      if (sm != kNoSm && try_hand_out_one(sm)) {
+        commit(sm, 1);
+        sms[0] = sm;
         return 1;
       }
       levels_.fill(demand, blocks, gpu, rooms, commit);
@@ -136,7 +136,7 @@ class Hopper final : public Policy {
     return hand_out_clusters(sms);
   }
   // The turns of singletons do not show in where blocks are.
-  void went(const std::span<const int32_t> sms) override {
+  void note_placed(const std::span<const int32_t> sms) override {
     const auto in_gpc = [&](const int32_t sm) { return groups_.group_of_sm[sm] < gpcs_; };
     const auto last = std::find_if(sms.rbegin(), sms.rend(), in_gpc);
     if (last != sms.rend()) next_gpc_ = gpc_after(groups_.group_of_sm[*last]);
@@ -145,7 +145,7 @@ class Hopper final : public Policy {
  private:
   using Cluster = ClusterLevels::Cluster;
 
-  // Lists the SMs that levels are about, by group.
+  // Sets the candidates to the SMs that levels are about, by group.
   void list_candidates() {
     const std::span<const int32_t> positions = levels_.positions();
     candidates_ = groups_.positions;
@@ -154,6 +154,7 @@ class Hopper final : public Policy {
     chosen_.assign(candidates_.size(), 0);
   }
 
+  // Sets the candidates to the SMs at these positions of the groups, which are ascending.
   void list_few(const std::span<const int32_t> positions) {
     few_.resize(positions.size());
     size_t group = 0;
@@ -177,46 +178,50 @@ class Hopper final : public Policy {
     return values.subspan(begin, static_cast<size_t>(begins_[group + 1]) - begin);
   }
 
-  // As hand_out() of one block on an SM of a GPC, where all other turns are lost. Returns false if
-  // the block is not such a one.
-  bool hand_out_one(const int32_t sm) {
+  // Takes the turns of a launch of one block on an SM of a GPC, where all other turns are lost.
+  // Returns false, and does nothing, if the SM is in no GPC or other turns come first.
+  bool try_hand_out_one(const int32_t sm) {
     const int32_t group = groups_.group_of_sm[sm];
     if (group >= gpcs_ || pair_has_turn()) return false;
     next_gpc_ = gpc_after(group);
     return true;
   }
 
+  // Writes the SMs of the launch's blocks, in the order of their numbers: each level is chosen
+  // while blocks of those before it are handed out.
   void hand_out(const std::span<int32_t> sms) {
     if (sms.empty()) return;
     const size_t levels = levels_.count();
-    size_t there = choose(0);  // blocks whose SMs have been chosen
+    size_t chosen_blocks = choose(0);
     size_t level = 1;
-    int64_t ready = turns_before(level);  // the turn from which the level is available
+    int64_t ready_turn = turns_before(level);  // the turn from which the level is available
     size_t done = 0;
     if (!pair_has_turn()) next_gpc();
     for (int64_t turn = 1; done < sms.size(); ++turn) {
-      while (level < levels && (ready <= turn || done == there)) {
-        turn = std::max(turn, ready);  // with nothing to hand out, turns pass
-        there += choose(level);
-        ready += turns_before(++level);
+      while (level < levels && (ready_turn <= turn || done == chosen_blocks)) {
+        turn = std::max(turn, ready_turn);  // with nothing to hand out, turns pass
+        chosen_blocks += choose(level);
+        ready_turn += turns_before(++level);
       }
       done = take_turn(pair_has_turn() ? next_pair() : next_gpc(), sms, done);
     }
   }
 
+  // Writes the SMs of a cooperative launch's blocks, in the order of their numbers: all levels are
+  // chosen before.
   void hand_out_at_once(const std::span<int32_t> sms) {
     if (sms.empty()) return;
     for (size_t k = 0; k < levels_.count(); ++k) choose_sms(levels_.level(k));
     const auto singles = std::span<const uint8_t>(chosen_).subspan(begins_[gpcs_]);
     set_turns_of_singletons(singles);
     const auto wants = [&](const int32_t tpc) { return turns_of_singleton_[tpc] > 0; };
-    if (any_singleton_left()) {
+    if (any_singleton_wants_turn()) {
       singleton_turns_.poll_one(wants);  // the first turn is lost
     } else {
       next_gpc();
     }
     size_t done = 0;
-    while (any_singleton_left()) {
+    while (any_singleton_wants_turn()) {
       const int32_t tpc = singleton_turns_.poll_one(wants);
       --turns_of_singleton_[tpc];
       for (size_t i = 0; i < singles.size(); ++i) {
@@ -230,7 +235,8 @@ class Hopper final : public Policy {
     while (done < sms.size()) done = take_turn(next_gpc(), sms, done);
   }
 
-  // Hands out clusters, pass by pass over the GPCs, one cluster a turn.
+  // Writes the SMs of the chosen clusters, pass by pass over the GPCs, one cluster a turn. Returns
+  // the number of their blocks.
   size_t hand_out_clusters(const std::span<int32_t> sms) {
     auto next = sms.begin();
     const auto wants = [&](const int32_t domain) { return cluster_of_domain_[domain] != nullptr; };
@@ -250,6 +256,7 @@ class Hopper final : public Policy {
     return static_cast<size_t>(next - sms.begin());
   }
 
+  // Returns the turns that clusters take on singletons.
   SingletonTurns& cluster_turns() {
     return shares_turns_ ? singleton_turns_ : turns_of_clusters_alone_;
   }
@@ -261,7 +268,7 @@ class Hopper final : public Policy {
     return tpcs == 0 ? 0 : (first_to_hand_out + kTpcsPerPair) % tpcs;
   }
 
-  // Returns how many turns after the previous level a level is available.
+  // Returns how many turns a level is available after the previous one.
   int64_t turns_before(const size_t level) const {
     const bool searched = level + 1 == levels_.count() && !levels_.last_is_whole();
     // SMs were chosen in order of preference: the search ended at the last one.
@@ -294,23 +301,27 @@ class Hopper final : public Policy {
     const int32_t position = levels_.positions()[begins_[gpcs_] + i];
     return groups_.singleton_of_position[position - groups_.begins[gpcs_]];
   }
-  bool any_singleton_left() const {
+  // Returns whether blocks of a singleton TPC have no turn yet.
+  bool any_singleton_wants_turn() const {
     return std::ranges::any_of(turns_of_singleton_, std::identity{});
   }
 
+  // Chooses the SMs of level k, and queues the turns of the pairs of singletons for them. Returns
+  // the number of the level's blocks.
   size_t choose(const size_t k) {
     const std::span<const uint8_t> level = levels_.level(k);
     const size_t blocks = choose_sms(level);
     set_turns_of_singletons(level.subspan(begins_[gpcs_]));
-    for (bool opening = k == 0; any_singleton_left(); opening = false) {
+    for (bool opening = k == 0; any_singleton_wants_turn(); opening = false) {
       std::ranges::copy(singleton_turns_.poll_all(turns_of_singleton_, opening),
                         std::back_inserter(pair_turns_));
-      for (int32_t& left : turns_of_singleton_) left = std::max(0, left - 1);
+      for (int32_t& turns : turns_of_singleton_) turns = std::max(0, turns - 1);
     }
     return blocks;
   }
 
-  // Hands out one block on each chosen SM of the group. Returns how many blocks are done.
+  // Hands out one block on each chosen SM of the group, after the `done` blocks that have been
+  // handed out. Returns how many have been then.
   size_t take_turn(const int32_t group, const std::span<int32_t> sms, const size_t done) {
     const auto chosen = part(std::span(chosen_), group);
     const auto candidates = part(candidates_, group);
@@ -330,7 +341,9 @@ class Hopper final : public Policy {
     return now_done;
   }
 
+  // Returns whether a pair of singletons has its turn now, before the GPCs.
   bool pair_has_turn() const { return pairs_done_ < pair_turns_.size(); }
+  // Ends the turn of the pair that has it. Returns the group of the pair.
   int32_t next_pair() {
     const int32_t pair = pair_turns_[pairs_done_++];
     if (!pair_has_turn()) {
@@ -339,6 +352,8 @@ class Hopper final : public Policy {
     }
     return gpcs_ + pair;
   }
+  // Moves the turn on behind the next GPC that has a chosen block, or that wants a turn. Returns
+  // this GPC; there must be one.
   int32_t next_gpc() {
     return next_gpc([&](const int32_t gpc) { return chosen_of_group_[gpc] > 0; });
   }
@@ -347,15 +362,16 @@ class Hopper final : public Policy {
     while (!wants(next_gpc_)) next_gpc_ = gpc_after(next_gpc_);
     return std::exchange(next_gpc_, gpc_after(next_gpc_));
   }
-  // Avoids a division, which took a fifth of a prediction when blocks leave one at a time.
+  // Returns the GPC whose turn follows. Avoids a division, which took a fifth of a prediction when
+  // blocks leave one at a time.
   int32_t gpc_after(const int32_t gpc) const { return gpc + 1 < gpcs_ ? gpc + 1 : 0; }
 
-  const Groups& groups_;
+  const TurnGroups& groups_;
   int32_t gpcs_;
   std::span<const int32_t> search_turns_;  // by SM
   Levels levels_;
   ClusterLevels cluster_levels_;
-  int32_t next_gpc_;
+  int32_t next_gpc_;  // the GPC whose turn it is
   SingletonTurns singleton_turns_;
   SingletonTurns turns_of_clusters_alone_;
   bool shares_turns_;
@@ -365,43 +381,44 @@ class Hopper final : public Policy {
   std::span<const int32_t> begins_;      // of each group in candidates_, and the end
   std::vector<int32_t> few_;             // for candidates_ and begins_, unless they are all SMs
   std::vector<int32_t> begins_of_few_;
-  std::vector<uint8_t> chosen_;  // by candidate
-  std::vector<int32_t> chosen_of_group_;
-  std::vector<int32_t> turns_of_singleton_;
-  std::vector<int32_t> pair_turns_;
-  size_t pairs_done_ = 0;
+  std::vector<uint8_t> chosen_;              // number of blocks, by candidate
+  std::vector<int32_t> chosen_of_group_;     // the same, by group
+  std::vector<int32_t> turns_of_singleton_;  // that it needs and does not have yet
+  std::vector<int32_t> pair_turns_;          // pairs of singletons in the order of their turns
+  size_t pairs_done_ = 0;                    // number of these turns that are over
   std::vector<const Cluster*> cluster_of_domain_;  // of a pass, those not handed out yet
 };
 
-// Returns the GPCs that have SMs. The first one counts as 0, where the search for it begins.
-std::vector<int32_t> first_gpcs(const Groups& groups) {
-  std::vector<int32_t> found;
+// Returns the values of kFirstGpc: the GPCs that have SMs. The first of them counts as 0, where the
+// search for it begins.
+std::vector<int32_t> first_gpcs(const TurnGroups& groups) {
+  std::vector<int32_t> gpcs;
   for (int32_t gpc = 0; gpc < groups.gpcs; ++gpc) {
-    if (groups.begins[gpc] < groups.begins[gpc + 1]) found.push_back(gpc);
+    if (groups.begins[gpc] < groups.begins[gpc + 1]) gpcs.push_back(gpc);
   }
-  found.front() = 0;
-  return found;
+  gpcs.front() = 0;
+  return gpcs;
 }
 
-// Returns the first TPC of each pair, then the second ones, which differ from the first ones for
-// clusters alone.
-std::vector<int32_t> first_singletons(const Groups& groups, const bool clusters) {
-  std::vector<int32_t> found;
+// Returns the values of kFirstSingleton: the first TPC of each pair, then the second ones, which
+// differ from the first ones for clusters alone.
+std::vector<int32_t> first_singletons(const TurnGroups& groups, const bool clusters) {
+  std::vector<int32_t> tpcs;
   for (int32_t of_pair = 0; of_pair < (clusters ? kTpcsPerPair : 1); ++of_pair) {
-    for (int32_t tpc = of_pair; tpc < groups.singletons; tpc += kTpcsPerPair) found.push_back(tpc);
+    for (int32_t tpc = of_pair; tpc < groups.singletons; tpc += kTpcsPerPair) tpcs.push_back(tpc);
   }
-  return found.empty() ? std::vector{0} : found;
+  return tpcs.empty() ? std::vector{0} : tpcs;
 }
 
 }  // namespace
 
-// Returns every combination of a GPC and a singleton. All 32 of an H200 occur: each is the only one
-// that explains some sequence of trace h200/mixed. The second TPC of a pair differs from the first
-// one only for clusters of 2: trace h200/cl.
+// Returns the initial states: every combination of a GPC and a singleton. All 32 of an H200 occur:
+// each is the only one that explains some sequence of trace h200/mixed. The second TPC of a pair
+// differs from the first one only for clusters of 2: trace h200/cl.
 //
 // Without GPCs, all states are equal.
 std::vector<InitialState> hopper_states(const Device& device) {
-  const Groups groups(device.topology);
+  const TurnGroups groups(device.topology);
   if (groups.gpcs == 0) return one_state(device);
   const std::vector<int32_t> gpcs = first_gpcs(groups);
   const std::vector<int32_t> singletons = first_singletons(groups, device.spec.max_cluster > 1);
@@ -422,6 +439,7 @@ std::vector<InitialState> hopper_states(const Device& device) {
   return states;
 }
 
+// Returns a policy whose instances share the tables of the device.
 StartPolicy make_hopper(const Device& device) {
   return [tables = std::make_shared<const Tables>(device)](const InitialState state) {
     return std::make_unique<Hopper>(*tables, state);

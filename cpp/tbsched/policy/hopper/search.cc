@@ -13,14 +13,14 @@ constexpr std::array<int32_t, 8> kTurnsOutsideGpcs = {12, 13, 14, 14, 17, 18, 19
 // Turns until the first SM of a GPC, and how many SMs of GPCs are searched in a turn. The
 // recordings determine these, too.
 constexpr int32_t kTurnsToGpcs = 21;
-constexpr int32_t kPerTurn = 3;
+constexpr int32_t kSmsPerTurn = 3;
 
 }  // namespace
 
 std::vector<int32_t> search_turns(const Topology& topology,
                                   const std::vector<int32_t>& sm_preference) {
   const int32_t gpcs = std::ranges::max(topology.gpc_of_sm) + 1;
-  std::vector<int32_t> row(topology.sms());
+  std::vector<int32_t> row(topology.sms());  // of the SM's TPC in its GPC
   std::vector<int32_t> tpcs_seen(gpcs);
   int32_t last_tpc = -1;
   for (int32_t sm = 0; sm < topology.sms(); ++sm) {
@@ -38,8 +38,8 @@ std::vector<int32_t> search_turns(const Topology& topology,
     if (gpc < 0) {
       turns[sm] = kTurnsOutsideGpcs[std::min(singletons++, kTurnsOutsideGpcs.size() - 1)];
     } else {
-      const int32_t searched = (sm % 2 * rows + row[sm]) * gpcs + gpc;
-      turns[sm] = kTurnsToGpcs + (searched + kPerTurn - 1) / kPerTurn;
+      const int32_t sms_before = (sm % 2 * rows + row[sm]) * gpcs + gpc;
+      turns[sm] = kTurnsToGpcs + (sms_before + kSmsPerTurn - 1) / kSmsPerTurn;
     }
   }
   return turns;
