@@ -14,7 +14,7 @@
 
 namespace tbsched {
 
-// Moves the vector's memory to the array, without a copy.
+// Returns an array that owns the vector's memory, without a copy.
 template <typename Value>
 pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
   auto owned = std::make_unique<std::vector<Value>>(std::move(values));
@@ -29,16 +29,16 @@ pybind11::array_t<Value> to_array(std::vector<Value>&& values) {
 
 // Returns one member of each row as an array. Ctrl-C ends it.
 template <typename Row, typename Value>
-pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::* const member) {
+pybind11::array_t<Value> column(const std::vector<Row>& rows, Value Row::*const member) {
   constexpr size_t kRowsBetweenSignals = size_t{1} << 20;
   std::vector<Value> values;
   values.reserve(rows.size());
   while (values.size() < rows.size()) {
     python_signals();
-    const auto some = std::span(rows)
+    const auto part = std::span(rows)
                           .subspan(values.size())
                           .first(std::min(kRowsBetweenSignals, rows.size() - values.size()));
-    std::ranges::transform(some, std::back_inserter(values), member);
+    std::ranges::transform(part, std::back_inserter(values), member);
   }
   return to_array(std::move(values));
 }

@@ -20,6 +20,7 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+// Returns (name, summary, source) of each row of a table.
 template <typename Row>
 py::list rows_in_python(const std::span<const Row> table) {
   py::list rows;
@@ -27,6 +28,7 @@ py::list rows_in_python(const std::span<const Row> table) {
   return rows;
 }
 
+// Returns each initial state with its components by name.
 py::list states_in_python(const Model& model) {
   py::list result;
   for (const InitialState& state : model.states()) {
@@ -40,6 +42,7 @@ py::list states_in_python(const Model& model) {
   return result;
 }
 
+// Returns the names of the components of a state, by row of the policy table.
 py::list state_names_in_python() {
   py::list result;
   for (const PolicyRow& row : policy_table()) {
@@ -76,9 +79,9 @@ void bind_device(py::module_& module) {
       [](const py::object& spec, const int32_t min_sms, const std::optional<int32_t> groups,
          const bool ignore_coscheduling, const bool max_cluster) {
         Split split = split_sms(spec_of(spec), {min_sms, groups, ignore_coscheduling, max_cluster});
-        std::vector<std::vector<int32_t>> found;
-        for (SplitGroup& group : split.groups) found.push_back(std::move(group.sms));
-        return py::make_tuple(std::move(found), std::move(split.rest));
+        std::vector<std::vector<int32_t>> groups_sms;
+        for (SplitGroup& group : split.groups) groups_sms.push_back(std::move(group.sms));
+        return py::make_tuple(std::move(groups_sms), std::move(split.rest));
       },
       py::arg("spec"), py::arg("min_sms"), py::arg("groups"), py::arg("ignore_coscheduling"),
       py::arg("max_cluster"), "The SMs of each group of a green context split, and of the rest.");

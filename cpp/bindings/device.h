@@ -5,6 +5,7 @@
 
 namespace tbsched {
 
+// Adds models, initial states, policies and green context splits to the module.
 void bind_device(pybind11::module_& module);
 
 }  // namespace tbsched

@@ -16,15 +16,18 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-// Python refuses to write integers of thousands of digits, so this abbreviates them.
+// Returns an integer in digits. Python refuses to write integers of thousands of digits: such ones
+// are described.
 std::string in_words(const py::handle integer) {
   const auto bits = integer.attr("bit_length")().cast<int64_t>();
   if (bits > 512) return "an integer of " + std::to_string(bits) + " bits";
   return py::str(integer).cast<std::string>();
 }
 
+// Reads an attribute, a flag, into the member of its field.
 void read(const Field&, const py::handle value, bool& member) { member = value.cast<bool>(); }
 
+// Reads an integer into the member of its field; refuses one out of range.
 template <std::integral Member>
 void read(const Field& field, const py::handle value, Member& member) {
   int overflow = 0;
@@ -36,6 +39,7 @@ void read(const Field& field, const py::handle value, Member& member) {
   member = static_cast<Member>(number);
 }
 
+// Reads a string into the member of its field.
 void read(const Field&, const py::handle value, std::string& member) {
   const auto text =
       py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(value.ptr(), "utf-8", "replace"));
@@ -43,12 +47,14 @@ void read(const Field&, const py::handle value, std::string& member) {
   member = text;
 }
 
+// Reads the name of a layout into the member of its field; refuses an unknown one.
 void read(const Field& field, const py::handle value, Layout& member) {
   std::string name;
   read(field, value, name);
   member = layout_named(field, name);
 }
 
+// Reads a list into the member of its field.
 template <typename Item>
 void read(const Field& field, const py::handle value, std::vector<Item>& member) {
   for (const py::handle item : value) read(field, item, member.emplace_back());

@@ -7,10 +7,11 @@
 
 namespace tbsched {
 
-// The types of the attributes are those of the fields. A number that is too large for its field
-// throws std::invalid_argument.
+// Returns the spec that has the attributes of `device`, whose types are those of the fields. A
+// number that is too large for its field throws std::invalid_argument.
 DeviceSpec spec_of(const pybind11::object& device);
 
+// Adds the checks of devices to the module.
 void bind_device_spec(pybind11::module_& module);
 
 }  // namespace tbsched

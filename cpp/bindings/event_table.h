@@ -15,7 +15,7 @@ namespace tbsched {
 using Numbers = pybind11::array_t<int32_t, pybind11::array::c_style>;
 using Bounds = pybind11::array_t<int64_t, pybind11::array::c_style>;
 
-// Refers to the arrays' own memory. Throws ValueError for invalid shapes.
+// Returns a table that refers to the arrays' own memory. Throws ValueError for invalid shapes.
 inline EventTable event_table(const Numbers& cells, const Bounds& bounds,
                               const pybind11::tuple& partitions) {
   if (cells.ndim() != 2 || static_cast<size_t>(cells.shape(1)) != kEventColumns ||

@@ -28,19 +28,22 @@ class Attribute {
     if (!name_) throw py::error_already_set();
   }
 
+  // Returns the attribute of an object. The functions below convert it: None to none, and True to a
+  // flag.
   py::object of(const py::handle object) const {
     PyObject* const value = PyObject_GetAttr(object.ptr(), name_);
     if (value == nullptr) throw py::error_already_set();
     return py::reinterpret_steal<py::object>(value);
   }
-  int32_t number_of(const py::handle object) const { return number(of(object)); }
-  std::optional<int32_t> maybe_of(const py::handle object) const {
+  int32_t int_of(const py::handle object) const { return to_int32(of(object)); }
+  std::optional<int32_t> optional_int_of(const py::handle object) const {
     const py::object value = of(object);
-    return value.is_none() ? std::nullopt : std::optional(number(value));
+    return value.is_none() ? std::nullopt : std::optional(to_int32(value));
   }
   bool flag_of(const py::handle object) const { return of(object).ptr() == Py_True; }
 
-  int32_t number(const py::handle value) const {
+  // Returns a value of the attribute as an integer. Throws ValueError beyond 32 bits.
+  int32_t to_int32(const py::handle value) const {
     const long given = PyLong_AsLong(value.ptr());
     if (given == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
     if (!std::in_range<int32_t>(given)) {
@@ -56,40 +59,43 @@ class Attribute {
 
 // Values that events share: each becomes one object, however often it occurs.
 template <typename Value>
-class Known {
+class Cache {
  public:
+  // Returns the value of a Python object: convert(given) at the first call for it.
   template <typename Convert>
   std::shared_ptr<const Value> of(const py::handle given, const Convert& convert) {
     if (!given.is(last_)) {
-      PyObject* const number = PyDict_GetItemWithError(numbers_.ptr(), given.ptr());
+      PyObject* const index = PyDict_GetItemWithError(indices_.ptr(), given.ptr());
       if (PyErr_Occurred() != nullptr) throw py::error_already_set();
-      if (number == nullptr) {
+      if (index == nullptr) {
         values_.push_back(std::make_shared<const Value>(convert(given)));
-        numbers_[given] = values_.size() - 1;
+        indices_[given] = values_.size() - 1;
       }
       last_ = py::reinterpret_borrow<py::object>(given);
-      last_value_ = number == nullptr ? values_.back() : values_[PyLong_AsSize_t(number)];
+      last_value_ = index == nullptr ? values_.back() : values_[PyLong_AsSize_t(index)];
     }
     return last_value_;
   }
 
  private:
-  py::dict numbers_;  // indices into values_
+  py::dict indices_;  // into values_, by Python object
   std::vector<std::shared_ptr<const Value>> values_;
   py::object last_;  // mostly the next one, too
   std::shared_ptr<const Value> last_value_;
 };
 
-// A damaged file may have half of a surrogate pair in a name.
+// Returns a name in UTF-8. A damaged file may have half of a surrogate pair in a name.
 std::string utf8_of(const py::handle name) {
   return name.attr("encode")("utf-8", "surrogatepass").cast<std::string>();
 }
 
+// What the events of a sequence share.
 struct Shared {
-  Known<Partition> partitions;
-  Known<Graph> graphs;
+  Cache<Partition> partitions;
+  Cache<Graph> graphs;
   std::map<std::string, int32_t> kernels;  // by name
 
+  // Returns the number of the kernel of this name; none for None.
   std::optional<int32_t> kernel(const py::handle name) {
     if (name.is_none()) return std::nullopt;
     const auto next = static_cast<int32_t>(kernels.size());
@@ -223,23 +229,25 @@ struct Python {
   }
 };
 
+// Returns the classes and names of Python, looked up at the first call.
 const Python& python() {
   PYBIND11_CONSTINIT static py::gil_safe_call_once_and_store<Python> storage;
   return storage.call_once_and_store_result([] { return Python(); }).get_stored();
 }
 
-// Returns a number, LEGACY_STREAM, or none.
+// Returns the stream of an event: its number, kLegacyStream, or none for None.
 std::optional<int32_t> stream_of(const py::handle event) {
   const Python& known = python();
   const py::object stream = known.stream.of(event);
   if (stream.is_none()) return std::nullopt;
-  if (!PyUnicode_Check(stream.ptr())) return known.stream.number(stream);
+  if (!PyUnicode_Check(stream.ptr())) return known.stream.to_int32(stream);
   if (!stream.equal(known.legacy)) {
     throw py::value_error("stream: " + std::string(py::repr(stream)) + " is no stream");
   }
   return kLegacyStream;
 }
 
+// Returns the stream of an event that must have one.
 int32_t named_stream_of(const py::handle event) {
   const std::optional<int32_t> stream = stream_of(event);
   if (!stream)
@@ -247,17 +255,19 @@ int32_t named_stream_of(const py::handle event) {
   return *stream;
 }
 
-// Rounds as Launch.duration_ns does.
+// Returns seconds in nanoseconds, rounded as Launch.duration_ns does.
 int64_t nanoseconds(const py::handle seconds) {
   const double given = PyFloat_AsDouble(seconds.ptr());
   if (given == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
   return static_cast<int64_t>(std::nearbyint(given * 1e9));
 }
 
+// Returns seconds in nanoseconds, rounded as Launch.duration_ns does; none for None.
 std::optional<int64_t> maybe_nanoseconds(const py::handle seconds) {
   return seconds.is_none() ? std::nullopt : std::optional(nanoseconds(seconds));
 }
 
+// Returns the durations of a launch's blocks in ns: none, one for all, or one for each block.
 std::vector<int64_t> durations_of(const py::handle launch) {
   const Python& known = python();
   const py::object duration = known.duration.of(launch);
@@ -267,55 +277,59 @@ std::vector<int64_t> durations_of(const py::handle launch) {
   return {durations.data(), durations.data() + durations.size()};
 }
 
+// Returns the core's partition for a tbsched.Partition.
 Partition partition_of(const py::handle partition) {
   const Python& known = python();
-  Partition found{.sms = known.sms.of(partition).cast<std::vector<int32_t>>(),
-                  .group = known.group.maybe_of(partition)};
+  Partition result{.sms = known.sms.of(partition).cast<std::vector<int32_t>>(),
+                   .group = known.group.optional_int_of(partition)};
   if (const py::object split = known.split.of(partition); !split.is_none()) {
-    found.split = {.min_sms = known.min_sms.number_of(split),
-                   .groups = known.groups.maybe_of(split),
-                   .ignore_coscheduling = known.ignore_coscheduling.flag_of(split),
-                   .max_cluster = known.max_cluster.flag_of(split)};
+    result.split = {.min_sms = known.min_sms.int_of(split),
+                    .groups = known.groups.optional_int_of(split),
+                    .ignore_coscheduling = known.ignore_coscheduling.flag_of(split),
+                    .max_cluster = known.max_cluster.flag_of(split)};
   }
-  return found;
+  return result;
 }
 
+// Returns the partition of a launch; null for None.
 std::shared_ptr<const Partition> maybe_partition(const py::handle partition, Shared& shared) {
   return partition.is_none() ? nullptr : shared.partitions.of(partition, partition_of);
 }
 
+// Returns the core's launch for a tbsched.Launch.
 Launch launch_of(const py::handle launch, Shared& shared) {
   const Python& known = python();
-  Launch found{.blocks = known.blocks.number_of(launch),
-               .threads = known.threads.number_of(launch),
-               .registers = known.registers.number_of(launch),
-               .shared_memory = known.shared_memory.number_of(launch),
-               .local_memory = known.local_memory.number_of(launch),
-               .carveout = known.carveout.maybe_of(launch),
-               .cluster = known.cluster.number_of(launch),
-               .stream = stream_of(launch),
-               .priority = known.priority.number_of(launch),
-               .duration_ns = durations_of(launch),
-               .partition = maybe_partition(known.partition.of(launch), shared),
-               .cooperative = known.cooperative.flag_of(launch)};
-  if (found.duration_ns.empty()) return found;  // the rest is of timed launches
-  found.non_blocking = known.non_blocking.flag_of(launch);
-  found.programmatic = known.programmatic.flag_of(launch);
-  found.trigger_ns = maybe_nanoseconds(known.trigger.of(launch));
-  found.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
-  found.completion_event = known.completion_event.maybe_of(launch);
-  found.first_use = known.first_use.flag_of(launch);
-  if (found.first_use) found.kernel = shared.kernel(known.name.of(launch));
-  found.delay_ns = maybe_nanoseconds(known.delay.of(launch)).value_or(0);
-  found.host = known.host.number_of(launch);
-  found.gpu = known.gpu.number_of(launch);
+  Launch result{.blocks = known.blocks.int_of(launch),
+                .threads = known.threads.int_of(launch),
+                .registers = known.registers.int_of(launch),
+                .shared_memory = known.shared_memory.int_of(launch),
+                .local_memory = known.local_memory.int_of(launch),
+                .carveout = known.carveout.optional_int_of(launch),
+                .cluster = known.cluster.int_of(launch),
+                .stream = stream_of(launch),
+                .priority = known.priority.int_of(launch),
+                .duration_ns = durations_of(launch),
+                .partition = maybe_partition(known.partition.of(launch), shared),
+                .cooperative = known.cooperative.flag_of(launch)};
+  if (result.duration_ns.empty()) return result;  // the rest is of timed launches
+  result.non_blocking = known.non_blocking.flag_of(launch);
+  result.programmatic = known.programmatic.flag_of(launch);
+  result.trigger_ns = maybe_nanoseconds(known.trigger.of(launch));
+  result.memory_wait_ns = maybe_nanoseconds(known.memory_wait.of(launch));
+  result.completion_event = known.completion_event.optional_int_of(launch);
+  result.first_use = known.first_use.flag_of(launch);
+  if (result.first_use) result.kernel = shared.kernel(known.name.of(launch));
+  result.delay_ns = maybe_nanoseconds(known.delay.of(launch)).value_or(0);
+  result.host = known.host.int_of(launch);
+  result.gpu = known.gpu.int_of(launch);
   if (const py::object meets = known.meets.of(launch); !meets.is_none()) {
-    found.meets = utf8_of(meets);
-    found.in_block_order = known.in_block_order.flag_of(launch);
+    result.meets = utf8_of(meets);
+    result.in_block_order = known.in_block_order.flag_of(launch);
   }
-  return found;
+  return result;
 }
 
+// Returns the core's copy for a tbsched.Copy.
 Copy copy_of(const py::handle copy) {
   const Python& known = python();
   const auto kind = known.kind.of(copy).cast<std::string>();
@@ -329,71 +343,76 @@ Copy copy_of(const py::handle copy) {
           .pinned = known.pinned.flag_of(copy),
           .blocking = known.blocking.flag_of(copy),
           .non_blocking = known.non_blocking.flag_of(copy),
-          .host = known.host.number_of(copy),
-          .gpu = known.gpu.number_of(copy),
-          .peer = known.peer.maybe_of(copy).value_or(-1)};
+          .host = known.host.int_of(copy),
+          .gpu = known.gpu.int_of(copy),
+          .peer = known.peer.optional_int_of(copy).value_or(-1)};
 }
 
+// Returns the core's memset for a tbsched.Memset.
 Memset memset_of(const py::handle memset) {
   const Python& known = python();
   return {.bytes = known.bytes.of(memset).cast<int64_t>(),
           .duration_ns = maybe_nanoseconds(known.duration.of(memset)),
           .stream = stream_of(memset),
           .non_blocking = known.non_blocking.flag_of(memset),
-          .host = known.host.number_of(memset),
-          .gpu = known.gpu.number_of(memset)};
+          .host = known.host.int_of(memset),
+          .gpu = known.gpu.int_of(memset)};
 }
 
+// Returns the core's node for a node of a graph.
 Node node_of(const py::handle node, Shared& shared) {
   const Python& known = python();
   if (PyObject_TypeCheck(node.ptr(), known.copy) != 0) return copy_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.memset) != 0) return memset_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.host_function) != 0) return host_function_of(node);
   if (PyObject_TypeCheck(node.ptr(), known.record_event) != 0) {
-    return RecordEvent{.event = known.event.number_of(node)};
+    return RecordEvent{.event = known.event.int_of(node)};
   }
   if (PyObject_TypeCheck(node.ptr(), known.wait_event) != 0) {
-    return WaitEvent{.event = known.event.number_of(node)};
+    return WaitEvent{.event = known.event.int_of(node)};
   }
   return launch_of(node, shared);
 }
 
 Graph graph_of(py::handle graph, Shared& shared);
 
+// Returns the core's conditional node for a tbsched.Conditional.
 Conditional conditional_of(const py::handle conditional, Shared& shared) {
   const Python& known = python();
   return {.body = std::make_shared<const Graph>(graph_of(known.graph.of(conditional), shared)),
-          .times = known.times.number_of(conditional),
+          .times = known.times.int_of(conditional),
           .varies = py::len(known.runs.of(conditional)) > 0};
 }
 
+// Returns the core's graph for a tbsched.Graph.
 Graph graph_of(const py::handle graph, Shared& shared) {
   const Python& known = python();
-  Graph found{.edges = known.decided_edges.of(graph).cast<Edges>(),
-              .deciders = known.deciders.of(graph).cast<std::vector<int32_t>>()};
+  Graph result{.edges = known.decided_edges.of(graph).cast<Edges>(),
+               .deciders = known.deciders.of(graph).cast<std::vector<int32_t>>()};
   for (const py::handle node : known.nodes.of(graph)) {
-    found.nodes.push_back(node_of(node, shared));
+    result.nodes.push_back(node_of(node, shared));
   }
   const py::object made = known.as_made.of(graph);
-  if (made.is_none()) return found;
+  if (made.is_none()) return result;
   const auto [parts, edges] = made.cast<std::pair<py::tuple, Edges>>();
-  found.part_edges = edges;
+  result.part_edges = edges;
   for (const py::handle part : parts) {
     if (PyObject_TypeCheck(part.ptr(), known.conditional) != 0) {
-      found.parts.emplace_back(conditional_of(part, shared));
+      result.parts.emplace_back(conditional_of(part, shared));
     } else if (PyObject_TypeCheck(part.ptr(), known.mem_alloc) != 0) {
-      found.parts.emplace_back(MemAlloc{.name = utf8_of(known.name.of(part)),
-                                        .bytes = known.bytes.of(part).cast<int64_t>()});
+      result.parts.emplace_back(MemAlloc{.name = utf8_of(known.name.of(part)),
+                                         .bytes = known.bytes.of(part).cast<int64_t>()});
     } else if (PyObject_TypeCheck(part.ptr(), known.mem_free) != 0) {
-      found.parts.emplace_back(MemFree{.name = utf8_of(known.name.of(part))});
+      result.parts.emplace_back(MemFree{.name = utf8_of(known.name.of(part))});
     } else {
-      std::visit([&](auto node) { found.parts.emplace_back(std::move(node)); },
+      std::visit([&](auto node) { result.parts.emplace_back(std::move(node)); },
                  node_of(part, shared));
     }
   }
-  return found;
+  return result;
 }
 
+// Returns the core's launch of a graph for a tbsched.GraphLaunch.
 GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
   const Python& known = python();
   const auto convert = [&](const py::handle graph) { return graph_of(graph, shared); };
@@ -402,68 +421,73 @@ GraphLaunch graph_launch_of(const py::handle launched, Shared& shared) {
           .executable = executable.is_none() ? nullptr : shared.graphs.of(executable, convert),
           .stream = named_stream_of(launched),
           .non_blocking = known.non_blocking.flag_of(launched),
-          .host = known.host.number_of(launched),
-          .gpu = known.gpu.number_of(launched)};
+          .host = known.host.int_of(launched),
+          .gpu = known.gpu.int_of(launched)};
 }
 
-Release release_of(const py::handle release) {
-  return {.launch = python().launch.number_of(release)};
-}
+// Returns the core's release for a tbsched.Release.
+Release release_of(const py::handle release) { return {.launch = python().launch.int_of(release)}; }
 
+// Returns the core's event for a tbsched.RecordEvent or tbsched.WaitEvent.
 template <typename Mark>
 Mark mark_of(const py::handle mark) {
   const Python& known = python();
-  return {.event = known.event.number_of(mark),
+  return {.event = known.event.int_of(mark),
           .stream = named_stream_of(mark),
-          .host = known.host.number_of(mark),
-          .gpu = known.gpu.number_of(mark)};
+          .host = known.host.int_of(mark),
+          .gpu = known.gpu.int_of(mark)};
 }
 
+// Returns the core's event for a tbsched.Synchronize.
 Synchronize synchronize_of(const py::handle awaited) {
   const Python& known = python();
   return {.stream = stream_of(awaited),
-          .event = known.event.maybe_of(awaited),
-          .host = known.host.number_of(awaited),
-          .gpu = known.gpu.number_of(awaited)};
+          .event = known.event.optional_int_of(awaited),
+          .host = known.host.int_of(awaited),
+          .gpu = known.gpu.int_of(awaited)};
 }
 
+// Returns the core's event for a tbsched.HostFunction.
 HostFunction host_function_of(const py::handle function) {
   const Python& known = python();
   return {.duration_ns = nanoseconds(known.duration.of(function)),
           .stream = stream_of(function),
           .non_blocking = known.non_blocking.flag_of(function),
-          .host = known.host.number_of(function),
-          .gpu = known.gpu.number_of(function)};
+          .host = known.host.int_of(function),
+          .gpu = known.gpu.int_of(function)};
 }
 
-// A flag, or the text "throughout".
+// Returns when a call has the driver: `holds` is a flag, or the text "throughout".
 HostCall::Holds holds_of(const py::handle call) {
   const py::object given = python().holds.of(call);
   if (!py::isinstance<py::bool_>(given)) return HostCall::Holds::throughout;
   return given.cast<bool>() ? HostCall::Holds::for_its_duration : HostCall::Holds::never;
 }
 
+// Returns the core's event for a tbsched.HostCall.
 HostCall host_call_of(const py::handle call) {
   const Python& known = python();
   return {.duration_ns = nanoseconds(known.duration.of(call)),
           .waits = !known.waits.of(call).is_none(),
           .stream = stream_of(call),
           .holds = holds_of(call),
-          .host = known.host.number_of(call),
-          .gpu = known.gpu.number_of(call)};
+          .host = known.host.int_of(call),
+          .gpu = known.gpu.int_of(call)};
 }
 
+// Returns the core's event for a tbsched.WriteValue or tbsched.WaitValue.
 template <typename OfValue>
 OfValue value_event_of(const py::handle event) {
   const Python& known = python();
   return {.name = utf8_of(known.name.of(event)),
           .value = known.value.of(event).cast<int64_t>(),
           .stream = named_stream_of(event),
-          .host = known.host.number_of(event),
-          .gpu = known.gpu.number_of(event)};
+          .host = known.host.int_of(event),
+          .gpu = known.gpu.int_of(event)};
 }
 
-// Returns the index into kKinds; objects of derived classes count, too.
+// Returns the index into kKinds of an event's class; objects of derived classes count, too. Throws
+// TypeError for another object.
 size_t kind_of(const py::handle event) {
   const auto& types = python().types;
   PyTypeObject* const type = Py_TYPE(event.ptr());
@@ -489,11 +513,11 @@ Launch to_launch(const py::handle launch) {
 }
 
 std::vector<std::shared_ptr<const Partition>> to_partitions(const py::tuple& partitions) {
-  std::vector<std::shared_ptr<const Partition>> found;
+  std::vector<std::shared_ptr<const Partition>> result;
   for (const py::handle partition : partitions) {
-    found.push_back(std::make_shared<const Partition>(partition_of(partition)));
+    result.push_back(std::make_shared<const Partition>(partition_of(partition)));
   }
-  return found;
+  return result;
 }
 
 Sequence to_sequence(const py::iterable& events) {

@@ -30,9 +30,11 @@ namespace tbsched {
 namespace {
 
 // Seconds; runs on several GPUs settle for as long as their blocks stay.
-constexpr double kLeastSettle = 0.001;
-constexpr double kMostSettle = 3600;
+constexpr double kMinSettle = 0.001;
+constexpr double kMaxSettle = 3600;
 
+// Returns seconds as a duration; refuses one that is not more than 0 and at most `limit`. `name`:
+// of the argument.
 std::chrono::nanoseconds to_duration(const char* const name, const double value,
                                      const double limit) {
   if (!(value > 0 && value <= limit)) {
@@ -42,12 +44,14 @@ std::chrono::nanoseconds to_duration(const char* const name, const double value,
   return std::chrono::nanoseconds(static_cast<int64_t>(value * 1e9));
 }
 
+// Returns seconds as durations.
 std::vector<std::chrono::nanoseconds> to_durations(const std::vector<double>& seconds) {
-  std::vector<std::chrono::nanoseconds> found;
-  for (const double each : seconds) found.emplace_back(static_cast<int64_t>(each * 1e9));
-  return found;
+  std::vector<std::chrono::nanoseconds> durations;
+  for (const double value : seconds) durations.emplace_back(static_cast<int64_t>(value * 1e9));
+  return durations;
 }
 
+// Returns values as an array of another type.
 template <typename To, typename From>
 py::array_t<To> to_array(const std::vector<From>& values) {
   py::array_t<To> array(static_cast<py::ssize_t>(values.size()));
@@ -55,6 +59,7 @@ py::array_t<To> to_array(const std::vector<From>& values) {
   return array;
 }
 
+// Returns what was measured of a launch, by the names of tbsched's traces.
 py::dict to_dict(const MeasuredLaunch& measured) {
   py::dict dict;
   dict["smid"] = to_array<int32_t>(measured.placement.smid);
@@ -72,6 +77,7 @@ py::dict to_dict(const MeasuredLaunch& measured) {
   return dict;
 }
 
+// Returns the options of a run; refuses times, in seconds, that are out of range.
 cuda::RunOptions to_options(const bool warp_slots, const double deadline, const double settle,
                             std::function<void()> interrupted) {
   return {
@@ -82,22 +88,25 @@ cuda::RunOptions to_options(const bool warp_slots, const double deadline, const 
   };
 }
 
-// Raises an exception of tbsched.errors.
+// Returns an exception of tbsched.errors, given its class.
 template <typename... Arguments>
-py::object made(const char* const name, const Arguments&... arguments) {
+py::object error_object(const char* const name, const Arguments&... arguments) {
   return py::module_::import("tbsched.errors").attr(name)(arguments...);
 }
 
+// Returns the launches, the times of the calls, and the meetings of an observation.
 py::tuple in_python(const cuda::Observation& observation) {
   py::list launches;
   for (const MeasuredLaunch& launch : observation.launches) launches.append(to_dict(launch));
   return py::make_tuple(launches, observation.calls_ns, observation.met);
 }
 
+// Returns a version as in "12.4".
 std::string version(const int32_t major, const int32_t minor) {
   return std::to_string(major) + "." + std::to_string(minor);
 }
 
+// Returns what identifies a GPU and its driver, by name.
 py::dict identity_in_python(const cuda::DeviceProperties& properties,
                             const cuda::Surroundings& surroundings) {
   py::dict dict;
@@ -113,26 +122,27 @@ py::dict identity_in_python(const cuda::DeviceProperties& properties,
 
 // Returns the properties of a GPU, without a context.
 py::dict query(const int32_t index) {
-  cuda::Identity found;
+  cuda::Identity identity;
   {
     const py::gil_scoped_release no_gil;
-    found = cuda::identify(index);
+    identity = cuda::identify(index);
   }
-  py::dict dict = identity_in_python(found.properties, found.surroundings);
-  dict["mps"] = found.surroundings.mps;
-  dict["clusters"] = found.properties.clusters;
-  dict["copy_engines"] = found.properties.copy_engines;
-  dict["threads_per_block"] = found.properties.threads_per_block;
-  dict["blocks_per_sm"] = found.properties.blocks_per_sm;
-  dict["threads_per_sm"] = found.properties.threads_per_sm;
-  dict["registers_per_sm"] = found.properties.registers_per_sm;
-  dict["shared_memory_per_sm"] = found.properties.shared_memory_per_sm;
-  dict["shared_memory_reserve"] = found.properties.shared_memory_reserve;
-  dict["shared_memory_per_block"] = found.properties.shared_memory_per_block;
+  py::dict dict = identity_in_python(identity.properties, identity.surroundings);
+  dict["mps"] = identity.surroundings.mps;
+  dict["clusters"] = identity.properties.clusters;
+  dict["copy_engines"] = identity.properties.copy_engines;
+  dict["threads_per_block"] = identity.properties.threads_per_block;
+  dict["blocks_per_sm"] = identity.properties.blocks_per_sm;
+  dict["threads_per_sm"] = identity.properties.threads_per_sm;
+  dict["registers_per_sm"] = identity.properties.registers_per_sm;
+  dict["shared_memory_per_sm"] = identity.properties.shared_memory_per_sm;
+  dict["shared_memory_reserve"] = identity.properties.shared_memory_reserve;
+  dict["shared_memory_per_block"] = identity.properties.shared_memory_per_block;
   return dict;
 }
 
-// A forked child has neither the driver's state nor our threads: nothing can be ended there.
+// Deletes an object, except in a forked child: that has neither the driver's state nor our threads,
+// so nothing can be ended there.
 struct EndUnlessForked {
   template <typename Owned>
   void operator()(Owned* const owned) const {
@@ -149,6 +159,7 @@ class LauncherBatch {
         settle_(settle),
         batch_(std::make_unique<cuda::Batch>(std::move(gpu)).release()) {}
 
+  // Adds a sequence, which runs after those before.
   void add(const py::iterable& events, const double deadline, cuda::Groups groups,
            const std::vector<double>& issue_times) {
     cuda::RunOptions options = to_options(warp_slots_, deadline, settle_, {});
@@ -176,9 +187,9 @@ class LauncherBatch {
 
   // Returns only the SMs of all blocks before the next event, for `count` sequences.
   py::list next_smids(const int64_t count) {
-    py::list found;
-    for (int64_t k = 0; k < count; ++k) found.append(smids(wait()));
-    return found;
+    py::list results;
+    for (int64_t k = 0; k < count; ++k) results.append(smids(wait()));
+    return results;
   }
 
   void close() {
@@ -187,6 +198,7 @@ class LauncherBatch {
   }
 
  private:
+  // Waits for the next sequence to end, and returns its result.
   cuda::Batch::Result wait() {
     cuda::Batch& batch = get();
     for (;;) {
@@ -205,11 +217,11 @@ class LauncherBatch {
     try {
       if (result.error) std::rethrow_exception(result.error);
     } catch (const cuda::Shared& shared) {
-      return made("SharedGpu", shared.what());
+      return error_object("SharedGpu", shared.what());
     } catch (const cuda::Unstable& unstable) {
-      return made("UnstableMeasurement", unstable.what());
+      return error_object("UnstableMeasurement", unstable.what());
     } catch (const cuda::DeadlineExceeded& exceeded) {
-      return made("DeadlineExceeded", exceeded.what());
+      return error_object("DeadlineExceeded", exceeded.what());
     }
     size_t blocks = 0;
     for (const MeasuredLaunch& launch : result.observation.launches)
@@ -222,6 +234,7 @@ class LauncherBatch {
     return array;
   }
 
+  // Returns the batch; refuses a closed one, and one of the process before a fork.
   cuda::Batch& get() const {
     if (!batch_) throw py::value_error("this batch is closed");
     if (getpid() != batch_.get_deleter().process) {
@@ -244,19 +257,20 @@ class LauncherGpu {
   LauncherGpu(const LauncherGpu&) = delete;
   LauncherGpu& operator=(const LauncherGpu&) = delete;
 
+  // Runs a sequence, and returns what was observed.
   py::tuple run(const py::iterable& events, const bool warp_slots, const double deadline,
                 const double settle, cuda::Groups groups, const std::vector<double>& issue_times) {
     const Sequence sequence = to_sequence(events);
     cuda::RunOptions options = to_options(warp_slots, deadline, settle, python_signals);
     options.groups = std::move(groups);
     options.issue_times = to_durations(issue_times);
-    cuda::Observation found;
+    cuda::Observation observation;
     {
       cuda::Gpu& gpu = get();
       const py::gil_scoped_release no_gil;
-      found = gpu.observe(sequence, options);
+      observation = gpu.observe(sequence, options);
     }
-    return in_python(found);
+    return in_python(observation);
   }
 
   // Runs a part of a sequence on each GPU, all at once; returns what `run` would have returned.
@@ -272,16 +286,16 @@ class LauncherGpu {
       gpus[k]->get();
       parts.push_back({gpus[k]->gpu_, to_sequence(events[k]), std::move(groups[k])});
     }
-    cuda::RunOptions options = to_options(false, deadline, kLeastSettle, python_signals);
-    options.settle = to_duration("settle", settle, kMostSettle);
-    std::vector<cuda::Observation> found;
+    cuda::RunOptions options = to_options(false, deadline, kMinSettle, python_signals);
+    options.settle = to_duration("settle", settle, kMaxSettle);
+    std::vector<cuda::Observation> observations;
     {
       const py::gil_scoped_release no_gil;
-      found = cuda::observe_together(parts, options);
+      observations = cuda::observe_together(parts, options);
     }
-    py::list in_order;
-    for (const cuda::Observation& each : found) in_order.append(in_python(each));
-    return in_order;
+    py::list by_part;
+    for (const cuda::Observation& part : observations) by_part.append(in_python(part));
+    return by_part;
   }
 
   std::unique_ptr<LauncherBatch> batch(const bool warp_slots, const double settle) const {
@@ -289,6 +303,7 @@ class LauncherGpu {
     return std::make_unique<LauncherBatch>(gpu_, warp_slots, settle);
   }
 
+  // Returns the number of runs, and the seconds that each step of them took in all.
   py::dict time_spent() const {
     cuda::TimeSpent spent;
     {
@@ -324,7 +339,7 @@ class LauncherGpu {
     return get().kernel_size(to_launch(launch));
   }
 
-  // Returns false if blocks are still there; their resources are kept then.
+  // Releases the GPU. Returns false if blocks are still resident; their resources are kept then.
   bool close() {
     if (!gpu_) return true;
     cuda::Gpu& gpu = get();
@@ -336,6 +351,7 @@ class LauncherGpu {
   }
 
  private:
+  // Returns the GPU; refuses a closed one, and one of the process before a fork.
   cuda::Gpu& get() const {
     if (!gpu_) throw py::value_error("this Gpu is closed");
     if (getpid() != process_) {
@@ -348,31 +364,37 @@ class LauncherGpu {
   std::shared_ptr<cuda::Gpu> gpu_;  // shared with batches
 };
 
+// Returns bytes as Python's.
 py::bytes to_bytes(const std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Returns a kernel image in which the kernel needs so many registers and so much local memory.
 py::bytes patch(const py::bytes& image, const int32_t registers, const int32_t local_memory) {
   const std::string_view text = image;
   return to_bytes(cuda::patch(std::as_bytes(std::span(text)), registers, local_memory));
 }
 
+// Returns what each kernel of an image needs: name, registers, bytes of static shared memory and of
+// local memory, and blocks of a cluster.
 py::list usage(const py::bytes& image) {
   const std::string_view text = image;
   py::list list;
-  for (const cuda::KernelUsage& each : cuda::usage(std::as_bytes(std::span(text)))) {
-    list.append(py::make_tuple(each.name, each.registers, each.static_shared_memory,
-                               each.local_memory, each.cluster));
+  for (const cuda::KernelUsage& kernel : cuda::usage(std::as_bytes(std::span(text)))) {
+    list.append(py::make_tuple(kernel.name, kernel.registers, kernel.static_shared_memory,
+                               kernel.local_memory, kernel.cluster));
   }
   return list;
 }
 
+// Returns how the name of a kind of probe image begins.
 std::string prefix(const cuda::ProbeKind kind) {
   if (kind == cuda::ProbeKind::plain) return "";
   if (kind == cuda::ProbeKind::body) return "body_";
   return kind == cuda::ProbeKind::dependent ? "dependent_" : "meeting_";
 }
 
+// Returns the bytes of every probe image by name, as "meeting_sm_90".
 py::dict images() {
   py::dict dict;
   for (const cuda::ProbeImage& image : cuda::probe_images()) {
@@ -382,12 +404,14 @@ py::dict images() {
   return dict;
 }
 
+// Sets an exception of tbsched.errors as Python's current one.
 template <typename... Arguments>
 void raise(const char* const name, const Arguments&... arguments) {
-  const py::object error = made(name, arguments...);
+  const py::object error = error_object(name, arguments...);
   PyErr_SetObject(py::type::handle_of(error).ptr(), error.ptr());
 }
 
+// Raises the exception of Python that stands for one of the launcher; does nothing for others.
 void translate(const std::exception_ptr& error) {
   if (!error) return;
   try {

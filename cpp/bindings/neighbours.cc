@@ -12,16 +12,18 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+// Returns a number per resource; refuses another count of numbers.
 PerResource to_resources(const std::vector<double>& given) {
-  PerResource found{};
-  if (given.size() != found.size()) {
-    throw std::invalid_argument("kernels: a number for each of " + std::to_string(found.size()) +
+  PerResource numbers{};
+  if (given.size() != numbers.size()) {
+    throw std::invalid_argument("kernels: a number for each of " + std::to_string(numbers.size()) +
                                 " resources is needed; got " + std::to_string(given.size()));
   }
-  std::ranges::copy(given, found.begin());
-  return found;
+  std::ranges::copy(given, numbers.begin());
+  return numbers;
 }
 
+// Returns what each kernel needs of each resource.
 std::vector<Needs> to_needs(const GivenNeeds& given) {
   std::vector<Needs> kernels;
   for (const auto& [shares, waits] : given) {
@@ -31,24 +33,26 @@ std::vector<Needs> to_needs(const GivenNeeds& given) {
 }
 
 // Contents of SMs, and the number of SMs with these contents.
-using GivenSms = std::vector<std::pair<Held, int32_t>>;
+using GivenSms = std::vector<std::pair<SmContents, int32_t>>;
 
+// Returns the contents of SMs as Contention takes them.
 std::vector<EqualSms> to_alike(const GivenSms& given) {
   std::vector<EqualSms> alike;
-  for (const auto& [held, sms] : given) alike.push_back({held, sms});
+  for (const auto& [contents, sms] : given) alike.push_back({contents, sms});
   return alike;
 }
 
+// Returns, for each mixture, how many times as long its blocks take as without any other block.
 std::vector<std::vector<double>> times_in_python(const GivenNeeds& kernels, const int32_t sms,
                                                  const std::vector<GivenSms>& alone,
                                                  const std::vector<GivenSms>& mixtures) {
   Contention contention(to_needs(kernels), {}, sms);
   for (size_t kernel = 0; kernel < alone.size(); ++kernel) {
-    contention.measured_alone(static_cast<int32_t>(kernel), to_alike(alone[kernel]));
+    contention.correct_for_own_blocks(static_cast<int32_t>(kernel), to_alike(alone[kernel]));
   }
-  std::vector<std::vector<double>> found;
-  for (const GivenSms& mixture : mixtures) found.push_back(contention.times(to_alike(mixture)));
-  return found;
+  std::vector<std::vector<double>> times;
+  for (const GivenSms& mixture : mixtures) times.push_back(contention.times(to_alike(mixture)));
+  return times;
 }
 
 }  // namespace

@@ -30,8 +30,8 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-// Returns Python's name of what limits the blocks that are not placed.
-py::object words(const Refusal refusal) {
+// Returns the name of a cause; None if there is none.
+py::object cause_name(const Refusal refusal) {
   return refusal == Refusal::none ? py::object(py::none()) : py::cast(name(refusal));
 }
 
@@ -47,17 +47,17 @@ py::list in_python(std::vector<LaunchTrace>&& traces, const bool warp_slots) {
     const py::object smid = to_array(std::move(trace.smid));
     const py::object final_smid =
         trace.final_smid.empty() ? smid : to_array(std::move(trace.final_smid));
-    result.append(py::make_tuple(smid, final_smid, words(trace.limiter), slots));
+    result.append(py::make_tuple(smid, final_smid, cause_name(trace.limiter), slots));
   }
   return result;
 }
 
-// The inverse of the conversion of names in events.cc.
+// Returns a name as Python's string: the inverse of utf8_of() in events.cc.
 py::str text(const std::string& utf8) {
-  PyObject* const found =
+  PyObject* const string =
       PyUnicode_DecodeUTF8(utf8.data(), static_cast<py::ssize_t>(utf8.size()), "surrogatepass");
-  if (found == nullptr) throw py::error_already_set();
-  return py::reinterpret_steal<py::str>(found);
+  if (string == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(string);
 }
 
 // Returns None, or of each launch that hangs (launch, started, cause, behind), the events whose
@@ -66,7 +66,7 @@ py::object in_python(const std::optional<Hang>& hang) {
   if (!hang) return py::none();
   py::list launches;
   for (const HungLaunch& hung : hang->launches) {
-    launches.append(py::make_tuple(hung.launch, hung.started, words(hung.cause), hung.behind));
+    launches.append(py::make_tuple(hung.launch, hung.started, cause_name(hung.cause), hung.behind));
   }
   py::list values;
   for (const AwaitedValue& value : hang->values) {
@@ -75,6 +75,7 @@ py::object in_python(const std::optional<Hang>& hang) {
   return py::make_tuple(launches, hang->calls, values);
 }
 
+// Returns a timeline as what bind_predictions() says of predict_timeline.
 py::tuple in_python(Timeline&& timeline) {
   const std::vector<BlockTime>& blocks = timeline.blocks;
   const std::vector<Wait>& waits = timeline.waits;
@@ -95,6 +96,7 @@ py::tuple in_python(Timeline&& timeline) {
       in_python(timeline.hang));
 }
 
+// Predicts where the blocks of a sequence of held launches go. Returns the traces by launch.
 py::list predict_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                            const bool warp_slots) {
   std::vector<LaunchTrace> traces;
@@ -105,21 +107,25 @@ py::list predict_in_python(const Model& model, const Sequence& sequence, const I
   return in_python(std::move(traces), warp_slots);
 }
 
+// Returns, for each distinct outcome of the races: its traces, how many races had it, and whether
+// the deadline came before all were simulated.
 py::list outcomes_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                             const int32_t races, const double seconds) {
-  std::vector<Outcome> found;
+  std::vector<Outcome> distinct;
   {
     const Unlocked unlocked;
-    found = outcomes(model, sequence, state, races, Deadline(seconds));
+    distinct = outcomes(model, sequence, state, races, Deadline(seconds));
   }
   py::list result;
-  for (Outcome& outcome : found) {
+  for (Outcome& outcome : distinct) {
     result.append(
         py::make_tuple(in_python(std::move(outcome.launches), false), outcome.races, outcome.cut));
   }
   return result;
 }
 
+// Predicts where blocks go if races end as they were recorded. Returns the traces by launch.
+// `seen`: by launch, the SMs before the next event and after all events.
 py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
                                const InitialState state,
                                const std::vector<std::pair<Numbers, Numbers>>& seen) {
@@ -138,7 +144,8 @@ py::list as_recorded_in_python(const Model& model, const Sequence& sequence,
 
 using Times = std::optional<std::vector<int64_t>>;
 
-// Converts calls as in tbsched.prediction.calls.
+// Returns when hosts make their calls, of what tbsched.prediction.calls gives: times, gaps, or an
+// interval.
 HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, Times&& called_ns) {
   if (issue_ns) {
     return CallTimes{std::move(*issue_ns), std::move(called_ns).value_or(std::vector<int64_t>{})};
@@ -147,6 +154,7 @@ HostCalls to_calls(Times&& issue_ns, Times&& gap_ns, const int64_t interval_ns, 
   return CallIntervals{interval_ns};
 }
 
+// Predicts a timed sequence. Returns its timeline with a row for each block.
 py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              Times issue_ns, Times gap_ns, const int64_t interval_ns,
                              Times called_ns, std::vector<int32_t> turns,
@@ -163,6 +171,7 @@ py::tuple timeline_in_python(const Model& model, const Sequence& sequence, const
   return in_python(std::move(timeline));
 }
 
+// Predicts a timed sequence. Returns its timeline with a row for each launch.
 py::tuple launches_in_python(const Model& model, const Sequence& sequence, const InitialState state,
                              Times issue_ns, Times gap_ns, const int64_t interval_ns,
                              Times called_ns) {
@@ -180,12 +189,14 @@ py::tuple launches_in_python(const Model& model, const Sequence& sequence, const
 // Models and states of GPUs. Each model outlives its use.
 using GivenGpus = std::vector<std::pair<const Model*, InitialState>>;
 
+// Returns the GPUs with which a simulation begins.
 std::vector<StartingGpu> to_gpus(const GivenGpus& given) {
   std::vector<StartingGpu> gpus;
   for (const auto& [model, state] : given) gpus.push_back({model, state});
   return gpus;
 }
 
+// Predicts a timed sequence over several GPUs. Returns its timeline.
 py::tuple timeline_of_gpus_in_python(const GivenGpus& gpus, const Sequence& sequence,
                                      Times issue_ns, Times gap_ns, const int64_t interval_ns,
                                      Times called_ns) {
@@ -199,6 +210,8 @@ py::tuple timeline_of_gpus_in_python(const GivenGpus& gpus, const Sequence& sequ
   return in_python(std::move(timeline));
 }
 
+// Predicts processes that share a GPU. Returns their timelines, and the process, begin and end of
+// each turn.
 py::tuple processes_in_python(const Model& model, const std::vector<const Sequence*>& programs,
                               const InitialState state,
                               std::vector<std::tuple<Times, Times, int64_t, Times>> given,
@@ -209,18 +222,20 @@ py::tuple processes_in_python(const Model& model, const std::vector<const Sequen
     calls.push_back(
         to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns)));
   }
-  ProcessTimelines found;
+  ProcessTimelines processes;
   {
     const Unlocked unlocked;
-    found = predict_processes(model, programs, state, std::move(calls), last,
-                              {std::move(slots), std::move(slice_ns)});
+    processes = predict_processes(model, programs, state, std::move(calls), last,
+                                  {std::move(slots), std::move(slice_ns)});
   }
+  const std::vector<Turn>& turns = processes.turns;
   py::list timelines;
-  for (Timeline& timeline : found.timelines) timelines.append(in_python(std::move(timeline)));
-  return py::make_tuple(timelines, column(found.turns, &Turn::process),
-                        column(found.turns, &Turn::begin_ns), column(found.turns, &Turn::end_ns));
+  for (Timeline& timeline : processes.timelines) timelines.append(in_python(std::move(timeline)));
+  return py::make_tuple(timelines, column(turns, &Turn::process), column(turns, &Turn::begin_ns),
+                        column(turns, &Turn::end_ns));
 }
 
+// Predicts every sequence separately. Returns, for each, its traces or its timeline.
 py::list predict_many_in_python(const Model& model, const std::vector<const Sequence*>& sequences,
                                 const InitialState state, const int64_t launch_interval_ns,
                                 const bool warp_slots, const int32_t threads) {
@@ -242,6 +257,8 @@ py::list predict_many_in_python(const Model& model, const std::vector<const Sequ
   return result;
 }
 
+// Returns the index of the first state that puts every block where it was seen; none: no state
+// does.
 std::optional<size_t> matching_state_in_python(const Model& model, const Sequence& sequence,
                                                const std::vector<InitialState>& states,
                                                const Numbers& smid) {
@@ -250,22 +267,27 @@ std::optional<size_t> matching_state_in_python(const Model& model, const Sequenc
   return matching_state(model, sequence, states, seen);
 }
 
+// Predicts each sequence of a table up to the first launch that is not placed whole. Returns, for
+// each, the SMs of all blocks, the number of events, and what refused blocks.
 py::list until_refused_in_python(const Model& model, const Numbers& cells, const Bounds& bounds,
                                  const py::tuple& partitions, const InitialState state,
                                  const int32_t threads) {
   const EventTable table = event_table(cells, bounds, partitions);
-  std::vector<UntilRefused> found;
+  std::vector<UntilRefused> predictions;
   {
     const Unlocked unlocked;
-    found = predict_until_refused(model, table, state, threads);
+    predictions = predict_until_refused(model, table, state, threads);
   }
   py::list result;
-  for (UntilRefused& one : found) {
-    result.append(py::make_tuple(to_array(std::move(one.smid)), one.events, words(one.limiter)));
+  for (UntilRefused& prediction : predictions) {
+    result.append(py::make_tuple(to_array(std::move(prediction.smid)), prediction.events,
+                                 cause_name(prediction.limiter)));
   }
   return result;
 }
 
+// Returns, for sequences of one launch each, how many of its blocks the driver would allow if it
+// were cooperative.
 std::vector<int32_t> allowed_at_once_in_python(const Model& model, const Numbers& cells,
                                                const Bounds& bounds, const py::tuple& partitions) {
   const EventTable table = event_table(cells, bounds, partitions);
@@ -273,6 +295,8 @@ std::vector<int32_t> allowed_at_once_in_python(const Model& model, const Numbers
   return allowed_at_once(model, table);
 }
 
+// Returns, for each sequence of a table, the index of the first state that puts every block where
+// it was seen, or -1.
 std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers& cells,
                                                const Bounds& bounds, const py::tuple& partitions,
                                                const std::vector<InitialState>& states,
@@ -287,16 +311,18 @@ std::vector<int32_t> matching_states_in_python(const Model& model, const Numbers
   return matching_states(model, table, states, seen, threads);
 }
 
+// Returns the first of the orders with the shortest makespan, and that in ns; none: none is below
+// the limit.
 std::optional<std::pair<size_t, int64_t>> shortest_order_in_python(
     const Model& model, const Sequence& sequence, const Numbers& orders, const InitialState state,
     Times gap_ns, const int64_t interval_ns, const int64_t limit_ns, const int32_t threads) {
   const std::span rows(orders.data(), static_cast<size_t>(orders.size()));
   const HostCalls calls = to_calls(std::nullopt, std::move(gap_ns), interval_ns, std::nullopt);
   const Unlocked unlocked;
-  const std::optional<Shortest> found =
+  const std::optional<Shortest> shortest =
       shortest_order(model, sequence, rows, state, calls, limit_ns, threads);
-  if (!found) return std::nullopt;
-  return std::pair(found->order, found->makespan_ns);
+  if (!shortest) return std::nullopt;
+  return std::pair(shortest->order, shortest->makespan_ns);
 }
 
 // Returns the contents of SMs as columns; the warps of a row are those in each processing block.
@@ -304,8 +330,8 @@ py::tuple in_python(Snapshot&& snapshot, const Model& model) {
   const size_t processing_blocks = model.device().spec.processing_blocks;
   std::vector<int32_t> launch, sm, blocks, warps, registers, shared_memory;
   std::vector<uint64_t> warp_slots;
-  for (const auto& [of, footprint] : snapshot.blocks) {
-    launch.push_back(of);
+  for (const auto& [owner, footprint] : snapshot.blocks) {
+    launch.push_back(owner);
     sm.push_back(footprint.sm);
     blocks.push_back(footprint.blocks);
     warp_slots.push_back(footprint.warp_slots);
@@ -329,59 +355,64 @@ py::tuple in_python(Snapshot&& snapshot, const Model& model) {
       to_array(std::move(registers)), to_array(std::move(shared_memory)));
 }
 
+// Returns the contents of every SM after so many events of a sequence.
 py::tuple snapshot_after_in_python(const Model& model, const Sequence& sequence,
                                    const InitialState state, const size_t events) {
-  Snapshot found;
+  Snapshot snapshot;
   {
     const Unlocked unlocked;
-    found = snapshot_after(model, sequence, state, events);
+    snapshot = snapshot_after(model, sequence, state, events);
   }
-  return in_python(std::move(found), model);
+  return in_python(std::move(snapshot), model);
 }
 
+// Returns the contents of every SM at a time of a timed sequence.
 py::tuple snapshot_at_in_python(const Model& model, const Sequence& sequence,
                                 const InitialState state, Times issue_ns, Times gap_ns,
                                 const int64_t interval_ns, Times called_ns, const int64_t at_ns,
                                 const GivenNeighbours& neighbours) {
   HostCalls calls =
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
-  Snapshot found;
+  Snapshot snapshot;
   {
     const Unlocked unlocked;
     const std::optional<Neighbours> known = to_neighbours(neighbours);
-    found = snapshot_at(model, sequence, state, std::move(calls), at_ns, known ? &*known : nullptr);
+    snapshot =
+        snapshot_at(model, sequence, state, std::move(calls), at_ns, known ? &*known : nullptr);
   }
-  return in_python(std::move(found), model);
+  return in_python(std::move(snapshot), model);
 }
 
+// Returns the contents of every SM of one of several GPUs at a time of a timed sequence.
 py::tuple snapshot_of_gpu_in_python(const GivenGpus& gpus, const Sequence& sequence, Times issue_ns,
                                     Times gap_ns, const int64_t interval_ns, Times called_ns,
                                     const int32_t gpu, const int64_t at_ns) {
   HostCalls calls =
       to_calls(std::move(issue_ns), std::move(gap_ns), interval_ns, std::move(called_ns));
-  Snapshot found;
+  Snapshot snapshot;
   {
     const Unlocked unlocked;
-    found = snapshot_at(to_gpus(gpus), sequence, std::move(calls), gpu, at_ns);
+    snapshot = snapshot_at(to_gpus(gpus), sequence, std::move(calls), gpu, at_ns);
   }
-  return in_python(std::move(found), *gpus.at(gpu).first);
+  return in_python(std::move(snapshot), *gpus.at(gpu).first);
 }
 
-// Whether a copy engine does a copy or memset; blocks, and nanoseconds of each, of the kernel of
-// the driver.
-using Done = std::tuple<bool, int32_t, int64_t>;
+// Whether a copy engine moves the bytes of a copy or memset; and the blocks of the driver's kernel
+// for it, and nanoseconds of each, 0 without one.
+using TransferNeeds = std::tuple<bool, int32_t, int64_t>;
 
-std::vector<Done> transfers_in_python(const Model& model, const Sequence& sequence) {
+// Returns what each copy and memset of a sequence that is no node of a graph needs.
+std::vector<TransferNeeds> transfers_in_python(const Model& model, const Sequence& sequence) {
   const DeviceSpec& spec = model.device().spec;
   const Clock clock;
   CopyEngines engines(spec, clock);
-  std::vector<Done> result;
+  std::vector<TransferNeeds> result;
   const auto add = [&](const auto& transfer) {
-    const auto number = static_cast<int32_t>(result.size());
-    engines.expect(number + 1);
-    engines.add(number, transfer);
+    const auto index = static_cast<int32_t>(result.size());
+    engines.set_transfers(index + 1);
+    engines.add(index, transfer);
     const std::optional<Launch> kernel = driver_kernel(spec, transfer);
-    result.emplace_back(engines.has_engine(number), kernel ? kernel->blocks : 0,
+    result.emplace_back(engines.has_engine(index), kernel ? kernel->blocks : 0,
                         kernel ? kernel->duration_ns.front() : 0);
   };
   for (const Event& event : sequence) {
@@ -395,20 +426,22 @@ std::vector<Done> transfers_in_python(const Model& model, const Sequence& sequen
   return result;
 }
 
+// Returns, by launch, three arrays per SM: the number of blocks that fit, the limiter of that
+// number, and all its limiters.
 py::list capacities_in_python(const Model& model, const Sequence& sequence,
                               const InitialState state) {
   py::list result;
   for (const auto& rooms : capacities(model, sequence, state)) {
     std::vector<int32_t> blocks;
     std::vector<uint8_t> limiters;
-    std::vector<Refusals> all;
-    for (const LimitedRoom& own : rooms) {
-      blocks.push_back(own.room.blocks);
-      limiters.push_back(static_cast<uint8_t>(own.room.limiter));
-      all.push_back(own.limiters);
+    std::vector<Refusals> all_limiters;
+    for (const LimitedRoom& on_sm : rooms) {
+      blocks.push_back(on_sm.room.blocks);
+      limiters.push_back(static_cast<uint8_t>(on_sm.room.limiter));
+      all_limiters.push_back(on_sm.limiters);
     }
     result.append(py::make_tuple(to_array(std::move(blocks)), to_array(std::move(limiters)),
-                                 to_array(std::move(all))));
+                                 to_array(std::move(all_limiters))));
   }
   return result;
 }

@@ -5,6 +5,7 @@
 
 namespace tbsched {
 
+// Adds sequences and their predictions to the module.
 void bind_predictions(pybind11::module_& module);
 
 }  // namespace tbsched

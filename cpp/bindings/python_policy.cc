@@ -14,7 +14,7 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
-// A callable, which is released with the GIL held.
+// A callable of Python, which is released with the GIL held.
 class Callable {
  public:
   explicit Callable(py::function function) : function_(std::move(function)) {}
@@ -31,7 +31,8 @@ class Callable {
   py::function function_;
 };
 
-std::vector<int32_t> by_sm(const Rooms& rooms, const DeviceSpec& spec) {
+// Returns for how many blocks each SM has room.
+std::vector<int32_t> room_by_sm(const Rooms& rooms, const DeviceSpec& spec) {
   std::vector<int32_t> room(static_cast<size_t>(spec.sms));
   for (size_t rank = 0; rank < room.size(); ++rank) {
     room[static_cast<size_t>(spec.sm_preference[rank])] = rooms.blocks()[rank];
@@ -48,13 +49,15 @@ class PythonPolicy final : public Policy {
     const py::gil_scoped_acquire locked;
     return place_one_by_one(sms, commit, [&] {
       rooms.update(gpu, demand);
-      // Whatever it chooses is refused where nothing has room.
-      return rooms.max_room() == 0 ? -1 : checked(chosen(by_sm(rooms, gpu.spec())), demand, gpu);
+      // The policy is not asked where nothing has room.
+      return rooms.max_room() == 0 ? -1
+                                   : checked(choose(room_by_sm(rooms, gpu.spec())), demand, gpu);
     });
   }
 
  private:
-  int32_t chosen(std::vector<int32_t>&& room) const {
+  // Returns the SM that the callable chooses, or -1.
+  int32_t choose(std::vector<int32_t>&& room) const {
     const py::object answer = (*choose_)(to_array(std::move(room)));
     try {
       return answer.cast<int32_t>();
@@ -64,6 +67,7 @@ class PythonPolicy final : public Policy {
     }
   }
 
+  // Returns the SM; refuses one that does not exist or has no room.
   static int32_t checked(const int32_t sm, const Demand& demand, const GpuState& gpu) {
     const DeviceSpec& spec = gpu.spec();
     if (sm < -1 || sm >= spec.sms) {
@@ -83,8 +87,8 @@ class PythonPolicy final : public Policy {
 }  // namespace
 
 StartPolicy python_policy(py::function choose) {
-  return [held = std::make_shared<const Callable>(std::move(choose))](InitialState) {
-    return std::make_unique<PythonPolicy>(held);
+  return [callable = std::make_shared<const Callable>(std::move(choose))](InitialState) {
+    return std::make_unique<PythonPolicy>(callable);
   };
 }
 

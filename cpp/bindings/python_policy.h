@@ -7,8 +7,8 @@
 
 namespace tbsched {
 
-// `choose` is called for one block after the other, with the room of each SM for blocks of that
-// launch. It returns an SMID, or -1 for none.
+// Returns a policy that calls `choose` for one block after the other, with the room of each SM for
+// blocks of that launch. `choose` returns an SMID, or -1 for none.
 StartPolicy python_policy(pybind11::function choose);
 
 }  // namespace tbsched

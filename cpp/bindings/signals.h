@@ -10,7 +10,8 @@
 
 namespace tbsched {
 
-// Throws what the handler of a signal has raised. May be called without the GIL.
+// Runs the handlers of signals that have come, and throws what one has raised. May be called
+// without the GIL.
 inline void python_signals() {
   const pybind11::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() != 0) throw pybind11::error_already_set();
@@ -20,10 +21,10 @@ inline void python_signals() {
 // taking the GIL perhaps as long.
 inline std::function<void()> signals_now_and_then() {
   using Clock = std::chrono::steady_clock;
-  return [asked = Clock::now()]() mutable {
-    if (Clock::now() - asked < std::chrono::milliseconds(50)) return;
+  return [last_check = Clock::now()]() mutable {
+    if (Clock::now() - last_check < std::chrono::milliseconds(50)) return;
     python_signals();
-    asked = Clock::now();
+    last_check = Clock::now();
   };
 }
 

@@ -33,25 +33,27 @@ template <typename Value>
 using Array = py::array_t<Value, py::array::c_style | py::array::forcecast>;
 using Values = std::map<std::string, int64_t>;
 
+// Returns the values of an array, which must outlive the result.
 template <typename Value>
 std::span<const Value> span_of(const Array<Value>& array) {
   return {array.data(), static_cast<size_t>(array.size())};
 }
 
+// Returns the configuration with these values by name; refuses unknown names and invalid values.
 Config config_of(const Values& values) {
   Config config;
   size_t known = 0;
   for (const sm_sim::Parameter& parameter : sm_sim::parameters()) {
-    const auto found = values.find(std::string(parameter.name));
-    if (found == values.end()) continue;
+    const auto value = values.find(std::string(parameter.name));
+    if (value == values.end()) continue;
     ++known;
     // A value that does not fit is outside the range of every parameter.
     config.*parameter.member = static_cast<int32_t>(
-        std::min<int64_t>(std::max<int64_t>(found->second, INT32_MIN), INT32_MAX));
+        std::min<int64_t>(std::max<int64_t>(value->second, INT32_MIN), INT32_MAX));
   }
   if (known != values.size()) {
     for (const auto& [name, value] : values) {
-      const auto is_named = [&](const sm_sim::Parameter& own) { return own.name == name; };
+      const auto is_named = [&](const sm_sim::Parameter& row) { return row.name == name; };
       if (std::ranges::none_of(sm_sim::parameters(), is_named)) {
         throw std::invalid_argument("config." + name + ": no such parameter; there are " +
                                     std::to_string(sm_sim::parameters().size()));
@@ -85,9 +87,9 @@ class PythonScheduler final : public sm_sim::Scheduler {
     try {
       const auto warp = picked.cast<int32_t>();
       empty_slots_ = warp < 0 ? empty_slots_ + 1 : 0;
-      if (empty_slots_ > kMostEmptySlots) {
+      if (empty_slots_ > kMaxEmptySlots) {
         throw std::invalid_argument("scheduler.pick: no warp was picked " +
-                                    std::to_string(kMostEmptySlots) +
+                                    std::to_string(kMaxEmptySlots) +
                                     " times in a row, though some were ready");
       }
       return warp;
@@ -105,13 +107,14 @@ class PythonScheduler final : public sm_sim::Scheduler {
 
  private:
   // Far more than a scheduler may wait for a warp's memory: one that never picks ends.
-  static constexpr int64_t kMostEmptySlots = 1'000'000;
+  static constexpr int64_t kMaxEmptySlots = 1'000'000;
 
   py::object scheduler_;
   bool wants_blocks_;
   int64_t empty_slots_ = 0;
 };
 
+// Returns the columns of DRAM commands as arrays.
 py::tuple columns_of(const std::vector<Command>& commands) {
   std::vector<uint8_t> kinds, prefetches;
   for (const Command& command : commands) {
@@ -124,12 +127,14 @@ py::tuple columns_of(const std::vector<Command>& commands) {
                         to_array(std::move(prefetches)));
 }
 
+// Returns the columns of when warps could issue as arrays.
 py::tuple columns_of(const std::vector<sm_sim::WarpTime>& warps) {
   using sm_sim::WarpTime;
   return py::make_tuple(column(warps, &WarpTime::core), column(warps, &WarpTime::warp),
                         column(warps, &WarpTime::begin), column(warps, &WarpTime::end));
 }
 
+// Runs a workload. Returns what bind_sm_sim() says of sm_simulate.
 py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Array<int64_t>& rows,
                              const Array<int32_t>& compute, const Array<uint8_t>& access,
                              const Array<uint64_t>& address, const Array<uint8_t>& sectors,
@@ -153,22 +158,25 @@ py::tuple simulate_in_python(const std::pair<int32_t, int32_t> sizes, const Arra
           (*make)(shape.core, shape.places, shape.warps_per_block));
     };
   }
-  sm_sim::Simulation found;
+  sm_sim::Simulation simulated;
   {
     const Config values = config_of(config);
     const py::gil_scoped_release unlocked;
-    found = sm_sim::simulate(workload, values, options);
+    simulated = sm_sim::simulate(workload, values, options);
   }
   py::dict counts;
   for (const sm_sim::Counter& counter : sm_sim::counters()) {
-    counts[py::str(counter.name.data(), counter.name.size())] = found.statistics.*counter.member;
+    counts[py::str(counter.name.data(), counter.name.size())] =
+        simulated.statistics.*counter.member;
   }
   using sm_sim::BlockTime;
-  return py::make_tuple(
-      counts, column(found.blocks, &BlockTime::core), column(found.blocks, &BlockTime::start),
-      column(found.blocks, &BlockTime::end), columns_of(found.commands), columns_of(found.warps));
+  return py::make_tuple(counts, column(simulated.blocks, &BlockTime::core),
+                        column(simulated.blocks, &BlockTime::start),
+                        column(simulated.blocks, &BlockTime::end), columns_of(simulated.commands),
+                        columns_of(simulated.warps));
 }
 
+// Returns the columns of the DRAM commands for memory requests.
 py::tuple dram_commands_in_python(const Array<int64_t>& cycle, const Array<uint64_t>& address,
                                   const Array<uint8_t>& write, const Values& config,
                                   const bool prefetch) {
@@ -179,6 +187,7 @@ py::tuple dram_commands_in_python(const Array<int64_t>& cycle, const Array<uint6
   return columns_of(sm_sim::dram_commands(requests, config_of(config), prefetch));
 }
 
+// Raises if a command of a controller breaks a constraint of time.
 void check_commands_in_python(const Array<int64_t>& cycle, const Array<int32_t>& bank,
                               const Array<uint8_t>& kind, const Array<int64_t>& row,
                               const Values& config) {
@@ -189,6 +198,8 @@ void check_commands_in_python(const Array<int64_t>& cycle, const Array<int32_t>&
   }
 }
 
+// Returns, for each access, the sectors that hit, the line that left with dirty sectors or -1, and
+// these sectors.
 py::tuple cache_in_python(const std::pair<int64_t, int32_t> size, const int32_t replacement,
                           const bool hashed, const Array<uint64_t>& lines,
                           const Array<uint8_t>& sectors, const Array<uint8_t>& writes) {
@@ -200,14 +211,15 @@ py::tuple cache_in_python(const std::pair<int64_t, int32_t> size, const int32_t 
     const bool write = writes.at(at) != 0;
     const sm_sim::Part part{lines.at(at), sectors.at(at)};
     hits.push_back(cache.touch(part, write));
-    const auto left = hits.back() == part.sectors ? std::nullopt : cache.fill(part, write);
-    evicted.push_back(left ? static_cast<int64_t>(left->line) : -1);
-    dirty.push_back(left ? left->sectors : 0);
+    const auto victim = hits.back() == part.sectors ? std::nullopt : cache.fill(part, write);
+    evicted.push_back(victim ? static_cast<int64_t>(victim->line) : -1);
+    dirty.push_back(victim ? victim->sectors : 0);
   }
   return py::make_tuple(to_array(std::move(hits)), to_array(std::move(evicted)),
                         to_array(std::move(dirty)));
 }
 
+// Returns (section, name, least, greatest, default, meaning) of each parameter.
 py::list parameters_in_python() {
   py::list rows;
   for (const sm_sim::Parameter& parameter : sm_sim::parameters()) {
@@ -217,6 +229,7 @@ py::list parameters_in_python() {
   return rows;
 }
 
+// Returns (name, meaning) of each counter.
 py::list counters_in_python() {
   py::list rows;
   for (const sm_sim::Counter& counter : sm_sim::counters()) {
@@ -225,6 +238,7 @@ py::list counters_in_python() {
   return rows;
 }
 
+// Returns (name, summary) of each warp scheduler.
 py::list schedulers_in_python() {
   py::list rows;
   for (const sm_sim::SchedulerRow& row : sm_sim::scheduler_table()) {

@@ -5,6 +5,7 @@
 
 namespace tbsched {
 
+// Adds the simulator and its parameters, counters and schedulers to the module.
 void bind_sm_sim(pybind11::module_& module);
 
 }  // namespace tbsched

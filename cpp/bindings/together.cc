@@ -25,6 +25,7 @@ namespace py = pybind11;
 namespace tbsched {
 namespace {
 
+// Returns the launches of a sequence; refuses other events.
 std::vector<Launch> launches_of(const Sequence& sequence) {
   std::vector<Launch> launches;
   for (const Event& event : sequence) {
@@ -35,21 +36,23 @@ std::vector<Launch> launches_of(const Sequence& sequence) {
   return launches;
 }
 
+// Returns, by SM, how many blocks of the last launch fit beside the others, what refuses one more,
+// and all that does.
 py::tuple capacity_in_python(const Model& model, const Sequence& sequence,
                              const InitialState state) {
-  FreeRoom found;
+  FreeRoom room;
   {
     const py::gil_scoped_release unlocked;
     std::vector<Launch> beside = launches_of(sequence);
     if (beside.empty()) throw std::invalid_argument("launches: there is none");
     const Launch asked = std::move(beside.back());
     beside.pop_back();
-    found = capacity(model, beside, asked, state);
+    room = capacity(model, beside, asked, state);
   }
   std::vector<uint8_t> refusals;
-  for (const Refusal refusal : found.refusals) refusals.push_back(static_cast<uint8_t>(refusal));
-  return py::make_tuple(to_array(std::move(found.by_sm)), to_array(std::move(refusals)),
-                        to_array(std::move(found.all)));
+  for (const Refusal refusal : room.refusals) refusals.push_back(static_cast<uint8_t>(refusal));
+  return py::make_tuple(to_array(std::move(room.by_sm)), to_array(std::move(refusals)),
+                        to_array(std::move(room.all)));
 }
 
 // Returns the index of a state among those of the model.
@@ -59,8 +62,8 @@ size_t index_of(const InitialState& state, const Model& model) {
 
 constexpr std::array<std::string_view, 4> kWayNames = {"single", "whole_tpcs", "balanced", "other"};
 
-// Converts outcomes: of each the blocks, the room and the barred launches; and by stage and SM the
-// blocks taken, the room left, and whether the TPC was idle.
+// Returns two arrays: of each outcome the blocks, the room and the barred launches; and by outcome,
+// stage and SM the blocks taken, the room left, and whether the TPC was idle.
 py::tuple to_python(const SmOutcomes& outcomes) {
   std::vector<int32_t> rows;
   std::vector<int32_t> at;
@@ -73,8 +76,8 @@ py::tuple to_python(const SmOutcomes& outcomes) {
     stages = outcome.at.size();
     for (const std::vector<TakenOnSm>& stage : outcome.at) {
       sms = stage.size();
-      for (const TakenOnSm& own : stage) {
-        at.insert(at.end(), {own.taken, own.room_left, own.was_idle ? 1 : 0});
+      for (const TakenOnSm& on_sm : stage) {
+        at.insert(at.end(), {on_sm.taken, on_sm.room_left, on_sm.was_idle ? 1 : 0});
       }
     }
   }
@@ -82,9 +85,10 @@ py::tuple to_python(const SmOutcomes& outcomes) {
                         to_array(std::move(at)).reshape({outcomes.size(), stages, sms, size_t{3}}));
 }
 
+// Returns the outcomes, groups, stages and waiting launches of a program.
 py::tuple to_python(const OutcomeProgram& program) {
   py::list outcomes;
-  for (const SmOutcomes* const each : program.outcomes) outcomes.append(to_python(*each));
+  for (const SmOutcomes* const of_unit : program.outcomes) outcomes.append(to_python(*of_unit));
   py::list groups;
   for (const OutcomeProgram::Group& group : program.groups) {
     groups.append(py::make_tuple(group.domain, group.outcomes, group.units.size(),
@@ -98,25 +102,26 @@ py::tuple to_python(const OutcomeProgram& program) {
                                  stage.waits_whole));
   }
   py::list entering;
-  for (const WaitingLaunch& each : program.entering) {
-    entering.append(py::make_tuple(each.most, each.together, each.on_tpc, each.place));
+  for (const WaitingLaunch& waiting : program.entering) {
+    entering.append(py::make_tuple(waiting.blocks, waiting.cluster, waiting.on_tpc, waiting.index));
   }
   return py::make_tuple(outcomes, groups, stages, entering);
 }
 
-// Wraps a Python function that solves a program: it returns False if it does not know, None if
-// there is no solution, or a solution.
+// Returns a solver that calls a Python function, or none for None. The function returns False if it
+// does not know, None if there is no solution, or a solution.
 Solver solver_in_python(const py::object& solve) {
   if (solve.is_none()) return nullptr;
   return [&solve](const OutcomeProgram& program) -> Solution {
     const py::gil_scoped_acquire locked;
-    const py::object found = solve(*to_python(program));
-    if (found.is_none()) return NoSolution{};
-    if (py::isinstance<py::bool_>(found)) return NotSolved{};
-    return found.cast<Counts>();
+    const py::object answer = solve(*to_python(program));
+    if (answer.is_none()) return NoSolution{};
+    if (py::isinstance<py::bool_>(answer)) return NotSolved{};
+    return answer.cast<Counts>();
   };
 }
 
+// Decides whether groups become resident. Returns what bind_together() says of coresident.
 py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                                std::vector<std::vector<int32_t>> groups,
                                const std::vector<std::pair<int32_t, int32_t>>& after,
@@ -133,7 +138,7 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
   }
   py::list full_sms;
   for (const FullSms& full : answer.full_sms) {
-    full_sms.append(py::make_tuple(full.launch, full.most, full.needed));
+    full_sms.append(py::make_tuple(full.launch, full.max_full, full.needed));
   }
   py::list steps;
   for (const Step& step : answer.witness) steps.append(py::make_tuple(step.launch, step.leaving));
@@ -143,6 +148,8 @@ py::tuple coresident_in_python(const Model& model, const Sequence& sequence,
                         name(answer.cause), answer.behind, answer.plays);
 }
 
+// Returns whether the last of the staying launches is proved to find room; refuses rows that do not
+// agree with the launches.
 bool finds_room_after_in_python(const Model& model, const Sequence& sequence, const size_t staying,
                                 std::vector<std::vector<int32_t>> configured_by,
                                 std::vector<std::vector<int32_t>> beside,

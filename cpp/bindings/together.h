@@ -5,6 +5,7 @@
 
 namespace tbsched {
 
+// Adds the questions whether launches are resident together to the module.
 void bind_together(pybind11::module_& module);
 
 }  // namespace tbsched

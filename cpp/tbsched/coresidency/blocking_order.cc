@@ -12,9 +12,9 @@ bool BlockingOrder::holds_up(const size_t waiting, const size_t launch) const {
   return order.head_of_line && !is_more_urgent && (!order.on_own_sms || share_sms(waiting, launch));
 }
 
-bool BlockingOrder::share_sms(const size_t one, const size_t other) const {
+bool BlockingOrder::share_sms(const size_t first, const size_t second) const {
   for (int32_t sm = 0; sm < model_.device().spec.sms; ++sm) {
-    if (demands_.reserves(one, sm) && demands_.reserves(other, sm)) return true;
+    if (demands_.reserves(first, sm) && demands_.reserves(second, sm)) return true;
   }
   return false;
 }

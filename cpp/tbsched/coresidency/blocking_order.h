@@ -22,7 +22,7 @@ class BlockingOrder {
 
  private:
   // Returns whether two launches, while they wait, reserve an SM in common.
-  bool share_sms(size_t one, size_t other) const;
+  bool share_sms(size_t first, size_t second) const;
 
   const Model& model_;
   const std::vector<Launch>& launches_;

@@ -44,9 +44,9 @@ std::vector<bool> usable(const Demand& demand, const SmSet* const own_sms, const
 Demands::Demands(const Device& device, const std::vector<Launch>& launches) {
   for (const Launch& launch : launches) {
     Demand demand = demand_of(launch, device);
-    const int32_t group = groups_.of(launch, device);
-    if (group != kWholeGpu) demand.partition = groups_[group].partition();
-    reserved_.push_back(group == kWholeGpu ? nullptr : &groups_[group].sms);
+    const int32_t subset = subsets_.of(launch, device);
+    if (subset != kWholeGpu) demand.partition = subsets_[subset].partition();
+    reserved_.push_back(subset == kWholeGpu ? nullptr : &subsets_[subset].sms);
     may_be_on_.push_back(usable(demand, reserved_.back(), device));
     demands_.push_back(demand);
   }

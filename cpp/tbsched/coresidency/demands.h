@@ -8,7 +8,7 @@
 #include "tbsched/hardware/gpu/device.h"
 #include "tbsched/hardware/sm/demand.h"
 #include "tbsched/program/event.h"
-#include "tbsched/sim/sm_groups.h"
+#include "tbsched/sim/sm_subsets.h"
 
 namespace tbsched {
 
@@ -30,7 +30,7 @@ class Demands {
   }
 
  private:
-  SmGroups groups_;  // owner of the SM sets that demands refer to
+  SmSubsets subsets_;  // owner of the SM sets that demands refer to
   std::vector<Demand> demands_;
   std::vector<const SmSet*> reserved_;  // nullptr: all SMs
   std::vector<std::vector<bool>> may_be_on_;

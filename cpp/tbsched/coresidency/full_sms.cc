@@ -29,7 +29,7 @@ class FullSets {
         kind_(kind),
         resident_(resident),
         coming_(coming),
-        blocks_(kind.least) {
+        blocks_(kind.min_blocks) {
     extend(0);
   }
 
@@ -47,7 +47,7 @@ class FullSets {
       return;
     }
     for (size_t other = first; other < blocks_.size(); ++other) {
-      if (blocks_[other] == kind_.most[other]) continue;
+      if (blocks_[other] == kind_.max_blocks[other]) continue;
       ++blocks_[other];
       if (sm_.can_hold(blocks_, kind_.configured) && can_have_arrived()) extend(other);
       --blocks_[other];
@@ -223,7 +223,7 @@ std::optional<double> FullSmsProof::max_full(const size_t launch,
       Multiset& set = sets.emplace_back(stock.size());
       for (size_t other = 0; other < blocks.size(); ++other) {
         const Level& level = coming.levels[other];
-        const int32_t evenly = level.known ? std::max(0, level.rooms[sm] - level.most) : 0;
+        const int32_t evenly = level.known ? std::max(0, level.rooms[sm] - level.max) : 0;
         set[other] = resident_.is_resident[other] ? 0 : std::max(0, blocks[other] - evenly);
       }
       set[blocks.size() + k] = 1;
@@ -383,12 +383,12 @@ bool FullSmsProof::finds_room(const size_t launch, const PendingLaunches& coming
   }
   for (size_t other = 0; other < launches_.size(); ++other) {
     const Level& level = coming.levels[other];
-    if (!level.known || level.least >= level.most) continue;
-    const int32_t middle = std::midpoint(level.least, level.most);
+    if (!level.known || level.min >= level.max) continue;
+    const int32_t middle = std::midpoint(level.min, level.max);
     PendingLaunches low = coming;
-    low.levels[other].most = middle;
+    low.levels[other].max = middle;
     PendingLaunches high = coming;
-    high.levels[other].least = middle + 1;
+    high.levels[other].min = middle + 1;
     return finds_room(launch, low, reserved, goes_on) &&
            finds_room(launch, high, reserved, goes_on);
   }

@@ -75,10 +75,12 @@ class FullSmsProof {
   History after(const History& history, size_t launch, bool finds_room) const;
   // Returns whether a launch is proved to find room for all its blocks if it arrives next.
   bool finds_room(size_t launch, const History& history) const;
-  // Returns the same, given the launches before it and the SMs that are reserved for others.
+  // Returns whether a launch finds room for all its blocks, given the launches before it and the
+  // SMs that are reserved for others.
   bool finds_room(size_t launch, const PendingLaunches& coming, const std::vector<bool>& reserved,
                   const std::function<bool()>& goes_on) const;
-  // Returns the same, by FindsRoom: tries both cases for each launch before it that may wait.
+  // Returns whether a launch finds room for all its blocks in both cases, FindsRoom, of each launch
+  // before it that may wait.
   bool finds_room_in_each_case(size_t launch, const History& history) const;
   // Returns, by SM, whether launches that may wait before this one reserve it; nothing: they
   // reserve all SMs.

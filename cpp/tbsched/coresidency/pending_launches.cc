@@ -145,14 +145,14 @@ Level level_of(const Model& model, const Demand& demand, const int32_t blocks,
   Multiset least_on(rooms.untouched.size(), least);
   if (demand.cluster == 1) least_on = least_room_when_taken(device, blocks, rooms, least);
   return {.known = true,
-          .least = least,
-          .most = demand.blocks_per_sm,
+          .min = least,
+          .max = demand.blocks_per_sm,
           .least_on = std::move(least_on),
           .rooms = rooms.always.empty() ? Multiset(rooms.untouched.size()) : rooms.always};
 }
 
 int64_t taken_evenly(const Device& device, const Demand& demand, const Level& level) {
-  const Multiset taken = above(level.rooms, level.most);
+  const Multiset taken = above(level.rooms, level.max);
   if (demand.cluster == 1) return sum(taken);
   const DeviceSpec& spec = device.spec;
   int64_t blocks = 0;

@@ -29,15 +29,15 @@ struct Level {
   bool known = false;
   // Range of the room of the SM that its last block took, including that block. After it no SM has
   // more.
-  int32_t least = 0;
-  int32_t most = 0;
+  int32_t min = 0;
+  int32_t max = 0;
   Multiset least_on = {};         // by SM, the least room that it had when it took its last block
   Multiset rooms = {};            // by SM, the least room before the launch
   std::vector<bool> before = {};  // launches whose resident blocks were there before it
   bool first = false;             // no launch arrived between it and the resident ones
 
   // Returns for how many blocks an SM had room at least when it took its last block.
-  int32_t least_room(const size_t sm) const { return std::max(least, least_on[sm]); }
+  int32_t least_room(const size_t sm) const { return std::max(min, least_on[sm]); }
 };
 
 struct PendingLaunches {

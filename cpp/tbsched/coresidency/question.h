@@ -50,8 +50,8 @@ struct Step {
 // be before one of its blocks finds no room.
 struct FullSms {
   int32_t launch = -1;
-  double most = 0;     // upper bound of the SMs that can be full
-  int32_t needed = 0;  // SMs that must be full
+  double max_full = 0;  // upper bound of the SMs that can be full
+  int32_t needed = 0;   // SMs that must be full
 };
 
 struct TogetherAnswer {

@@ -34,38 +34,38 @@ std::vector<SmKind> sm_kinds(const Device& device, const Demands& demands, const
   const int32_t when_idle = room_when_idle(demands[asking], device);
   for (int32_t sm = 0; sm < device.spec.sms; ++sm) {
     if (!demands.may_be_on(asking, sm)) continue;
-    Multiset least(coming.size());
-    Multiset most(coming.size());
+    Multiset min_blocks(coming.size());
+    Multiset max_blocks(coming.size());
     for (size_t launch = 0; launch < coming.size(); ++launch) {
       const int32_t blocks = resident.on_sm[sm][launch];
       if (resident.is_resident[launch]) {
-        most[launch] = blocks;
-        least[launch] = may_leave[launch] ? 0 : blocks;
+        max_blocks[launch] = blocks;
+        min_blocks[launch] = may_leave[launch] ? 0 : blocks;
       } else if (demands.may_be_on(launch, sm)) {
-        most[launch] = coming[launch];
+        max_blocks[launch] = coming[launch];
       }
     }
     const int32_t room = std::min(when_idle, resident.room_on_sm[sm][asking]);
-    Members& own = members[{std::move(least), std::move(most), room, resident.taken_on_sm[sm],
-                            resident.configured_on_sm[sm], notes[sm]}];
-    own.sms.push_back(sm);
-    own.tpcs.insert(device.topology.tpc_of_sm[sm]);
+    Members& alike = members[{std::move(min_blocks), std::move(max_blocks), room,
+                              resident.taken_on_sm[sm], resident.configured_on_sm[sm], notes[sm]}];
+    alike.sms.push_back(sm);
+    alike.tpcs.insert(device.topology.tpc_of_sm[sm]);
   }
   std::vector<SmKind> kinds;
-  for (auto& [what, own] : members) {
-    const auto& [least, most, room, taken, configured, note] = what;
-    Multiset ever_resident = most;
+  for (auto& [kind, alike] : members) {
+    const auto& [min_blocks, max_blocks, room, taken, configured, note] = kind;
+    Multiset ever_resident = max_blocks;
     for (size_t k = 0; k < coming.size(); ++k) {
       if (!resident.is_resident[k]) ever_resident[k] = coming[k];
     }
-    kinds.push_back({.least = least,
-                     .most = most,
+    kinds.push_back({.min_blocks = min_blocks,
+                     .max_blocks = max_blocks,
                      .ever_resident = std::move(ever_resident),
                      .room = room,
                      .taken = taken,
                      .configured = configured,
-                     .sms = std::move(own.sms),
-                     .tpcs = static_cast<int32_t>(own.tpcs.size())});
+                     .sms = std::move(alike.sms),
+                     .tpcs = static_cast<int32_t>(alike.tpcs.size())});
   }
   return kinds;
 }

@@ -27,8 +27,8 @@ struct Resident {
 };
 
 struct SmKind {
-  Multiset least;                // blocks of each launch on an SM, at least
-  Multiset most;                 // and at most
+  Multiset min_blocks;           // blocks of each launch on an SM, at least
+  Multiset max_blocks;           // and at most
   Multiset ever_resident;        // blocks that may have arrived, including those that have left
   int32_t room = 0;              // for blocks of `asking`, if none have arrived since
   WarpsAndRegisters taken = {};  // of one processing block at most, if none have arrived since

@@ -160,9 +160,9 @@ std::vector<std::vector<LimitedRoom>> capacities(const Model& model, const Seque
 }
 
 Snapshot snapshot_after(const Model& model, const Sequence& sequence, const InitialState state,
-                        const size_t events) {
+                        const size_t event_count) {
   HeldEngine engine(model, state, {});
-  for (const Event& event : std::span(sequence).first(std::min(events, sequence.size()))) {
+  for (const Event& event : std::span(sequence).first(std::min(event_count, sequence.size()))) {
     engine.step(event);
   }
   return engine.snapshot();

@@ -60,12 +60,13 @@ std::vector<std::vector<LimitedRoom>> capacities(const Model& model, const Seque
 
 // Returns what every SM holds after this number of events of a sequence.
 Snapshot snapshot_after(const Model& model, const Sequence& sequence, InitialState state,
-                        size_t events);
+                        size_t event_count);
 // Returns what every SM holds at a time of a sequence whose launches have durations, including
 // everything that happens at that time.
 Snapshot snapshot_at(const Model& model, const Sequence& sequence, InitialState state,
                      HostCalls calls, int64_t at_ns, const Neighbours* neighbours = nullptr);
-// Returns the same for one of several GPUs.
+// Returns what every SM of one of several GPUs holds at a time, including everything that happens
+// at that time.
 Snapshot snapshot_at(const std::vector<StartingGpu>& gpus, const Sequence& sequence,
                      HostCalls calls, int32_t gpu, int64_t at_ns);
 

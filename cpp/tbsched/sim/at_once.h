@@ -10,8 +10,9 @@
 
 namespace tbsched {
 
-// Returns how many of `blocks` blocks fit on the GPU in the state `now`.
-int32_t fitting(const Model& model, const Demand& demand, int32_t blocks, const GpuState& now);
+// Returns how many of `blocks` blocks fit on the GPU in the state `now`, which it does not change.
+int32_t count_fitting(const Model& model, const Demand& demand, int32_t blocks,
+                      const GpuState& now);
 
 // Returns how many blocks of a cooperative launch the driver allows: it counts with the least
 // shared memory that the carveout allows, and places the clusters of each part of a partition

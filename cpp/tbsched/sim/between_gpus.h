@@ -26,6 +26,7 @@ struct BetweenGpus {
   size_t rows = 0;  // of the launches that have been added
   Detail detail = Detail::blocks;
 
+  // Returns whether something has happened on a GPU that others may wait for.
   bool has_news() const {
     return !notices.empty() || values.any_written() || meetings.any_complete();
   }

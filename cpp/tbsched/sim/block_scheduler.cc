@@ -29,15 +29,15 @@ int32_t BlockScheduler::add(const Launch& launch, const Leaving leaving) {
                       std::to_string(launch.registers) + " registers per thread and " +
                       std::to_string(launch.shared_memory) + " bytes of shared_memory");
   }
-  const int32_t group = groups_.of(launch, model_.device());
-  if (group != kWholeGpu) demand.partition = groups_[group].partition();
+  const int32_t subset = subsets_.of(launch, model_.device());
+  if (subset != kWholeGpu) demand.partition = subsets_[subset].partition();
   if (launch.cooperative) check_cooperative(launch, demand, index);
   launches_.push_back({
       .demand = demand,
       .blocks = launch.blocks,
-      .rank = urgency_of(launch, spec),
+      .urgency = urgency_of(launch, spec),
       .leaving = leaving,
-      .group = group,
+      .subset = subset,
   });
   return index;
 }
@@ -50,25 +50,22 @@ void BlockScheduler::refuse_footprint(const int32_t launch) const {
   refuse(checked(launch), "it does not hold this footprint: that has left, or is another launch's");
 }
 
-void BlockScheduler::enqueue(const int32_t launch, const int64_t place) {
+void BlockScheduler::enqueue(const int32_t launch, const int64_t order) {
   LaunchState& state = launches_[checked(launch)];
   if (state.enqueued) refuse(launch, "it is enqueued already");
   state.enqueued = true;
-  state.place = place;
-  if (spare_.empty()) {
-    waiting_.insert(place_of(launch));
+  state.order = order;
+  if (spare_nodes_.empty()) {
+    waiting_.insert(key_of(launch));
   } else {
-    spare_.back().value() = place_of(launch);
-    waiting_.insert(std::move(spare_.back()));
-    spare_.pop_back();
+    spare_nodes_.back().value() = key_of(launch);
+    waiting_.insert(std::move(spare_nodes_.back()));
+    spare_nodes_.pop_back();
   }
   new_launches_.push_back(launch);
-  if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({place, launch});
+  if (order_.head_of_line && gpu_.grows_for(state.demand)) growing_.insert({order, launch});
 }
 
-// Returns the first enqueued launch that needs more local memory than there is, or -1. The driver
-// makes no other launch until it has that memory: even more urgent launches wait. Source: traces
-// ways-holdout.
 int32_t BlockScheduler::first_to_grow() {
   while (!growing_.empty()) {
     const LaunchState& first = launches_[growing_.begin()->second];
@@ -78,9 +75,9 @@ int32_t BlockScheduler::first_to_grow() {
   return -1;
 }
 
-BlockScheduler::Place BlockScheduler::place_of(const int32_t launch) const {
+BlockScheduler::QueueKey BlockScheduler::key_of(const int32_t launch) const {
   const LaunchState& state = launches_[launch];
-  return {order_.by_priority ? state.rank : 0, state.place, launch};
+  return {order_.by_priority ? state.urgency : 0, state.order, launch};
 }
 
 void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
@@ -99,113 +96,106 @@ void BlockScheduler::place(Observer& observer, const PlaceOptions& options) {
   report_unvisited(cause, pass);
 }
 
-// Visits the waiting launches in order, and returns the cause for which the rest wait. A launch
-// that does not fit holds up the launches behind it on its SMs. If these are all SMs, no other
-// launch is visited until it is placed.
 BlockScheduler::Cause BlockScheduler::visit_waiting(const Pass& pass) {
-  holders_.clear();
-  int32_t blocks_all = -1;
-  Cause cause;  // of launches behind one that needs more local memory
+  reservers_.clear();
+  int32_t reserves_all = -1;  // the launch that reserves all SMs
+  Cause cause;                // of launches behind one that needs more local memory
   for (auto next = waiting_.begin(); next != waiting_.end();) {
-    const Place place = *next;
-    if (place.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
-      if (current_ >= 0 && waiting_.contains(place_of(current_)) &&
-          launches_[current_].visited_in != pass_) {
-        for (; *next < place_of(current_); ++next) keep_holding(next->launch);
-        visit(place_of(current_), pass);
+    const QueueKey key = *next;
+    if (key.launch != current_ && pass.options.may_turn && !pass.options.may_turn()) {
+      if (current_ >= 0 && waiting_.contains(key_of(current_)) &&
+          launches_[current_].last_pass != pass_) {
+        for (; *next < key_of(current_); ++next) keep_reserved(next->launch);
+        visit(key_of(current_), pass);
       }
       return {Refusal::turn, current_};
     }
-    if (blocks_all >= 0) return {Refusal::queue, blocks_all};
+    if (reserves_all >= 0) return {Refusal::queue, reserves_all};
     const int32_t growing = first_to_grow();
-    const bool is_behind = growing >= 0 && std::pair(place.place, place.launch) > *growing_.begin();
-    if (is_behind || launches_[place.launch].visited_in == pass_) {
+    const bool is_behind = growing >= 0 && std::pair(key.order, key.launch) > *growing_.begin();
+    if (is_behind || launches_[key.launch].last_pass == pass_) {
       if (is_behind) cause = {Refusal::queue, growing};
       ++next;
       continue;
     }
-    if (visit(place, pass)) blocks_all = place.launch;
-    // The launches behind it may be placed now.
-    const bool has_grown = cause.behind == place.launch && launches_[place.launch].placed > 0;
+    if (visit(key, pass)) reserves_all = key.launch;
+    // If local memory has grown, the launches behind it may be placed now.
+    const bool has_grown = cause.behind == key.launch && launches_[key.launch].placed > 0;
     if (has_grown) cause = {};
-    next = has_grown ? waiting_.begin() : waiting_.upper_bound(place);
+    next = has_grown ? waiting_.begin() : waiting_.upper_bound(key);
   }
   return cause;
 }
 
-// Tries to place a launch. Returns whether it holds up all launches behind it.
-bool BlockScheduler::visit(const Place& place, const Pass& pass) {
-  const int32_t launch = place.launch;
+bool BlockScheduler::visit(const QueueKey& key, const Pass& pass) {
+  const int32_t launch = key.launch;
   const int32_t placed_before = launches_[launch].placed;
-  launches_[launch].visited_in = pass_;
+  launches_[launch].last_pass = pass_;
   const Refusal refusal = try_to_place(launch, pass);
   const LaunchState& state = launches_[launch];
   if (state.placed > placed_before) current_ = launch;
   if (placed_whole(launch)) {
-    spare_.push_back(waiting_.extract(place));
-    if (state.group != kWholeGpu) unblock_next_for(groups_[state.group].sms);
+    spare_nodes_.push_back(waiting_.extract(key));
+    if (state.subset != kWholeGpu) unblock_next_for(subsets_[state.subset].sms);
   } else if (!pass.options.every_refusal && may_block(state)) {
-    move_to_blocked(place);
+    move_to_blocked(key);
   }
   unblock_if_any_sm_changed();
   if (refusal == Refusal::none) return false;
 
-  const int32_t behind = refusal == Refusal::queue ? holder_before(state) : -1;
+  const int32_t behind = refusal == Refusal::queue ? last_reserver_of_any(state) : -1;
   // A launch that waits for an idle GPU needs all SMs.
-  const bool for_all =
-      state.group == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
-  if (order_.head_of_line && !for_all) hold_sms_for(launch);
+  const bool needs_all =
+      state.subset == kWholeGpu || !order_.on_own_sms || refusal == Refusal::local_memory;
+  if (order_.head_of_line && !needs_all) reserve_sms_for(launch);
   pass.observer.on_refuse(launch, refusal, behind);
-  return order_.head_of_line && for_all;
+  return order_.head_of_line && needs_all;
 }
 
-// Returns the last holder that holds an SM that the launch can use, or -1.
-int32_t BlockScheduler::holder_before(const LaunchState& state) const {
-  const auto holds_some = [&](const int32_t holder) {
-    return state.group == kWholeGpu ||
-           groups_[launches_[holder].group].sms.intersects(groups_[state.group].sms);
+int32_t BlockScheduler::last_reserver_of_any(const LaunchState& state) const {
+  const auto reserves_any = [&](const int32_t reserver) {
+    return state.subset == kWholeGpu ||
+           subsets_[launches_[reserver].subset].sms.intersects(subsets_[state.subset].sms);
   };
-  const auto found = std::find_if(holders_.rbegin(), holders_.rend(), holds_some);
-  return found == holders_.rend() ? -1 : *found;
+  const auto last = std::find_if(reservers_.rbegin(), reservers_.rend(), reserves_any);
+  return last == reservers_.rend() ? -1 : *last;
 }
 
-// Lets a launch hold the SMs of its group. One holder per group is enough: the last one.
-void BlockScheduler::hold_sms_for(const int32_t launch) {
-  const int32_t group = launches_[launch].group;
-  std::erase_if(holders_, [&](const int32_t holder) { return launches_[holder].group == group; });
-  holders_.push_back(launch);
-  gpu_.reserve(groups_[group].sms);
+void BlockScheduler::reserve_sms_for(const int32_t launch) {
+  // One reserving launch per subset is enough: the last one.
+  const int32_t subset = launches_[launch].subset;
+  std::erase_if(reservers_,
+                [&](const int32_t reserver) { return launches_[reserver].subset == subset; });
+  reservers_.push_back(launch);
+  gpu_.reserve(subsets_[subset].sms);
 }
 
-// Lets a launch that this pass skips go on holding its SMs.
-void BlockScheduler::keep_holding(const int32_t launch) {
+void BlockScheduler::keep_reserved(const int32_t launch) {
   const LaunchState& state = launches_[launch];
-  if (order_.head_of_line && order_.on_own_sms && state.group != kWholeGpu &&
-      state.visited_in > 0) {
-    hold_sms_for(launch);
+  if (order_.head_of_line && order_.on_own_sms && state.subset != kWholeGpu &&
+      state.last_pass > 0) {
+    reserve_sms_for(launch);
   }
 }
 
-// Returns whether launches before it hold every SM that it can use.
-bool BlockScheduler::all_held(const LaunchState& state) const {
-  const SmSet& held = gpu_.reserved();
-  if (held.empty()) return false;
-  if (state.group == kWholeGpu) return held.size() == gpu_.spec().sms;
-  return groups_[state.group].sms.is_within(held);
+bool BlockScheduler::all_reserved(const LaunchState& state) const {
+  const SmSet& reserved = gpu_.reserved();
+  if (reserved.empty()) return false;
+  if (state.subset == kWholeGpu) return reserved.size() == gpu_.spec().sms;
+  return subsets_[state.subset].sms.is_within(reserved);
 }
 
-// Returns whether a launch that was refused need not be visited again for now. Without head-of-line
-// blocking it stays refused until an SM changes. With it, a launch whose SMs are all held stays
-// refused until a holder has been placed whole; until then it holds up nothing that is not held up
-// anyway.
 bool BlockScheduler::may_block(const LaunchState& state) const {
-  return !order_.head_of_line || (state.group != kWholeGpu && all_held(state));
+  // Without head-of-line blocking a launch that was refused stays so until an SM changes. With it,
+  // a launch whose SMs are all reserved stays refused until a launch that reserves some has been
+  // placed whole; until then it holds up nothing that is not held up anyway.
+  return !order_.head_of_line || (state.subset != kWholeGpu && all_reserved(state));
 }
 
-void BlockScheduler::move_to_blocked(const Place& place) {
-  const auto line = static_cast<size_t>(launches_[place.launch].group - kWholeGpu);
+void BlockScheduler::move_to_blocked(const QueueKey& key) {
+  const auto line = static_cast<size_t>(launches_[key.launch].subset - kWholeGpu);
   if (blocked_.size() <= line) blocked_.resize(line + 1);
-  blocked_[line].insert(waiting_.extract(place));
+  blocked_[line].insert(waiting_.extract(key));
 }
 
 void BlockScheduler::unblock_all() {
@@ -218,13 +208,11 @@ void BlockScheduler::unblock_if_any_sm_changed() {
   changes_seen_ = gpu_.changes();
 }
 
-// Unblocks the first launch of each group that needs some of these SMs: launches that need the same
-// SMs get them one after the other.
 void BlockScheduler::unblock_next_for(const SmSet& sms) {
   if (!order_.head_of_line) return;
   for (size_t line = 0; line < blocked_.size(); ++line) {
     Queue& blocked = blocked_[line];
-    if (blocked.empty() || !groups_[static_cast<int32_t>(line) + kWholeGpu].sms.intersects(sms))
+    if (blocked.empty() || !subsets_[static_cast<int32_t>(line) + kWholeGpu].sms.intersects(sms))
       continue;
     waiting_.insert(blocked.extract(blocked.begin()));
   }
@@ -232,20 +220,20 @@ void BlockScheduler::unblock_next_for(const SmSet& sms) {
 
 void BlockScheduler::report_unvisited(const Cause& cause, const Pass& pass) {
   const auto report = [&](const int32_t launch) {
-    if (launches_[launch].visited_in == pass_) return;
+    if (launches_[launch].last_pass == pass_) return;
     pass.observer.on_refuse(launch, cause.refusal, cause.behind);
   };
-  // A pass that ends before the scheduler has turned says of no new launch why it waits.
+  // A pass that ends before the scheduler has turned reports no cause for new launches.
   if (cause.refusal == Refusal::turn && !pass.options.every_refusal) {
     std::erase_if(new_launches_,
-                  [&](const int32_t launch) { return launches_[launch].visited_in == pass_; });
+                  [&](const int32_t launch) { return launches_[launch].last_pass == pass_; });
     return;
   }
   // A launch that was visited before the scheduler turned to another one has not reported this
   // cause.
   const bool may_be_new = cause != cause_ || cause.refusal == Refusal::turn;
   if (cause.refusal != Refusal::none && pass.options.every_refusal && may_be_new) {
-    for (const Place& place : waiting_) report(place.launch);
+    for (const QueueKey& key : waiting_) report(key.launch);
   } else if (cause.refusal != Refusal::none) {
     for (size_t k = 0; k < new_launches_.size(); ++k)
       report(new_launches_[k]);  // there may be more by then
@@ -256,7 +244,7 @@ void BlockScheduler::report_unvisited(const Cause& cause, const Pass& pass) {
 
 Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   LaunchState& state = launches_[launch];
-  if (all_held(state)) return Refusal::queue;
+  if (all_reserved(state)) return Refusal::queue;
   if (!gpu_.admits(state.demand)) return Refusal::local_memory;
   if (state.demand.at_once) {
     rooms_.update(gpu_, state.demand);
@@ -267,11 +255,11 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   footprints_.clear();
   footprints_.reserve(std::min<size_t>(state.waiting(), gpu_.spec().sms));
   const Commit commit(gpu_, state.demand, state.leaving == Leaving::one_by_one, footprints_);
-  const std::span<int32_t> sms = memory(launch, pass);
-  const size_t count = choose(launch, pass, commit, sms);
+  const std::span<int32_t> sms = output_sms(launch, pass);
+  const size_t count = choose_sms(launch, pass, commit, sms);
   const PlacedBlocks placed{launch, state.placed, sms.first(count), footprints_};
   state.placed += static_cast<int32_t>(count);
-  if (state.leaving == Leaving::one_by_one) sort_by_block(placed.sms);
+  if (state.leaving == Leaving::one_by_one) sort_footprints_by_block(placed.sms);
   for (const Footprint& footprint : footprints_) residents_.add(footprint.owner, launch);
   Refusal refusal = Refusal::none;
   if (state.waiting() > 0) {
@@ -283,9 +271,8 @@ Refusal BlockScheduler::try_to_place(const int32_t launch, const Pass& pass) {
   return refusal;
 }
 
-// Chooses SMs for the next blocks and commits them. Returns how many blocks were placed.
-size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Commit& commit,
-                              const std::span<int32_t> sms) {
+size_t BlockScheduler::choose_sms(const int32_t launch, const Pass& pass, const Commit& commit,
+                                  const std::span<int32_t> sms) {
   const LaunchState& state = launches_[launch];
   if (!pass.options.forced_sms) return policy_->place(state.demand, gpu_, rooms_, commit, sms);
   size_t count = 0;
@@ -304,11 +291,10 @@ size_t BlockScheduler::choose(const int32_t launch, const Pass& pass, const Comm
   return count + policy_->place(state.demand, gpu_, rooms_, commit, sms.subspan(count));
 }
 
-// Returns whether all blocks fit at once. rooms_ must be up to date for the launch; its sum is a
-// fast upper bound.
 bool BlockScheduler::has_room_for_all(const LaunchState& state) const {
+  // The room of all SMs together is a fast upper bound.
   if (room_falls_by_one(gpu_.spec()) && rooms_.total_room() < state.blocks) return false;
-  return fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
+  return count_fitting(model_, state.demand, state.blocks, gpu_) == state.blocks;
 }
 
 void BlockScheduler::check_cooperative(const Launch& launch, const Demand& demand,
@@ -325,8 +311,7 @@ void BlockScheduler::check_cooperative(const Launch& launch, const Demand& deman
                     std::to_string(launch.blocks));
 }
 
-// Returns room for as many SMs as blocks wait, or as the GPU holds at most.
-std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass) {
+std::span<int32_t> BlockScheduler::output_sms(const int32_t launch, const Pass& pass) {
   const LaunchState& state = launches_[launch];
   const auto waiting = static_cast<size_t>(state.waiting());
   if (pass.options.output_sms) {
@@ -338,14 +323,14 @@ std::span<int32_t> BlockScheduler::memory(const int32_t launch, const Pass& pass
     if (!given.empty()) return given.first(waiting);
   }
   const DeviceSpec& spec = gpu_.spec();
-  const size_t most = std::min(waiting, static_cast<size_t>(spec.sms) * spec.blocks_per_sm);
-  if (sms_.size() < most) sms_.resize(most);
-  return std::span(sms_).first(most);
+  const size_t count = std::min(waiting, static_cast<size_t>(spec.sms) * spec.blocks_per_sm);
+  if (sms_.size() < count) sms_.resize(count);
+  return std::span(sms_).first(count);
 }
 
-// Gives each block its footprint. Blocks of a launch on one SM are alike, so an SM's footprints go
-// to its blocks in order.
-void BlockScheduler::sort_by_block(const std::span<const int32_t> sms) {
+void BlockScheduler::sort_footprints_by_block(const std::span<const int32_t> sms) {
+  // Counting sort: blocks of a launch on one SM are alike, so an SM's footprints go to its blocks
+  // in order.
   if (sms.size() < 2) return;
   end_of_sm_.assign(gpu_.spec().sms, 0);
   for (const int32_t sm : sms) ++end_of_sm_[sm];

@@ -23,7 +23,7 @@
 #include "tbsched/program/refusal.h"
 #include "tbsched/sim/observer.h"
 #include "tbsched/sim/residents.h"
-#include "tbsched/sim/sm_groups.h"
+#include "tbsched/sim/sm_subsets.h"
 
 namespace tbsched {
 
@@ -59,26 +59,28 @@ class BlockScheduler {
 
   const GpuState& gpu() const { return gpu_; }
   const Demand& demand(const int32_t launch) const { return launches_[checked(launch)].demand; }
+  // Returns whether all blocks of a launch have been placed.
   bool placed_whole(const int32_t launch) const {
     return launches_[checked(launch)].waiting() == 0;
   }
-  // Whether one launch is visited before another one, whenever they are enqueued.
-  bool is_more_urgent(const int32_t one, const int32_t other) const {
-    return place_of(checked(one)).rank < place_of(checked(other)).rank;
+  // Returns whether one launch is visited before another one, whenever they are enqueued.
+  bool is_more_urgent(const int32_t first, const int32_t second) const {
+    return key_of(checked(first)).urgency < key_of(checked(second)).urgency;
   }
   bool is_enqueued(const int32_t launch) const { return launches_[checked(launch)].enqueued; }
-  // How many blocks of a launch have been placed.
+  // Returns how many blocks of a launch have been placed.
   int32_t placed(const int32_t launch) const { return launches_[checked(launch)].placed; }
-  // The launch whose blocks were placed last, or -1. Within on_place: the launch before that.
+  // Returns the launch whose blocks were placed last, or -1. Within on_place: the launch before
+  // that.
   int32_t current() const { return current_; }
 
-  // Adds a launch and returns its number; numbers ascend from 0. Throws for a launch that can never
+  // Adds a launch and returns its index; indices ascend from 0. Throws for a launch that can never
   // fit.
   int32_t add(const Launch& launch, Leaving leaving);
-  // Makes the blocks of a launch wait for room. Among launches of equal rank, the lower `place`
-  // goes first; it defaults to the launch's number. A launch is enqueued once.
+  // Makes the blocks of a launch wait for room. Among launches of equal urgency, the lower `order`
+  // goes first; it defaults to the launch's index. A launch is enqueued once.
   void enqueue(int32_t launch) { enqueue(launch, launch); }
-  void enqueue(int32_t launch, int64_t place);
+  void enqueue(int32_t launch, int64_t order);
   // Places every block that fits now. Visits launches in the device's order. Observers may remove
   // blocks and add and enqueue launches, and must do nothing else.
   void place(Observer& observer, const PlaceOptions& options = {});
@@ -92,25 +94,26 @@ class BlockScheduler {
   struct LaunchState {
     Demand demand;
     int32_t blocks;
-    int32_t rank;  // launches of the lowest rank are visited first
+    int32_t urgency;  // launches of the lowest number are visited first
     Leaving leaving;
-    int32_t group;  // index of the set of SMs that it uses
-    int32_t placed = 0;
+    int32_t subset;      // of the SMs that it may use; kWholeGpu: all
+    int32_t placed = 0;  // blocks
     bool enqueued = false;
-    int64_t place = 0;       // order among launches of equal rank
-    int64_t visited_in = 0;  // pass that visited it last
+    int64_t order = 0;      // among launches of equal urgency
+    int64_t last_pass = 0;  // pass that visited it last; 0: none
 
+    // Returns how many blocks have not been placed.
     int32_t waiting() const { return blocks - placed; }
   };
   // Key of a waiting launch. The lowest key is visited first.
-  struct Place {
-    int32_t rank;
-    int64_t place;
+  struct QueueKey {
+    int32_t urgency;
+    int64_t order;
     int32_t launch;
 
-    auto operator<=>(const Place&) const = default;
+    auto operator<=>(const QueueKey&) const = default;
   };
-  using Queue = std::set<Place>;
+  using Queue = std::set<QueueKey>;
   // Cause for which the launches wait that a pass did not visit.
   struct Cause {
     Refusal refusal = Refusal::none;
@@ -124,56 +127,85 @@ class BlockScheduler {
     const PlaceOptions& options;
   };
 
+  // Returns the launch; refuses one that has not been added.
   int32_t checked(const int32_t launch) const {
     if (launch < 0 || launch >= static_cast<int32_t>(launches_.size())) refuse_unknown(launch);
     return launch;
   }
   [[noreturn]] void refuse_unknown(int32_t launch) const;
   [[noreturn]] void refuse_footprint(int32_t launch) const;
+  // Refuses a cooperative launch that the driver would refuse.
   void check_cooperative(const Launch& launch, const Demand& demand, int32_t index) const;
+  // Returns whether all blocks of a launch fit at once. rooms_ must be up to date for it.
   bool has_room_for_all(const LaunchState& state) const;
-  Place place_of(int32_t launch) const;
+  // Returns the key of a launch in waiting_ and blocked_.
+  QueueKey key_of(int32_t launch) const;
+  // Returns the first enqueued launch that needs more local memory than there is, or -1. The driver
+  // makes no other launch until it has that memory: even more urgent launches wait. Source: traces
+  // ways-holdout.
   int32_t first_to_grow();
+  // Visits the waiting launches in order, and returns the cause for which the rest wait. A launch
+  // that does not fit reserves its SMs, and so holds up the launches behind it there. If it
+  // reserves all SMs, no other launch is visited until it is placed.
   Cause visit_waiting(const Pass& pass);
-  bool visit(const Place& place, const Pass& pass);
-  int32_t holder_before(const LaunchState& state) const;
-  void hold_sms_for(int32_t launch);
-  void keep_holding(int32_t launch);
-  bool all_held(const LaunchState& state) const;
+  // Tries to place a launch. Returns whether it holds up all launches behind it.
+  bool visit(const QueueKey& key, const Pass& pass);
+  // Returns the last launch in this pass that reserves an SM which the launch may use, or -1.
+  int32_t last_reserver_of_any(const LaunchState& state) const;
+  // Reserves the SMs of a launch's subset.
+  void reserve_sms_for(int32_t launch);
+  // Keeps the SMs of a launch reserved that this pass skips, if an earlier one reserved them.
+  void keep_reserved(int32_t launch);
+  // Returns whether every SM that a launch may use is reserved for launches before it.
+  bool all_reserved(const LaunchState& state) const;
+  // Returns whether a launch that was refused need not be visited again for now.
   bool may_block(const LaunchState& state) const;
-  void move_to_blocked(const Place& place);
+  // Moves a launch from waiting_ to blocked_.
+  void move_to_blocked(const QueueKey& key);
+  // Moves all launches from blocked_ back to waiting_.
   void unblock_all();
+  // Moves all launches back to waiting_ if the room of an SM has changed, where that may let them
+  // go on.
   void unblock_if_any_sm_changed();
+  // Moves the first launch of each subset that needs some of these SMs back to waiting_: launches
+  // that need the same SMs get them one after the other.
   void unblock_next_for(const SmSet& sms);
+  // Reports the cause at the end of a pass for the launches that it did not visit.
   void report_unvisited(const Cause& cause, const Pass& pass);
+  // Places as many blocks of a launch as fit. Returns why the rest was refused; none: all are
+  // placed.
   Refusal try_to_place(int32_t launch, const Pass& pass);
-  size_t choose(int32_t launch, const Pass& pass, const Commit& commit, std::span<int32_t> sms);
-  std::span<int32_t> memory(int32_t launch, const Pass& pass);
-  void sort_by_block(std::span<const int32_t> sms);
+  // Chooses SMs for the launch's next blocks, and commits the blocks. Returns how many there are.
+  size_t choose_sms(int32_t launch, const Pass& pass, const Commit& commit, std::span<int32_t> sms);
+  // Returns where the SMs of the launch's next blocks are written: an element for each block that
+  // waits, or for as many as the GPU holds at most.
+  std::span<int32_t> output_sms(int32_t launch, const Pass& pass);
+  // Sorts footprints_, which are in the order of SMs, so that each block has that of its SM.
+  void sort_footprints_by_block(std::span<const int32_t> sms);
 
   const Model& model_;
   GpuState gpu_;
   LaunchOrder order_;
   std::unique_ptr<Policy> policy_;
   std::vector<LaunchState> launches_;
-  int32_t current_ = -1;
+  int32_t current_ = -1;  // see current()
 
   Queue waiting_;
   // Launches that wait like those in waiting_, but whose cause cannot have changed: first those
-  // that use the whole GPU, then those of each group.
+  // that use the whole GPU, then those of each subset.
   std::vector<Queue> blocked_;
   // Launches that need more local memory than there was when they were enqueued, by place.
   std::set<std::pair<int64_t, int32_t>> growing_;
   std::vector<int32_t>
-      holders_;  // of this pass: launches that wait and hold the SMs of their groups
-  SmGroups groups_;
+      reservers_;  // of this pass: launches that wait and reserve the SMs of their subsets
+  SmSubsets subsets_;
   std::vector<Queue::node_type>
-      spare_;  // nodes of launches that were placed whole, reused to save allocations
-  uint64_t changes_seen_ = 0;  // value of gpu_.changes() when launches were last unblocked
-  int64_t pass_ = 0;
+      spare_nodes_;  // nodes of launches that were placed whole, reused to save allocations
+  uint64_t changes_seen_ = 0;          // value of gpu_.changes() when launches were last unblocked
+  int64_t pass_ = 0;                   // number of the current pass, from 1 on
   Cause cause_;                        // cause at the end of the last pass
   std::vector<int32_t> new_launches_;  // enqueued since the last report
-  bool placing_ = false;
+  bool placing_ = false;               // place() is under way
 
   Residents residents_;
 

@@ -15,8 +15,10 @@ namespace tbsched {
 
 class Clock {
  public:
+  // Return the time by the process's own clock, and by the GPU's.
   int64_t now() const { return now_; }
   int64_t gpu_now() const { return now_ + offset_ns_; }
+  // Convert times between the two clocks, with the offset of now. kNever stays.
   int64_t to_gpu(const int64_t own_ns) const {
     return own_ns == kNever ? kNever : own_ns + offset_ns_;
   }
@@ -59,6 +61,7 @@ class Clock {
     int64_t offset_ns;  // offset from then on
   };
 
+  // Returns the offset before the first stop that is not earlier than a time.
   int64_t offset_before(const std::vector<Stop>::const_iterator behind) const {
     return behind == stops_.begin() ? 0 : std::prev(behind)->offset_ns;
   }

@@ -7,38 +7,40 @@
 namespace tbsched {
 namespace {
 
-constexpr int kMostRounds = 200;
-constexpr double kSettled = 1e-7;
-constexpr double kLongestWait = 1e6;
-constexpr size_t kMostKnown = 1 << 16;
+constexpr int kMaxRounds = 200;
+constexpr double kSettled = 1e-7;  // largest relative change of a solution
+constexpr double kMaxWait = 1e6;
+constexpr size_t kMaxKnown = 1 << 16;
 // A resource that is fully used is measured at less than its capacity, and so are waits.
-constexpr double kMostUse = 0.97;
-constexpr double kMostOfTime = 0.95;
+constexpr double kMaxUse = 0.97;
+constexpr double kMaxPartOfTime = 0.95;
 
 }  // namespace
 
 Contention::Contention(std::vector<Needs> kernels, const Sharing sharing, const int32_t sms)
     : kernels_(std::move(kernels)), sharing_(sharing), sms_(sms) {}
 
-// Its own blocks have queued for each other. A wait for memory was measured with that queue, so it
-// is divided by 1 + d.
-void Contention::measured_alone(const int32_t kernel, const std::span<const EqualSms> alone) {
+// The kernel's own blocks have queued for each other. A wait for memory was measured with that
+// queue, so it is divided by 1 + d.
+void Contention::correct_for_own_blocks(const int32_t kernel,
+                                        const std::span<const EqualSms> alone) {
   Needs& needs = kernels_[kernel];
   double blocks = 0, sms = 0;
-  for (const EqualSms& each : alone) {
-    for (const auto& [own, count] : each.held) blocks += static_cast<double>(each.sms) * count;
-    sms += each.sms;
+  for (const EqualSms& equal : alone) {
+    for (const auto& [resident, count] : equal.contents)
+      blocks += static_cast<double>(equal.sms) * count;
+    sms += equal.sms;
   }
   double queued = 0;
   for (size_t r = 0; r < kResources; ++r) {
     const double used = needs.shares[r] * blocks / (r < kInside ? sms : sms_);
-    const double most = std::min(used, kMostUse);
-    if (used > 0) needs.shares[r] *= most / used;
-    const double longer = sharing_.softness * most / (1 - most);
+    const double limited = std::min(used, kMaxUse);
+    if (used > 0) needs.shares[r] *= limited / used;
+    const double longer = sharing_.softness * limited / (1 - limited);
     if (r >= kInside) needs.waits[r] /= 1 + longer;
     queued += needs.waits[r] * longer;
   }
-  const double slowed = 1 / (1 - std::min(queued, kMostOfTime));
+  const double slowed = 1 / (1 - std::min(queued, kMaxPartOfTime));
   for (size_t r = 0; r < kResources; ++r) {
     needs.shares[r] *= slowed;
     needs.waits[r] *= slowed;
@@ -48,45 +50,48 @@ void Contention::measured_alone(const int32_t kernel, const std::span<const Equa
 
 const std::vector<double>& Contention::times(const std::span<const EqualSms> alike) {
   std::vector<int32_t> key;
-  for (const EqualSms& each : alike) {
-    key.push_back(-each.sms);
-    for (const auto& [kernel, count] : each.held) key.insert(key.end(), {kernel, count});
+  for (const EqualSms& equal : alike) {
+    key.push_back(-equal.sms);
+    for (const auto& [kernel, count] : equal.contents) key.insert(key.end(), {kernel, count});
   }
-  if (const auto found = known_.find(key); found != known_.end()) return found->second;
+  if (const auto known = known_.find(key); known != known_.end()) return known->second;
   waits_.assign(alike.size(), Waits{});
-  for (int round = 0; round < kMostRounds; ++round) {
+  for (int round = 0; round < kMaxRounds; ++round) {
     double change = solve_outside(alike);
     for (size_t row = 0; row < alike.size(); ++row) {
       change = std::max(change, solve_inside(alike[row], waits_[row]));
     }
     if (change < kSettled) break;
   }
-  std::vector<double> found;
+  std::vector<double> factors;
   for (size_t row = 0; row < alike.size(); ++row) {
-    for (const auto& [kernel, count] : alike[row].held) found.push_back(time(kernel, waits_[row]));
+    for (const auto& [kernel, count] : alike[row].contents) {
+      factors.push_back(time_factor(kernel, waits_[row]));
+    }
   }
-  if (known_.size() >= kMostKnown) known_.clear();
-  return known_.emplace(std::move(key), std::move(found)).first->second;
+  if (known_.size() >= kMaxKnown) known_.clear();
+  return known_.emplace(std::move(key), std::move(factors)).first->second;
 }
 
-double Contention::time(const int32_t kernel, const Waits& waits) const {
+double Contention::time_factor(const int32_t kernel, const Waits& waits) const {
   double sum = 1;
   for (size_t r = 0; r < kResources; ++r) sum += kernels_[kernel].waits[r] * waits[r];
   return sum;
 }
 
-double Contention::use(const Held& held, const size_t resource, const Waits& waits) const {
+double Contention::use(const SmContents& contents, const size_t resource,
+                       const Waits& waits) const {
   double sum = 0;
-  for (const auto& [kernel, count] : held) {
+  for (const auto& [kernel, count] : contents) {
     const double share = kernels_[kernel].shares[resource];
-    if (share > 0) sum += count * share / time(kernel, waits);
+    if (share > 0) sum += count * share / time_factor(kernel, waits);
   }
   return sum;
 }
 
-// Finds the wait that agrees with the use that results from it, by bisection.
+// Sets `wait` to the d that agrees with the u that use() returns for it, by bisection.
 template <typename Use>
-void Contention::solve(double& wait, const Use& use) const {
+void Contention::solve_wait(double& wait, const Use& use) const {
   const auto excess = [&](const double tried) {
     wait = tried;
     return use() - tried / (tried + sharing_.softness);
@@ -96,7 +101,7 @@ void Contention::solve(double& wait, const Use& use) const {
     return;
   }
   double low = 0, high = 1;
-  while (excess(high) > 0 && high < kLongestWait) low = std::exchange(high, 4 * high);
+  while (excess(high) > 0 && high < kMaxWait) low = std::exchange(high, 4 * high);
   for (int k = 0; k < 60 && high - low > kSettled * high / 4; ++k) {
     const double middle = (low + high) / 2;
     (excess(middle) > 0 ? low : high) = middle;
@@ -108,7 +113,7 @@ double Contention::solve_inside(const EqualSms& alike, Waits& waits) const {
   double change = 0;
   for (size_t r = 0; r < kInside; ++r) {
     const double before = waits[r];
-    solve(waits[r], [&] { return use(alike.held, r, waits); });
+    solve_wait(waits[r], [&] { return use(alike.contents, r, waits); });
     change = std::max(change, std::abs(waits[r] - before) / (1 + before));
   }
   return change;
@@ -119,11 +124,11 @@ double Contention::solve_outside(const std::span<const EqualSms> alike) {
   for (size_t r = kInside; r < kResources; ++r) {
     double wait = waits_.empty() ? 0 : waits_[0][r];
     const double before = wait;
-    solve(wait, [&] {
+    solve_wait(wait, [&] {
       double sum = 0;
       for (size_t row = 0; row < alike.size(); ++row) {
         waits_[row][r] = wait;
-        sum += alike[row].sms * use(alike[row].held, r, waits_[row]);
+        sum += alike[row].sms * use(alike[row].contents, r, waits_[row]);
       }
       return sum / sms_;
     });

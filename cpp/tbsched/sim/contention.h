@@ -20,10 +20,10 @@
 namespace tbsched {
 
 // Contents of an SM: kernels in ascending order, and the number of blocks of each.
-using Held = std::vector<std::pair<int32_t, int32_t>>;
+using SmContents = std::vector<std::pair<int32_t, int32_t>>;
 // A number of SMs with the same contents.
 struct EqualSms {
-  Held held;
+  SmContents contents;
   int32_t sms;
 };
 
@@ -32,22 +32,27 @@ class Contention {
   // `kernels`: what each kernel needs when no other block slows it.
   Contention(std::vector<Needs> kernels, Sharing sharing, int32_t sms);
 
-  // States that the needs of a kernel were measured while it had the GPU for itself, on these SMs,
-  // and corrects them for how its own blocks slowed each other.
-  void measured_alone(int32_t kernel, std::span<const EqualSms> alone);
+  // Corrects the needs of a kernel, which were measured while it had the GPU for itself, on the SMs
+  // `alone`, for how its own blocks slowed each other.
+  void correct_for_own_blocks(int32_t kernel, std::span<const EqualSms> alone);
   // Returns how many times as long blocks take on these SMs as without any other block: one number
   // for each entry of the first SMs' contents, then of the second ones'. All other SMs are idle.
   // Valid until the next call.
   const std::vector<double>& times(std::span<const EqualSms> alike);
 
  private:
-  using Waits = PerResource;
+  using Waits = PerResource;  // d of each resource
 
-  double time(int32_t kernel, const Waits& waits) const;
-  double use(const Held& held, size_t resource, const Waits& waits) const;
+  // Returns t for a kernel: how many times as long a block takes, given each d.
+  double time_factor(int32_t kernel, const Waits& waits) const;
+  // Returns u for a resource of an SM with these contents, given each d.
+  double use(const SmContents& contents, size_t resource, const Waits& waits) const;
   template <typename Use>
-  void solve(double& wait, const Use& use) const;
+  void solve_wait(double& wait, const Use& use) const;
+  // Sets the d of the resources of an SM, given the others. Returns the largest relative change.
   double solve_inside(const EqualSms& alike, Waits& waits) const;
+  // Sets the d of the resources that all SMs share, given the others. Returns the largest relative
+  // change.
   double solve_outside(std::span<const EqualSms> alike);
 
   std::vector<Needs> kernels_;

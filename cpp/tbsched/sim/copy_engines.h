@@ -53,7 +53,8 @@ class CopyEngines {
     process_ = process;
   }
   // Sets the number of transfers, which are numbered from 0. Call it before the first one.
-  void expect(int32_t transfers);
+  void set_transfers(int32_t count);
+  // Notes what a transfer needs.
   void add(int32_t transfer, const Copy& copy) { needs_[transfer] = need_of(copy); }
   void add(int32_t transfer, const Memset& memset) { needs_[transfer] = need_of(memset); }
   void add(int32_t transfer, const HostFunction& function) {
@@ -62,27 +63,27 @@ class CopyEngines {
   void add(int32_t /*transfer*/, const RecordEvent& /*record*/) {}
   void add(int32_t /*transfer*/, const WaitEvent& /*wait*/) {}
   bool empty() const { return needs_.empty(); }
-  // Whether an engine moves its bytes. Else it goes through a hardware queue.
+  // Returns whether an engine moves the bytes of a transfer. Else it goes through a hardware queue.
   bool has_engine(const int32_t transfer) const { return needs_[transfer].engine != kNone; }
   // Returns the engine of a copy, or -1.
   int32_t engine_of(const Copy& copy) const { return need_of(copy).engine; }
-  // Whether the same engine moves both. -1 stands for no transfer.
+  // Returns whether the same engine moves two transfers. -1 stands for no transfer.
   bool share_engine(int32_t a, int32_t b) const;
-  // How long the host copies within the call.
+  // Returns how long the host copies within the call of a transfer.
   int64_t call_ns(const int32_t transfer) const { return needs_[transfer].call_ns; }
 
-  // Begins a transfer without an engine, and returns when it ends. All times are by the process's
-  // own clock.
-  int64_t run(int32_t transfer, bool in_graph);
+  // Begins a transfer that needs no engine now, and returns when it ends. All times are by the
+  // process's own clock.
+  int64_t begin_without_engine(int32_t transfer, bool in_graph);
   // Returns how long a host function takes; none: it is a copy or memset.
   std::optional<int64_t> host_function_ns(const int32_t transfer) const {
     const Need& need = needs_[transfer];
     return need.is_host_function ? std::optional(need.bytes_ns) : std::nullopt;
   }
   // Sets when a host function begins, by the GPU's clock, and returns when it ends.
-  int64_t run_at(int32_t transfer, int64_t begin_ns);
+  int64_t set_begin(int32_t transfer, int64_t begin_ns);
 
-  // Puts a transfer that has an engine into a channel, at its call.
+  // Puts a transfer that has an engine into a channel for its stream, at its call.
   void enqueue(int32_t transfer, int32_t stream);
   // Puts a copy node of a graph into the channel for graphs, once it waits for nothing.
   void enqueue_node(int32_t transfer);
@@ -99,27 +100,30 @@ class CopyEngines {
   // Returns when a transfer ends that an engine has begun, as far as is known now. It may be later
   // than before: another transfer slows it down, or another process stops it.
   int64_t ends_ns(int32_t transfer) const;
+  // Ends a transfer now: its engine is free again.
   void end(int32_t transfer);
 
+  // Returns the times of each transfer by the GPU's clock; kNever: it has not begun.
   const std::vector<TransferTime>& times() const { return times_; }
 
  private:
   static constexpr int32_t kNone = -1;
   static constexpr int32_t kToPeers = 2;
+  // What a transfer needs, and its state.
   struct Need {
     int32_t engine = kNone;  // 0: to the GPU, 1: from it; 0: both, if there is one; 2: to a peer
-    int64_t bytes_ns = 0;
-    std::optional<int64_t> in_graph_ns = {};  // in a graph, if it differs
-    int64_t call_ns = 0;
-    int64_t ready_ns = kNever;
-    bool has_waited = false;
-    bool slows = false;  // while the other engine moves bytes
+    int64_t bytes_ns = 0;    // how long it moves bytes
+    std::optional<int64_t> in_graph_ns = {};  // the same in a graph, if it differs
+    int64_t call_ns = 0;                      // how long the host copies within the call
+    int64_t ready_ns = kNever;                // by the GPU's clock; kNever: it is not ready
+    bool has_waited = false;                  // for other work
+    bool is_slowed = false;                   // while the other engine moves bytes
     bool is_host_function = false;
   };
   struct Channel {
-    std::vector<int32_t> waiting;
+    std::vector<int32_t> waiting;  // transfers, those before `head` excepted
     size_t head = 0;
-    int64_t last_use = 0;
+    int64_t last_use = 0;  // value of Engine::uses at its last use
     int32_t last_stream = kNone;
 
     bool empty() const { return head == waiting.size(); }
@@ -127,24 +131,33 @@ class CopyEngines {
   };
   struct Engine {
     std::vector<Channel> channels;  // the last is for graphs
-    size_t current = 0;
-    bool busy = false;
-    int64_t free_ns = 0;
-    int64_t uses = 0;
-    // The transfer in progress, and how long the rest would take alone from `as_of_ns` on.
-    int32_t moves = kNone;
-    int64_t as_of_ns = 0;
-    int64_t left_ns = 0;
+    size_t current = 0;             // channel
+    bool busy = false;              // moves bytes
+    int64_t free_ns = 0;            // when it may begin the next transfer
+    int64_t uses = 0;               // calls of enqueue()
+    // The transfer in progress, and how long the rest would take alone from `since_ns` on.
+    int32_t transfer = kNone;
+    int64_t since_ns = 0;
+    int64_t rest_ns = 0;
   };
 
   Need need_of(const Copy& copy) const;
   Need need_of(const Memset& memset) const;
+  // Returns when the next transfer of a channel is ready.
   int64_t ready_ns(const Channel& channel) const { return needs_[channel.next()].ready_ns; }
+  // Returns the channel that a stream used last, if no other one has since; else the least recently
+  // used one, of the empty ones if there are any.
   static Channel& channel_for(std::span<Channel> channels, int32_t stream);
-  int32_t next_of(Engine& engine, int64_t now);  // pops it; kNone: there is none
+  // Removes and returns the next transfer that an engine may begin; kNone: there is none.
+  int32_t pop_next(Engine& engine, int64_t now);
+  // Lengthens the transfers of two engines for the time in which both move bytes.
   void slow_down(Engine& begun, Engine& other);
+  // Returns by which factor the transfer of an engine takes longer while both engines move bytes.
   double slowdown(const Engine& engine) const;
+  // Returns how long the rest of a transfer takes while both engines move bytes.
   int64_t concurrent_ns(const Engine& engine) const;
+  // Returns how long the bytes that a transfer moves within `concurrent_ns`, while both engines
+  // move bytes, would take alone.
   int64_t alone_ns(const Engine& engine, int64_t concurrent_ns) const;
 
   const DeviceSpec& spec_;

@@ -9,10 +9,11 @@ namespace {
 
 constexpr int32_t kThreads = 512;
 constexpr int32_t kRegisters = 16;
-constexpr int32_t kMostBlocks = 1 << 16;
+constexpr int32_t kMaxBlocks = 1 << 16;
 constexpr int32_t kDeciderRegisters = 32;
 constexpr int32_t kDeciderBytes = 1024;  // of shared memory
 
+// A copy or memset for which the driver runs a kernel.
 struct Work {
   int64_t bytes;
   std::optional<int64_t> duration_ns;
@@ -22,9 +23,10 @@ struct Work {
   int64_t bandwidth;  // bytes per microsecond; 0: it is not known
 };
 
-// Returns the driver's kernel. If it fills the GPU, its blocks share the bandwidth.
+// Returns the driver's kernel for a copy or memset. If it fills the GPU, its blocks share the
+// bandwidth.
 Launch kernel_of(const DeviceSpec& spec, const Work& work) {
-  const int64_t bytes = std::max<int64_t>(spec.copy_block_bytes, work.bytes / kMostBlocks + 1);
+  const int64_t bytes = std::max<int64_t>(spec.copy_block_bytes, work.bytes / kMaxBlocks + 1);
   const int64_t blocks = (work.bytes + bytes - 1) / bytes;
   const int64_t at_once = int64_t{spec.sms} * (spec.warps_per_sm * kWarpThreads / kThreads);
   const int64_t shared_ns = move_ns(std::min(blocks, at_once) * bytes, work.bandwidth);

@@ -23,14 +23,14 @@
 
 namespace tbsched {
 
-// Returns whether the driver runs a kernel for it.
+// Returns whether the driver runs a kernel for a copy or memset.
 bool is_kernel(const DeviceSpec& spec, const Copy& copy);
 bool is_kernel(const DeviceSpec& spec, const Memset& memset);
-// Returns that kernel; nothing if the driver does it another way.
+// Returns the kernel that the driver runs for a copy or memset; nothing: it runs none.
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Copy& copy);
 std::optional<Launch> driver_kernel(const DeviceSpec& spec, const Memset& memset);
 
-// Returns the kernel that decides for a conditional node.
+// Returns the kernel that decides whether the body of a conditional node runs.
 Launch decider(const DeviceSpec& spec);
 
 // Host functions, and records of events and waits for them, need none.

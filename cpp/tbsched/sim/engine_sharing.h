@@ -34,14 +34,17 @@ class EngineTurns {
   int64_t ends_ns(int32_t process) const;
 
  private:
+  // A copy that wants the engine.
   struct Claim {
     int32_t process;
-    int64_t start_ns;
-    int64_t left_ns;
+    int64_t start_ns;  // it moves no bytes before
+    int64_t rest_ns;   // how long it still moves bytes
   };
 
   static constexpr int32_t kNobody = -1;
 
+  // Simulates the engine until `until_ns`, or until a copy of `process` ends if that is earlier.
+  // Returns the time.
   int64_t advance(int64_t until_ns, int32_t process);
 
   int64_t slice_ns_;
@@ -49,7 +52,7 @@ class EngineTurns {
   int64_t
       pause_ns_;  // a copy within this time after another one of its process continues the slice
   // The copy that ended last.
-  struct Before {
+  struct EndedCopy {
     int32_t process;
     int64_t ended_ns;
     int64_t slice_ends_ns;
@@ -57,9 +60,9 @@ class EngineTurns {
 
   std::vector<Claim> claims_;  // the first has the engine
   int64_t now_ = 0;
-  int32_t holder_ = kNobody;
-  int64_t slice_ends_ns_ = 0;
-  Before before_{.process = kNobody, .ended_ns = 0, .slice_ends_ns = 0};
+  int32_t owner_ = kNobody;    // the process whose slice it is
+  int64_t slice_ends_ns_ = 0;  // of the owner
+  EndedCopy last_copy_{.process = kNobody, .ended_ns = 0, .slice_ends_ns = 0};
 };
 
 }  // namespace tbsched

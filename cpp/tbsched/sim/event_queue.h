@@ -28,13 +28,13 @@ struct TimedEvent {
   int64_t time_ns;  // by the clock of its domain
   int32_t subject;  // blocks that leave together, an operation, or the event that a host calls
   Change change = Change::none;
-  int64_t place = 0;  // order among events of one phase and instant; then by subject
+  int64_t order = 0;  // among events of one phase and instant; then by subject
 
   // Inverted, so that the earliest event is at the top of a heap. Has no branches: which of two
   // events is earlier cannot be foreseen.
   bool operator<(const TimedEvent& other) const {
     const bool is_behind =
-        (place > other.place) | ((place == other.place) & (subject > other.subject));
+        (order > other.order) | ((order == other.order) & (subject > other.subject));
     return (time_ns > other.time_ns) | ((time_ns == other.time_ns) & is_behind);
   }
 };
@@ -50,10 +50,11 @@ class EventQueue {
     std::push_heap(heap.begin(), heap.end());
   }
 
-  // Pops the first event of the phase that is due.
+  // Removes and returns the first event of the phase that is due; nothing: none is.
   std::optional<TimedEvent> pop(const Phase phase) {
     return is_due(phase) ? std::optional(pop_due(phase)) : std::nullopt;
   }
+  // Returns whether an event of the phase is due.
   bool is_due(const Phase phase) const {
     return next_of(heap_of(phase, Domain::process)) <= clock_.now() ||
            next_of(heap_of(phase, Domain::gpu)) <= clock_.gpu_now();
@@ -77,7 +78,7 @@ class EventQueue {
     return next_ns;
   }
 
-  // Changes the times of a phase's events in the process's domain.
+  // Sets the time of each of a phase's events in the process's domain to new_time(event).
   template <typename NewTime>
   void reschedule(const Phase phase, const NewTime& new_time) {
     Heap& heap = heap_of(phase, Domain::process);
@@ -104,22 +105,24 @@ class EventQueue {
   const Heap& heap_of(const Phase phase, const Domain domain) const {
     return heaps_[static_cast<size_t>(phase)][static_cast<size_t>(domain)];
   }
+  // Removes and returns the first event of the phase, which is due.
   TimedEvent pop_due(const Phase phase) {
     Heap& own = heap_of(phase, Domain::process);
     Heap& gpu_heap = heap_of(phase, Domain::gpu);
     const bool own_is_due = next_of(own) <= clock_.now();
     const bool gpu_is_due = next_of(gpu_heap) <= clock_.gpu_now();
-    const bool own_is_first = own_is_due && gpu_is_due && by_own(gpu_heap) < own.front();
+    const bool own_is_first = own_is_due && gpu_is_due && first_in_own_time(gpu_heap) < own.front();
     Heap& first = gpu_is_due && !own_is_first ? gpu_heap : own;
     return pop_first(first);
   }
-  // As std::pop_heap(), but without a branch that depends on which child is earlier.
+  // Removes and returns the first event of a heap. Does what std::pop_heap() does, but without a
+  // branch that depends on which child is earlier.
   static TimedEvent pop_first(Heap& heap) {
-    const TimedEvent found = heap.front();
+    const TimedEvent first = heap.front();
     const TimedEvent last = heap.back();
     heap.pop_back();
     const size_t size = heap.size();
-    if (size == 0) return found;
+    if (size == 0) return first;
     size_t hole = 0;
     while (2 * hole + 2 < size) {
       const size_t left = 2 * hole + 1;
@@ -133,10 +136,12 @@ class EventQueue {
     }
     heap[hole] = last;
     std::push_heap(heap.begin(), heap.begin() + static_cast<std::ptrdiff_t>(hole) + 1);
-    return found;
+    return first;
   }
+  // Returns the time of a heap's first event; kNever: it has none.
   static int64_t next_of(const Heap& heap) { return heap.empty() ? kNever : heap.front().time_ns; }
-  TimedEvent by_own(const Heap& gpu_heap) const {
+  // Returns the first event of the GPU's domain, with its time by the process's own clock.
+  TimedEvent first_in_own_time(const Heap& gpu_heap) const {
     TimedEvent event = gpu_heap.front();
     event.time_ns = clock_.to_own(event.time_ns);
     return event;

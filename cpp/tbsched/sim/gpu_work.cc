@@ -30,9 +30,9 @@ void GpuWork::make_non_blocking(const int32_t stream) {
   operations_.stream(operations_.stream_named(stream)).non_blocking = true;
 }
 
-void GpuWork::expect(const int32_t launches, const int32_t hidden, const int32_t transfers) {
+void GpuWork::set_counts(const int32_t launches, const int32_t hidden, const int32_t transfers) {
   numbering_ = Numbering(launches, hidden, transfers);
-  engines_.expect(transfers);
+  engines_.set_transfers(transfers);
 }
 
 void GpuWork::handle_changes() {
@@ -69,7 +69,7 @@ void GpuWork::apply(const TimedEvent& event) {
       break;
     case Change::transferred:
       if (operations_[index].is_of_value()) {
-        end_of_value(index);
+        end_value(index);
       } else {
         end_transfer(index);
       }
@@ -87,7 +87,7 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
   catch_up();
   is_caught_up_ = false;
   int64_t ends_ns = clock_.now();
-  const int32_t stream = operations_.number_of(stream_of(event));
+  const int32_t stream = operations_.index_of(stream_of(event));
   const int32_t operations = operations_.size();
   std::visit(Overloaded{
                  [&](const Launch& launch) { issue(launch, numbers.launch); },
@@ -112,25 +112,24 @@ int64_t GpuWork::issue(const Event& event, const EventNumbers& numbers,
   return ends_ns;
 }
 
-// Returns nothing for what takes no place and parts no work.
 std::optional<StreamPlaces::Entry> GpuWork::entry_of(const Event& event) const {
   using Kind = StreamPlaces::Kind;
   using Entry = StreamPlaces::Entry;
-  using Found = std::optional<Entry>;
+  using Result = std::optional<Entry>;
   return std::visit(
       Overloaded{
-          [](const Launch&) { return Found(Entry{Kind::work}); },
-          [](const Release&) { return Found(); },
-          [](const RecordEvent&) { return Found(); },
-          [](const WaitEvent&) { return Found(Entry{Kind::wait}); },
-          [](const GraphLaunch&) { return Found(Entry{Kind::work}); },
-          [&](const Copy& copy) { return Found(Entry{Kind::work, engines_.engine_of(copy)}); },
-          [](const Memset&) { return Found(Entry{Kind::work}); },
-          [](const Synchronize&) { return Found(); },
-          [](const HostFunction&) { return Found(Entry{Kind::host_function}); },
-          [](const HostCall&) { return Found(); },
-          [](const WriteValue&) { return Found(Entry{Kind::value}); },
-          [](const WaitValue&) { return Found(Entry{Kind::value}); },
+          [](const Launch&) { return Result(Entry{Kind::work}); },
+          [](const Release&) { return Result(); },
+          [](const RecordEvent&) { return Result(); },
+          [](const WaitEvent&) { return Result(Entry{Kind::wait}); },
+          [](const GraphLaunch&) { return Result(Entry{Kind::work}); },
+          [&](const Copy& copy) { return Result(Entry{Kind::work, engines_.engine_of(copy)}); },
+          [](const Memset&) { return Result(Entry{Kind::work}); },
+          [](const Synchronize&) { return Result(); },
+          [](const HostFunction&) { return Result(Entry{Kind::host_function}); },
+          [](const HostCall&) { return Result(); },
+          [](const WriteValue&) { return Result(Entry{Kind::value}); },
+          [](const WaitValue&) { return Result(Entry{Kind::value}); },
       },
       event);
 }
@@ -140,16 +139,16 @@ void GpuWork::note_place(const Event& event, const int32_t stream) {
   if (entry) places_.add(stream, *entry, operations_.stream(stream).last);
 }
 
-void GpuWork::issue(const Launch& launch, const int32_t number) {
+void GpuWork::issue(const Launch& launch, const int32_t launch_number) {
   const int32_t stream = operations_.stream_named(launch.stream);
   if (!launch.stream) operations_.stream(stream).non_blocking = launch.non_blocking;
   const bool programmatic = operations_.may_be_programmatic(launch, operations_.stream(stream));
   const int32_t index = add({.kind = OperationKind::launch,
-                             .launch = number,
+                             .launch = launch_number,
                              .priority = priority_of(launch, spec_),
                              .programmatic = programmatic},
                             stream);
-  numbering_.set(number, index);
+  numbering_.set(launch_number, index);
   if (launch.delay_ns != 0) queues_.delay(index, launch.delay_ns);
   enqueue(index);
   operations_.stream(stream).continue_from(index);
@@ -185,8 +184,6 @@ void GpuWork::issue(const WaitEvent& wait) {
   operations_.stream(stream).last_wait = index;
 }
 
-// Returns an operation of this GPU that is done when a record is; -1: a record of another GPU that
-// is done.
 int32_t GpuWork::record_here(const OperationOfGpu record) {
   if (record.gpu == gpu_) return record.operation;
   if (!between_.records.is_open(record)) return -1;
@@ -212,6 +209,8 @@ void GpuWork::issue(const WaitValue& wait) {
   operations_.stream(stream).last_wait = index;
 }
 
+// Adds the operation of a copy, memset or host function to its stream: a kernel of the driver, a
+// copy by an engine, or a launch that takes a hardware queue and no SM.
 template <typename Transfer>
 void GpuWork::issue_transfer(const Transfer& asked, const EventNumbers& numbers) {
   const int32_t transfer = numbers.transfer;
@@ -247,16 +246,15 @@ int64_t GpuWork::issue(const GraphLaunch& launched, const EventNumbers& numbers,
   const int32_t stream = operations_.stream_named(launched.stream);
   const int32_t begin =
       add({.kind = OperationKind::graph_begin, .record = graphs_.last_end(launched)}, stream);
-  not_over_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
+  unfinished_ += graphs_.issue(launched, begin, numbers, issue_ns, numbering_);
   for (int32_t node = begin + 1; node < operations_.size(); ++node) note_issue(node);
   note_marks(launched, begin);
   const int32_t end = add({.kind = OperationKind::graph_end}, stream);
-  graphs_.end(launched, begin, end);
+  graphs_.set_end(launched, begin, end);
   operations_.stream(stream).continue_from(end);
   return graphs_.until_ns();
 }
 
-// Notes the records of events among the nodes of a graph, and lets nodes wait for the last ones.
 void GpuWork::note_marks(const GraphLaunch& launched, const int32_t begin) {
   for (const int32_t node : graphs_.marks(launched)) {
     const int32_t index = begin + 1 + node;
@@ -274,11 +272,12 @@ void GpuWork::note_marks(const GraphLaunch& launched, const int32_t begin) {
 int32_t GpuWork::add(const Operation& operation, const int32_t stream) {
   const int32_t last = operations_.stream(stream).last;
   // A copy follows another one of the same engine without delay.
-  const bool goes_on = last >= 0 && operation.kind == OperationKind::engine_copy &&
-                       engines_.share_engine(operations_[last].transfer, operation.transfer);
+  const bool follows_on_engine =
+      last >= 0 && operation.kind == OperationKind::engine_copy &&
+      engines_.share_engine(operations_[last].transfer, operation.transfer);
   const int32_t index =
-      operations_.add(operation, stream, goes_on ? Milestone::over : Milestone::done);
-  if (operation.is_launch()) ++not_over_;
+      operations_.add(operation, stream, follows_on_engine ? Milestone::over : Milestone::done);
+  if (operation.is_launch()) ++unfinished_;
   count_arrival(index);
   const Operation& added = operations_[index];
   if (!takes_queue(added) && added.pending == 0 && operations_.has_legacy_turn(index)) {
@@ -292,7 +291,6 @@ bool GpuWork::takes_queue(const Operation& operation) const {
          (operation.is_of_value() && spec_.mechanisms.value_waits_hold_queues);
 }
 
-// Counts launches, records and copies that matter to the turns of processes.
 void GpuWork::count_arrival(const int32_t index) {
   Operation& operation = operations_[index];
   const int32_t last = operation.last_launch;
@@ -308,8 +306,6 @@ void GpuWork::count_arrival(const int32_t index) {
   }
 }
 
-// Puts a launch into its queue: at once, or when the driver has issued the graph that it is
-// issuing.
 void GpuWork::enqueue(const int32_t launch) {
   note_issue(launch);
   if (clock_.now() >= graphs_.until_ns()) return queues_.enqueue(launch);
@@ -321,7 +317,7 @@ void GpuWork::enqueue(const int32_t launch) {
 void GpuWork::load(const int32_t launch) {
   catch_up();
   is_caught_up_ = false;
-  ++not_over_;
+  ++unfinished_;
   const int32_t load = operations_.add_load(launch);
   if (operations_[load].pending == 0) {
     operations_.change_at(clock_.now() + spec_.load_ns, load, Change::done);
@@ -336,11 +332,11 @@ int32_t GpuWork::add_host_wait() {
       {.kind = OperationKind::host_wait, .issued_ns = clock_.now(), .non_blocking = true});
 }
 
-std::optional<int32_t> GpuWork::if_pending(const int32_t wait) const {
+std::optional<int32_t> GpuWork::unless_met(const int32_t wait) const {
   return operations_[wait].pending == 0 ? std::nullopt : std::optional(wait);
 }
 
-std::optional<int32_t> GpuWork::wait_for(const Event& event) {
+std::optional<int32_t> GpuWork::await_work(const Event& event) {
   catch_up();
   const int32_t wait = add_host_wait();
   const auto* const synchronize = std::get_if<Synchronize>(&event);
@@ -358,24 +354,24 @@ std::optional<int32_t> GpuWork::wait_for(const Event& event) {
   } else {
     operations_.depend(wait, operations_.stream(operations_.stream_named(*stream)).last);
   }
-  return if_pending(wait);
+  return unless_met(wait);
 }
 
-std::optional<int32_t> GpuWork::wait_for_transfer(const int32_t transfer) {
+std::optional<int32_t> GpuWork::await_transfer(const int32_t transfer) {
   catch_up();
   const int32_t wait = add_host_wait();
   operations_.depend(wait, numbering_.operation_of_transfer(transfer), Milestone::over,
                      static_cast<int32_t>(spec_.host_return_ns));
-  return if_pending(wait);
+  return unless_met(wait);
 }
 
-// A copy of an engine needs no place in a hardware queue, but its stream needs a queue that has
-// one.
-std::optional<int32_t> GpuWork::wait_for_place(const Event& event) {
+std::optional<int32_t> GpuWork::await_queue_place(const Event& event) {
+  // A copy of an engine needs no place in a hardware queue, but its stream needs a queue that has
+  // a place.
   const std::optional<StreamPlaces::Entry> entry = entry_of(event);
   if (!entry || entry->kind == StreamPlaces::Kind::wait) return std::nullopt;
   catch_up();
-  const int32_t stream = operations_.number_of(stream_of(event));
+  const int32_t stream = operations_.index_of(stream_of(event));
   const bool takes_place = entry->kind != StreamPlaces::Kind::host_function &&
                            (entry->engine < 0 || !queues_.has_queue(stream));
   if (takes_place && queues_.is_full_for(stream)) {
@@ -392,6 +388,7 @@ std::optional<int32_t> GpuWork::wait_for_place(const Event& event) {
 
 // -- progress of operations ----------------------------------------------------------------------
 
+// Begins what waits for nothing any more, or marks it as ready for take_ready().
 void GpuWork::on_dependencies_met(const int32_t index) {
   const Operation& operation = operations_[index];
   if (operation.kind == OperationKind::load) {
@@ -399,9 +396,9 @@ void GpuWork::on_dependencies_met(const int32_t index) {
   } else if (!takes_queue(operation)) {
     if (operations_.has_legacy_turn(index)) proceed(index);
   } else if (operation.follows_nodes && operation.transfer >= 0) {
-    begin_transfer(index);
+    begin_transfer_or_function(index);
   } else if (operation.follows_nodes) {
-    nodes_.insert({rank(index), ++nodes_ready_, index});
+    nodes_.insert({urgency(index), ++nodes_ready_, index});
   } else if (operations_.waits_for_nothing(index) && !operation.programmatic) {
     if (!operation.after_copy) return queues_.delay_detection(index);
     const auto idle_since_ns = running_ > 0 ? std::nullopt : std::optional(idle_since_ns_);
@@ -409,6 +406,7 @@ void GpuWork::on_dependencies_met(const int32_t index) {
   }
 }
 
+// Lets an operation of the legacy stream that has its turn go on.
 void GpuWork::on_legacy_turn(const int32_t index) {
   if (takes_queue(operations_[index])) {
     queues_.delay_detection(index);
@@ -417,10 +415,11 @@ void GpuWork::on_legacy_turn(const int32_t index) {
   }
 }
 
+// Ends the wait of a host, and tells operations of other GPUs that wait for this one.
 void GpuWork::on_done(const int32_t index) {
   const OperationKind kind = operations_[index].kind;
   if (kind == OperationKind::host_wait) ended_waits_.push_back(index);
-  if (kind == OperationKind::load) --not_over_;
+  if (kind == OperationKind::load) --unfinished_;
   if (!between_.records.crosses_gpus()) return;
   for (const OperationOfGpu waiting : between_.records.close({gpu_, index})) {
     between_.notices.push_back({{gpu_, index}, waiting});
@@ -443,7 +442,6 @@ void GpuWork::learn(const int32_t index, const int32_t name) {
   }
 }
 
-// Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
 void GpuWork::proceed(const int32_t index) {
   if (std::exchange(operations_[index].behind_launch, false)) queues_.note_behind_launch(-1);
   const OperationKind kind = operations_[index].kind;
@@ -452,26 +450,26 @@ void GpuWork::proceed(const int32_t index) {
   if (operations_[index].transfer < 0) {
     operations_.finish_later(index);
   } else {
-    begin_transfer(index);
+    begin_transfer_or_function(index);
   }
 }
 
-std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
+std::optional<int32_t> GpuWork::take_ready(const bool room_for_grid) {
   catch_up();
   if (none_ready_) return std::nullopt;
   do {
     if (!engines_.empty()) begin_transfers_at_heads();
   } while (!between_.values.empty() && begin_values_at_heads());
   if (!room_for_grid) return std::nullopt;
-  int32_t first = -1;  // a queue
+  int32_t first = -1;  // the queue whose head goes first
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
     const int32_t head = queues_.head(queue);
     if (head < 0 || !operations_[head].is_launch() || !queues_.is_ready(head)) continue;
-    if (queues_.begins_delay(head)) continue;
-    if (first < 0 || before(head, queues_.head(first))) first = queue;
+    if (queues_.start_delay(head)) continue;
+    if (first < 0 || goes_before(head, queues_.head(first))) first = queue;
   }
   int32_t taken = first < 0 ? -1 : queues_.head(first);
-  if (!nodes_.empty() && (taken < 0 || before(nodes_.begin()->operation, taken))) {
+  if (!nodes_.empty() && (taken < 0 || goes_before(nodes_.begin()->operation, taken))) {
     taken = nodes_.extract(nodes_.begin()).value().operation;
   } else if (first < 0) {
     none_ready_ = true;
@@ -488,7 +486,7 @@ std::optional<int32_t> GpuWork::take(const bool room_for_grid) {
   return operation.launch;
 }
 
-int32_t GpuWork::rank(const int32_t operation) const {
+int32_t GpuWork::urgency(const int32_t operation) const {
   return order_.by_priority ? operations_[operation].priority : 0;
 }
 
@@ -497,24 +495,22 @@ int32_t GpuWork::turn(const int32_t operation) const {
   return launch >= 0 && std::cmp_less(launch, turns_.size()) ? turns_[launch] : 0;
 }
 
-bool GpuWork::before(const int32_t a, const int32_t b) const {
-  return std::tuple(rank(a), turn(a), a) < std::tuple(rank(b), turn(b), b);
+bool GpuWork::goes_before(const int32_t a, const int32_t b) const {
+  return std::tuple(urgency(a), turn(a), a) < std::tuple(urgency(b), turn(b), b);
 }
 
-void GpuWork::trigger(const int32_t launch, const int64_t at_ns) {
+void GpuWork::schedule_trigger(const int32_t launch, const int64_t at_ns) {
   operations_.change_at(at_ns + spec_.trigger_latency_ns, operation_of(launch), Change::triggered);
 }
 
 std::span<const int32_t> GpuWork::end(const int32_t launch) {
   is_caught_up_ = false;
   --running_;
-  --not_over_;
+  --unfinished_;
   idle_since_ns_ = clock_.now();
   return operations_.leave(operation_of(launch));
 }
 
-// Calls the functions that may begin now, in the order in which they were issued. Returns whether a
-// change is due at once.
 bool GpuWork::call_functions() {
   if (functions_ready_.empty()) return false;
   std::vector<int32_t> ready = std::exchange(functions_ready_, {});
@@ -526,15 +522,14 @@ bool GpuWork::call_functions() {
         clock_.now() > (is_queued ? queues_.reaches_gpu_ns(index) : operations_[index].issued_ns);
     const auto changed = host_functions_.call(clock_.gpu_now(), index,
                                               *engines_.host_function_ns(transfer), has_waited);
-    for (const HostFunctions::Begin& each : changed) {
-      engines_.run_at(operations_[each.operation].transfer, each.begin_ns);
+    for (const HostFunctions::Begin& begin : changed) {
+      engines_.set_begin(operations_[begin.operation].transfer, begin.begin_ns);
     }
-    end_transfer_at(index, function_is_over_ns(transfer));
+    schedule_end(index, function_is_over_ns(transfer));
   }
   return events_.is_due(Phase::change);
 }
 
-// Returns when the GPU knows that a host function is over, as far as is known now.
 int64_t GpuWork::function_is_over_ns(const int32_t transfer) const {
   return engines_.ends_ns(transfer) + spec_.host_function_return_ns;
 }
@@ -549,7 +544,6 @@ void GpuWork::write_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_write_ns, index, Change::transferred);
 }
 
-// Lets a wait for a value that has been set go on.
 void GpuWork::wake(const int32_t wait) {
   operations_.change_at(clock_.now() + spec_.value_wake_ns, wait, Change::transferred);
 }
@@ -559,8 +553,6 @@ void GpuWork::wait_for_value(const int32_t index) {
   operations_.change_at(clock_.now() + spec_.value_wait_ns, index, Change::transferred);
 }
 
-// Begins the waits and writes at the heads of queues. Returns whether one of them is over at once,
-// so that other heads follow.
 bool GpuWork::begin_values_at_heads() {
   for (int32_t queue = 0; queue < queues_.count(); ++queue) {
     const int32_t head = queues_.head(queue);
@@ -577,24 +569,22 @@ bool GpuWork::begin_values_at_heads() {
   return true;
 }
 
-// It holds its queue until then.
-void GpuWork::end_of_value(const int32_t index) {
+void GpuWork::end_value(const int32_t index) {
   if (takes_queue(operations_[index])) queues_.pass(queues_.queue_of_launch(index), ended_waits_);
   operations_.finish_later(index);
 }
 
-// -- copies and memsets that are no kernels
-// --------------------------------------------------------
+// -- copies and memsets that are no kernels ------------------------------------------------------
 
-// Begins the copies and memsets at the heads of queues, which need no room for a grid. One that
-// ends at once lets others begin. Repeats until only launches are left at the heads.
 void GpuWork::begin_transfers_at_heads() {
+  // A transfer that ends at once lets others begin, so this repeats until only launches are at the
+  // heads.
   for (;;) {
     for (int32_t queue = 0; queue < queues_.count(); ++queue) {
       for (int32_t head = queues_.head(queue);
            head >= 0 && operations_[head].transfer >= 0 && queues_.is_ready(head);
            head = queues_.head(queue)) {
-        begin_transfer(head);
+        begin_transfer_or_function(head);
         queues_.pass(queue, ended_waits_);
       }
     }
@@ -603,36 +593,39 @@ void GpuWork::begin_transfers_at_heads() {
   }
 }
 
-// Begins a copy or memset that has nothing left to wait for.
-void GpuWork::begin_transfer(const int32_t index) {
+void GpuWork::begin_transfer_or_function(const int32_t index) {
   const Operation& operation = operations_[index];
-  const int64_t now = clock_.now();
   if (engines_.host_function_ns(operation.transfer)) {
     functions_ready_.push_back(index);
     is_caught_up_ = false;
-    return;
+  } else if (operation.by_engine) {
+    set_ready_for_engine(index);
+  } else {
+    schedule_end(index, engines_.begin_without_engine(operation.transfer, operation.follows_nodes));
   }
-  if (!operation.by_engine) {
-    return end_transfer_at(index, engines_.run(operation.transfer, operation.follows_nodes));
-  }
+}
+
+void GpuWork::set_ready_for_engine(const int32_t index) {
+  const Operation& operation = operations_[index];
+  const int64_t now = clock_.now();
   if (operation.graph >= 0) engines_.enqueue_node(operation.transfer);
   const int32_t before = operation.follows_nodes ? operation.held_by : operation.last_launch;
-  const bool goes_on = before >= 0 &&
-                       (operation.graph >= 0 || operations_[before].over_ns == now) &&
-                       engines_.share_engine(operations_[before].transfer, operation.transfer);
-  const bool waited =
+  const bool follows_on_engine =
+      before >= 0 && (operation.graph >= 0 || operations_[before].over_ns == now) &&
+      engines_.share_engine(operations_[before].transfer, operation.transfer);
+  const bool has_waited =
       now > (operation.is_prepared ? queues_.reaches_gpu_ns(index) : operation.issued_ns);
   const int64_t staged_ns = operation.issued_ns + engines_.call_ns(operation.transfer);
   const int64_t reaches_ns = operation.is_prepared ? now : staged_ns + spec_.host_copy_issue_ns;
   const int64_t latency_ns =
       operation.graph < 0 ? spec_.host_copy_latency_ns : spec_.node_copy_latency_ns;
-  const int64_t waited_ns = goes_on || !waited ? now : now + latency_ns;
-  const int64_t from_ns = std::max(reaches_ns, waited_ns);
-  engines_.set_ready(operation.transfer, from_ns, waited);
-  operations_.change_at(from_ns, index, Change::reached);
+  const int64_t engine_free_ns = follows_on_engine || !has_waited ? now : now + latency_ns;
+  const int64_t ready_ns = std::max(reaches_ns, engine_free_ns);
+  engines_.set_ready(operation.transfer, ready_ns, has_waited);
+  operations_.change_at(ready_ns, index, Change::reached);
 }
 
-void GpuWork::end_transfer_at(const int32_t operation, const int64_t end_ns) {
+void GpuWork::schedule_end(const int32_t operation, const int64_t end_ns) {
   if (clock_.now() > kLatestNs || end_ns > 2 * kLatestNs) {
     refuse("duration: a copy or memset from " + std::to_string(clock_.now()) + " to " +
            std::to_string(end_ns) + " ns is beyond the range of time");
@@ -640,10 +633,9 @@ void GpuWork::end_transfer_at(const int32_t operation, const int64_t end_ns) {
   operations_.change_at(end_ns, operation, Change::transferred);
 }
 
-// Begins what the engines can begin. Returns whether a change is due at once.
 bool GpuWork::begin_engines() {
   while (const std::optional<int32_t> transfer = engines_.begin()) {
-    end_transfer_at(numbering_.operation_of_transfer(*transfer), engines_.first_end_ns(*transfer));
+    schedule_end(numbering_.operation_of_transfer(*transfer), engines_.first_end_ns(*transfer));
   }
   return events_.is_due(Phase::change);
 }
@@ -653,27 +645,25 @@ void GpuWork::end_transfer(const int32_t index) {
   if (operation.by_engine) {
     // Another copy may have slowed it down, or another process may have stopped it.
     const int64_t end_ns = engines_.ends_ns(operation.transfer);
-    if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
+    if (end_ns > clock_.now()) return schedule_end(index, end_ns);  // later than was known
   } else if (engines_.host_function_ns(operation.transfer)) {
     // Another function may have taken its turn.
     const int64_t end_ns = function_is_over_ns(operation.transfer);
-    if (end_ns > clock_.now()) return end_transfer_at(index, end_ns);
+    if (end_ns > clock_.now()) return schedule_end(index, end_ns);
   }
   engines_.end(operation.transfer);
-  if (operation.is_launch()) --not_over_;
+  if (operation.is_launch()) --unfinished_;
   operations_.set_over(index);
 }
 
 // -- the turns of processes ----------------------------------------------------------------------
 
-// The own clock stands still, so all that is issued meanwhile seems to be issued at one instant.
 void GpuWork::note_issue(const int32_t index) {
   if (clock_.is_stopped()) issued_while_stopped_.push_back(index);
 }
 
-// Corrects operations issued after the time at which the own clock goes on. They reach the GPU
-// later than those because of which it goes on.
 void GpuWork::correct_issues() {
+  // They reach the GPU later than those because of which the own clock goes on.
   for (const int32_t index : std::exchange(issued_while_stopped_, {})) {
     Operation& operation = operations_[index];
     const int64_t issued_ns = clock_.to_own(operation.issued_gpu_ns);
@@ -701,7 +691,7 @@ void GpuWork::end_back_off() {
 int64_t GpuWork::works_from_ns(const bool with_deferred) const {
   const int64_t now = clock_.now();
   if (with_deferred && !deferred_records_.empty()) return now;
-  if (std::cmp_equal(not_over_, with_deferred ? 0 : queues_.deferred())) return kNever;
+  if (std::cmp_equal(unfinished_, with_deferred ? 0 : queues_.deferred())) return kNever;
   if (running_ > 0 || !nodes_.empty()) return now;
   const bool enabling = operations_.enabling() > 0;
   const int64_t first_ns = queues_.first_ready_ns(with_deferred, enabling);

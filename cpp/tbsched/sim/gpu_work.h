@@ -47,54 +47,58 @@ class GpuWork : private Stations {
   }
   // Marks a stream as non-blocking. Call it before anything is issued.
   void make_non_blocking(int32_t stream);
-  // Uploads the graph to the GPU. Call it before anything is issued, in the order of the program.
+  // Uploads a graph to the GPU, once, and returns the order of its nodes. Call it before anything
+  // is issued, in the order of the program.
   const GraphOrder& upload(const GraphLaunch& launched) { return graphs_.upload(launched); }
-  // Sets the numbers of launches, of hidden launches (relays of graphs and kernels of the driver),
-  // and of copies and memsets. Call it before anything is issued.
-  void expect(int32_t launches, int32_t hidden, int32_t transfers);
+  // Sets how many launches, hidden launches (relays of graphs and kernels of the driver), and
+  // copies and memsets there are. Call it before anything is issued.
+  void set_counts(int32_t launches, int32_t hidden, int32_t transfers);
 
   // Handles every change that is due by now.
   void catch_up() {
     if (!is_caught_up_ || events_.is_due(Phase::change)) handle_changes();
   }
 
-  // Issues an event. `numbers`: those of its first launch, copy or memset, and hidden launch.
+  // Issues an event now. `numbers`: those of its first launch, copy or memset, and hidden launch.
   // `issue_ns`: when the driver issues each launch of a graph. Returns when the call ends if it
   // waits for nothing.
   int64_t issue(const Event& event, const EventNumbers& numbers, std::span<const int64_t> issue_ns);
   // Loads the kernel of a launch. Loading waits for all work issued so far, and all later work of
   // every stream waits for it.
   void load(int32_t launch);
-  // Returns the operation for which a call waits that synchronizes or sets up local memory; none:
-  // it need not wait.
-  std::optional<int32_t> wait_for(const Event& event);
-  // Returns the same for a call that waits for the end of the copy that it has issued.
-  std::optional<int32_t> wait_for_transfer(int32_t transfer);
-  // Returns the same for a call that waits for a place for its work.
-  std::optional<int32_t> wait_for_place(const Event& event);
-  // Returns the waits of hosts that have ended since the last call.
+  // Adds the operation for which a call waits that synchronizes or sets up local memory, and
+  // returns it; none: the call need not wait.
+  std::optional<int32_t> await_work(const Event& event);
+  // Adds the operation for which a call waits until the copy that it has issued is over, and
+  // returns it; none: the copy is over.
+  std::optional<int32_t> await_transfer(int32_t transfer);
+  // Adds the operation for which a call waits that needs a place for its work, and returns it;
+  // none: there is a place.
+  std::optional<int32_t> await_queue_place(const Event& event);
+  // Removes and returns the waits of hosts that have ended since the last call.
   std::vector<int32_t> take_ended_waits() { return std::exchange(ended_waits_, {}); }
-  // Whether there are any.
+  // Returns whether there are such waits, once all changes that are due have been handled.
   bool has_ended_waits() {
     catch_up();
     return !ended_waits_.empty();
   }
-  // States that what an operation waits for has happened on another GPU. `name`: what that is
+  // Handles that what an operation waits for has happened on another GPU. `name`: what that is
   // called in Wait::behind.
   void learn(int32_t operation, int32_t name);
 
-  // Whether anything has changed since take() found no ready launch.
+  // Returns whether anything has changed since take_ready() found no launch.
   bool has_news() const {
     return !is_caught_up_ || !none_ready_ || !ended_waits_.empty() || events_.is_due(Phase::change);
   }
-  // Pops the ready launch that goes first, if there is room for a grid.
-  std::optional<int32_t> take(bool room_for_grid);
-  // States that all blocks of a launch will have triggered or ended by `at_ns`.
-  void trigger(int32_t launch, int64_t at_ns);
-  // States that the last block of a launch has left. Returns the launches before which nothing is
+  // Removes and returns the ready launch that goes first; none: no launch is ready, or there is no
+  // room for a grid. Begins the transfers, writes and waits for values that are ready.
+  std::optional<int32_t> take_ready(bool room_for_grid);
+  // Schedules that all blocks of a launch have triggered or ended at `at_ns`.
+  void schedule_trigger(int32_t launch, int64_t at_ns);
+  // Handles that the last block of a launch has left. Returns the launches before which nothing is
   // left in their streams now; valid until the next call.
   std::span<const int32_t> end(int32_t launch);
-  // Returns whether all work before it in its stream has left.
+  // Returns whether all work before a launch in its stream has left.
   bool first_in_stream(const int32_t launch) const {
     return operations_.first_in_stream(numbering_.operation_of(launch));
   }
@@ -104,12 +108,12 @@ class GpuWork : private Stations {
   void back_off() { queues_.back_off(); }
   // Ends the back-off: the GPU sees all work again.
   void end_back_off();
-  // Whether a queue that the GPU looks at holds a launch that waits, or a copy or record behind a
-  // launch that is not over.
-  bool waits() const { return queues_.any_waits_but(-1); }
-  // How many launches have come to queues, except those that wait for a copy engine.
+  // Returns whether a queue that the GPU looks at has a launch that waits, or a copy or record
+  // behind a launch that is not over.
+  bool any_waits() const { return queues_.any_waits_but(-1); }
+  // Returns how many launches have come to queues, except those that wait for a copy engine.
   int64_t arrivals() const { return arrivals_; }
-  // How many launches have become ready after a copy of an engine.
+  // Returns how many launches have become ready after a copy of an engine.
   int64_t wakeups() const { return wakeups_; }
   // Returns from when on there is work that needs the process's turn; kNever: all of it is over, or
   // waits for copy engines. Deferred work counts only with `with_deferred`.
@@ -120,9 +124,9 @@ class GpuWork : private Stations {
   const OpGraph& operations() const { return operations_; }
   const HardwareQueues& queues() const { return queues_; }
   int32_t operation_of(const int32_t launch) const { return numbering_.operation_of(launch); }
-  // When each copy and memset that was issued moved its bytes.
+  // Returns when each copy and memset that was issued moved its bytes.
   const std::vector<TransferTime>& transfer_times() const { return engines_.times(); }
-  // -1: a node of a graph that took none.
+  // Returns the hardware queue that a launch took; -1: a node of a graph that took none.
   int32_t hardware_queue(const int32_t launch) const {
     return queues_.queue_of_launch(operation_of(launch));
   }
@@ -130,56 +134,98 @@ class GpuWork : private Stations {
  private:
   // A node of a graph that is ready and waits for room for a grid.
   struct ReadyNode {
-    int32_t rank;
+    int32_t urgency;
     int64_t place;  // in the order in which nodes became ready
     int32_t operation;
 
     auto operator<=>(const ReadyNode&) const = default;
   };
 
+  // Applies every change that is due, and begins what can begin then.
   void handle_changes();
   void on_dependencies_met(int32_t operation) override;
   void on_legacy_turn(int32_t operation) override;
   void on_done(int32_t operation) override;
 
-  void issue(const Launch& launch, int32_t number);
+  // Add the operations of an event to its stream.
+  void issue(const Launch& launch, int32_t launch_number);
   void issue(const RecordEvent& record);
   void issue(const WaitEvent& wait);
   void issue(const WriteValue& write);
   void issue(const WaitValue& wait);
+  // Notes the records of events among the nodes of a graph, and makes nodes wait for the last ones.
   void note_marks(const GraphLaunch& launched, int32_t begin);
+  // Returns an operation of this GPU that is done when a record is; -1: the record is of another
+  // GPU and done.
   int32_t record_here(OperationOfGpu record);
   template <typename Transfer>
   void issue_transfer(const Transfer& asked, const EventNumbers& numbers);
   int64_t issue(const GraphLaunch& launched, const EventNumbers& numbers,
                 std::span<const int64_t> issue_ns);
+  // Adds an operation to a stream, and proceeds with it if it takes no queue and waits for nothing.
+  // Returns its index.
   int32_t add(const Operation& operation, int32_t stream);
+  // Adds an operation for which a host waits, without dependencies.
   int32_t add_host_wait();
-  std::optional<int32_t> if_pending(int32_t wait) const;
+  // Returns the wait; none if it has no dependency that is not met.
+  std::optional<int32_t> unless_met(int32_t wait) const;
+  // Returns what an event takes of its stream's places; none: it takes no place and parts no work.
   std::optional<StreamPlaces::Entry> entry_of(const Event& event) const;
+  // Notes the place that an issued event takes in its stream.
   void note_place(const Event& event, int32_t stream);
+  // Counts an operation in arrivals() if it matters to the turns of processes.
   void count_arrival(int32_t operation);
+  // Puts a launch into its queue: at once, or when the driver has issued the graph that it is
+  // issuing.
   void enqueue(int32_t launch);
+  // Notes an operation that is issued while the own clock stands still: all of these seem to be
+  // issued at one instant.
   void note_issue(int32_t index);
+  // Corrects the times of noted operations that were issued after the time at which the own clock
+  // goes on.
   void correct_issues();
+  // Applies a change to its operation.
   void apply(const TimedEvent& event);
+  // Proceeds with an operation that takes no hardware queue and has nothing left to wait for.
   void proceed(int32_t operation);
+  // Calls the host functions that may begin now, in the order in which they were issued. Returns
+  // whether a change is due at once.
   bool call_functions();
+  // Returns when the GPU knows that a host function is over, as far as is known now.
   int64_t function_is_over_ns(int32_t transfer) const;
+  // Returns whether an operation goes through a hardware queue.
   bool takes_queue(const Operation& operation) const;
+  // Sets the value of a write now, and lets waits of this GPU go on.
   void write_value(int32_t operation);
+  // Schedules the end of a wait for a value that has been set.
   void wake(int32_t wait);
+  // Begins a wait for a value.
   void wait_for_value(int32_t operation);
+  // Begins the waits for values and the writes at the heads of queues. Returns whether one of them
+  // is over at once, so that other heads follow.
   bool begin_values_at_heads();
-  void end_of_value(int32_t operation);
+  // Ends a wait or write, which leaves its queue.
+  void end_value(int32_t operation);
+  // Begins the copies, memsets and host functions at the heads of queues, which need no room for a
+  // grid.
   void begin_transfers_at_heads();
-  void begin_transfer(int32_t operation);
+  // Begins a copy, memset or host function that has nothing left to wait for.
+  void begin_transfer_or_function(int32_t operation);
+  // Tells the copy engine of a copy from when on it may move bytes.
+  void set_ready_for_engine(int32_t operation);
+  // Ends a transfer or host function that is over; schedules its end again if it now ends later.
   void end_transfer(int32_t operation);
-  void end_transfer_at(int32_t operation, int64_t end_ns);
+  // Schedules the end of a transfer or host function. Throws std::invalid_argument beyond the range
+  // of time.
+  void schedule_end(int32_t operation, int64_t end_ns);
+  // Begins the copies that the engines can begin. Returns whether a change is due at once.
   bool begin_engines();
-  int32_t rank(int32_t operation) const;
+  // Returns the priority of a ready launch, lowest first; 0 if the order is not by priority.
+  int32_t urgency(int32_t operation) const;
+  // Returns the number of a ready launch in take_turns(), lowest first; 0 if it has none.
   int32_t turn(int32_t operation) const;
-  bool before(int32_t a, int32_t b) const;
+  // Returns whether ready launch a goes before b.
+  bool goes_before(int32_t a, int32_t b) const;
 
   const DeviceSpec& spec_;
   const Clock& clock_;
@@ -195,18 +241,18 @@ class GpuWork : private Stations {
   StreamPlaces places_;
   std::vector<int32_t> functions_ready_;  // operations
   Numbering numbering_;
-  std::vector<int32_t> turns_;
-  std::set<ReadyNode> nodes_;
-  int64_t nodes_ready_ = 0;
+  std::vector<int32_t> turns_;  // see take_turns()
+  std::set<ReadyNode> nodes_;   // of graphs
+  int64_t nodes_ready_ = 0;     // number of nodes that have become ready
   std::vector<int32_t> deferred_records_;
   std::vector<int32_t> issued_while_stopped_;  // launches, as long as the own clock stands still
   int32_t running_ = 0;                        // launches that were taken and have not left
   int64_t idle_since_ns_ = 0;                  // if no launch runs
-  int32_t not_over_ = 0;                       // launches, and kernels that are loaded
-  int64_t arrivals_ = 0;
+  int32_t unfinished_ = 0;                     // launches, and kernels that are loaded
+  int64_t arrivals_ = 0;                       // see arrivals() and wakeups()
   int64_t wakeups_ = 0;
   bool is_caught_up_ = false;         // nothing was issued or ended since catch_up()
-  bool none_ready_ = false;           // take() found none since catch_up()
+  bool none_ready_ = false;           // take_ready() found none since catch_up()
   std::vector<int32_t> ended_waits_;  // for take_ended_waits()
 };
 

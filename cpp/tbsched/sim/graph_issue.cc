@@ -11,6 +11,7 @@
 namespace tbsched {
 
 namespace {
+// Returns the graph that was instantiated for a launch.
 const Graph* executable_of(const GraphLaunch& launched) {
   return (launched.executable ? launched.executable : launched.graph).get();
 }
@@ -21,11 +22,14 @@ const GraphOrder& GraphIssue::upload(const GraphLaunch& launched) {
   UploadedGraph& graph = known->second;
   if (!is_new) return graph.order;
   graph.order = graph_order(*launched.graph, spec_);
+  // The first root, and roots without kernels, stay in the stream of the launch; the other roots
+  // get streams of their own, and so hardware queues.
   graph.streams.assign(graph.order.roots.size(), operations_.stream_named(launched.stream));
   const std::vector<int32_t>& roots = graph.order.queued;
   for (const int32_t root : roots) {
     if (root > 0) graph.streams[root] = operations_.stream_named(std::nullopt);
   }
+  // Where branches join, the last of the graph's streams takes a hardware queue first.
   if (!graph.order.relays.empty() && spec_.mechanisms.joins_turn_front_ends) {
     queues_.use(graph.order.last_root_first ? graph.streams[roots.back()]
                                             : operations_.stream_named(std::nullopt));
@@ -53,7 +57,7 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
     for (size_t k = 0; k < count; ++k) {
       const int32_t launch = numbering.number_of_hidden(numbers.hidden++);
       numbering.set(launch, operations_.size());
-      add(launch, priority, begin);
+      add_launch(launch, priority, begin);
     }
   };
   add_hidden(order.deciders.size(), priority_of(decider(spec_), spec_));
@@ -70,14 +74,13 @@ int32_t GraphIssue::issue(const GraphLaunch& launched, const int32_t begin, Even
   return operations_.size() - first;
 }
 
-void GraphIssue::end(const GraphLaunch& launched, const int32_t begin, const int32_t end) {
+void GraphIssue::set_end(const GraphLaunch& launched, const int32_t begin, const int32_t end) {
   graphs_.at(executable_of(launched)).last_end = end;
   const Graph& graph = *launched.graph;
   const auto nodes = static_cast<int32_t>(graph.nodes.size() + graph.deciders.size());
   for (int32_t node = 0; node < nodes; ++node) operations_.depend(end, begin + 1 + node);
 }
 
-// Returns whether the driver may take long to issue a node: a copy by an engine, a host function.
 bool GraphIssue::is_slow(const Operation& node) const {
   return node.by_engine || (node.transfer >= 0 && engines_.host_function_ns(node.transfer));
 }
@@ -119,15 +122,15 @@ int64_t GraphIssue::issue_nodes(const UploadedGraph& graph, const int32_t begin,
   return ends_ns;
 }
 
-// Returns when the driver issues each node. Times are given for roots alone. It issues memsets and
-// successors right before the next root whose time is given. But the last copy by an engine or host
-// function before that root takes the time until then: what is ahead of it follows the root before.
 GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const int32_t begin,
                                                const int32_t first_launch, const int32_t launches,
                                                const std::span<const int64_t> issue_ns,
                                                const int64_t from_ns) const {
-  IssueTimes found;
-  auto& [times, known] = found;
+  // Times are given for roots alone. The driver issues memsets and successors right before the next
+  // root whose time is given. But the last copy by an engine or host function before that root
+  // takes the time until then: what is ahead of it follows the root before.
+  IssueTimes issued;
+  auto& [times, known] = issued;
   int64_t known_ns = from_ns;
   int64_t issued_ns = from_ns - spec_.node_interval_ns;
   for (const auto& [node, root] : order.issued) {
@@ -137,9 +140,9 @@ GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const in
     times.push_back(issued_ns);
     const bool is_named = operation.launch >= 0 && operation.launch < launches;
     if (!is_root || !is_named || issue_ns.empty()) continue;
-    const int64_t asked_ns = clock_.to_own(issue_ns[operation.launch - first_launch]);
-    if (known == 0 || asked_ns > known_ns) {
-      issued_ns = asked_ns;
+    const int64_t given_ns = clock_.to_own(issue_ns[operation.launch - first_launch]);
+    if (known == 0 || given_ns > known_ns) {
+      issued_ns = given_ns;
       bool is_right_before = true;
       for (size_t k = times.size(); k-- > known;) {
         const auto until_root = static_cast<int64_t>(times.size() - 1 - k);
@@ -152,7 +155,7 @@ GraphIssue::IssueTimes GraphIssue::issue_times(const GraphOrder& order, const in
     known = times.size();
     known_ns = issued_ns;
   }
-  return found;
+  return issued;
 }
 
 void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& numbers,
@@ -161,7 +164,7 @@ void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& n
       Overloaded{
           [&](const Launch& launch) {
             numbering.set(numbers.launch, operations_.size());
-            add(numbers.launch++, priority_of(launch, spec_), begin);
+            add_launch(numbers.launch++, priority_of(launch, spec_), begin);
           },
           [&](const Copy& copy) { add_transfer(copy, begin, numbers, numbering); },
           [&](const Memset& memset) { add_transfer(memset, begin, numbers, numbering); },
@@ -172,6 +175,7 @@ void GraphIssue::add_node(const Node& node, const int32_t begin, EventNumbers& n
       node);
 }
 
+// Adds the operation of a copy, memset, host function, record or wait of a graph.
 template <typename Transfer>
 void GraphIssue::add_transfer(const Transfer& asked, const int32_t begin, EventNumbers& numbers,
                               Numbering& numbering) {
@@ -182,17 +186,15 @@ void GraphIssue::add_transfer(const Transfer& asked, const int32_t begin, EventN
   if (driver_kernel(spec_, asked)) {
     const int32_t kernel = numbering.number_of_hidden(numbers.hidden++);
     numbering.set(kernel, operation);
-    add(kernel, 0, begin);
+    add_launch(kernel, 0, begin);
   } else {
-    add(transfer_number(transfer), 0, begin);
+    add_launch(transfer_number(transfer), 0, begin);
     operations_[operation].transfer = transfer;
     operations_[operation].by_engine = engines_.has_engine(transfer);
   }
 }
 
-// Adds a node's launch. It waits for the work before the graph, or for other nodes; later work
-// waits for all nodes.
-void GraphIssue::add(const int32_t launch, const int32_t priority, const int32_t begin) {
+void GraphIssue::add_launch(const int32_t launch, const int32_t priority, const int32_t begin) {
   const Operation before = operations_[begin];
   operations_.push({.kind = OperationKind::launch,
                     .launch = launch,

@@ -29,7 +29,8 @@ class GraphIssue {
              HardwareQueues& queues, CopyEngines& engines)
       : spec_(spec), clock_(clock), operations_(operations), queues_(queues), engines_(engines) {}
 
-  // Uploads a graph to the GPU. Call it before anything is issued, in the order of the program.
+  // Uploads a graph, once: binds its roots to streams and hardware queues. Returns the order of its
+  // nodes. Call it before anything is issued, in the order of the program.
   const GraphOrder& upload(const GraphLaunch& launched);
   // Adds the nodes of a graph behind its begin. `issue_ns`: when the driver issues each launch; a
   // root without a time, or with one that is not later, follows the root before it. Returns the
@@ -41,12 +42,12 @@ class GraphIssue {
   // Returns the nodes of a graph that record events or wait for them, each behind those that it
   // waits for.
   const std::vector<int32_t>& marks(const GraphLaunch& launched) const;
-  // Adds the end of a graph behind its nodes.
-  void end(const GraphLaunch& launched, int32_t begin, int32_t end);
-  // When the driver has issued the last graph, by the process's own clock.
+  // Makes the operation `end` depend on all nodes of a graph, and notes it as its last end.
+  void set_end(const GraphLaunch& launched, int32_t begin, int32_t end);
+  // Returns when the driver has issued the last graph, by the process's own clock.
   int64_t until_ns() const { return clock_.to_own(until_gpu_ns_); }
 
-  static constexpr int64_t kBehindGraph = 2;  // the place of a launch behind the roots
+  static constexpr int64_t kBehindGraph = 2;  // TimedEvent::order of a launch behind the roots
 
  private:
   struct UploadedGraph {
@@ -60,17 +61,24 @@ class GraphIssue {
     size_t known = 0;
   };
 
+  // Returns whether the driver may take long to issue a node: a copy by an engine, a host function.
   bool is_slow(const Operation& node) const;
+  // Schedules the nodes that the driver issues. Returns when it has issued the last one.
   int64_t issue_nodes(const UploadedGraph& graph, int32_t begin, const IssueTimes& issued,
                       int64_t from_ns);
+  // Returns when the driver issues each node that it issues itself. `issue_ns`: as for issue().
   IssueTimes issue_times(const GraphOrder& order, int32_t begin, int32_t first_launch,
                          int32_t launches, std::span<const int64_t> issue_ns,
                          int64_t from_ns) const;
+  // Add the operation of a node behind the begin of its graph, and advance the numbers of the next
+  // one.
   void add_node(const Node& node, int32_t begin, EventNumbers& numbers, Numbering& numbering);
   template <typename Transfer>
   void add_transfer(const Transfer& asked, int32_t begin, EventNumbers& numbers,
                     Numbering& numbering);
-  void add(int32_t launch, int32_t priority, int32_t begin);
+  // Adds a node's launch. It waits for the work before the graph, or for other nodes; later work
+  // waits for all nodes.
+  void add_launch(int32_t launch, int32_t priority, int32_t begin);
 
   const DeviceSpec& spec_;
   const Clock& clock_;

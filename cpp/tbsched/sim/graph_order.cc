@@ -18,8 +18,9 @@ namespace {
 
 using Nodes = std::vector<int32_t>;
 
+// The nodes that follow a node.
 struct Dependents {
-  Nodes direct;
+  Nodes direct;   // in the order in which they start
   Nodes relayed;  // in the order in which the relay starts them
 };
 
@@ -39,7 +40,8 @@ std::vector<Nodes> successors_of(const Graph& graph) {
   return successors;
 }
 
-// Returns whether each node joins branches, and finds the roots and each node's final branch.
+// Returns whether each node joins branches. Sets the roots, and the root of each node's branch: the
+// highest of the branches that it joins. Refuses a circle.
 std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots, Nodes& branch) {
   const size_t count = successors.size();
   Nodes unmet(count);
@@ -55,15 +57,15 @@ std::vector<bool> find_joins(const std::vector<Nodes>& successors, Nodes& roots,
   }
   Nodes order = roots;
   for (size_t done = 0; done < order.size(); ++done) {
-    const int32_t own = branch[order[done]];
+    const int32_t root = branch[order[done]];
     for (const int32_t node : successors[order[done]]) {
-      if (branch[node] >= 0 && branch[node] != own) joins[node] = true;
-      branch[node] = std::max(branch[node], own);
+      if (branch[node] >= 0 && branch[node] != root) joins[node] = true;
+      branch[node] = std::max(branch[node], root);
       if (--unmet[node] == 0) order.push_back(node);
     }
   }
   if (order.size() < count) {
-    const auto waiting = std::ranges::find_if(unmet, [](const int32_t left) { return left > 0; });
+    const auto waiting = std::ranges::find_if(unmet, [](const int32_t count) { return count > 0; });
     refuse("graph: edges: " + std::to_string(count - order.size()) + " of " +
            std::to_string(count) + " nodes wait for each other, node " +
            std::to_string(waiting - unmet.begin()) + " is the first");
@@ -86,23 +88,23 @@ Nodes take_out(Nodes& nodes, const Is& is) {
 }
 
 // Returns whether the GPU does each node without running a kernel.
-std::vector<bool> find_no_kernel(const Graph& graph, const DeviceSpec& spec) {
+std::vector<bool> nodes_without_kernel(const Graph& graph, const DeviceSpec& spec) {
   const auto has_none = Overloaded{
       [](const Launch&) { return false; },
       [&](const auto& transfer) { return !is_kernel(spec, transfer); },
   };
-  std::vector<bool> found(graph.nodes.size() + graph.deciders.size());
-  if (!spec.mechanisms.graph_copies) return found;
+  std::vector<bool> no_kernel(graph.nodes.size() + graph.deciders.size());
+  if (!spec.mechanisms.graph_copies) return no_kernel;
   for (size_t node = 0; node < graph.nodes.size(); ++node) {
-    found[node] = std::visit(has_none, graph.nodes[node]);
+    no_kernel[node] = std::visit(has_none, graph.nodes[node]);
   }
-  return found;
+  return no_kernel;
 }
 
 // Returns whether the driver issues each node: roots, nodes without kernels, and the successors of
 // these.
-std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes& roots,
-                              const std::vector<bool>& no_kernel) {
+std::vector<bool> nodes_issued_by_driver(const std::vector<Nodes>& successors, const Nodes& roots,
+                                         const std::vector<bool>& no_kernel) {
   std::vector<bool> is_issued = no_kernel;
   for (const int32_t root : roots) is_issued[root] = true;
   for (size_t node = 0; node < successors.size(); ++node) {
@@ -112,19 +114,23 @@ std::vector<bool> find_issued(const std::vector<Nodes>& successors, const Nodes&
   return is_issued;
 }
 
-std::vector<GraphOrder::Issued> issued_of(const Graph& graph, const std::vector<bool>& is_issued,
-                                          const Nodes& roots, const Nodes& branch) {
-  Nodes number(branch.size());  // of each root
-  for (size_t k = 0; k < roots.size(); ++k) number[roots[k]] = static_cast<int32_t>(k);
+// Returns the nodes that the driver issues, in its order: by number, and deciders before the node
+// before which they stand.
+std::vector<GraphOrder::Issued> issued_in_order(const Graph& graph,
+                                                const std::vector<bool>& is_issued,
+                                                const Nodes& roots, const Nodes& branch) {
+  Nodes index_of_root(branch.size());  // among the roots
+  for (size_t k = 0; k < roots.size(); ++k) index_of_root[roots[k]] = static_cast<int32_t>(k);
   std::vector<GraphOrder::Issued> issued;
   for (size_t node = 0; node < branch.size(); ++node) {
-    if (is_issued[node]) issued.push_back({static_cast<int32_t>(node), number[branch[node]]});
+    if (is_issued[node])
+      issued.push_back({static_cast<int32_t>(node), index_of_root[branch[node]]});
   }
-  const auto place = [&](const GraphOrder::Issued& each) {
-    const int32_t decider = each.node - static_cast<int32_t>(graph.nodes.size());
-    return decider < 0 ? std::pair(each.node, 1) : std::pair(graph.deciders[decider], 0);
+  const auto position = [&](const GraphOrder::Issued& issued_node) {
+    const int32_t decider = issued_node.node - static_cast<int32_t>(graph.nodes.size());
+    return decider < 0 ? std::pair(issued_node.node, 1) : std::pair(graph.deciders[decider], 0);
   };
-  std::ranges::stable_sort(issued, {}, place);
+  std::ranges::stable_sort(issued, {}, position);
   return issued;
 }
 
@@ -140,7 +146,7 @@ Nodes queued_of(const Nodes& roots, const std::vector<bool>& no_kernel) {
 }
 
 // Returns a topological order: among nodes that may come next, the lowest number comes first.
-Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
+Nodes topological_order(const std::vector<Nodes>& successors, const Nodes& roots) {
   Nodes unmet(successors.size());
   for (const Nodes& nodes : successors) {
     for (const int32_t node : nodes) ++unmet[node];
@@ -157,6 +163,7 @@ Nodes in_turn(const std::vector<Nodes>& successors, const Nodes& roots) {
   return order;
 }
 
+// Returns whether a node records a CUDA event or waits for one.
 bool is_mark(const Node& node) {
   return std::holds_alternative<RecordEvent>(node) || std::holds_alternative<WaitEvent>(node);
 }
@@ -165,8 +172,8 @@ bool is_mark(const Node& node) {
 // node without a stream begins one. Then it passes its own on to a node without a stream: the last
 // join, or else the first direct dependent. Other direct dependents begin streams at once: all if a
 // join follows, else all but the last.
-int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
-                           const Nodes& roots) {
+int32_t first_of_last_stream(const std::vector<Nodes>& successors, const std::vector<bool>& joins,
+                             const Nodes& roots) {
   int32_t last = -1;
   std::vector<bool> has_stream(successors.size());
   const auto begin = [&](const int32_t node) {
@@ -176,7 +183,7 @@ int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vect
   };
   const auto is_join = [&](const int32_t node) { return joins[node]; };
   const auto has_none = [&](const int32_t node) { return !has_stream[node]; };
-  for (const int32_t node : in_turn(successors, roots)) {
+  for (const int32_t node : topological_order(successors, roots)) {
     begin(node);
     Nodes direct = successors[node];
     const Nodes joined = take_out(direct, is_join);  // the last one first
@@ -191,26 +198,28 @@ int32_t begins_last_stream(const std::vector<Nodes>& successors, const std::vect
   return last;
 }
 
+// Returns which successors of a node follow it directly and which a relay starts: joins, or all if
+// there are too few `places`.
 Dependents dependents_of(const Nodes& successors, const std::vector<bool>& joins,
                          const size_t places) {
-  Dependents found{.direct = successors, .relayed = {}};
-  found.relayed = take_out(found.direct, [&](const int32_t node) { return joins[node]; });
-  if (found.direct.size() + (found.relayed.empty() ? 0 : 1) <= places) return found;
+  Dependents dependents{.direct = successors, .relayed = {}};
+  dependents.relayed = take_out(dependents.direct, [&](const int32_t node) { return joins[node]; });
+  if (dependents.direct.size() + (dependents.relayed.empty() ? 0 : 1) <= places) return dependents;
   return {.direct = {}, .relayed = {successors.rbegin(), successors.rend()}};
 }
 
 // Returns a node that each decider follows, or -1.
 Nodes nodes_before_deciders(const Graph& graph) {
   const auto nodes = static_cast<int32_t>(graph.nodes.size());
-  Nodes found(graph.deciders.size(), -1);
+  Nodes neighbours(graph.deciders.size(), -1);
   // Deciders are in the order in which they decide.
   Edges edges = graph.edges;
   std::ranges::sort(edges, {}, [](const auto& edge) { return edge[1]; });
   for (const auto& [from, to] : edges) {
-    if (to < nodes || found[to - nodes] >= 0) continue;
-    found[to - nodes] = from < nodes ? from : found[from - nodes];
+    if (to < nodes || neighbours[to - nodes] >= 0) continue;
+    neighbours[to - nodes] = from < nodes ? from : neighbours[from - nodes];
   }
-  return found;
+  return neighbours;
 }
 
 }  // namespace
@@ -225,15 +234,15 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   order.nodes = static_cast<int32_t>(graph.nodes.size());
   order.deciders = nodes_before_deciders(graph);
   if (std::ranges::any_of(graph.nodes, is_mark)) {
-    order.marks = in_turn(successors, order.roots);
+    order.marks = topological_order(successors, order.roots);
     std::erase_if(order.marks, [&](const int32_t node) {
       return node >= order.nodes || !is_mark(graph.nodes[node]);
     });
   }
   if (!spec.mechanisms.graph_branches) joins.assign(joins.size(), false);
-  const std::vector<bool> no_kernel = find_no_kernel(graph, spec);
-  const std::vector<bool> is_issued = find_issued(successors, order.roots, no_kernel);
-  order.issued = issued_of(graph, is_issued, order.roots, branch);
+  const std::vector<bool> no_kernel = nodes_without_kernel(graph, spec);
+  const std::vector<bool> is_issued = nodes_issued_by_driver(successors, order.roots, no_kernel);
+  order.issued = issued_in_order(graph, is_issued, order.roots, branch);
   order.queued = queued_of(order.roots, no_kernel);
   const int64_t relayed_ns = spec.relay_ns + spec.exit_latency_ns + spec.node_latency_ns;
   for (int32_t node = 0; node < nodes; ++node) {
@@ -268,7 +277,7 @@ GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec) {
   }
   const int32_t last_root = order.roots[order.queued.back()];
   order.last_root_first =
-      !order.relays.empty() && begins_last_stream(successors, joins, order.roots) == last_root;
+      !order.relays.empty() && first_of_last_stream(successors, joins, order.roots) == last_root;
   return order;
 }
 

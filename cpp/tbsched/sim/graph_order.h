@@ -71,8 +71,8 @@ struct GraphOrder {
   std::vector<Edge> edges;        // those of one `from` in the order in which they are served
 };
 
-// Throws std::invalid_argument for no nodes, for an edge to or from a node that is not there, and
-// for a circle.
+// Returns how the driver and the GPU order a graph. Throws std::invalid_argument for no nodes, for
+// an edge to or from a node that is not there, and for a circle.
 GraphOrder graph_order(const Graph& graph, const DeviceSpec& spec);
 
 }  // namespace tbsched

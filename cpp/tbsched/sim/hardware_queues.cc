@@ -81,11 +81,11 @@ void HardwareQueues::pass(const int32_t number, std::vector<int32_t>& over) {
   }
 }
 
-bool HardwareQueues::begins_delay(const int32_t launch) {
-  Queued& found = queued_[launch];
-  if (found.delay_ns == 0) return false;
-  found.seen_ns = clock_.now() + std::exchange(found.delay_ns, 0);
-  graph_.change_at(found.seen_ns, launch, Change::reached);
+bool HardwareQueues::start_delay(const int32_t launch) {
+  Queued& delayed = queued_[launch];
+  if (delayed.delay_ns == 0) return false;
+  delayed.seen_ns = clock_.now() + std::exchange(delayed.delay_ns, 0);
+  graph_.change_at(delayed.seen_ns, launch, Change::reached);
   return true;
 }
 

@@ -41,7 +41,9 @@ class HardwareQueues {
   int32_t use(int32_t stream);
   // Puts a launch into the queue of its stream.
   void enqueue(int32_t launch);
+  // Returns the queue that a launch took, or -1.
   int32_t queue_of_launch(const int32_t launch) const { return queued(launch).queue; }
+  // Returns when the GPU sees that a launch is ready.
   int64_t seen_ns(const int32_t launch) const { return queued(launch).seen_ns; }
   // Returns when an issued launch reaches the GPU.
   int64_t reaches_gpu_ns(const int32_t launch) const {
@@ -64,14 +66,16 @@ class HardwareQueues {
   void pass(int32_t queue, std::vector<int32_t>& over);
   // Delays the begin of a launch by this time after it is ready.
   void delay(int32_t launch, int64_t delay_ns) { queued(launch).delay_ns = delay_ns; }
-  // Returns whether the delay of a ready launch begins now.
-  bool begins_delay(int32_t launch);
+  // Starts the delay of a ready launch, if it has one that has not been started. Returns whether it
+  // did.
+  bool start_delay(int32_t launch);
 
-  // States that a launch has nothing left to wait for. Its front end sees that at once, or later.
+  // Sets when its front end sees that a launch has nothing left to wait for: at once, or later if
+  // the front end polls other queues.
   void delay_detection(int32_t launch);
-  // The same for a launch that waited for a copy engine, which the GPU watches only for a while.
-  // Returns false if the launch is deferred. `idle_since_ns`: since when no launch runs, if none
-  // does.
+  // Sets when the GPU sees that a launch which waited for a copy engine is ready: it watches a copy
+  // only for a while. Returns false if the launch is deferred. `idle_since_ns`: since when no
+  // launch runs, if none does.
   bool notice_after_copy(int32_t launch, std::optional<int64_t> idle_since_ns);
 
   // Returns the queue that the next launch of a stream takes.
@@ -144,7 +148,9 @@ class HardwareQueues {
     return std::cmp_less(launch, queued_.size()) ? queued_[launch] : kNotQueued;
   }
   int32_t front_end(const int32_t queue) const { return queue % spec_.front_ends; }
+  // Returns the queue that a stream without one takes.
   int32_t choose() const;
+  // Appends a launch to its queue. The GPU sees it at `seen_ns` at the earliest.
   void join(int32_t launch, int64_t seen_ns);
   // Returns whether the queue will be empty once the launch at its head, if it is ready, has been
   // taken.

@@ -11,14 +11,15 @@
 namespace tbsched {
 namespace {
 
+// Returns whether all times are within the range of time.
 bool in_range(const std::vector<int64_t>& times_ns) {
   return std::ranges::all_of(times_ns,
                              [](const int64_t time) { return time >= 0 && time <= kLatestNs; });
 }
 
-// Returns the range of times, how many were given, and the first that is out of it, or of order
-// where they ascend.
-std::string within_time_but(const std::vector<int64_t>& times_ns, const bool ascend = false) {
+// Returns the end of a message: the range of times, how many were given, and the first that is out
+// of it, or of order where they must ascend.
+std::string range_words(const std::vector<int64_t>& times_ns, const bool ascend = false) {
   std::string words = "within the range of time, 0.." + std::to_string(kLatestNs) + " ns; got " +
                       std::to_string(times_ns.size());
   for (size_t k = 0; k < times_ns.size(); ++k) {
@@ -30,31 +31,33 @@ std::string within_time_but(const std::vector<int64_t>& times_ns, const bool asc
   return words;
 }
 
+// Returns the bit of a kind in a set of kinds.
 constexpr uint32_t bit(const Hosts::Kind kind) { return 1U << static_cast<uint32_t>(kind); }
 
+// Returns the kind of a copy's call.
 Hosts::Kind kind_of(const CopyKind kind) {
   return kind == CopyKind::h2d   ? Hosts::Kind::copy_to
          : kind == CopyKind::d2h ? Hosts::Kind::copy_from
                                  : Hosts::Kind::copy_within;
 }
 
-// Returns nothing for a call that needs no warm-up.
+// Returns the kind of an event's call; nothing if its first call takes no longer.
 std::optional<Hosts::Kind> kind_of(const Event& event) {
   using Kind = Hosts::Kind;
-  using Found = std::optional<Kind>;
+  using Result = std::optional<Kind>;
   return std::visit(Overloaded{
-                        [](const Launch&) { return Found(Kind::launch); },
-                        [](const Release&) { return Found(); },
-                        [](const RecordEvent&) { return Found(Kind::record); },
-                        [](const WaitEvent&) { return Found(Kind::wait); },
-                        [](const GraphLaunch&) { return Found(Kind::launch); },
-                        [](const Copy& copy) { return Found(kind_of(copy.kind)); },
-                        [](const Memset&) { return Found(Kind::set); },
-                        [](const Synchronize&) { return Found(); },
-                        [](const HostFunction&) { return Found(); },
-                        [](const HostCall&) { return Found(); },
-                        [](const WriteValue&) { return Found(); },
-                        [](const WaitValue&) { return Found(); },
+                        [](const Launch&) { return Result(Kind::launch); },
+                        [](const Release&) { return Result(); },
+                        [](const RecordEvent&) { return Result(Kind::record); },
+                        [](const WaitEvent&) { return Result(Kind::wait); },
+                        [](const GraphLaunch&) { return Result(Kind::launch); },
+                        [](const Copy& copy) { return Result(kind_of(copy.kind)); },
+                        [](const Memset&) { return Result(Kind::set); },
+                        [](const Synchronize&) { return Result(); },
+                        [](const HostFunction&) { return Result(); },
+                        [](const HostCall&) { return Result(); },
+                        [](const WriteValue&) { return Result(); },
+                        [](const WaitValue&) { return Result(); },
                     },
                     event);
 }
@@ -87,13 +90,13 @@ void Hosts::start(const Sequence& sequence, std::vector<int32_t> first_launch) {
     }
   }
   for (const size_t event : firsts) {
-    push({.due_ns = first_due_ns(event), .event = event, .began_ns = 0, .launched_ns = -1});
+    schedule_next(
+        {.due_ns = first_due_ns(event), .event = event, .began_ns = 0, .launched_ns = -1});
   }
 }
 
-// Returns when a thread's first call is due. Unless that is given, calls before its first launch
-// are made together with it.
 int64_t Hosts::first_due_ns(size_t event) const {
+  // Unless that is given, calls before the first launch are made together with it.
   if (times() == nullptr) return 0;
   if (!times()->called_ns.empty()) return called_ns(event);
   const size_t events = first_launch_.size() - 1;
@@ -102,39 +105,38 @@ int64_t Hosts::first_due_ns(size_t event) const {
 }
 
 void Hosts::check(const Sequence& sequence) const {
-  if (const CallGaps* const found = gaps()) {
-    if (found->gap_ns.size() == sequence.size() && in_range(found->gap_ns)) return;
+  if (const CallGaps* const given = gaps()) {
+    if (given->gap_ns.size() == sequence.size() && in_range(given->gap_ns)) return;
     refuse("host: a gap for each of " + std::to_string(sequence.size()) + " events is needed, " +
-           within_time_but(found->gap_ns));
+           range_words(given->gap_ns));
   }
-  if (const auto* const found = std::get_if<CallIntervals>(&given_)) {
-    if (found->interval_ns < 0 || found->interval_ns > kLatestNs) {
-      refuse("launch interval: " + std::to_string(found->interval_ns) +
+  if (const auto* const given = std::get_if<CallIntervals>(&given_)) {
+    if (given->interval_ns < 0 || given->interval_ns > kLatestNs) {
+      refuse("launch interval: " + std::to_string(given->interval_ns) +
              " ns is beyond the range of time, 0.." + std::to_string(kLatestNs));
     }
   }
-  const CallTimes* const found = times();
-  if (found == nullptr) return;
+  const CallTimes* const given = times();
+  if (given == nullptr) return;
   const auto launches = static_cast<size_t>(first_launch_.back());
-  if (!found->called_ns.empty() &&
-      (found->called_ns.size() != sequence.size() || !in_range(found->called_ns))) {
+  if (!given->called_ns.empty() &&
+      (given->called_ns.size() != sequence.size() || !in_range(given->called_ns))) {
     refuse("times of calls: one for each of " + std::to_string(sequence.size()) +
-           " events is needed, " + within_time_but(found->called_ns));
+           " events is needed, " + range_words(given->called_ns));
   }
-  if (found->issue_ns.size() == launches && in_range(found->issue_ns) && times_ascend(sequence)) {
+  if (given->issue_ns.size() == launches && in_range(given->issue_ns) && times_ascend(sequence)) {
     return;
   }
   const bool one_thread =
       std::ranges::all_of(sequence, [](const Event& event) { return host_of(event) == 0; });
   refuse("issue times: one per launch is needed, for " + std::to_string(launches) +
-         ", ascending per host thread, " + within_time_but(found->issue_ns, one_thread));
+         ", ascending per host thread, " + range_words(given->issue_ns, one_thread));
 }
 
 int64_t Hosts::called_ns(const size_t event) const {
   return launches(event) ? times()->issue_ns[first_launch_[event]] : times()->called_ns[event];
 }
 
-// Returns whether the times of each thread ascend.
 bool Hosts::times_ascend(const Sequence& sequence) const {
   const std::vector<int64_t>& issue_ns = times()->issue_ns;
   if (std::ranges::is_sorted(issue_ns)) return true;
@@ -166,27 +168,26 @@ std::span<const int64_t> Hosts::issue_ns(const size_t event) const {
   return std::span(times()->issue_ns).subspan(first, count);
 }
 
-bool Hosts::loads(const Call& call, const Event& event) const {
+bool Hosts::must_load(const Call& call, const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
   return launch != nullptr && launch->first_use && call.load != Load::loaded &&
          !(launch->kernel && loaded_.contains({launch->gpu, *launch->kernel}));
 }
 
-bool Hosts::waits(const Call& call, const Event& event) const {
+bool Hosts::must_wait(const Call& call, const Event& event) const {
   if (call.has_waited || times() != nullptr) return false;
   const auto* const made = std::get_if<HostCall>(&event);
-  return std::holds_alternative<Synchronize>(event) || grows(event) ||
+  return std::holds_alternative<Synchronize>(event) || must_grow_memory(event) ||
          (made != nullptr && made->waits);
 }
 
-bool Hosts::grows(const Event& event) const {
+bool Hosts::must_grow_memory(const Event& event) const {
   const auto* const launch = std::get_if<Launch>(&event);
   return launch != nullptr && gaps() != nullptr &&
          launch->local_memory > local_memory_[launch->gpu] &&
          spec_of(event).mechanisms.local_memory_configuration;
 }
 
-// Whether calls that wait for a place keep other threads from such a call.
 bool Hosts::is_kept_from(const Event& event) const {
   if (works_without_place_ == 0) return false;
   const auto* const made = std::get_if<HostCall>(&event);
@@ -249,21 +250,24 @@ void Hosts::warm_up(Call call, const Event& event) {
   const DeviceSpec& spec = spec_of(event);
   const Kind kind = *kind_of(event);
   const uint32_t before = std::exchange(call.warmup.kinds, call.warmup.kinds | bit(kind));
-  int64_t longer_ns = before == call.warmup.kinds ? 0 : spec.first_kind_call_ns;
+  int64_t additional_ns = before == call.warmup.kinds ? 0 : spec.first_kind_call_ns;
   if (kind != Kind::record && kind != Kind::wait) {
-    longer_ns += spec.first_call_ns / ++call.warmup.works;
-    if (is_new(gpu_of(event), stream_of(event), kind)) longer_ns += spec.new_stream_call_ns;
+    additional_ns += spec.first_call_ns / ++call.warmup.works;
+    if (note_stream_use(gpu_of(event), stream_of(event), kind)) {
+      additional_ns += spec.new_stream_call_ns;
+    }
   }
-  push_again(call, call.due_ns + longer_ns);
+  reschedule(call, call.due_ns + additional_ns);
 }
 
-bool Hosts::is_new(const int32_t gpu, const std::optional<int32_t> stream, const Kind kind) {
+bool Hosts::note_stream_use(const int32_t gpu, const std::optional<int32_t> stream,
+                            const Kind kind) {
   if (!stream) return true;
-  uint32_t& kinds = called_for_[{gpu, *stream}];
+  uint32_t& kinds = used_kinds_[{gpu, *stream}];
   return std::exchange(kinds, kinds | bit(kind)) != kinds;
 }
 
-bool Hosts::takes_driver(Call& call, const Event& event) {
+bool Hosts::try_take_driver(Call& call, const Event& event) {
   if (driver_free_ns_ > call.due_ns) return false;
   call.has_turn = true;
   driver_free_ns_ = call.due_ns + driver_ns(event);
@@ -274,7 +278,7 @@ void Hosts::queue_for_driver(Call call, const Event& event) {
   call.has_turn = true;
   const int64_t from_ns = driver_free_ns_;
   driver_free_ns_ = from_ns + driver_ns(event);
-  push_again(call, from_ns);
+  reschedule(call, from_ns);
 }
 
 bool Hosts::waits_for_end(const Event& event) const {
@@ -286,7 +290,7 @@ bool Hosts::waits_for_end(const Event& event) const {
 void Hosts::load(Call call, const Event& event) {
   if (call.load == Load::none) {
     call.load = Load::requested;
-    push_again(call, call.due_ns + spec_of(event).launch_call_ns);
+    reschedule(call, call.due_ns + spec_of(event).launch_call_ns);
     return;
   }
   call.load = Load::loaded;
@@ -294,14 +298,14 @@ void Hosts::load(Call call, const Event& event) {
   lock_is_of_driver_ = false;
   const auto& launch = std::get<Launch>(event);
   if (launch.kernel) loaded_.insert({launch.gpu, *launch.kernel});
-  push_again(call, call.due_ns + spec_of(event).first_use_ns);
+  reschedule(call, call.due_ns + spec_of(event).first_use_ns);
 }
 
 void Hosts::wait(const Call& call, const Event& event, const std::optional<OperationOfGpu> item,
                  const int64_t now) {
   const auto* const copy = std::get_if<Copy>(&event);
   const bool has_driver = holds_throughout(event);
-  if (has_driver || grows(event) || (copy != nullptr && copy->stream == kLegacyStream)) {
+  if (has_driver || must_grow_memory(event) || (copy != nullptr && copy->stream == kLegacyStream)) {
     locked_by_ = call.event;
     lock_is_of_driver_ = has_driver;
   }
@@ -331,7 +335,7 @@ void Hosts::note_without_place(const Event& event, const int32_t change) {
 }
 
 void Hosts::release_blocked(const int64_t now) {
-  for (const Call& other : std::exchange(blocked_, {})) push_again(other, now);
+  for (const Call& other : std::exchange(blocked_, {})) reschedule(other, now);
 }
 
 void Hosts::resume(const OperationOfGpu item, const Sequence& sequence, const int64_t now) {
@@ -340,7 +344,7 @@ void Hosts::resume(const OperationOfGpu item, const Sequence& sequence, const in
 }
 
 void Hosts::resume(Call call, const Event& event, const int64_t now) {
-  if (std::exchange(call.wants_place, false)) return push_again(call, now);
+  if (std::exchange(call.wants_place, false)) return reschedule(call, now);
   call.has_waited = true;
   if (std::holds_alternative<Copy>(event)) {
     delay_next_launch(call, now);
@@ -352,10 +356,10 @@ void Hosts::resume(Call call, const Event& event, const int64_t now) {
   const int64_t takes_ns = launch == nullptr
                                ? spec.synchronize_ns + spec.first_call_ns / ++call.warmup.waits
                                : growth_ns(*launch);
-  push_again(call, now + takes_ns);
+  reschedule(call, now + takes_ns);
 }
 
-std::vector<size_t> Hosts::left() {
+std::vector<size_t> Hosts::unreturned() {
   std::vector<size_t> events;
   const auto add = [&](const Call& call) {
     events.push_back(call.event);
@@ -372,23 +376,20 @@ int64_t Hosts::growth_ns(const Launch& launch) const {
   return spec.local_memory_growth_ns + launch.local_memory * spec.local_memory_growth_per_byte_ns;
 }
 
-// Schedules the same call again.
-void Hosts::push_again(Call call, const int64_t due_ns) {
+void Hosts::reschedule(Call call, const int64_t due_ns) {
   call.due_ns = due_ns;
   delay_next_launch(call, due_ns);
   schedule(call);
 }
 
-// At one instant, a call that loads a kernel comes after others.
 void Hosts::schedule(const Call& call) {
   const auto event = static_cast<int32_t>(call.event);
   due_.emplace(event, call);
   events_.push(
       Phase::call, Domain::gpu,
-      {.time_ns = call.due_ns, .subject = event, .place = static_cast<int64_t>(call.load)});
+      {.time_ns = call.due_ns, .subject = event, .order = static_cast<int64_t>(call.load)});
 }
 
-// Notes that the call takes until `until_ns`: the thread's next launch call is delayed accordingly.
 void Hosts::delay_next_launch(Call& call, const int64_t until_ns) const {
   const auto* const intervals = std::get_if<CallIntervals>(&given_);
   if (launches(call.event)) {
@@ -399,7 +400,7 @@ void Hosts::delay_next_launch(Call& call, const int64_t until_ns) const {
 }
 
 void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_ns) {
-  if (grows(event)) {
+  if (must_grow_memory(event)) {
     const auto& launch = std::get<Launch>(event);
     local_memory_[launch.gpu] = round_up(launch.local_memory, spec_of(event).local_memory_unit);
   }
@@ -411,14 +412,13 @@ void Hosts::finish_call(const Call& call, const Event& event, const int64_t end_
   if (!called_.empty()) called_[call.event] = {call.began_ns, returned_ns};
   const size_t next = next_of(call.event);
   if (next + 1 >= first_launch_.size()) return;
-  push({.due_ns = returned_ns,
-        .event = next,
-        .began_ns = 0,
-        .launched_ns = call.launched_ns,
-        .warmup = call.warmup});
+  schedule_next({.due_ns = returned_ns,
+                 .event = next,
+                 .began_ns = 0,
+                 .launched_ns = call.launched_ns,
+                 .warmup = call.warmup});
 }
 
-// Returns how long a call takes after all its waits.
 int64_t Hosts::call_ns(const Event& event) const {
   const auto* const made = std::get_if<HostCall>(&event);
   if (made != nullptr) return times() == nullptr ? made->duration_ns : 0;
@@ -445,9 +445,9 @@ int64_t Hosts::call_ns(const Event& event) const {
       event);
 }
 
-void Hosts::push(Call call) {
-  if (const CallGaps* const found = gaps()) {
-    call.due_ns += found->gap_ns[call.event];
+void Hosts::schedule_next(Call call) {
+  if (const CallGaps* const given = gaps()) {
+    call.due_ns += given->gap_ns[call.event];
   } else if (const CallTimes* const known = times()) {
     const bool is_known = launches(call.event) || !known->called_ns.empty();
     if (is_known) call.due_ns = std::max(call.due_ns, called_ns(call.event));

@@ -74,9 +74,9 @@ class Hosts {
   // Kind of a call. The first call of each kind takes longer.
   enum class Kind : uint8_t { launch, copy_within, copy_to, copy_from, set, record, wait };
   struct CallWarmup {
-    int32_t works = 0;   // launches, copies and memsets
-    int32_t waits = 0;   // for work
-    uint32_t kinds = 0;  // a bit for each
+    int32_t works = 0;   // number of calls that launch, copy or set
+    int32_t waits = 0;   // number of calls that wait for work
+    uint32_t kinds = 0;  // a bit for each kind that was called
   };
   // Progress of a call in loading its kernel.
   enum class Load : uint8_t { none, requested, loaded };
@@ -98,27 +98,31 @@ class Hosts {
   // `specs`: the device of each GPU; they and the queue outlive it.
   Hosts(std::vector<const DeviceSpec*> specs, HostCalls calls, EventQueue& events);
 
-  // `first_launch`: the number of each event's first launch, then the number of launches. Throws
-  // std::invalid_argument for invalid times or gaps.
+  // Schedules the first call of each thread. `first_launch`: the index of each event's first
+  // launch, then the number of launches. Throws std::invalid_argument for invalid times or gaps.
   void start(const Sequence& sequence, std::vector<int32_t> first_launch);
 
-  // Pops the next call that is due. Throws std::invalid_argument for a call beyond the range of
-  // time.
+  // Removes and returns the next call that is due; none: no call is. Throws std::invalid_argument
+  // for a call beyond the range of time.
   std::optional<Call> take();
-  // Whether the caller gave the gaps between calls, and not when each is issued.
+  // Returns whether the caller gave the gaps between calls, and not when each is issued.
   bool has_gaps() const { return gaps() != nullptr; }
-  // Returns when each launch of an event is issued, if that is given.
+  // Returns when each launch of an event is issued; empty if that is not given.
   std::span<const int64_t> issue_ns(size_t event) const;
 
-  // Conditions of a call, in the order in which they are checked: the first one that holds delays
-  // the call.
-  bool loads(const Call& call, const Event& event) const;
-  bool waits(const Call& call, const Event& event) const;
+  // Conditions of a call, of which the first that is true delays it, in this order.
+  // Returns whether the call must wait until another thread lets it go on.
   bool is_blocked(const Call& call, const Event& event) const;
+  // Returns whether the time that early calls take longer has not been added to the call.
   bool needs_warmup(const Call& call, const Event& event) const;
+  // Returns whether the call must load its kernel.
+  bool must_load(const Call& call, const Event& event) const;
+  // Returns whether the call must wait for work of the GPU.
+  bool must_wait(const Call& call, const Event& event) const;
+  // Returns whether the call needs a turn in the driver that it does not have.
   bool wants_driver(const Call& call, const Event& event) const;
 
-  // Whether the call returns when its work is over.
+  // Returns whether the call returns only when its work is over.
   bool waits_for_end(const Event& event) const;
 
   // Loads the kernel of a call in two steps: it is due again after each.
@@ -127,25 +131,25 @@ class Hosts {
   void wait(const Call& call, const Event& event, std::optional<OperationOfGpu> item, int64_t now);
   // Delays a call by the time that early calls take longer.
   void warm_up(Call call, const Event& event);
-  // Gives the call its turn in the driver if that is free. Returns whether it is.
-  bool takes_driver(Call& call, const Event& event);
+  // Gives the call its turn in the driver if that is free. Returns whether it was free.
+  bool try_take_driver(Call& call, const Event& event);
   // Gives the call a later turn in the driver, and makes it due again at that time.
   void queue_for_driver(Call call, const Event& event);
   // Lets the call wait for a place for its work.
   void wait_for_place(Call call, const Event& event, OperationOfGpu item);
-  // States that the work of a call has its place.
+  // Notes that the work of a call has its place, and lets calls that this blocked go on.
   void take_place(Call& call, const Event& event, int64_t now);
   bool any_waits() const { return !waiting_.empty(); }
-  // Resumes the call that waits for this operation.
+  // Lets the call go on that waits for this operation.
   void resume(OperationOfGpu item, const Sequence& sequence, int64_t now);
   // Delays the call until another thread has loaded its kernel or set up local memory.
   void block_call(const Call& call) { blocked_.push_back(call); }
-  // Returns the call of each event; calls that were never made begin and end never. Empty unless
-  // gaps are given.
+  // Returns when the call of each event began and returned; calls that were never made begin and
+  // end never. Empty unless gaps are given.
   std::vector<CallTime> calls() && { return std::move(called_); }
   // Returns the events whose calls were made and have not returned, in order, if nothing more
   // happens.
-  std::vector<size_t> left();
+  std::vector<size_t> unreturned();
   // Finishes a call, whose work ends at `end_ns`, and schedules the next one of its thread.
   void finish_call(const Call& call, const Event& event, int64_t end_ns);
 
@@ -153,38 +157,57 @@ class Hosts {
   const DeviceSpec& spec_of(const Event& event) const { return *specs_[gpu_of(event)]; }
   const CallTimes* times() const { return std::get_if<CallTimes>(&given_); }
   const CallGaps* gaps() const { return std::get_if<CallGaps>(&given_); }
-  bool grows(const Event& event) const;
+  // Returns whether the launch call needs more local memory per thread than any before.
+  bool must_grow_memory(const Event& event) const;
+  // Returns whether calls that wait for a place keep other threads from such a call.
   bool is_kept_from(const Event& event) const;
+  // Adds to the number of calls that wait for a place.
   void note_without_place(const Event& event, int32_t change);
+  // Makes all blocked calls due again.
   void release_blocked(int64_t now);
-  // Whether such calls of several threads have the driver in turn.
+  // Returns whether such calls of several threads have the driver in turn.
   static bool is_in_turn(const Event& event);
-  // Whether the call has the driver while it waits.
+  // Returns whether the call has the driver while it waits.
   static bool holds_throughout(const Event& event);
   // Returns how long the call has the driver.
   int64_t driver_ns(const Event& event) const;
+  // Returns whether an event has launches.
   bool launches(const size_t event) const {
     return first_launch_[event + 1] > first_launch_[event];
   }
+  // Returns the next event of the same thread; the number of events or more: none.
   size_t next_of(const size_t event) const { return next_.empty() ? event + 1 : next_[event]; }
   void resume(Call call, const Event& event, int64_t now);
+  // Returns how long it takes to set up local memory for a launch.
   int64_t growth_ns(const Launch& launch) const;
+  // Returns how long a call takes after all its waits.
   int64_t call_ns(const Event& event) const;
-  bool is_new(int32_t gpu, std::optional<int32_t> stream, Kind kind);
+  // Notes a call of a kind for a stream. Returns whether it is the first one.
+  bool note_stream_use(int32_t gpu, std::optional<int32_t> stream, Kind kind);
+  // Throws std::invalid_argument for invalid times or gaps.
   void check(const Sequence& sequence) const;
+  // Returns whether the times of each thread ascend.
   bool times_ascend(const Sequence& sequence) const;
+  // Returns when the first call of a thread, for this event, is due.
   int64_t first_due_ns(size_t event) const;
+  // Returns when the call of an event is made, if that is given.
   int64_t called_ns(size_t event) const;
-  void push(Call next);
-  void push_again(Call call, int64_t due_ns);
+  // Schedules the next call of a thread, whose last one returned at call.due_ns.
+  void schedule_next(Call call);
+  // Schedules the same call again at another time.
+  void reschedule(Call call, int64_t due_ns);
+  // Schedules a call at its due time. Of calls that are due at one instant, those that load a
+  // kernel come last.
   void schedule(const Call& call);
+  // Notes that the call takes until `until_ns`: the thread's next launch call is delayed
+  // accordingly.
   void delay_next_launch(Call& call, int64_t until_ns) const;
 
   std::vector<const DeviceSpec*> specs_;  // by GPU
   HostCalls given_;
-  std::vector<int32_t> local_memory_;  // by GPU
-  std::vector<int32_t> first_launch_;
-  std::vector<size_t> next_;  // next event of the same thread; empty: there is one thread
+  std::vector<int32_t> local_memory_;  // bytes per thread that are set up, by GPU
+  std::vector<int32_t> first_launch_;  // by event, and the number of launches
+  std::vector<size_t> next_;           // next event of the same thread; empty: there is one thread
   EventQueue& events_;
   std::unordered_map<int32_t, Call> due_;         // by event
   std::map<OperationOfGpu, Call> waiting_;        // by the operation for which they wait
@@ -194,10 +217,10 @@ class Hosts {
   int32_t works_without_place_ = 0;      // calls that wait for a place, but for those for values
   int32_t functions_without_place_ = 0;  // those of them for host functions
   std::vector<Call> blocked_;
-  int64_t driver_free_ns_ = 0;
+  int64_t driver_free_ns_ = 0;  // when the last turn in the driver ends
   // By GPU and stream, a bit for each kind.
-  std::map<std::pair<int32_t, int32_t>, uint32_t> called_for_;
-  std::vector<CallTime> called_;
+  std::map<std::pair<int32_t, int32_t>, uint32_t> used_kinds_;
+  std::vector<CallTime> called_;  // see calls()
 };
 
 }  // namespace tbsched

@@ -29,6 +29,7 @@ class HostFunctions {
   // The device outlives it.
   explicit HostFunctions(const DeviceSpec& spec) : spec_(spec) {}
 
+  // When a function begins, as far as is known.
   struct Begin {
     int32_t operation;
     int64_t duration_ns;
@@ -46,27 +47,27 @@ class HostFunctions {
     const int64_t next_ns = std::max(now, free_ns_ + spec_.host_function_turn_ns);
     const bool is_awake =
         now <= free_ns_ + spec_.host_function_return_ns + spec_.completion_latency_ns;
-    const bool goes_on = spec_.mechanisms.host_functions_in_turn && is_awake;
-    std::erase_if(ahead_, [&](const Begin& each) { return !goes_on || each.begin_ns <= now; });
+    const bool continues = spec_.mechanisms.host_functions_in_turn && is_awake;
+    std::erase_if(ahead_, [&](const Begin& other) { return !continues || other.begin_ns <= now; });
     const int64_t seen_ns =
         now + (has_waited ? spec_.host_function_latency_ns - spec_.host_function_direct_ns : 0);
-    const auto is_behind = [&](const Begin& each) {
-      return each.operation > operation && (!each.wakes || seen_ns <= each.begin_ns);
+    const auto is_behind = [&](const Begin& other) {
+      return other.operation > operation && (!other.wakes || seen_ns <= other.begin_ns);
     };
     const auto later = std::ranges::find_if(ahead_, is_behind);
-    Begin own{operation, duration_ns, goes_on ? next_ns : asleep_ns, !goes_on};
+    Begin begin{operation, duration_ns, continues ? next_ns : asleep_ns, !continues};
     if (later != ahead_.end()) {
-      own.begin_ns = later->begin_ns;
-      own.wakes = std::exchange(later->wakes, false);
+      begin.begin_ns = later->begin_ns;
+      begin.wakes = std::exchange(later->wakes, false);
     }
-    const auto changed = ahead_.insert(later, own);
-    const std::span found(changed, ahead_.end());
-    for (Begin& each : found.subspan(1)) {
-      const Begin& before = *(&each - 1);
-      each.begin_ns = before.begin_ns + before.duration_ns + spec_.host_function_turn_ns;
+    const auto inserted = ahead_.insert(later, begin);
+    const std::span changed(inserted, ahead_.end());
+    for (Begin& delayed : changed.subspan(1)) {
+      const Begin& before = *(&delayed - 1);
+      delayed.begin_ns = before.begin_ns + before.duration_ns + spec_.host_function_turn_ns;
     }
     free_ns_ = ahead_.back().begin_ns + ahead_.back().duration_ns;
-    return found;
+    return changed;
   }
 
  private:

@@ -20,7 +20,8 @@ class Interruptible {
 
   // Returns what polls of this thread call now; empty: nothing.
   static const Check& check() { return check_; }
-  // Called at every step of work, of which each takes less than a millisecond or so.
+  // Calls what is set for this thread, at some of the calls. Work calls it at every step, of which
+  // each takes less than a millisecond or so.
   static void poll() {
     if (++steps_ % kStepsBetween == 0 && check_) check_();
   }

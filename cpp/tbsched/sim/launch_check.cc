@@ -12,6 +12,7 @@
 namespace tbsched {
 namespace {
 
+// Refuses a partition whose SMs do not ascend within those of the device.
 void check_partition(const Partition& partition, const int32_t index, const DeviceSpec& spec) {
   const std::vector<int32_t>& sms = partition.sms;
   if (sms.empty()) refuse(index, "partition: it has no SMs");
@@ -27,27 +28,28 @@ void check_partition(const Partition& partition, const int32_t index, const Devi
   }
 }
 
+// Returns how many blocks the largest cluster on the SMs for which may_use(sm) is true has.
 template <typename MayUse>
 int32_t largest_in(const Device& device, const MayUse& may_use) {
   return largest_cluster(device.cluster_domains, device.spec.mechanisms, may_use);
 }
 
-// Returns the number of SMs that a part of every group of a split has.
-int32_t promised(const SplitRequest& split, const DeviceSpec& spec) {
+// Returns how many SMs some part of every group of a split has at least.
+int32_t guaranteed_sms(const SplitRequest& split, const DeviceSpec& spec) {
   return split.ignore_coscheduling ? spec.sms_per_tpc : spec.coscheduled_sms;
 }
 
-// Returns the largest cluster that fits. The driver places a cluster within one part of a
-// partition.
+// Returns how many blocks the largest cluster in a partition has, or at least `wanted` if that many
+// fit for sure. The driver places a cluster within one part of a partition.
 int32_t largest_in_partition(const Partition& partition, const int32_t wanted,
                              const Device& device) {
   const int32_t in_all = largest_in(
       device, [&](const int32_t sm) { return std::ranges::binary_search(partition.sms, sm); });
   if (!partition.split || !partition.group) return in_all;
-  const int32_t sure = std::min(in_all, promised(*partition.split, device.spec));
-  if (wanted <= sure) return sure;
+  const int32_t guaranteed = std::min(in_all, guaranteed_sms(*partition.split, device.spec));
+  if (wanted <= guaranteed) return guaranteed;
   const auto parts = parts_of(partition, device.spec);
-  if (!parts) return partition.split->max_cluster ? in_all : sure;
+  if (!parts) return partition.split->max_cluster ? in_all : guaranteed;
   int32_t largest = 1;
   for (const SmSet& part : *parts) {
     const auto is_inside = [&](const int32_t sm) { return part.has(sm); };
@@ -56,11 +58,13 @@ int32_t largest_in_partition(const Partition& partition, const int32_t wanted,
   return largest;
 }
 
+// Returns how many blocks the largest cluster has where the launch may be placed.
 int32_t largest_cluster(const Launch& launch, const Device& device) {
   if (launch.partition) return largest_in_partition(*launch.partition, launch.cluster, device);
   return largest_in(device, [](int32_t) { return true; });
 }
 
+// Refuses clusters that do not divide the launch, or that the policy or the device does not place.
 void check_cluster(const Launch& launch, const int32_t index, const Model& model) {
   const std::string got = "; got " + std::to_string(launch.cluster);
   if (launch.cluster < 1 || launch.blocks % launch.cluster != 0) {

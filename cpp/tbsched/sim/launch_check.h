@@ -8,8 +8,8 @@
 
 namespace tbsched {
 
-// Throws std::invalid_argument naming the launch by its number. Does not check that a block fits an
-// empty SM.
+// Refuses a launch that the device can never run: throws std::invalid_argument naming the launch by
+// its index. Does not check that a block fits an empty SM.
 void check(const Launch& launch, int32_t index, const Model& model);
 
 }  // namespace tbsched

@@ -23,33 +23,33 @@ class Meetings {
     int32_t launch;
   };
 
-  // Adds a launch to the group of this name, and returns the group's number. Call it before any
+  // Adds a launch to the group of this name, and returns the group's index. Call it before any
   // block starts.
   int32_t add(const std::string& name, const Member& member, const int32_t blocks) {
     const auto next = static_cast<int32_t>(groups_.size());
-    const int32_t number = numbers_.try_emplace(name, next).first->second;
-    if (number == next) groups_.emplace_back();
-    groups_[number].members.push_back(member);
-    groups_[number].missing += blocks;
-    return number;
+    const int32_t group = group_of_name_.try_emplace(name, next).first->second;
+    if (group == next) groups_.emplace_back();
+    groups_[group].members.push_back(member);
+    groups_[group].missing += blocks;
+    return group;
   }
-  // States that so many more blocks of a group are resident.
+  // Notes that so many more blocks of a group are resident.
   void arrive(const int32_t group, const int32_t blocks) {
     groups_[group].missing -= blocks;
     if (groups_[group].missing == 0) complete_.push_back(group);
   }
-  // Whether blocks of the group are missing.
+  // Returns whether blocks of the group have not started, so that the others wait.
   bool waits(const int32_t group) const { return groups_[group].missing > 0; }
-  // Whether take_complete() returns any.
+  // Returns whether take_complete() has any launches to return.
   bool any_complete() const { return !complete_.empty(); }
   // Returns the launches of the groups that became complete since the last call.
   std::vector<Member> take_complete() {
-    std::vector<Member> found;
+    std::vector<Member> launches;
     for (const int32_t group : std::exchange(complete_, {})) {
       const std::vector<Member>& members = groups_[group].members;
-      found.insert(found.end(), members.begin(), members.end());
+      launches.insert(launches.end(), members.begin(), members.end());
     }
-    return found;
+    return launches;
   }
 
  private:
@@ -58,7 +58,7 @@ class Meetings {
     int64_t missing = 0;  // blocks that have not started
   };
 
-  std::unordered_map<std::string, int32_t> numbers_;  // by name
+  std::unordered_map<std::string, int32_t> group_of_name_;
   std::vector<Group> groups_;
   std::vector<int32_t> complete_;  // for take_complete()
 };

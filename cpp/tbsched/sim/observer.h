@@ -26,17 +26,17 @@ class Observer {
  public:
   virtual ~Observer() = default;
 
-  // One or more blocks of a launch were placed.
+  // Is called when one or more blocks of a launch were placed.
   virtual void on_place(const PlacedBlocks& /*placed*/) {}
-  // The remaining blocks of the launch wait: it is new, or none of them fitted. `behind` is the
-  // launch that holds it up, or -1. Not called again for a launch that still waits behind others,
-  // unless PlaceOptions::every_refusal is set.
+  // Is called when the remaining blocks of the launch wait: it is new, or none of them fitted.
+  // `behind` is the launch that holds it up, or -1. Not called again for a launch that still waits
+  // behind others, unless PlaceOptions::every_refusal is set.
   virtual void on_refuse(int32_t /*launch*/, Refusal, int32_t /*behind*/) {}
 
   // The two functions below are called by a HeldEngine alone.
-  // The launch is new. The state is that before any of its blocks.
+  // Is called when a launch is new. The state is that before any of its blocks.
   virtual void on_launch(int32_t /*launch*/, int32_t /*blocks*/, const Demand&, const GpuState&) {}
-  // Nothing more happens to the launch before the next event.
+  // Is called when nothing more happens to the launch before the next event.
   virtual void on_settled(int32_t /*launch*/) {}
 };
 

@@ -5,22 +5,22 @@
 namespace tbsched {
 
 int32_t OpGraph::stream_named(const std::optional<int32_t> name) {
-  auto number = static_cast<int32_t>(streams_.size());
-  if (name) number = number_of_stream_.try_emplace(*name, number).first->second;
-  if (std::cmp_equal(number, streams_.size())) {
+  auto index = static_cast<int32_t>(streams_.size());
+  if (name) index = index_of_stream_.try_emplace(*name, index).first->second;
+  if (std::cmp_equal(index, streams_.size())) {
     streams_.push_back({.legacy = name == kLegacyStream});
   }
-  return number;
+  return index;
 }
 
-int32_t OpGraph::number_of(const std::optional<int32_t> name) const {
-  const auto known = name ? number_of_stream_.find(*name) : number_of_stream_.end();
-  return known == number_of_stream_.end() ? static_cast<int32_t>(streams_.size()) : known->second;
+int32_t OpGraph::index_of(const std::optional<int32_t> name) const {
+  const auto known = name ? index_of_stream_.find(*name) : index_of_stream_.end();
+  return known == index_of_stream_.end() ? static_cast<int32_t>(streams_.size()) : known->second;
 }
 
-int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone behind) {
-  Stream& stream = streams_[number];
-  operation.stream = number;
+int32_t OpGraph::add(Operation operation, const int32_t stream_index, const Milestone behind) {
+  Stream& stream = streams_[stream_index];
+  operation.stream = stream_index;
   operation.legacy = stream.legacy;
   operation.non_blocking = stream.non_blocking;
   operation.last_launch = stream.last_launch;
@@ -34,7 +34,7 @@ int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone 
   if (operation.programmatic) {
     depend(index, operation.last_launch, Milestone::triggered);
     depend(index, operation.last_launch, Milestone::over);
-    depend(index, launch_before(index, kMostInFlight));
+    depend(index, launch_before(index, kMaxInFlight));
   } else {
     depend(index, stream.last, behind);
   }
@@ -47,7 +47,7 @@ int32_t OpGraph::add(Operation operation, const int32_t number, const Milestone 
     if (!operation.non_blocking) last_other_ = index;
   }
   stream.last = index;
-  if (!stream.open) open_.push_back(number);
+  if (!stream.open) open_.push_back(stream_index);
   stream.open = true;
   return index;
 }
@@ -69,15 +69,15 @@ void OpGraph::depend(const int32_t operation, const int32_t on, const Milestone 
   operations_[on].first_dependent = static_cast<int32_t>(dependents_.size()) - 1;
 }
 
-// The last operation of a stream is behind all others of it.
 void OpGraph::depend_on_streams(const int32_t operation, const bool blocking_alone) {
-  std::erase_if(open_, [&](const int32_t number) {
-    Stream& stream = streams_[number];
+  // The last operation of a stream is behind all others of it.
+  std::erase_if(open_, [&](const int32_t index) {
+    Stream& stream = streams_[index];
     stream.open = !operations_[stream.last].done();
     return !stream.open;
   });
-  for (const int32_t number : open_) {
-    const Stream& stream = streams_[number];
+  for (const int32_t index : open_) {
+    const Stream& stream = streams_[index];
     if (!blocking_alone || !stream.non_blocking) depend(operation, stream.last);
   }
 }
@@ -87,7 +87,7 @@ int32_t OpGraph::add_load(const int32_t launch) {
                              .launch = launch,
                              .issued_ns = clock_.now(),
                              .non_blocking = true});
-  depend_on_streams(load, false);
+  depend_on_streams(load, /*blocking_alone=*/false);
   depend(load, last_load_);
   last_load_ = load;
   return load;
@@ -129,22 +129,22 @@ std::vector<int32_t> OpGraph::first_awaited() const {
 
 int32_t OpGraph::name_of(int32_t operation) const {
   while (operation >= 0) {
-    const Operation& found = operations_[operation];
-    if (found.launch != -1) return found.launch;
+    const Operation& candidate = operations_[operation];
+    if (candidate.launch != -1) return candidate.launch;
     const bool is_wait =
-        found.kind == OperationKind::wait || found.kind == OperationKind::wait_value;
-    operation = is_wait ? found.record : found.last_launch;
+        candidate.kind == OperationKind::wait || candidate.kind == OperationKind::wait_value;
+    operation = is_wait ? candidate.record : candidate.last_launch;
   }
   return -1;
 }
 
 void OpGraph::change_at(const int64_t time_ns, const int32_t operation, const Change change,
-                        const int64_t place) {
+                        const int64_t order) {
   const Operation& subject = operations_[operation];
   // The driver issues operations, and notifies hosts and engines, whichever process has the GPU.
   const bool by_gpu_clock = !subject.needs_turn() || change == Change::issued ||
                             (change == Change::done && is_awaited_by_gpu_clock(subject));
-  TimedEvent event{.time_ns = time_ns, .subject = operation, .change = change, .place = place};
+  TimedEvent event{.time_ns = time_ns, .subject = operation, .change = change, .order = order};
   if (may_enable(event)) ++enabling_;
   if (by_gpu_clock) event.time_ns = clock_.to_gpu(time_ns);
   events_.push(Phase::change, by_gpu_clock ? Domain::gpu : Domain::process, event);
@@ -154,7 +154,6 @@ void OpGraph::note_event(const TimedEvent& event) {
   if (may_enable(event)) --enabling_;
 }
 
-// Returns whether an operation that needs no turn depends on it.
 bool OpGraph::is_awaited_by_gpu_clock(const Operation& operation) const {
   for (int32_t edge = operation.first_dependent; edge >= 0; edge = dependents_[edge].next) {
     if (!operations_[dependents_[edge].operation].needs_turn()) return true;
@@ -169,14 +168,14 @@ bool OpGraph::may_enable(const TimedEvent& event) const {
 
 std::span<const int32_t> OpGraph::leave(const int32_t operation) {
   first_in_stream_.clear();
-  operations_[operation].left = true;
+  operations_[operation].has_left = true;
   if (first_in_stream(operation)) set_over(operation);
   return first_in_stream_;
 }
 
 bool OpGraph::first_in_stream(const int32_t operation) const {
-  const Operation& found = operations_[operation];
-  return !found.programmatic || operations_[found.last_launch].has_reached(Milestone::over);
+  const Operation& launch = operations_[operation];
+  return !launch.programmatic || operations_[launch.last_launch].has_reached(Milestone::over);
 }
 
 void OpGraph::set_over(int32_t operation) {
@@ -191,7 +190,7 @@ void OpGraph::set_over(int32_t operation) {
       Operation& waiting = operations_[dependent.operation];
       if (waiting.programmatic) {
         first_in_stream_.push_back(waiting.launch);
-        if (waiting.left) next = dependent.operation;
+        if (waiting.has_left) next = dependent.operation;
         continue;
       }
       const int64_t known_ns = clock_.now() + dependent.latency_ns;

@@ -69,13 +69,13 @@ struct Operation {
   int64_t held_until_ns = 0;  // and until when
 
   // Milestones.
-  bool left = false;  // all of its blocks have left
-  int64_t triggered_ns = -1;
-  int64_t over_ns = -1;  // it has left, and so has all work before it in its stream
-  int64_t done_ns = -1;  // dependents know that it is over
+  bool has_left = false;      // all of its blocks have left
+  int64_t triggered_ns = -1;  // all of its blocks have triggered or ended; -1: not yet
+  int64_t over_ns = -1;       // it has left, and so has all work before it in its stream
+  int64_t done_ns = -1;       // dependents know that it is over
 
   bool is_launch() const { return kind == OperationKind::launch; }
-  // Whether it writes a value in memory, or waits for one.
+  // Returns whether it writes a value in memory, or waits for one.
   bool is_of_value() const {
     return kind == OperationKind::write_value || kind == OperationKind::wait_value;
   }
@@ -85,9 +85,9 @@ struct Operation {
             : milestone == Milestone::over    ? over_ns
                                               : done_ns) >= 0;
   }
-  // Whether it waits until nothing is left before it in any stream that blocks.
+  // Returns whether it waits until nothing is left before it in any stream that blocks.
   bool waits_for_all() const { return legacy && !programmatic; }
-  // Whether it can proceed only while its process has the GPU.
+  // Returns whether it can proceed only while its process has the GPU.
   bool needs_turn() const { return (is_launch() || kind == OperationKind::load) && !by_engine; }
 };
 

@@ -5,15 +5,16 @@
 namespace tbsched {
 namespace {
 
-// Returns the place of a launch in the contents of an SM, or where to insert it.
-Held::iterator place_of(Held& held, const int32_t launch) {
-  return std::ranges::lower_bound(held, launch, {}, &Held::value_type::first);
+// Returns the entry of a launch in the contents of an SM, or where to insert it.
+SmContents::iterator entry_of(SmContents& contents, const int32_t launch) {
+  return std::ranges::lower_bound(contents, launch, {}, &SmContents::value_type::first);
 }
 
+// Returns the contents of SMs if a launch has so many blocks on so many SMs, evenly.
 std::vector<EqualSms> spread(const int32_t launch, const int32_t blocks, const int32_t sms) {
   std::vector<EqualSms> alike;
-  const auto add = [&](const int32_t some, const int32_t per_sm) {
-    if (some > 0 && per_sm > 0) alike.push_back({{{launch, per_sm}}, some});
+  const auto add = [&](const int32_t count, const int32_t per_sm) {
+    if (count > 0 && per_sm > 0) alike.push_back({{{launch, per_sm}}, count});
   };
   add(blocks % sms, blocks / sms + 1);
   add(sms - blocks % sms, blocks / sms);
@@ -25,73 +26,75 @@ std::vector<EqualSms> spread(const int32_t launch, const int32_t blocks, const i
 Paces::Paces(const Neighbours& neighbours, const int32_t sms)
     : contention_(neighbours.launches, neighbours.sharing, sms),
       launches_(neighbours.launches.size()),
-      held_(sms),
+      contents_(sms),
       rows_(sms) {}
 
-void Paces::expect(const int32_t launch, const int32_t blocks, const int32_t sms) {
+void Paces::set_alone_spread(const int32_t launch, const int32_t blocks, const int32_t sms) {
   launches_[launch] = {blocks, sms};
-  contention_.measured_alone(launch, spread(launch, blocks, sms));
+  contention_.correct_for_own_blocks(launch, spread(launch, blocks, sms));
 }
 
-// Returns how many times as long the launch's blocks would take as without any other block, if the
-// launch were alone, by the number of them on an SM. `sms`: the number of SMs by that number.
 std::map<int32_t, double> Paces::times_alone(const int32_t launch,
                                              const std::map<int32_t, int32_t>& sms,
                                              const bool placed_whole) {
-  const AloneSpread& own = launches_[launch];
-  const int32_t most = (own.most + own.sms - 1) / own.sms;
+  const AloneSpread& spread_alone = launches_[launch];
+  const int32_t max_per_sm = (spread_alone.blocks + spread_alone.sms - 1) / spread_alone.sms;
   std::map<int32_t, int32_t> alike;
-  for (const auto& [blocks, count] : sms) alike[std::min(blocks, most)] += count;
+  for (const auto& [blocks, count] : sms) alike[std::min(blocks, max_per_sm)] += count;
   std::vector<EqualSms> alone;
   for (const auto& [blocks, count] : alike) alone.push_back({{{launch, blocks}}, count});
-  if (!placed_whole) alone = spread(launch, own.most, own.sms);
+  if (!placed_whole) alone = spread(launch, spread_alone.blocks, spread_alone.sms);
   const std::vector<double>& times = contention_.times(alone);
-  std::map<int32_t, double> found;
+  std::map<int32_t, double> time_of_blocks;
   for (const auto& [blocks, count] : sms) {
     size_t row = 0;
-    while (row + 1 < alone.size() && alone[row].held[0].second < std::min(blocks, most)) ++row;
-    found[blocks] = placed_whole ? times[row] : *std::ranges::max_element(times);
+    while (row + 1 < alone.size() && alone[row].contents[0].second < std::min(blocks, max_per_sm)) {
+      ++row;
+    }
+    time_of_blocks[blocks] = placed_whole ? times[row] : *std::ranges::max_element(times);
   }
-  return found;
+  return time_of_blocks;
 }
 
-void Paces::change(const int32_t launch, const int32_t sm, const int32_t by) {
+void Paces::change_count(const int32_t launch, const int32_t sm, const int32_t by) {
   if (!knows(launch)) return;
-  Held& held = held_[sm];
-  auto own = place_of(held, launch);
-  if (own == held.end() || own->first != launch) own = held.insert(own, {launch, 0});
-  own->second += by;
-  if (own->second == 0) held.erase(own);
+  SmContents& contents = contents_[sm];
+  auto entry = entry_of(contents, launch);
+  if (entry == contents.end() || entry->first != launch) {
+    entry = contents.insert(entry, {launch, 0});
+  }
+  entry->second += by;
+  if (entry->second == 0) contents.erase(entry);
   changed_ = true;
 }
 
 void Paces::settle(const std::function<bool(int32_t launch)>& placed_whole) {
   changed_ = false;
-  std::map<Held, int32_t> alike;
-  for (const Held& held : held_) {
-    if (!held.empty()) ++alike[held];
+  std::map<SmContents, int32_t> alike;
+  for (const SmContents& contents : contents_) {
+    if (!contents.empty()) ++alike[contents];
   }
   std::vector<EqualSms> rows;
-  std::map<int32_t, std::map<int32_t, int32_t>> own;  // SMs by launch and by its blocks there
-  for (const auto& [held, sms] : alike) {
-    rows.push_back({held, sms});
-    for (const auto& [launch, count] : held) own[launch][count] += sms;
+  std::map<int32_t, std::map<int32_t, int32_t>> sms_of;  // by launch and by its blocks there
+  for (const auto& [contents, sms] : alike) {
+    rows.push_back({contents, sms});
+    for (const auto& [launch, count] : contents) sms_of[launch][count] += sms;
   }
-  std::map<int32_t, std::map<int32_t, double>> before;
-  for (const auto& [launch, sms] : own) {
-    before[launch] = times_alone(launch, sms, placed_whole(launch));
+  std::map<int32_t, std::map<int32_t, double>> alone;
+  for (const auto& [launch, sms] : sms_of) {
+    alone[launch] = times_alone(launch, sms, placed_whole(launch));
   }
   const std::vector<double>& times = contention_.times(rows);
   paces_.clear();
   size_t entry = 0;
   for (size_t row = 0; row < rows.size(); ++row) {
-    for (const auto& [launch, count] : rows[row].held) {
-      paces_[{launch, static_cast<int32_t>(row)}] = before[launch][count] / times[entry++];
+    for (const auto& [launch, count] : rows[row].contents) {
+      paces_[{launch, static_cast<int32_t>(row)}] = alone[launch][count] / times[entry++];
     }
   }
-  for (size_t sm = 0; sm < held_.size(); ++sm) {
-    if (held_[sm].empty()) continue;
-    rows_[sm] = static_cast<int32_t>(std::distance(alike.begin(), alike.find(held_[sm])));
+  for (size_t sm = 0; sm < contents_.size(); ++sm) {
+    if (contents_[sm].empty()) continue;
+    rows_[sm] = static_cast<int32_t>(std::distance(alike.begin(), alike.find(contents_[sm])));
   }
 }
 

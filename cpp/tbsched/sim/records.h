@@ -23,11 +23,12 @@ class Records {
     last_[event] = record;
     if (cross_gpus_) open_.insert(record);
   }
+  // Returns the last record of an event; none: it has none.
   std::optional<OperationOfGpu> last(const int32_t event) const {
     const auto known = last_.find(event);
     return known == last_.end() ? std::nullopt : std::optional(known->second);
   }
-  // Whether a record, of any GPU, is not done. Known only where records cross GPUs.
+  // Returns whether a record, of any GPU, is not done. Known only where records cross GPUs.
   bool is_open(const OperationOfGpu record) const { return open_.contains(record); }
   // Lets an operation of another GPU wait for an open record.
   void await(const OperationOfGpu record, const OperationOfGpu waiting) {
@@ -36,11 +37,11 @@ class Records {
   // Closes a record that is done, and returns the operations that waited for it.
   std::vector<OperationOfGpu> close(const OperationOfGpu record) {
     open_.erase(record);
-    std::vector<OperationOfGpu> over;
+    std::vector<OperationOfGpu> waiting;
     const auto [first, last] = awaited_.equal_range(record);
-    for (auto waiting = first; waiting != last; ++waiting) over.push_back(waiting->second);
+    for (auto entry = first; entry != last; ++entry) waiting.push_back(entry->second);
     awaited_.erase(first, last);
-    return over;
+    return waiting;
   }
   // Returns the open record for which an operation of another GPU waits; none: it waits for none.
   std::optional<OperationOfGpu> awaited_by(const OperationOfGpu waiting) const {

@@ -13,12 +13,13 @@ namespace tbsched {
 // them.
 class Residents {
  public:
+  // Adds the footprint of an owner.
   void add(const uint32_t owner, const int32_t launch) {
     if (3 * ++count_ > 2 * mask_) grow();
     insert(entry_of(owner, launch));
   }
 
-  // Returns false if there is no footprint of this owner and launch.
+  // Removes the footprint of an owner. Returns false if there is none of this owner and launch.
   bool remove(const uint32_t owner, const int32_t launch) {
     if (launch < 0) return false;
     const uint64_t sought = entry_of(owner, launch);
@@ -39,11 +40,13 @@ class Residents {
 
  private:
   static constexpr uint64_t kFree = 0;
-  static constexpr size_t kFewest = 256;  // more than one for each SM of most devices
+  static constexpr size_t kMinEntries = 256;  // more than one for each SM of most devices
 
+  // Returns the entry of a footprint; it is never kFree.
   static uint64_t entry_of(const uint32_t owner, const int32_t launch) {
     return uint64_t{owner} << 32 | (static_cast<uint32_t>(launch) + 1);
   }
+  // Returns the index at which the search for an entry begins.
   size_t home(const uint64_t entry) const {
     return static_cast<uint32_t>((entry >> 32) * 2654435769) >> shift_;
   }
@@ -53,6 +56,7 @@ class Residents {
     while (entries_[at] != kFree) at = next(at);
     entries_[at] = entry;
   }
+  // Doubles the table.
   void grow() {
     const std::vector<uint64_t> old =
         std::exchange(entries_, std::vector<uint64_t>(2 * entries_.size()));
@@ -64,9 +68,9 @@ class Residents {
   }
 
   // Its size is a power of two; at least a third of it is free.
-  std::vector<uint64_t> entries_ = std::vector<uint64_t>(kFewest);
-  size_t mask_ = kFewest - 1;
-  int shift_ = 32 - std::countr_zero(kFewest);  // keeps as many bits as an index has
+  std::vector<uint64_t> entries_ = std::vector<uint64_t>(kMinEntries);
+  size_t mask_ = kMinEntries - 1;
+  int shift_ = 32 - std::countr_zero(kMinEntries);  // keeps as many bits as an index has
   size_t count_ = 0;
 };
 

@@ -12,8 +12,8 @@
 namespace tbsched {
 namespace {
 
-// Returns whether blocks trigger before their memory wait. A block that does both at the same time
-// triggers first.
+// Returns whether blocks of a launch trigger before their memory wait. A block that does both at
+// the same time triggers first.
 bool triggers_first(const Launch& launch) {
   return launch.trigger_ns.value_or(kNever) <= launch.memory_wait_ns.value_or(kNever);
 }
@@ -34,7 +34,7 @@ void RunningBlocks::add(const Launch& launch, const int32_t name,
                        .untriggered = launch.blocks,
                        .meeting = meeting});
   between_.rows += launches_.back().row_count();
-  if (paces_) expect_alone(static_cast<int32_t>(launches_.size()) - 1);
+  if (paces_) set_alone_spread(static_cast<int32_t>(launches_.size()) - 1);
 }
 
 void RunningBlocks::place(const PlacedBlocks& placed) {
@@ -42,7 +42,7 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
   const LaunchState& state = launches_[launch];
   const auto blocks = static_cast<int32_t>(placed.sms.size());
   const bool together = leave_together(*state.launch);
-  const std::span own_rows = rows(launch).subspan(state.has_one_row ? 0 : placed.first_block);
+  const std::span placed_rows = rows(launch).subspan(state.has_one_row ? 0 : placed.first_block);
   const int64_t now = clock_.gpu_now();
   if (!is_hidden(launch)) first_start_ns_ = std::min(first_start_ns_, clock_.now());
   // Neighbouring blocks of equal durations leave together.
@@ -51,84 +51,85 @@ void RunningBlocks::place(const PlacedBlocks& placed) {
     next = together ? blocks : first + 1;
     if (!together && !paces_) {
       const std::vector<int64_t>& durations = state.launch->duration_ns;
-      const int64_t* const own = durations.data() + placed.first_block;
-      while (next < blocks && own[next] == duration) ++next;
+      const int64_t* const placed_ns = durations.data() + placed.first_block;
+      while (next < blocks && placed_ns[next] == duration) ++next;
     }
     if (state.has_one_row) {
-      BlockTime& row = own_rows.front();
+      BlockTime& row = placed_rows.front();
       if (placed.first_block + first == 0) row = {state.name, 0, placed.sms[0], now, now};
       row.end_ns = std::max(row.end_ns, now + duration);
     }
     for (int32_t k = first; k < next && !state.has_one_row; ++k) {
-      own_rows[k] = {.launch = state.name,
-                     .block = placed.first_block + k,
-                     .sm = placed.sms[k],
-                     .start_ns = now,
-                     .end_ns = now + duration};
+      placed_rows[k] = {.launch = state.name,
+                        .block = placed.first_block + k,
+                        .sm = placed.sms[k],
+                        .start_ns = now,
+                        .end_ns = now + duration};
     }
-    int32_t held = -1;
+    int32_t index = -1;  // of the first footprint of the batch
     if (together) {
-      for (const Footprint& footprint : placed.footprints) held = hold(footprint, held);
+      for (const Footprint& footprint : placed.footprints)
+        index = store_footprint(footprint, index);
     } else {
-      for (int32_t k = next; k-- > first;) held = hold(placed.footprints[k], held);
+      for (int32_t k = next; k-- > first;) index = store_footprint(placed.footprints[k], index);
     }
-    start({launch, placed.first_block + first, next - first, held, clock_.now(), duration});
+    start({launch, placed.first_block + first, next - first, index, clock_.now(), duration});
   }
 }
 
-void RunningBlocks::start(const Group& group) {
-  const LaunchState& state = launches_[group.launch];
+void RunningBlocks::start(const Batch& batch) {
+  const LaunchState& state = launches_[batch.launch];
   const Launch& started = *state.launch;
-  const int64_t end_ns = group.start_ns + group.duration_ns;
+  const int64_t end_ns = batch.start_ns + batch.duration_ns;
   if (state.meeting) {
-    for (BlockTime& block : rows(group)) block.end_ns = kNever;
+    for (BlockTime& block : rows(batch)) block.end_ns = kNever;
     last_end_ns_ = std::max(last_end_ns_, end_ns);  // at the earliest
-    waiting_[group.launch].push_back(group);
-    between_.meetings.arrive(*state.meeting, group.blocks);
+    waiting_[batch.launch].push_back(batch);
+    between_.meetings.arrive(*state.meeting, batch.blocks);
     return;
   }
   const int64_t wait_ns = started.memory_wait_ns.value_or(kNever);
-  if (wait_ns > group.duration_ns || work_.first_in_stream(group.launch)) {
-    end(group, end_ns);
-    trigger(group, end_ns);
+  if (wait_ns > batch.duration_ns || work_.first_in_stream(batch.launch)) {
+    schedule_exit(batch, end_ns);
+    note_trigger(batch, end_ns);
     return;
   }
   last_end_ns_ = std::max(last_end_ns_, end_ns);  // at the earliest
-  waiting_[group.launch].push_back(group);
-  if (triggers_first(started)) trigger(group, end_ns);
+  waiting_[batch.launch].push_back(batch);
+  if (triggers_first(started)) note_trigger(batch, end_ns);
 }
 
 void RunningBlocks::meet(const int32_t launch) {
   const auto waiting = waiting_.extract(launch);
   if (waiting.empty()) return;
-  for (const Group& group : waiting.mapped()) {
-    const int64_t end_ns = clock_.now() + group.duration_ns;
-    check_time(launch, group.duration_ns);
-    for (BlockTime& block : rows(group)) block.end_ns = end_ns;
-    end(group, end_ns);
-    trigger(group, end_ns);
+  for (const Batch& batch : waiting.mapped()) {
+    const int64_t end_ns = clock_.now() + batch.duration_ns;
+    check_time(launch, batch.duration_ns);
+    for (BlockTime& block : rows(batch)) block.end_ns = end_ns;
+    schedule_exit(batch, end_ns);
+    note_trigger(batch, end_ns);
   }
 }
 
 void RunningBlocks::mark_never_started() {
-  for (size_t launch = 0; launch < launches_.size(); ++launch) {
-    const auto number = static_cast<int32_t>(launch);
-    if (scheduler_.placed_whole(number)) continue;
-    const int32_t placed = scheduler_.placed(number);
-    const std::span own_rows = rows(number);
-    if (placed > 0 && launches_[launch].has_one_row) own_rows.front().end_ns = kNever;
-    for (int32_t block = placed; std::cmp_less(block, own_rows.size()); ++block) {
-      own_rows[block] = {.launch = launches_[launch].name,
-                         .block = block,
-                         .sm = kNotPlaced,
-                         .start_ns = kNever,
-                         .end_ns = kNever};
+  for (int32_t launch = 0; std::cmp_less(launch, launches_.size()); ++launch) {
+    if (scheduler_.placed_whole(launch)) continue;
+    const int32_t placed = scheduler_.placed(launch);
+    const std::span launch_rows = rows(launch);
+    // The only row of a launch that has started stays, but has no end.
+    if (placed > 0 && launches_[launch].has_one_row) launch_rows.front().end_ns = kNever;
+    for (int32_t block = placed; std::cmp_less(block, launch_rows.size()); ++block) {
+      launch_rows[block] = {.launch = launches_[launch].name,
+                            .block = block,
+                            .sm = kNotPlaced,
+                            .start_ns = kNever,
+                            .end_ns = kNever};
     }
   }
 }
 
-std::span<BlockTime> RunningBlocks::rows(const Group& group) const {
-  return rows(group.launch).subspan(group.first_block, group.blocks);
+std::span<BlockTime> RunningBlocks::rows(const Batch& batch) const {
+  return rows(batch.launch).subspan(batch.first_block, batch.blocks);
 }
 
 void RunningBlocks::end_memory_waits(const int32_t launch) {
@@ -137,99 +138,97 @@ void RunningBlocks::end_memory_waits(const int32_t launch) {
   const auto waiting = waiting_.extract(launch);
   if (waiting.empty()) return;
   const int64_t wait_ns = *state.launch->memory_wait_ns;
-  for (const Group& group : waiting.mapped()) {
-    const int64_t rest_ns = group.duration_ns - wait_ns;
+  for (const Batch& batch : waiting.mapped()) {
+    const int64_t rest_ns = batch.duration_ns - wait_ns;
     check_time(launch, rest_ns);
-    const int64_t end_ns = std::max(clock_.now(), group.start_ns + wait_ns) + rest_ns;
-    for (BlockTime& block : rows(group)) block.end_ns = clock_.to_gpu(end_ns);
-    end(group, end_ns);
-    if (!triggers_first(*state.launch)) trigger(group, end_ns);
+    const int64_t end_ns = std::max(clock_.now(), batch.start_ns + wait_ns) + rest_ns;
+    for (BlockTime& block : rows(batch)) block.end_ns = clock_.to_gpu(end_ns);
+    schedule_exit(batch, end_ns);
+    if (!triggers_first(*state.launch)) note_trigger(batch, end_ns);
   }
 }
 
-void RunningBlocks::end(const Group& group, const int64_t end_ns) {
-  LaunchState& state = launches_[group.launch];
+void RunningBlocks::schedule_exit(const Batch& batch, const int64_t end_ns) {
+  LaunchState& state = launches_[batch.launch];
   state.end_ns = std::max(state.end_ns, end_ns);
-  if (!is_hidden(group.launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
-  auto number = static_cast<int32_t>(groups_.size());
-  if (free_groups_.empty()) {
-    groups_.push_back(group);
+  if (!is_hidden(batch.launch)) last_end_ns_ = std::max(last_end_ns_, end_ns);
+  auto index = static_cast<int32_t>(batches_.size());
+  if (free_batches_.empty()) {
+    batches_.push_back(batch);
   } else {
-    number = free_groups_.back();
-    free_groups_.pop_back();
-    groups_[number] = group;
+    index = free_batches_.back();
+    free_batches_.pop_back();
+    batches_[index] = batch;
   }
   events_.push(Phase::leave, Domain::process,
-               {.time_ns = end_ns + spec_.exit_latency_ns, .subject = number, .place = serial_++});
+               {.time_ns = end_ns + spec_.exit_latency_ns, .subject = index, .order = starts_++});
   if (!paces_) return;
-  running_.resize(groups_.size());
-  running_[number] = {static_cast<double>(end_ns - clock_.now()), 1, clock_.now()};
-  paces_->add(group.launch, held_[group.first_held].footprint.sm);
+  running_.resize(batches_.size());
+  running_[index] = {static_cast<double>(end_ns - clock_.now()), 1, clock_.now()};
+  paces_->add(batch.launch, footprints_[batch.first_footprint].footprint.sm);
 }
 
-// `end_ns` is that of blocks that do not wait between their trigger and their end.
-void RunningBlocks::trigger(const Group& group, const int64_t end_ns) {
+void RunningBlocks::note_trigger(const Batch& batch, const int64_t end_ns) {
   if (!any_programmatic_) return;
-  LaunchState& state = launches_[group.launch];
+  LaunchState& state = launches_[batch.launch];
   const int64_t trigger_ns = state.launch->trigger_ns.value_or(kNever);
-  const int64_t rest_ns = std::max<int64_t>(0, group.duration_ns - trigger_ns);
+  const int64_t rest_ns = std::max<int64_t>(0, batch.duration_ns - trigger_ns);
   state.triggered_ns = std::max(state.triggered_ns, end_ns - rest_ns);
-  state.untriggered -= group.blocks;
-  if (state.untriggered == 0) work_.trigger(group.launch, state.triggered_ns);
+  state.untriggered -= batch.blocks;
+  if (state.untriggered == 0) work_.schedule_trigger(batch.launch, state.triggered_ns);
 }
 
-std::optional<RunningBlocks::Left> RunningBlocks::leave_next() {
+std::optional<RunningBlocks::Exit> RunningBlocks::exit_next() {
   const std::optional<TimedEvent> event = events_.pop(Phase::leave);
   if (!event) return std::nullopt;
-  const Group group = groups_[event->subject];
-  free_groups_.push_back(event->subject);
-  for (int32_t held = group.first_held; held >= 0;) {
-    scheduler_.leave(group.launch, held_[held].footprint);
-    if (paces_) paces_->remove(group.launch, held_[held].footprint.sm);
-    const int32_t next = std::exchange(held_[held].next, free_held_);
-    free_held_ = std::exchange(held, next);
+  const Batch batch = batches_[event->subject];
+  free_batches_.push_back(event->subject);
+  for (int32_t index = batch.first_footprint; index >= 0;) {
+    scheduler_.leave(batch.launch, footprints_[index].footprint);
+    if (paces_) paces_->remove(batch.launch, footprints_[index].footprint.sm);
+    const int32_t next = std::exchange(footprints_[index].next, free_footprint_);
+    free_footprint_ = std::exchange(index, next);
   }
-  if (clock_.has_stopped()) note_end(group, event->time_ns - spec_.exit_latency_ns);
-  LaunchState& state = launches_[group.launch];
-  state.unfinished -= group.blocks;
-  return Left{group.launch, state.unfinished == 0};
+  if (clock_.has_stopped()) note_end(batch, event->time_ns - spec_.exit_latency_ns);
+  LaunchState& state = launches_[batch.launch];
+  state.unfinished -= batch.blocks;
+  return Exit{batch.launch, state.unfinished == 0};
 }
 
-// Sets the end by the GPU's clock, which may have advanced while the process was stopped.
-void RunningBlocks::note_end(const Group& group, const int64_t own_end_ns) {
+void RunningBlocks::note_end(const Batch& batch, const int64_t own_end_ns) {
   const int64_t end_ns = clock_.ended_ns(own_end_ns);
-  for (BlockTime& block : rows(group)) {
+  for (BlockTime& block : rows(batch)) {
     block.end_ns = std::max(block.start_ns, end_ns);
   }
 }
 
-// Tells the paces how the launch is spread when it is alone: evenly over the SMs that it may use.
-void RunningBlocks::expect_alone(const int32_t launch) {
+void RunningBlocks::set_alone_spread(const int32_t launch) {
   if (!paces_->knows(launch)) return;
-  int32_t most = 0, usable = 0;
+  int32_t max_room = 0, usable = 0;
   for (int32_t sm = 0; sm < spec_.sms; ++sm) {
     const int32_t room = scheduler_.gpu().room(sm, scheduler_.demand(launch)).blocks;
-    most = std::max(most, room);
+    max_room = std::max(max_room, room);
     usable += room > 0 ? 1 : 0;
   }
   if (usable == 0) return;
-  paces_->expect(launch, std::min(launches_[launch].launch->blocks, most * usable), usable);
+  paces_->set_alone_spread(launch, std::min(launches_[launch].launch->blocks, max_room * usable),
+                           usable);
 }
 
-void RunningBlocks::change_paces() {
+void RunningBlocks::update_paces() {
   if (!paces_ || !paces_->changed()) return;
   paces_->settle([this](const int32_t launch) { return scheduler_.placed_whole(launch); });
   const int64_t now = clock_.now();
   events_.reschedule(Phase::leave, [&](const TimedEvent& event) {
-    const Group& group = groups_[event.subject];
+    const Batch& batch = batches_[event.subject];
     Pace& running = running_[event.subject];
-    BlockTime& block = rows(group).front();
+    BlockTime& block = rows(batch).front();
     if (block.end_ns <= now) return event.time_ns;  // it has ended and is leaving
-    running.left_ns -= running.pace * static_cast<double>(now - running.since_ns);
+    running.rest_ns -= running.pace * static_cast<double>(now - running.since_ns);
     running.since_ns = now;
-    running.pace = paces_->pace(group.launch, block.sm);
-    const double rest_ns = std::max(running.left_ns, 0.0) / running.pace;
-    check_time(group.launch, std::llround(std::min(rest_ns, 9e18)));
+    running.pace = paces_->pace(batch.launch, block.sm);
+    const double rest_ns = std::max(running.rest_ns, 0.0) / running.pace;
+    check_time(batch.launch, std::llround(std::min(rest_ns, 9e18)));
     block.end_ns = now + std::llround(rest_ns);
     last_end_ns_ = std::max(last_end_ns_, block.end_ns);
     return block.end_ns + spec_.exit_latency_ns;
@@ -259,29 +258,29 @@ void RunningBlocks::check_time(const int32_t launch, const int64_t duration_ns) 
          " ns from " + std::to_string(clock_.now()) + " ns on is beyond the range of time");
 }
 
-// Stores a footprint. Unused entries are used first, so that memory is limited by the most that are
-// held at once.
-int32_t RunningBlocks::hold(const Footprint& footprint, const int32_t next) {
-  if (free_held_ < 0) {
-    held_.push_back({footprint, next});
-    return static_cast<int32_t>(held_.size()) - 1;
+int32_t RunningBlocks::store_footprint(const Footprint& footprint, const int32_t next) {
+  // Free entries are used first, so that memory is limited by the most blocks that are resident at
+  // once.
+  if (free_footprint_ < 0) {
+    footprints_.push_back({footprint, next});
+    return static_cast<int32_t>(footprints_.size()) - 1;
   }
-  const int32_t held = free_held_;
-  free_held_ = std::exchange(held_[held].next, next);
-  held_[held].footprint = footprint;
-  return held;
+  const int32_t index = free_footprint_;
+  free_footprint_ = std::exchange(footprints_[index].next, next);
+  footprints_[index].footprint = footprint;
+  return index;
 }
 
-std::vector<ResidentBlocks> RunningBlocks::held() const {
+std::vector<ResidentBlocks> RunningBlocks::resident_blocks() const {
   std::vector<ResidentBlocks> blocks;
-  const auto list = [&](const Group& group) {
-    if (is_hidden(group.launch)) return;
-    for (int32_t held = group.first_held; held >= 0; held = held_[held].next) {
-      blocks.push_back({group.launch, held_[held].footprint});
+  const auto list = [&](const Batch& batch) {
+    if (is_hidden(batch.launch)) return;
+    for (int32_t index = batch.first_footprint; index >= 0; index = footprints_[index].next) {
+      blocks.push_back({batch.launch, footprints_[index].footprint});
     }
   };
   events_.for_each_in_order(Phase::leave,
-                            [&](const TimedEvent& event) { list(groups_[event.subject]); });
+                            [&](const TimedEvent& event) { list(batches_[event.subject]); });
   for (const auto& [launch, waiting] : waiting_) std::ranges::for_each(waiting, list);
   return blocks;
 }

@@ -24,7 +24,7 @@ SimulatedGpu::SimulatedGpu(const Model& model, const InitialState state, const C
       blocks_(spec_, clock, events_, scheduler_, work_, between),
       waits_(clock),
       options_{.may_turn = [this] { return may_turn(); }, .every_refusal = true},
-      grids_left_(spec_.resident_grids),
+      free_grids_(spec_.resident_grids),
       relay_{.priority = kRelayPriority, .duration_ns = {spec_.relay_ns}, .has_runtime = false},
       decider_(decider(spec_)) {}
 
@@ -75,6 +75,7 @@ void SimulatedGpu::add(const GraphLaunch& launched) {
   for (const int32_t node : order.relays) hidden_.push_back({&relay_, numbers[node]});
 }
 
+// Adds a copy, memset or host function, and the kernel that the driver may run for it.
 template <typename Transfer>
 void SimulatedGpu::add_transfer(const Transfer& transfer) {
   if (transfer.stream && transfer.non_blocking) work_.make_non_blocking(*transfer.stream);
@@ -96,7 +97,7 @@ void SimulatedGpu::add(const Node& node) {
 
 void SimulatedGpu::finish_adding() {
   shown_ = launches_;
-  work_.expect(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
+  work_.set_counts(shown_, static_cast<int32_t>(hidden_.size()), transfers_);
   for (const Hidden& hidden : hidden_) add(*hidden.launch);
   hardware_queue_.resize(launches_);
 }
@@ -104,19 +105,20 @@ void SimulatedGpu::finish_adding() {
 // -- at an instant -------------------------------------------------------------------------------
 
 void SimulatedGpu::leave() {
-  while (const auto left = blocks_.leave_next()) {
-    if (!left->is_last) continue;
-    ++grids_left_;
-    std::erase(running_, left->launch);
-    for (const int32_t launch : work_.end(left->launch)) blocks_.end_memory_waits(launch);
+  while (const auto exit = blocks_.exit_next()) {
+    if (!exit->is_last) continue;
+    ++free_grids_;
+    std::erase(running_, exit->launch);
+    for (const int32_t launch : work_.end(exit->launch)) blocks_.end_memory_waits(launch);
   }
 }
 
 void SimulatedGpu::admit() {
-  while (const std::optional<int32_t> launch = work_.take(grids_left_ > 0)) {
-    --grids_left_;
+  while (const std::optional<int32_t> launch = work_.take_ready(free_grids_ > 0)) {
+    --free_grids_;
     running_.push_back(*launch);
-    waits_.note_way(*launch, work_.operation_of(*launch), work_.operations(), work_.queues());
+    waits_.log_waits_before_placement(*launch, work_.operation_of(*launch), work_.operations(),
+                                      work_.queues());
     hardware_queue_[*launch] = work_.hardware_queue(*launch);
     scheduler_.enqueue(*launch, launches_admitted_++);
   }
@@ -125,7 +127,7 @@ void SimulatedGpu::admit() {
 void SimulatedGpu::place() {
   events_.clear(Phase::turn);
   scheduler_.place(*this, options_);
-  blocks_.change_paces();
+  blocks_.update_paces();
 }
 
 int64_t SimulatedGpu::quiet_until_ns(const int64_t next_ns) const {
@@ -146,6 +148,8 @@ bool SimulatedGpu::may_turn() {
   return false;
 }
 
+// Starts blocks that were placed. If their launch was not the last one, the scheduler may turn to
+// another launch only after a while.
 void SimulatedGpu::on_place(const PlacedBlocks& placed) {
   if (scheduler_.current() != placed.launch) {
     next_switch_ns_ = clock_.now() + spec_.launch_switch_ns;
@@ -154,14 +158,16 @@ void SimulatedGpu::on_place(const PlacedBlocks& placed) {
   if (scheduler_.placed_whole(placed.launch)) waits_.note(placed.launch, Refusal::none, -1);
 }
 
+// Logs why a launch waits: for a more urgent launch, the cause is priority.
 void SimulatedGpu::on_refuse(const int32_t launch, const Refusal cause, const int32_t behind) {
   const bool more_urgent = behind >= 0 && scheduler_.is_more_urgent(behind, launch);
-  const Refusal told = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
-  const bool is_new = waits_.cause(launch) != told;
-  const Refusals limiters = is_new && is_resource_of_sm(told)
-                                ? scheduler_.gpu().limiters_where(told, scheduler_.demand(launch))
-                                : set_of(told);
-  waits_.note(launch, told, behind, limiters);
+  const Refusal shown_cause = cause == Refusal::queue && more_urgent ? Refusal::priority : cause;
+  const bool is_new = waits_.cause(launch) != shown_cause;
+  const Refusals limiters =
+      is_new && is_resource_of_sm(shown_cause)
+          ? scheduler_.gpu().limiters_where(shown_cause, scheduler_.demand(launch))
+          : set_of(shown_cause);
+  waits_.note(launch, shown_cause, behind, limiters);
 }
 
 int64_t SimulatedGpu::earliest_end_ns() const {
@@ -176,19 +182,19 @@ int64_t SimulatedGpu::earliest_end_ns() const {
 
 // -- when nothing more happens -------------------------------------------------------------------
 
-bool SimulatedGpu::any_meets() const {
+bool SimulatedGpu::any_waits_to_meet() const {
   for (int32_t launch = 0; launch < shown_; ++launch) {
     if (blocks_.meets(launch) && scheduler_.placed(launch) > 0) return true;
   }
   return false;
 }
 
-std::vector<HungLaunch> SimulatedGpu::hung(
+std::vector<HungLaunch> SimulatedGpu::hung_launches(
     const std::function<int32_t(OperationOfGpu)>& name_elsewhere) {
   const std::vector<int32_t> first_awaited = work_.operations().first_awaited();
-  std::vector<HungLaunch> found;
+  std::vector<HungLaunch> launches;
   for (int32_t launch = 0; launch < shown_; ++launch) {
-    if (!blocks_.is_left(launch)) continue;
+    if (!blocks_.has_unfinished(launch)) continue;
     HungLaunch hung{.launch = global_launch_[launch], .started = scheduler_.placed(launch)};
     const int32_t operation = work_.operation_of(launch);
     if (operation < 0) {
@@ -201,46 +207,43 @@ std::vector<HungLaunch> SimulatedGpu::hung(
                                 "; a policy that chooses no SM leaves them waiting");
       }
       const Awaited why = scheduler_.is_enqueued(launch)
-                              ? in_line(launch)
+                              ? in_queue(launch)
                               : awaited(operation, first_awaited, name_elsewhere);
       hung.cause = why.cause;
       hung.behind = why.behind;
     }
-    found.push_back(hung);
+    launches.push_back(hung);
   }
   blocks_.mark_never_started();
-  return found;
+  return launches;
 }
 
-// Returns why a launch in the thread block scheduler waits. Hidden launches have no names: behind
-// one, it is why that one waits.
-SimulatedGpu::Awaited SimulatedGpu::in_line(int32_t launch) const {
+SimulatedGpu::Awaited SimulatedGpu::in_queue(int32_t launch) const {
   while (is_hidden(waits_.behind(launch))) launch = waits_.behind(launch);
   return {waits_.cause(launch), global_name(waits_.behind(launch))};
 }
 
-// Returns why an operation that has not reached the thread block scheduler waits: the first thing
-// that it depends on and that is not over, and what that waits for in turn, as far as the launch or
-// value that is the reason.
 SimulatedGpu::Awaited SimulatedGpu::awaited(
     const int32_t operation, const std::span<const int32_t> first_awaited,
     const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const {
+  // Follows the first dependency of each operation that is not over, as far as the launch, copy or
+  // value that is the reason.
   const OpGraph& operations = work_.operations();
   std::optional<Refusal> cause;
   int32_t waiting = operation;
   for (int32_t on = first_awaited[waiting]; on >= 0; on = first_awaited[waiting]) {
     const Operation& dependent = operations[waiting];
     const Operation& awaited = operations[on];
-    const Refusal own = dependent.record == on                ? Refusal::event
-                        : awaited.kind == OperationKind::load ? Refusal::first_use
-                        : dependent.follows_nodes             ? Refusal::node
-                        : awaited.stream != dependent.stream  ? Refusal::legacy_stream
-                        : dependent.programmatic              ? Refusal::trigger
-                                                              : Refusal::stream;
-    if (!cause || own == Refusal::event) cause = own;
+    const Refusal kind = dependent.record == on                ? Refusal::event
+                         : awaited.kind == OperationKind::load ? Refusal::first_use
+                         : dependent.follows_nodes             ? Refusal::node
+                         : awaited.stream != dependent.stream  ? Refusal::legacy_stream
+                         : dependent.programmatic              ? Refusal::trigger
+                                                               : Refusal::stream;
+    if (!cause || kind == Refusal::event) cause = kind;
     const int32_t launch = awaited.launch;
     if (launch >= 0 && !is_hidden(launch)) return {*cause, global_name(launch)};
-    if (launch >= 0 && scheduler_.is_enqueued(launch)) return in_line(launch);
+    if (launch >= 0 && scheduler_.is_enqueued(launch)) return in_queue(launch);
     waiting = on;
   }
   if (const auto record = between_.records.awaited_by({index_, waiting})) {
@@ -260,13 +263,13 @@ SimulatedGpu::Awaited SimulatedGpu::awaited(
 
 // -- what the whole program calls it -------------------------------------------------------------
 
-int32_t SimulatedGpu::foreign(const int32_t name) {
-  foreign_.push_back(name);
-  return launches_ + static_cast<int32_t>(foreign_.size()) - 1;
+int32_t SimulatedGpu::add_foreign_name(const int32_t name) {
+  foreign_names_.push_back(name);
+  return launches_ + static_cast<int32_t>(foreign_names_.size()) - 1;
 }
 
 int32_t SimulatedGpu::global_name(int32_t name) const {
-  if (name >= launches_) return foreign_[name - launches_];
+  if (name >= launches_) return foreign_names_[name - launches_];
   if (name >= shown_) name = hidden_[name - shown_].of;
   if (name >= 0) return global_launch_[name];
   return name == -1 ? -1 : transfer_number(global_transfer_[transfer_number(name)]);
@@ -288,7 +291,6 @@ Timeline SimulatedGpu::finish() && {
   return timeline;
 }
 
-// Removes hidden launches from a timeline: users do not see them.
 void SimulatedGpu::remove_hidden(Timeline& timeline) const {
   for (size_t k = 0; k < hidden_.size(); ++k) {
     if (hidden_[k].launch == &relay_ || hidden_[k].launch == &decider_) continue;

@@ -48,8 +48,9 @@ class SimulatedGpu : private Observer {
   const BlockScheduler& scheduler() const { return scheduler_; }
   const EventQueue& events() const { return events_; }
 
-  // Adds what the GPU does, in the order of the program. `first_launch`: the number of the event's
-  // first launch in the whole program, and `first_transfer` that of its first copy or memset.
+  // Adds what an event lets the GPU do, in the order of the program. `first_launch`: the number of
+  // the event's first launch in the whole program, and `first_transfer` that of its first copy or
+  // memset.
   void add(const Event& event, int32_t first_launch, int32_t first_transfer);
   // Returns the GPU's own numbers of the next event.
   EventNumbers next_numbers() const {
@@ -58,36 +59,43 @@ class SimulatedGpu : private Observer {
   // Ends adding, and prepares everything.
   void finish_adding();
 
+  // Removes the blocks that end now, and lets those go on that wait for them.
   void leave();
+  // Passes ready launches on to the thread block scheduler, while there is room for a grid.
   void admit();
+  // Places blocks of the launches that wait for room.
   void place();
   // Returns a time before which hosts and other GPUs cannot learn anything of this GPU, and it
   // admits no launch: blocks leave, others take their place, and no launch ends. `next_ns`: no
   // event of this GPU happens before.
   int64_t quiet_until_ns(int64_t next_ns) const;
-  // How many waits are logged, and launches admitted.
+  // Returns how many waits are logged.
   size_t waits() const { return waits_.size(); }
+  // Returns how many launches were admitted.
   int64_t admitted() const { return launches_admitted_; }
-  // Passes on that what an operation waits for has happened on another GPU. `name`: what that is
+  // Handles that what an operation waits for has happened on another GPU. `name`: what that is
   // called in Wait::behind, in the whole program.
-  void learn(int32_t operation, int32_t name) { work_.learn(operation, foreign(name)); }
+  void learn(int32_t operation, int32_t name) { work_.learn(operation, add_foreign_name(name)); }
   // Returns what an operation is called in Wait::behind, in the whole program.
   int32_t name_of(const int32_t operation) const {
     return global_name(work_.operations().name_of(operation));
   }
 
-  // Returns the launches that have not ended, though nothing more happens. `name_elsewhere` returns
-  // what an operation of another GPU is called in Wait::behind, in the whole program. Throws
-  // std::invalid_argument if a policy lets blocks wait for ever.
-  std::vector<HungLaunch> hung(const std::function<int32_t(OperationOfGpu)>& name_elsewhere);
-  // Whether blocks wait for others that they meet.
-  bool any_meets() const;
+  // Returns the launches that have not ended, though nothing more happens, and marks their blocks
+  // that never started. `name_elsewhere` returns what an operation of another GPU is called in
+  // Wait::behind, in the whole program. Throws std::invalid_argument if a policy lets blocks wait
+  // for ever.
+  std::vector<HungLaunch> hung_launches(
+      const std::function<int32_t(OperationOfGpu)>& name_elsewhere);
+  // Returns whether blocks that have been placed wait for others that they meet.
+  bool any_waits_to_meet() const;
   // Returns the timeline without blocks, with the numbers of the whole program and by the GPU's
   // clock.
   Timeline finish() &&;
-  Snapshot snapshot() const { return snapshot_of(scheduler_, shown_, blocks_.held()); }
-  // Returns when the blocks that have been placed end, and the last block of each other launch if
-  // it were placed now.
+  // Returns the resident blocks and the state of each SM.
+  Snapshot snapshot() const { return snapshot_of(scheduler_, shown_, blocks_.resident_blocks()); }
+  // Returns a lower bound of when everything ends: the last end of the blocks that have been
+  // placed, and of the last block of each other launch if it were placed now.
   int64_t earliest_end_ns() const;
 
  private:
@@ -111,12 +119,22 @@ class SimulatedGpu : private Observer {
   void add(const Node& node);
   template <typename Transfer>
   void add_transfer(const Transfer& transfer);
+  // Returns whether the scheduler may turn to another launch now. If not, schedules when it may.
   bool may_turn();
   bool is_hidden(const int32_t launch) const { return launch >= shown_; }
-  int32_t foreign(int32_t name);
+  // Returns a number of this GPU's own that stands for what another GPU did: global_name() of it is
+  // `name`.
+  int32_t add_foreign_name(int32_t name);
+  // Returns what a number in Wait::behind is in the whole program.
   int32_t global_name(int32_t name) const;
+  // Removes hidden launches from a timeline, as users do not see them, and sets the times of the
+  // copies and memsets for which they run.
   void remove_hidden(Timeline& timeline) const;
-  Awaited in_line(int32_t launch) const;
+  // Returns why a launch in the thread block scheduler waits. Behind a hidden launch, it is why
+  // that one waits.
+  Awaited in_queue(int32_t launch) const;
+  // Returns why an operation that has not reached the thread block scheduler waits, and behind
+  // what.
   Awaited awaited(int32_t operation, std::span<const int32_t> first_awaited,
                   const std::function<int32_t(OperationOfGpu)>& name_elsewhere) const;
 
@@ -131,7 +149,7 @@ class SimulatedGpu : private Observer {
   RunningBlocks blocks_;
   WaitLog waits_;
   PlaceOptions options_;
-  int32_t grids_left_;
+  int32_t free_grids_;  // how many more launches can be admitted
   int64_t launches_admitted_ = 0;
   std::vector<int32_t> running_;  // launches that were admitted and have not ended
   int64_t next_switch_ns_ = 0;    // when the scheduler may turn to another launch
@@ -145,7 +163,7 @@ class SimulatedGpu : private Observer {
   std::vector<int32_t> hardware_queue_;   // by launch
   std::vector<int32_t> global_launch_;    // the number in the whole program, by launch
   std::vector<int32_t> global_transfer_;  // the same, by copy or memset
-  std::vector<int32_t> foreign_;          // names of what other GPUs did
+  std::vector<int32_t> foreign_names_;    // names of what other GPUs did
 };
 
 }  // namespace tbsched

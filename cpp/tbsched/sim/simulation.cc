@@ -15,18 +15,21 @@ namespace {
 
 constexpr size_t kRowsPerPoll = size_t{1} << 16;  // for which memory is taken
 
+// Refuses a negative stream other than the legacy stream. `who`: the event, for the message.
 void check_stream(const std::string& who, const int32_t stream) {
   if (stream >= 0 || stream == kLegacyStream) return;
   refuse(who + ": stream: " + std::to_string(stream) + " is negative and not the legacy stream");
 }
 
+// Refuses a duration beyond the range of time.
 void check_duration(const std::string& who, const int64_t duration_ns) {
   if (duration_ns >= 0 && duration_ns <= kLatestNs) return;
   refuse(who + ": duration: " + std::to_string(duration_ns) + " ns is beyond the range of time");
 }
 
+// Refuses a copy or memset with bytes, a duration or a stream that is out of range.
 template <typename Transfer>
-void check_call(const Transfer& transfer) {
+void check_event(const Transfer& transfer) {
   if (transfer.bytes < 1 || transfer.bytes > kMaxTransferBytes) {
     refuse("copy or memset: bytes: " + std::to_string(transfer.bytes) + " are outside 1.." +
            std::to_string(kMaxTransferBytes));
@@ -35,12 +38,15 @@ void check_call(const Transfer& transfer) {
   if (transfer.stream) check_stream("copy or memset", *transfer.stream);
 }
 
-void check_call(const HostFunction& function) {
+// Refuses a host function with a duration or a stream that is out of range.
+void check_event(const HostFunction& function) {
   check_duration("host function", function.duration_ns);
   if (function.stream) check_stream("host function", *function.stream);
 }
 
-void check_call(const Launch& launch, const int32_t index) {
+// Refuses a launch without a duration for each block, with a time out of range, or whose blocks
+// meet others and do what these would wait for.
+void check_event(const Launch& launch, const int32_t index) {
   const size_t durations = launch.duration_ns.size();
   if (durations != 1 && durations != static_cast<size_t>(launch.blocks)) {
     refuse(index, "duration: one, or one per block, is needed; got " + std::to_string(durations) +
@@ -60,32 +66,33 @@ void check_call(const Launch& launch, const int32_t index) {
   }
 }
 
-void check_call(const GraphLaunch& launched, int32_t index) {
+// Refuses a graph with a node that is refused. `index`: of its first launch.
+void check_event(const GraphLaunch& launched, int32_t index) {
   check_stream("graph", launched.stream);
   if (!launched.graph) refuse("graph: there is none");
   for (const Node& node : launched.graph->nodes) {
     std::visit(Overloaded{
-                   [&](const Launch& launch) { check_call(launch, index++); },
+                   [&](const Launch& launch) { check_event(launch, index++); },
                    [](const RecordEvent&) {},
                    [](const WaitEvent&) {},
-                   [](const auto& transfer) { check_call(transfer); },
+                   [](const auto& transfer) { check_event(transfer); },
                },
                node);
   }
 }
 
 // Returns one row for each launch, from its first start to its last end.
-std::vector<BlockTime> of_launches(const std::vector<BlockTime>& blocks) {
-  std::vector<BlockTime> found;
+std::vector<BlockTime> rows_of_launches(const std::vector<BlockTime>& blocks) {
+  std::vector<BlockTime> rows;
   for (const BlockTime& block : blocks) {
-    if (found.empty() || found.back().launch != block.launch) {
-      found.push_back(block);
+    if (rows.empty() || rows.back().launch != block.launch) {
+      rows.push_back(block);
     } else {
-      found.back().start_ns = std::min(found.back().start_ns, block.start_ns);
-      found.back().end_ns = std::max(found.back().end_ns, block.end_ns);
+      rows.back().start_ns = std::min(rows.back().start_ns, block.start_ns);
+      rows.back().end_ns = std::max(rows.back().end_ns, block.end_ns);
     }
   }
-  return found;
+  return rows;
 }
 
 std::vector<const DeviceSpec*> specs_of(const std::vector<StartingGpu>& gpus) {
@@ -97,12 +104,12 @@ std::vector<const DeviceSpec*> specs_of(const std::vector<StartingGpu>& gpus) {
 }  // namespace
 
 Simulation::Simulation(const std::vector<StartingGpu>& gpus, HostCalls calls,
-                       const size_t most_waits)
+                       const size_t max_waits)
     : host_events_(clock_),
       hosts_(specs_of(gpus), std::move(calls), host_events_),
       next_ns_(gpus.size(), kNever),
       quiet_ns_(gpus.size()),
-      most_waits_(most_waits) {
+      max_waits_(max_waits) {
   if (gpus.size() > 1) between_.records.cross_gpus();
   for (const StartingGpu& gpu : gpus) {
     const auto index = static_cast<int32_t>(gpus_.size());
@@ -124,19 +131,18 @@ Timeline Simulation::finish() && {
   } else {
     std::vector<Timeline> timelines;
     for (const auto& gpu : gpus_) timelines.push_back(std::move(*gpu).finish());
-    timeline = in_order(std::move(timelines));
+    timeline = merged(std::move(timelines));
   }
   timeline.blocks = std::move(between_.blocks);
   timeline.blocks.resize(shown_rows_);
-  if (between_.detail == Detail::launches) timeline.blocks = of_launches(timeline.blocks);
+  if (between_.detail == Detail::launches) timeline.blocks = rows_of_launches(timeline.blocks);
   timeline.issued_ns = std::move(issued_ns_);
   timeline.calls = std::move(hosts_).calls();
   timeline.hang = std::move(hang_);
   return timeline;
 }
 
-// Returns the timeline of the whole program, without blocks.
-Timeline Simulation::in_order(std::vector<Timeline> timelines) const {
+Timeline Simulation::merged(std::vector<Timeline> timelines) const {
   Timeline whole;
   struct Next {
     size_t launch = 0;
@@ -149,8 +155,8 @@ Timeline Simulation::in_order(std::vector<Timeline> timelines) const {
   for (const int32_t gpu : transfer_gpus_) {
     whole.transfers.push_back(timelines[gpu].transfers[next[gpu].transfer++]);
   }
-  for (const Timeline& own : timelines) {
-    whole.waits.insert(whole.waits.end(), own.waits.begin(), own.waits.end());
+  for (const Timeline& of_gpu : timelines) {
+    whole.waits.insert(whole.waits.end(), of_gpu.waits.begin(), of_gpu.waits.end());
   }
   std::ranges::stable_sort(whole.waits, {}, &Wait::launch);
   return whole;
@@ -162,12 +168,10 @@ int64_t Simulation::makespan(const Sequence& sequence, const int64_t limit_ns) &
   while (step(sequence)) {
     if (least_makespan() >= limit_ns) return kNever;
   }
-  const int64_t found = hang_ ? kNever : least_makespan();
-  return found < limit_ns ? found : kNever;
+  const int64_t makespan = hang_ ? kNever : least_makespan();
+  return makespan < limit_ns ? makespan : kNever;
 }
 
-// Returns a lower bound on the makespan: the end of the blocks that have been placed, and of the
-// last block of each other launch if it were placed now.
 int64_t Simulation::least_makespan() const {
   const SimulatedGpu& gpu = *gpus_[0];
   const int64_t first_ns = gpu.blocks().first_start_ns();
@@ -185,8 +189,7 @@ int64_t Simulation::next_instant() const {
   return std::min(host_events_.next_ns(), *std::ranges::min_element(next_ns_));
 }
 
-// Finds when the next events of the GPUs happen to which something has happened.
-void Simulation::find_next() {
+void Simulation::update_next() {
   for (const int32_t gpu : active_) {
     next_ns_[gpu] = gpus_[gpu]->events().next_ns();
     quiet_ns_[gpu] = 0;
@@ -252,8 +255,8 @@ void Simulation::step_at(const Sequence& sequence, const int64_t at_ns) {
     wake_hosts(sequence);
   }
   for_each_active([](SimulatedGpu& gpu) { gpu.place(); });
-  if (between_.has_news()) pass_on();
-  if (gpus_.size() > 1) find_next();
+  if (between_.has_news()) deliver_notices();
+  if (gpus_.size() > 1) update_next();
   check_waits();
 }
 
@@ -280,7 +283,7 @@ void Simulation::add(const Sequence& sequence) {
     first_launch.push_back(launches_);
     check(event, launches_);
     SimulatedGpu& gpu = *gpus_[gpu_of(event)];
-    places_.push_back({launches_, gpu.next_numbers()});
+    numbers_of_event_.push_back({launches_, gpu.next_numbers()});
     const int32_t transfers_before = gpu.next_numbers().transfer;
     gpu.add(event, launches_, transfers_);
     const auto launches = static_cast<int32_t>(count_launches(event));
@@ -315,24 +318,24 @@ void Simulation::check(const Event& event, const int32_t first_launch) const {
   }
   std::visit(
       Overloaded{
-          [&](const Launch& launch) { check_call(launch, first_launch); },
+          [&](const Launch& launch) { check_event(launch, first_launch); },
           [](const Release&) { refuse("release: launches with durations end by themselves"); },
           [](const RecordEvent& record) { check_stream("record", record.stream); },
           [](const WaitEvent& wait) { check_stream("wait", wait.stream); },
-          [&](const GraphLaunch& launched) { check_call(launched, first_launch); },
+          [&](const GraphLaunch& launched) { check_event(launched, first_launch); },
           [&](const Copy& copy) {
-            check_call(copy);
+            check_event(copy);
             const bool is_peer = copy.peer >= 0 && copy.peer < gpus && copy.peer != gpu;
             if ((copy.kind == CopyKind::p2p) != is_peer) {
               refuse("copy: peer: " + std::to_string(copy.peer) + " is not another one of " +
                      std::to_string(gpus) + " GPUs");
             }
           },
-          [](const Memset& memset) { check_call(memset); },
+          [](const Memset& memset) { check_event(memset); },
           [](const Synchronize& awaited) {
             check_stream("synchronize", awaited.stream.value_or(0));
           },
-          [](const HostFunction& function) { check_call(function); },
+          [](const HostFunction& function) { check_event(function); },
           [](const HostCall& call) {
             check_duration("host call", call.duration_ns);
             check_stream("host call", call.stream.value_or(0));
@@ -362,13 +365,13 @@ void Simulation::issue(const Sequence& sequence) {
       hosts_.block_call(*call);
     } else if (hosts_.needs_warmup(*call, event)) {
       hosts_.warm_up(*call, event);
-    } else if (hosts_.loads(*call, event)) {
+    } else if (hosts_.must_load(*call, event)) {
       hosts_.load(*call, event);
-    } else if (hosts_.waits(*call, event)) {
-      hosts_.wait(*call, event, wait_for(event), clock_.gpu_now());
-    } else if (hosts_.wants_driver(*call, event) && !hosts_.takes_driver(*call, event)) {
+    } else if (hosts_.must_wait(*call, event)) {
+      hosts_.wait(*call, event, await_work(event), clock_.gpu_now());
+    } else if (hosts_.wants_driver(*call, event) && !hosts_.try_take_driver(*call, event)) {
       hosts_.queue_for_driver(*call, event);
-    } else if (const std::optional<OperationOfGpu> place = wait_for_place(event)) {
+    } else if (const std::optional<OperationOfGpu> place = await_queue_place(event)) {
       hosts_.wait_for_place(*call, event, *place);
     } else {
       hosts_.take_place(*call, event, clock_.gpu_now());
@@ -377,19 +380,17 @@ void Simulation::issue(const Sequence& sequence) {
   }
 }
 
-// Adds a GPU to those to which something happens at this instant.
 void Simulation::activate(const int32_t gpu) {
   const auto at = std::ranges::lower_bound(active_, gpu);
   if (at == active_.end() || *at != gpu) active_.insert(at, gpu);
 }
 
-// Returns the GPU that a call is for: from now on something happens to it.
-SimulatedGpu& Simulation::gpu_of_call(const Event& event) {
+SimulatedGpu& Simulation::activate_gpu_of(const Event& event) {
   activate(gpu_of(event));
   return *gpus_[gpu_of(event)];
 }
 
-std::optional<OperationOfGpu> Simulation::wait_for(const Event& event) {
+std::optional<OperationOfGpu> Simulation::await_work(const Event& event) {
   int32_t gpu = gpu_of(event);
   const auto* const synchronize = std::get_if<Synchronize>(&event);
   if (synchronize != nullptr && synchronize->event) {
@@ -397,19 +398,19 @@ std::optional<OperationOfGpu> Simulation::wait_for(const Event& event) {
     if (record) gpu = record->gpu;
   }
   activate(gpu);
-  const std::optional<int32_t> wait = gpus_[gpu]->work().wait_for(event);
+  const std::optional<int32_t> wait = gpus_[gpu]->work().await_work(event);
   return wait ? std::optional(OperationOfGpu{gpu, *wait}) : std::nullopt;
 }
 
-std::optional<OperationOfGpu> Simulation::wait_for_place(const Event& event) {
+std::optional<OperationOfGpu> Simulation::await_queue_place(const Event& event) {
   if (!hosts_.has_gaps()) return std::nullopt;
-  const std::optional<int32_t> wait = gpu_of_call(event).work().wait_for_place(event);
+  const std::optional<int32_t> wait = activate_gpu_of(event).work().await_queue_place(event);
   return wait ? std::optional(OperationOfGpu{gpu_of(event), *wait}) : std::nullopt;
 }
 
 void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
-  const auto& [launch, numbers] = places_[call.event];
-  GpuWork& work = gpu_of_call(event).work();
+  const auto& [launch, numbers] = numbers_of_event_[call.event];
+  GpuWork& work = activate_gpu_of(event).work();
   if (call.load == Hosts::Load::loaded) work.load(numbers.launch);
   const auto* const copy = std::get_if<Copy>(&event);
   const bool is_legacy_peer_copy =
@@ -418,7 +419,7 @@ void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
   const int64_t ends_ns = work.issue(event, numbers, hosts_.issue_ns(call.event));
   if (is_legacy_peer_copy) order_legacy_streams(copy->gpu, copy->peer);
   if (hosts_.waits_for_end(event)) {
-    const std::optional<int32_t> wait = work.wait_for_transfer(numbers.transfer);
+    const std::optional<int32_t> wait = work.await_transfer(numbers.transfer);
     hosts_.wait(call, event,
                 wait ? std::optional(OperationOfGpu{gpu_of(event), *wait}) : std::nullopt,
                 clock_.gpu_now());
@@ -429,18 +430,16 @@ void Simulation::carry_out(const Hosts::Call& call, const Event& event) {
   std::fill_n(issued_ns_.begin() + launch, count_launches(event), call.began_ns);
 }
 
-// Lets later work of a GPU's legacy stream wait for earlier work of another one's. A copy to a peer
-// in the legacy stream waits so for the peer, and then the peer for the copy.
 void Simulation::order_legacy_streams(const int32_t first, const int32_t second) {
+  // A copy to a peer in the legacy stream waits so for the peer, and then the peer for the copy.
   constexpr int32_t kOrder = -1;  // no event of a program
   const RecordEvent record{.event = kOrder, .stream = kLegacyStream, .gpu = first};
   const WaitEvent wait{.event = kOrder, .stream = kLegacyStream, .gpu = second};
-  gpu_of_call(record).work().issue(record, {}, {});
-  gpu_of_call(wait).work().issue(wait, {}, {});
+  activate_gpu_of(record).work().issue(record, {}, {});
+  activate_gpu_of(wait).work().issue(wait, {}, {});
 }
 
-// Passes on what happened on one GPU and others wait for.
-void Simulation::pass_on() {
+void Simulation::deliver_notices() {
   for (const Meetings::Member& member : between_.meetings.take_complete()) {
     activate(member.gpu);
     gpus_[member.gpu]->blocks().meet(member.launch);
@@ -458,38 +457,38 @@ void Simulation::pass_on() {
 void Simulation::check_waits() const {
   size_t waits = 0;
   for (const auto& gpu : gpus_) waits += gpu->waits();
-  if (waits <= most_waits_) return;
+  if (waits <= max_waits_) return;
   int64_t admitted = 0;
   for (const auto& gpu : gpus_) admitted += gpu->admitted();
   refuse("waits: " + std::to_string(admitted) + " of " + std::to_string(launches_) +
-         " launches have more than " + std::to_string(most_waits_) +
+         " launches have more than " + std::to_string(max_waits_) +
          ", the most that are kept; predict a part of the program at a time");
 }
 
-// Finds out whether the program hangs, as nothing more happens. Each launch fits an idle GPU, and
-// without blocks that meet and values waits for earlier ones alone. One that has not ended then
-// indicates a bug of this simulation, or a policy that declines for ever.
 void Simulation::find_hang() {
-  Hang hang{.launches = {}, .calls = hosts_.left(), .values = between_.values.awaited()};
+  // Each launch fits an idle GPU, and without blocks that meet and values waits for earlier ones
+  // alone. One that has not ended then indicates a bug of this simulation, or a policy that
+  // declines for ever.
+  Hang hang{.launches = {}, .calls = hosts_.unreturned(), .values = between_.values.awaited()};
   bool waits = !hang.values.empty();
   const auto name_elsewhere = [this](const OperationOfGpu operation) {
     return gpus_[operation.gpu]->name_of(operation.operation);
   };
   for (const auto& gpu : gpus_) {
-    waits |= gpu->any_meets();
-    const std::vector<HungLaunch> own = gpu->hung(name_elsewhere);
-    hang.launches.insert(hang.launches.end(), own.begin(), own.end());
+    waits |= gpu->any_waits_to_meet();
+    const std::vector<HungLaunch> of_gpu = gpu->hung_launches(name_elsewhere);
+    hang.launches.insert(hang.launches.end(), of_gpu.begin(), of_gpu.end());
   }
   if (waits) {
     std::ranges::sort(hang.launches, {}, &HungLaunch::launch);
     hang_ = std::move(hang);
   } else if (!hang.launches.empty()) {
-    const HungLaunch& left = hang.launches.front();
-    throw std::logic_error("launch " + std::to_string(left.launch) +
+    const HungLaunch& first = hang.launches.front();
+    throw std::logic_error("launch " + std::to_string(first.launch) +
                            " did not end, though nothing more happens: " +
-                           (left.cause == Refusal::none
+                           (first.cause == Refusal::none
                                 ? "its blocks have started"
-                                : "its blocks wait for ever: " + std::string(name(left.cause))));
+                                : "its blocks wait for ever: " + std::string(name(first.cause))));
   }
 }
 

@@ -10,7 +10,7 @@
 
 namespace tbsched {
 
-// Blocks of a launch on one SM.
+// Blocks of a launch on one SM that leave together.
 struct ResidentBlocks {
   int32_t launch;
   Footprint footprint;

@@ -22,35 +22,37 @@ constexpr size_t kMaxTurns = 1'000'000;  // of 24 bytes each
 class Process {
  public:
   Process(const Model& model, const Sequence& program, const InitialState state, HostCalls calls,
-          const std::span<EngineTurns, CopyEngines::kShared> engines, const int32_t number)
+          const std::span<EngineTurns, CopyEngines::kShared> engines, const int32_t index)
       : program_(program), simulation_(model, state, std::move(calls)) {
-    simulation_.share(engines, number);
+    simulation_.share(engines, index);
     simulation_.begin(program_);
   }
 
   const GpuState& gpu() const { return simulation_.gpu(); }
   // Returns from when on it has work, by the GPU's clock.
-  int64_t works_from_ns() const { return on_the_gpu(simulation_.work().works_from_ns(true)); }
-  // Whether it does not have the GPU, and had work when it lost it or since.
+  int64_t works_from_ns() const { return in_gpu_time(simulation_.work().works_from_ns(true)); }
+  // Returns whether it does not have the GPU, and had work when it lost the GPU or since.
   bool stopped() const { return stopped_.has_value(); }
-  // Whether it has work that the GPU sees.
+  // Returns whether it has work that the GPU sees.
   bool busy() const { return simulation_.work().works_from_ns(false) != kNever; }
-  // Whether all its work is deferred.
+  // Returns whether it has work, all of which is deferred.
   bool is_deferred() const { return !busy() && simulation_.work().works_from_ns(true) != kNever; }
-  bool waits_in_queue() const { return simulation_.work().waits(); }
+  // Returns whether something waits in its hardware queues.
+  bool waits_in_queue() const { return simulation_.work().any_waits(); }
   int64_t arrivals() const { return simulation_.work().arrivals(); }
   int64_t wakeups() const { return simulation_.work().wakeups(); }
-  // Whether blocks have started since it last resumed.
+  // Returns whether blocks have started since it last resumed.
   bool started() const { return simulation_.starts() > starts_; }
   // Returns from when on it wants the GPU while it does not have it; kNever: not as far as is
   // known.
   int64_t wants_ns() const { return stopped_ ? stopped_->wants_ns : kNever; }
   // Returns its next instant if it has the GPU until then.
-  int64_t next_ns() const { return on_the_gpu(simulation_.next_instant()); }
+  int64_t next_ns() const { return in_gpu_time(simulation_.next_instant()); }
   // Returns its next instant while it does not have the GPU.
   int64_t next_without_gpu_ns() const {
     return stopped_ ? std::max(stopped_->gpu_ns, simulation_.next_gpu_ns()) : next_ns();
   }
+  // Simulates its next instant, while it has the GPU.
   void step() { simulation_.step(program_); }
   void back_off() { simulation_.back_off(); }
 
@@ -61,7 +63,7 @@ class Process {
     simulation_.step_without_gpu(program_, own_ns, gpu_ns);
     const int64_t works_ns = simulation_.work().works_from_ns(true);
     if (works_ns == kNever) return;
-    if (!stopped_) stopped_ = {own_ns, gpu_ns, on_the_gpu(works_ns), works_ns - own_ns};
+    if (!stopped_) stopped_ = {own_ns, gpu_ns, in_gpu_time(works_ns), works_ns - own_ns};
     // A graph reaches the GPU sooner than a launch that was issued before it.
     const int64_t arrival_ns = simulation_.work().first_arrival_ns();
     if (arrival_ns != kNever) {
@@ -87,6 +89,7 @@ class Process {
     stopped_ = {simulation_.clock().to_own(gpu_ns), gpu_ns, gpu_ns, 0};
   }
 
+  // Simulates the rest, and returns the timeline.
   Timeline finish() && {
     while (simulation_.step(program_)) {
     }
@@ -96,13 +99,13 @@ class Process {
  private:
   // The state of a stopped clock.
   struct StoppedClock {
-    int64_t own_ns;
-    int64_t gpu_ns;  // since when
-    int64_t wants_ns;
+    int64_t own_ns;      // at which it stands
+    int64_t gpu_ns;      // since when, by the GPU's clock
+    int64_t wants_ns;    // from when on the process wants the GPU, by the GPU's clock
     int64_t reaches_ns;  // time from when the own clock resumes until its first work is on the GPU
   };
 
-  int64_t on_the_gpu(const int64_t own_ns) const { return simulation_.clock().to_gpu(own_ns); }
+  int64_t in_gpu_time(const int64_t own_ns) const { return simulation_.clock().to_gpu(own_ns); }
 
   const Sequence& program_;
   Simulation simulation_;
@@ -110,6 +113,7 @@ class Process {
   std::optional<StoppedClock> stopped_;
 };
 
+// The processes, which take turns.
 class RoundRobin {
  public:
   RoundRobin(const Model& model, const std::span<const Sequence* const> programs,
@@ -126,16 +130,16 @@ class RoundRobin {
     }
   }
 
-  // `last`: the process that had the GPU before.
+  // Simulates all processes. `last`: the process that had the GPU before.
   ProcessTimelines run(const std::optional<size_t> last) && {
     std::vector<Turn> turns = processes_.size() == 1 ? turn_of_one() : turns_of_all(last);
-    ProcessTimelines found{.timelines = {}, .turns = std::move(turns)};
-    for (Process& process : processes_) found.timelines.push_back(std::move(process).finish());
-    return found;
+    ProcessTimelines result{.timelines = {}, .turns = std::move(turns)};
+    for (Process& process : processes_) result.timelines.push_back(std::move(process).finish());
+    return result;
   }
 
  private:
-  // Simulates a single process.
+  // Simulates a single process, and returns its turn; empty if it has no work.
   std::vector<Turn> turn_of_one() {
     Process& process = processes_.front();
     int64_t begin_ns = kNever;
@@ -147,6 +151,7 @@ class RoundRobin {
     return begin_ns == kNever ? std::vector<Turn>() : std::vector<Turn>{{0, begin_ns, now_}};
   }
 
+  // Simulates several processes, and returns their turns.
   std::vector<Turn> turns_of_all(const std::optional<size_t> last_process) {
     std::vector<Turn> turns;
     for (Process& process : processes_) process.back_off();
@@ -162,9 +167,9 @@ class RoundRobin {
       now_ = std::max(now_, process_of(*next).wants_ns());
       const bool same = last && &process_of(*next) == &process_of(*last);
       if (last && !same) now_ += switch_ns(process_of(*last));
-      const bool goes_on = same && next != last;  // from one of its slots to another
+      const bool continues = same && next != last;  // from one of its slots to another
       const int64_t begin_ns = now_;
-      const std::optional<size_t> chosen = take_turn(*next, goes_on);
+      const std::optional<size_t> chosen = take_turn(*next, continues);
       turns.push_back({static_cast<int32_t>(runlist_.slots[*next]), begin_ns, now_});
       last = next;
       const bool wanted = chosen && process_of(*chosen).wants_ns() != kNever;
@@ -202,7 +207,8 @@ class RoundRobin {
     return std::nullopt;
   }
 
-  // Returns the slot whose process has work first; at a tie, the first in the round from `from` on.
+  // Simulates until a process has work. Returns the slot whose process has work first; at a tie,
+  // the first in the round from `from` on; none: no process has work any more.
   std::optional<size_t> first_to_come(const size_t from) {
     wait_for_any(nullptr, kNever);
     const size_t slots = runlist_.slots.size();
@@ -215,13 +221,13 @@ class RoundRobin {
   }
 
   // Runs the process of a slot until its slice is over, or until it has nothing to do while another
-  // one has. Returns the next slot if it was chosen before the end. `goes_on`: the process had the
-  // GPU until now.
-  std::optional<size_t> take_turn(const size_t current, const bool goes_on) {
+  // one has. Returns the next slot if it was chosen before the end. `continues`: the process had
+  // the GPU until now.
+  std::optional<size_t> take_turn(const size_t current, const bool continues) {
     Process& process = processes_[runlist_.slots[current]];
     const int64_t slice_ns = runlist_.slice_ns[runlist_.slots[current]];
     int64_t slice_ends_ns = now_ + slice_ns;
-    const int64_t resumed_ns = goes_on ? now_ : now_ + preemption_ns(process);
+    const int64_t resumed_ns = continues ? now_ : now_ + preemption_ns(process);
     run_without_gpu_until(nullptr, std::min(now_, process.issued_by_ns(resumed_ns)));
     run_without_gpu_until(&process, now_);
     std::optional<size_t> chosen;
@@ -266,15 +272,15 @@ class RoundRobin {
     return chosen;
   }
 
-  // Simulates all processes but one until the first of them wants the GPU, or until `until_ns`.
-  // Returns when it wants the GPU, if that is known.
-  int64_t wait_for_any(const Process* const but, const int64_t until_ns) {
+  // Simulates all processes excluded one until the first of them wants the GPU, or until
+  // `until_ns`. Returns when the first one wants the GPU; kNever: that is not known.
+  int64_t wait_for_any(const Process* const excluded, const int64_t until_ns) {
     for (;;) {
       int64_t wanted_ns = kNever;
-      for (const Process& each : processes_) {
-        if (&each != but) wanted_ns = std::min(wanted_ns, each.wants_ns());
+      for (const Process& process : processes_) {
+        if (&process != excluded) wanted_ns = std::min(wanted_ns, process.wants_ns());
       }
-      Process* const next = first_without_gpu(but);
+      Process* const next = first_without_gpu(excluded);
       if (next == nullptr) return wanted_ns;
       const int64_t next_ns = next->next_without_gpu_ns();
       if (next_ns > until_ns || next_ns >= wanted_ns) return wanted_ns;
@@ -282,9 +288,10 @@ class RoundRobin {
     }
   }
 
-  // Simulates the hosts and copies of all processes but one until then, in the order of time.
-  void run_without_gpu_until(const Process* const but, const int64_t until_ns) {
-    for (Process* next = first_without_gpu(but); next != nullptr; next = first_without_gpu(but)) {
+  // Simulates the hosts and copies of all processes excluded one until then, in the order of time.
+  void run_without_gpu_until(const Process* const excluded, const int64_t until_ns) {
+    for (Process* next = first_without_gpu(excluded); next != nullptr;
+         next = first_without_gpu(excluded)) {
       if (next->next_without_gpu_ns() > until_ns) return;
       next->step_without_gpu();
     }
@@ -292,14 +299,14 @@ class RoundRobin {
 
   // Returns the process without the GPU whose next instant is the earliest; at a tie, the one whose
   // slot comes first in the round.
-  Process* first_without_gpu(const Process* const but) {
+  Process* first_without_gpu(const Process* const excluded) {
     Process* next = nullptr;
     int64_t next_ns = kNever;
-    for (const size_t process : order_) {
-      Process& each = processes_[process];
-      if (&each == but || each.next_without_gpu_ns() >= next_ns) continue;
-      next = &each;
-      next_ns = each.next_without_gpu_ns();
+    for (const size_t index : order_) {
+      Process& process = processes_[index];
+      if (&process == excluded || process.next_without_gpu_ns() >= next_ns) continue;
+      next = &process;
+      next_ns = process.next_without_gpu_ns();
     }
     return next;
   }

@@ -60,8 +60,9 @@ struct Runlist {
   std::vector<int64_t> slice_ns;  // by process
 };
 
-// `calls`: by program. `last`: the process that had the GPU before, if that is known; the GPU must
-// switch to any other one. Throws as Simulation::run().
+// Predicts the timelines of processes, one for each program, that share a GPU. `calls`: by program.
+// `last`: the process that had the GPU before, if that is known; the GPU must switch to any other
+// one. Throws as Simulation::run().
 ProcessTimelines predict_processes(const Model& model, std::span<const Sequence* const> programs,
                                    InitialState state, std::vector<HostCalls> calls,
                                    std::optional<size_t> last, Runlist runlist);

@@ -41,12 +41,13 @@ class Values {
   bool begin(const OperationOfGpu operation) { return begun_.insert(operation).second; }
   // Sets the value of a write for its GPU, and returns the waits of that GPU that are over now.
   std::vector<OperationOfGpu> write(OperationOfGpu operation);
+  // Returns whether writes have not been published.
   bool any_written() const { return !written_.empty(); }
   // Shows what was written to all GPUs, and returns the other waits that are over now.
   std::vector<Notice> publish();
-  // Returns whether a wait is over. If not, a later write ends it.
+  // Begins a wait, and returns whether it is over at once. If not, a later write ends it.
   bool wait(OperationOfGpu operation);
-  // Returns what streams wait for, in the order in which they began to.
+  // Returns the values for which streams wait, in the order in which they began to.
   std::vector<AwaitedValue> awaited() const;
 
  private:
@@ -58,12 +59,13 @@ class Values {
 
   struct Written {
     OperationOfGpu write;
-    size_t turn;  // its place among those of all GPUs, of which each keeps its order
+    size_t order;  // among those of all GPUs, of which each keeps its order
   };
 
+  // Returns the value that a GPU sees.
   int64_t value_of(const std::string& name, int32_t gpu) const;
-  template <typename Wanted>
-  std::vector<OperationOfGpu> take_waits(const Request& written, const Wanted& is_wanted);
+  template <typename SeesWrite>
+  std::vector<OperationOfGpu> take_met_waits(const Request& written, const SeesWrite& sees_write);
 
   std::map<OperationOfGpu, Request> requests_;
   std::unordered_map<std::string, int64_t> values_;  // those that all GPUs see

@@ -5,20 +5,21 @@
 
 namespace tbsched {
 
-// If several causes overlap, the one counts that a change of the program would have to remove
-// first.
-void WaitLog::note_way(const int32_t launch, const int32_t index, const OpGraph& operations,
-                       const HardwareQueues& queues) {
+void WaitLog::log_waits_before_placement(const int32_t launch, const int32_t index,
+                                         const OpGraph& operations, const HardwareQueues& queues) {
+  // If several causes overlap, the one counts that a change of the program would have to remove
+  // first.
   const Operation& operation = operations[index];
   const size_t first = waits_.size();
   int64_t from = queues.reaches_gpu_ns(index);
-  const auto until = [&](const int64_t time, const Refusal cause, const int32_t before) {
+  // Logs a wait from the end of the last one on, unless that is later.
+  const auto until = [&](const int64_t time, const Refusal cause, const int32_t awaited) {
     if (time <= from) return;
-    waits_.push_back({launch, operations.name_of(before), from, time, cause, set_of(cause)});
+    waits_.push_back({launch, operations.name_of(awaited), from, time, cause, set_of(cause)});
     from = time;
   };
   if (operation.programmatic) {
-    const int32_t earlier = operations.launch_before(index, OpGraph::kMostInFlight);
+    const int32_t earlier = operations.launch_before(index, OpGraph::kMaxInFlight);
     if (earlier >= 0) until(operations[earlier].done_ns, Refusal::stream, earlier);
     until(operations[operation.last_launch].triggered_ns, Refusal::trigger, operation.last_launch);
   } else if (operation.last_launch >= 0) {

@@ -23,16 +23,16 @@ class WaitLog {
 
   // Adds a launch. Call it before anything waits.
   void add_launch() { blocks_.push_back({}); }
-  // Logs the waits of a launch that the block scheduler gets now. The last of them goes on until
-  // note(), which may come after the turns of other processes.
-  void note_way(int32_t launch, int32_t operation, const OpGraph& operations,
-                const HardwareQueues& queues);
+  // Logs the waits of a launch that the block scheduler gets now: all since it reached the GPU. The
+  // last of them goes on until note(), which may come after the turns of other processes.
+  void log_waits_before_placement(int32_t launch, int32_t operation, const OpGraph& operations,
+                                  const HardwareQueues& queues);
   // Notes that the blocks of a launch wait for another cause from now on, or for none.
   // `limiters`: where the cause is of an SM, all that refuses a block there.
   void note(int32_t launch, Refusal cause, int32_t behind, Refusals limiters = 0);
   // Returns the cause for which a launch waits.
   Refusal cause(const int32_t launch) const { return blocks_[launch].cause; }
-  // Returns the launch that it waits behind for that cause, or -1.
+  // Returns what a launch waits behind for that cause, as Wait::behind; -1: nothing.
   int32_t behind(const int32_t launch) const { return blocks_[launch].behind; }
 
   size_t size() const { return waits_.size(); }
@@ -40,6 +40,7 @@ class WaitLog {
   std::vector<Wait> take() &&;
 
  private:
+  // Why the blocks of a launch wait.
   struct Blocks {
     Refusal cause = Refusal::none;
     int32_t behind = -1;

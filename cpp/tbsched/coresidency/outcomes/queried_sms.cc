@@ -104,8 +104,8 @@ class QueriedSms::Replay {
     play(0, sms, least);
   }
 
-  // Clusters of whole TPCs enter on all SMs of a TPC. Where fewer blocks have entered on an SM,
-  // lets blocks leave for others to enter.
+  // Lets blocks leave for others to enter on each SM on which fewer blocks have entered than on
+  // another SM of its TPC: clusters of whole TPCs enter on all SMs of a TPC.
   void make_whole(const std::vector<std::vector<int32_t>>& units) {
     for (const WaitingLaunch& waiting : queried_.query_.entering) {
       if (!waiting.in_tpcs()) continue;
@@ -171,7 +171,8 @@ class QueriedSms::Replay {
     return count == entered_[stage].end() ? 0 : count->second;
   }
 
-  // Does the same for one launch and TPC.
+  // Lets blocks of one launch enter on the SMs of a TPC on which fewer of them have entered, in the
+  // place of others that leave.
   void make_whole(const size_t stage, const WaitingLaunch& waiting, const Sms& tpc) {
     int32_t max_entered = 0;
     for (const int32_t sm : tpc) {

@@ -25,17 +25,17 @@ struct Arrival {
 // A launch with waiting blocks, which may enter when others leave.
 struct WaitingLaunch {
   int32_t launch;
-  int32_t most;      // blocks that wait
-  int32_t together;  // blocks of a cluster
-  int32_t on_tpc;    // blocks on a TPC, if clusters take whole TPCs; else 1
-  size_t from;       // the first stage at which it waits
-  size_t place;      // its index in BlocksOfEach
+  int32_t blocks;      // that wait
+  int32_t cluster;     // blocks of a cluster
+  int32_t on_tpc;      // blocks on a TPC, if clusters take whole TPCs; else 1
+  size_t first_stage;  // at which it waits
+  size_t index;        // in BlocksOfEach
 
   // Returns whether its clusters take whole TPCs.
   bool in_tpcs() const { return on_tpc > 1; }
   // Returns how many of its blocks can enter an SM at most: a cluster of whole TPCs has at most one
   // block on an SM.
-  int32_t most_on_sm() const { return in_tpcs() ? most / together : most; }
+  int32_t max_on_sm() const { return in_tpcs() ? blocks / cluster : blocks; }
 };
 
 // A stage is an arrival; the last stage is the arrival of the last launch.

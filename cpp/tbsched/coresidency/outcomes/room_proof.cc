@@ -61,23 +61,23 @@ void RoomProof::set_query(const std::vector<Arrival>& coming, const int32_t last
     if (coming[k].waits)
       add_entering(coming[k].launch, launches_[coming[k].launch].blocks, k + 1, k);
   }
-  size_t place = coming.size();
+  size_t index = coming.size();
   for (size_t k = 0; k < arrived_.order.size(); ++k) {
     if (arrived_.waiting[k] == 0) continue;
-    add_entering(arrived_.order[k], arrived_.waiting[k], 0, place++);
+    add_entering(arrived_.order[k], arrived_.waiting[k], 0, index++);
   }
   query_.leave_before_last = !query_.entering.empty() || !is_monotone(device_, demands_[last]);
 }
 
-void RoomProof::add_entering(const int32_t launch, const int32_t waiting, const size_t from,
-                             const size_t place) {
+void RoomProof::add_entering(const int32_t launch, const int32_t waiting, const size_t first_stage,
+                             const size_t index) {
   const bool in_tpcs = places_.way(launch) == Way::whole_tpcs;
   query_.entering.push_back({.launch = launch,
-                             .most = waiting,
-                             .together = demands_[launch].cluster,
+                             .blocks = waiting,
+                             .cluster = demands_[launch].cluster,
                              .on_tpc = in_tpcs ? device_.spec.sms_per_tpc : 1,
-                             .from = from,
-                             .place = place});
+                             .first_stage = first_stage,
+                             .index = index});
 }
 
 bool RoomProof::finds_room_for_each_held_up(HeldUp held_up) {
@@ -97,7 +97,7 @@ bool RoomProof::finds_room_for_each_held_up(HeldUp held_up) {
   const WaitingLaunch& waiting = query_.entering[held_up.size()];
   held_up.emplace_back(stages);
   if (!finds_room_for_each_held_up(held_up)) return false;
-  for (size_t stage = waiting.from; stage < stages; ++stage) {
+  for (size_t stage = waiting.first_stage; stage < stages; ++stage) {
     if (!blocking_order_.holds_up(waiting.launch, query_.launch_at(stage))) continue;
     held_up.back()[stage] = true;
     if (could_arrive_later(waiting, held_up.back(), stage)) continue;
@@ -132,7 +132,7 @@ RoomProof::Result RoomProof::finds_room_with(const Gaps gaps) {
         for (int32_t k = 0; k < resident_.on_sm[sm][launch]; ++k) contents.commit(launch);
       }
       for (const WaitingLaunch& waiting : query_.entering) {
-        contents.reserve(waiting.launch, waiting.most_on_sm());
+        contents.reserve(waiting.launch, waiting.max_on_sm());
       }
       sms.add(std::move(contents), role_of(sm));
     }
@@ -192,10 +192,10 @@ SmRole RoomProof::role_of(const int32_t sm) const {
   for (size_t stage = 0; stage <= query_.coming.size(); ++stage) {
     role.takes.push_back(may_take(sm, stage));
     role.leaves.push_back(
-        std::ranges::any_of(together, [&](const int32_t each) { return may_take(each, stage); }));
+        std::ranges::any_of(together, [&](const int32_t other) { return may_take(other, stage); }));
   }
-  for (const WaitingLaunch& each : query_.entering) {
-    role.enters.push_back(demands_.may_be_on(each.launch, sm));
+  for (const WaitingLaunch& waiting : query_.entering) {
+    role.enters.push_back(demands_.may_be_on(waiting.launch, sm));
   }
   return role;
 }
@@ -204,7 +204,7 @@ bool RoomProof::is_quiet(const int32_t sm) const {
   // Waiting blocks have no room, so none enters where nothing can leave: on an SM, or for clusters
   // in a GPC. This is not sure for a launch that is placed at once, nor for a launch behind another
   // one.
-  const auto waits_at_first = [](const WaitingLaunch& waiting) { return waiting.from == 0; };
+  const auto waits_at_first = [](const WaitingLaunch& waiting) { return waiting.first_stage == 0; };
   const auto waiting = std::ranges::find_if(query_.entering, waits_at_first);
   if (waiting == query_.entering.end() || demands_[waiting->launch].at_once) return false;
   if (std::ranges::count_if(query_.entering, waits_at_first) > 1) return false;
@@ -212,9 +212,9 @@ bool RoomProof::is_quiet(const int32_t sm) const {
     return std::ranges::any_of(
         query_.leaving, [&](const int32_t launch) { return resident_.on_sm[other][launch] > 0; });
   };
-  if (waiting->together == 1) return !may_leave(sm);
-  const auto domain = std::ranges::find_if(device_.cluster_domains, [&](const auto& each) {
-    return std::ranges::count(each.tpcs | std::views::join, sm) > 0;
+  if (waiting->cluster == 1) return !may_leave(sm);
+  const auto domain = std::ranges::find_if(device_.cluster_domains, [&](const auto& candidate) {
+    return std::ranges::count(candidate.tpcs | std::views::join, sm) > 0;
   });
   return std::ranges::none_of(domain->tpcs | std::views::join, may_leave);
 }

@@ -58,8 +58,8 @@ class RoomProof {
   bool is_counted(const std::vector<Arrival>& coming, int32_t last) const;
   // Sets query_ to these arrivals.
   void set_query(const std::vector<Arrival>& coming, int32_t last);
-  // Adds a launch to query_ of which `waiting` blocks wait from stage `from` on.
-  void add_entering(int32_t launch, int32_t waiting, size_t from, size_t place);
+  // Adds a launch to query_ of which `waiting` blocks wait from `first_stage` on.
+  void add_entering(int32_t launch, int32_t waiting, size_t first_stage, size_t index);
   // Returns whether room is proved for every choice of the arrivals that the waiting launches hold
   // up, the first of which are chosen in `held_up`.
   bool finds_room_for_each_held_up(HeldUp held_up);

@@ -24,7 +24,7 @@ std::optional<SmOutcome> joined_with(const SmOutcome& first, const SmOutcome& se
   }
   for (const WaitingLaunch& waiting : query.entering) {
     if (!waiting.in_tpcs()) continue;
-    const size_t k = waiting.place;
+    const size_t k = waiting.index;
     both.blocks[k] = std::max(first.blocks[k], second.blocks[k]);
     if (is_barred(both.barred, k) && both.blocks[k] > 0) return {};
   }
@@ -176,11 +176,11 @@ class OutcomeExplorer::Stage {
     for (const WaitingLaunch& waiting : query_.entering) {
       int32_t blocks = 0;
       for (const auto& [transition, taken] : turns_) {
-        const int32_t on_sm = transition.entered[waiting.place] * waiting.on_tpc;
+        const int32_t on_sm = transition.entered[waiting.index] * waiting.on_tpc;
         blocks = waiting.in_tpcs() ? std::max(blocks, on_sm) : blocks + on_sm;
       }
-      if (is_barred(barred, waiting.place) && blocks > 0) return false;
-      int16_t& sum = outcome.blocks[waiting.place];
+      if (is_barred(barred, waiting.index) && blocks > 0) return false;
+      int16_t& sum = outcome.blocks[waiting.index];
       sum = static_cast<int16_t>(sum + blocks);
     }
     return true;

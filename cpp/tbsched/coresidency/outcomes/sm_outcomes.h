@@ -80,7 +80,7 @@ class OutcomeExplorer {
   // Returns whether the blocks that a launch from this stage on takes on one SM of a unit depend on
   // another SM.
   bool are_tied(size_t stage) const;
-  // Returns the same for SMs that are independent, by joining the outcomes of each.
+  // Returns the outcomes on a unit whose SMs are independent, by joining the outcomes of each.
   SmOutcomes joined(size_t stage, const Unit& unit);
   // Returns the room for the last launch on a unit, given that on each SM.
   int32_t room_of(const std::vector<int32_t>& sms) const;

@@ -110,16 +110,16 @@ class Planner {
   // leave again.
   void pass_through(MovesBySm& to_do) {
     std::map<int32_t, size_t> arrived;  // blocks of each background kernel that have been placed
-    for (const auto& [launch, number] : index_in_play_) {
+    for (const auto& [launch, index] : index_in_play_) {
       if (!in_group_[launch]) arrived[launch] = sms_of(launch).size();
     }
-    const auto waits = [&](const auto& each) {
-      return occupancy_.launches()[index_in_play_.at(each.first)].waiting > 0;
+    const auto waits = [&](const auto& of_launch) {
+      return occupancy_.launches()[index_in_play_.at(of_launch.first)].waiting > 0;
     };
     while (!to_do.empty() && std::ranges::any_of(arrived, waits)) {
-      MovesBySm one;
-      one.insert(to_do.extract(to_do.begin()));
-      play(std::move(one));
+      MovesBySm on_one_sm;
+      on_one_sm.insert(to_do.extract(to_do.begin()));
+      play(std::move(on_one_sm));
       for (auto& [launch, blocks] : arrived) {
         while (blocks < sms_of(launch).size()) {
           BlocksByLaunch leaving;
@@ -146,7 +146,7 @@ class Planner {
     return {rest.front().launch, sm};
   }
   static void forget_done(MovesBySm& to_do) {
-    std::erase_if(to_do, [](const auto& each) { return each.second.empty(); });
+    std::erase_if(to_do, [](const auto& on_sm) { return on_sm.second.empty(); });
   }
 
   // Returns the blocks that leave on each SM before the next one enters, and removes their moves.

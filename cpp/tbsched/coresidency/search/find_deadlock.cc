@@ -213,8 +213,8 @@ class Search {
 
   // Returns whether two launches in no stream have equal fields.
   static bool is_same(const Launch& a, const Launch& b) {
-    const auto is_same_partition = [](const auto& one, const auto& other) {
-      return one == other || (one && other && *one == *other);
+    const auto is_same_partition = [](const auto& first, const auto& second) {
+      return first == second || (first && second && *first == *second);
     };
     return a.blocks == b.blocks && a.threads == b.threads && a.registers == b.registers &&
            a.shared_memory == b.shared_memory && a.local_memory == b.local_memory &&
@@ -231,7 +231,8 @@ class Search {
     return !some_have_just_left || !is_monotone_[launch] || waiting_.contains(arrivals());
   }
 
-  // Returns the same for any launch, if blocks have just left.
+  // Returns whether a play is worthwhile in which any launch arrives now and is stranded, if blocks
+  // have just left.
   bool any_may_be_stranded_after_leaving() const {
     for (size_t launch = 0; launch < launches_.size(); ++launch) {
       if (!arrived_[launch] && may_be_stranded(launch, true)) return true;

@@ -28,14 +28,14 @@ Successors merged(Successors successors) {
 // Returns `barred` and, if `is_first_barred`, the first of the entering launches.
 Barred with_first(const Barred barred, const bool is_first_barred,
                   const std::vector<const WaitingLaunch*>& entering) {
-  return is_first_barred ? static_cast<Barred>(barred | bit_of(entering.front()->place)) : barred;
+  return is_first_barred ? static_cast<Barred>(barred | bit_of(entering.front()->index)) : barred;
 }
 
 // Returns the entering launches as SmStates needs them.
 Entrants entrants_of(const std::vector<const WaitingLaunch*>& entering) {
   Entrants entrants;
   for (const WaitingLaunch* const waiting : entering) {
-    entrants.push_back({waiting->launch, waiting->most_on_sm(), waiting->in_tpcs()});
+    entrants.push_back({waiting->launch, waiting->max_on_sm(), waiting->in_tpcs()});
   }
   return entrants;
 }
@@ -74,7 +74,7 @@ std::vector<const WaitingLaunch*> Behaviours::entering(const size_t stage,
   if (stage == 0 && role.is_quiet) return entering;
   for (size_t k = 0; k < query_.entering.size(); ++k) {
     const WaitingLaunch& waiting = query_.entering[k];
-    if (role.enters[k] && waiting.from <= stage) entering.push_back(&waiting);
+    if (role.enters[k] && waiting.first_stage <= stage) entering.push_back(&waiting);
   }
   return entering;
 }
@@ -95,7 +95,7 @@ Successors Behaviours::explore(const int32_t state, const size_t stage, const in
   const std::vector<const WaitingLaunch*> waiting = entering(stage, sm_role);
   if (!waiting.empty()) return explore_entering(state, stage, role, waiting);
   if (query_.is_last(stage) && room_falls_only_when_idle_) {
-    const int32_t room = rooms(state, query_.last).least;
+    const int32_t room = rooms(state, query_.last).min;
     const bool falls = room > room_when_idle_ && states_.may_become_idle(state);
     Ready ready;
     ready.room = falls ? room_when_idle_ : room;
@@ -120,7 +120,7 @@ Successors Behaviours::explore_entering(const int32_t state, const size_t stage,
     budget_.spend(1);
     Transition transition{.barred = with_first(barred, reached.is_barred, entering)};
     for (size_t k = 0; k < entering.size(); ++k) {
-      transition.entered[entering[k]->place] = reached.entered[k];
+      transition.entered[entering[k]->index] = reached.entered[k];
     }
     for (const int32_t ready : readies_of(reached.state, stage, role)) {
       transition.ready = ready;
@@ -145,7 +145,7 @@ Successors Behaviours::explore_last_stage(const int32_t state, const size_t stag
     Transition transition{.ready = way.ready,
                           .barred = with_first(barred, way.is_barred, entering)};
     for (size_t k = 0; k < entering.size(); ++k) {
-      transition.entered[entering[k]->place] = way.entered[k];
+      transition.entered[entering[k]->index] = way.entered[k];
     }
     all.push_back(transition);
   }
@@ -165,15 +165,16 @@ Barred Behaviours::barred_in_any_state(const size_t stage, const SmRole& role) c
   Barred barred = 0;
   for (size_t k = 0; k < query_.entering.size(); ++k) {
     const WaitingLaunch& waiting = query_.entering[k];
-    const bool may_enter = role.enters[k] && waiting.from <= stage && (stage > 0 || !role.is_quiet);
-    if (waiting.in_tpcs() && !may_enter) barred |= bit_of(waiting.place);
+    const bool may_enter =
+        role.enters[k] && waiting.first_stage <= stage && (stage > 0 || !role.is_quiet);
+    if (waiting.in_tpcs() && !may_enter) barred |= bit_of(waiting.index);
   }
   return barred;
 }
 
 RoomRange Behaviours::rooms(const int32_t state, const int32_t launch) {
   const RoomRange room = states_.rooms(state, launch);
-  gaps_matter_ = gaps_matter_ || room.least < room.most;
+  gaps_matter_ = gaps_matter_ || room.min < room.max;
   return room;
 }
 
@@ -187,17 +188,17 @@ const std::vector<int32_t>& Behaviours::readies_of(int32_t state, const size_t s
   const Key first = key(state, stage, role);
   std::vector<int32_t> readies;
   Ready ready;
-  ready.room = room.least;
+  ready.room = room.min;
   if (query_.is_last(stage)) {
     readies.push_back(readies_.index_of(std::move(ready)));
   } else {
     ready.idle = is_taken && places_.way(launch) == Way::whole_tpcs && states_.idle(state);
-    for (int32_t blocks = 0; blocks <= room.most; ++blocks) {
+    for (int32_t blocks = 0; blocks <= room.max; ++blocks) {
       budget_.spend(1);
       ready.then.push_back(successors(state, stage + 1, role));
       ready.room = blocks;
-      if (blocks >= room.least) readies.push_back(readies_.index_of(ready));
-      if (blocks < room.most) state = states_.with_one_more(state, launch);
+      if (blocks >= room.min) readies.push_back(readies_.index_of(ready));
+      if (blocks < room.max) state = states_.with_one_more(state, launch);
     }
   }
   return known_readies_.emplace(first, std::move(readies)).first->second;

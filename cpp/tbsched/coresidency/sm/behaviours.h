@@ -19,12 +19,12 @@
 namespace tbsched {
 
 // The waiting launches that are barred from an SM: no block of them has entered it, and none finds
-// room there in the end. A bit for each, by WaitingLaunch::place.
+// room there in the end. A bit for each, by WaitingLaunch::index.
 using Barred = uint8_t;
 static_assert(kMaxCounted <= 8);
-inline Barred bit_of(const size_t place) { return static_cast<Barred>(1U << place); }
-inline bool is_barred(const Barred barred, const size_t place) {
-  return (barred & bit_of(place)) != 0;
+inline Barred bit_of(const size_t index) { return static_cast<Barred>(1U << index); }
+inline bool is_barred(const Barred barred, const size_t index) {
+  return (barred & bit_of(index)) != 0;
 }
 
 // How launches may use an SM.

@@ -89,7 +89,7 @@ FewestEntered::Fewest FewestEntered::fewest(const Explored& explored, const int3
   std::vector<std::vector<std::pair<size_t, bool>>> open(1);  // by number of entered blocks
   const auto reach = [&](const size_t state, const bool is_barred, const int32_t entered) {
     int32_t& least = fewest[state][is_barred ? 1 : 0];
-    if (entered >= least || entered > entrants_[entrant].most) return;
+    if (entered >= least || entered > entrants_[entrant].max_blocks) return;
     least = entered;
     const auto bucket = static_cast<size_t>(entered);
     if (open.size() <= bucket) open.resize(bucket + 1);

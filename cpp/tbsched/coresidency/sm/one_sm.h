@@ -21,8 +21,8 @@ enum class Gaps : uint8_t { counted, located };
 // Bounds on the number of blocks for which there is room. They differ only if gaps are counted and
 // matter.
 struct RoomRange {
-  int32_t least;
-  int32_t most;
+  int32_t min;
+  int32_t max;
 };
 
 class OneSm {

@@ -146,7 +146,7 @@ std::vector<ReachedState> SmStates::explore(const int32_t state, const Entrants&
     }
     for (size_t entrant = 0; entrant < entrants.size(); ++entrant) {
       const int32_t launch = entrants[entrant].launch;
-      if (entrant == counted && current.entered[counted] == entrants[entrant].most) continue;
+      if (entrant == counted && current.entered[counted] == entrants[entrant].max_blocks) continue;
       const std::vector<int32_t>& after = after_entering(current.state, launch);
       for (size_t kind = 0; kind < after.size(); ++kind) {
         ReachedState next{.state = after[kind],

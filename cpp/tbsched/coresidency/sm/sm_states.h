@@ -27,7 +27,7 @@ struct Move {
 // A waiting launch, and the most of its blocks that may enter.
 struct Entrant {
   int32_t launch;
-  int32_t most;
+  int32_t max_blocks;
   bool in_tpcs;  // its clusters take whole TPCs: so it matters whether any has entered
 
   auto operator<=>(const Entrant&) const = default;
@@ -67,8 +67,9 @@ class SmStates {
   RoomRange rooms(int32_t state, int32_t launch);
   // Returns the state after one more block of an arriving launch, for which there may be room.
   int32_t with_one_more(int32_t state, int32_t launch);
-  // Returns each state that is reached if one more block leaves; moves_of_leaving() has the moves.
+  // Returns each state that is reached if one more block leaves.
   const std::vector<int32_t>& after_leaving(int32_t state);
+  // Returns the move to each of these states.
   const std::vector<Move>& moves_of_leaving(int32_t state);
   // Returns the states after a block of a launch enters, one for each way of
   // OneSm::entry_configurations.

@@ -11,7 +11,7 @@
 #include "tbsched/program/trace.h"
 #include "tbsched/sim/at_once.h"
 #include "tbsched/sim/launch_check.h"
-#include "tbsched/sim/sm_groups.h"
+#include "tbsched/sim/sm_subsets.h"
 
 namespace tbsched {
 namespace {
@@ -45,14 +45,14 @@ std::vector<UntilRefused> predict_until_refused(const Model& model, const EventT
 
 std::vector<int32_t> allowed_at_once(const Model& model, const EventTable& table) {
   std::vector<int32_t> allowed_blocks(table.sequence_count());
-  SmGroups groups;
+  SmSubsets subsets;
   for_each_sequence(allowed_blocks.size(), 1, [&](const size_t k) {
     const Sequence sequence = table.sequence(k);
     const auto& launch = std::get<Launch>(sequence.at(0));
     check(launch, 0, model);
     Demand demand = demand_of(launch, model.device());
-    const int32_t group = groups.of(launch, model.device());
-    if (group != kWholeGpu) demand.partition = groups[group].partition();
+    const int32_t subset = subsets.of(launch, model.device());
+    if (subset != kWholeGpu) demand.partition = subsets[subset].partition();
     const DeviceSpec& spec = model.device().spec;
     const int32_t max_blocks = spec.sms * spec.blocks_per_sm / launch.cluster * launch.cluster;
     allowed_blocks[k] = allowed_at_once(model, launch, demand, max_blocks);

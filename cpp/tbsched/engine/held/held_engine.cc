@@ -177,6 +177,7 @@ void HeldEngine::on_place(const PlacedBlocks& placed) {
   released_ = true;
 }
 
+// Tells the observers why a launch waits.
 void HeldEngine::on_refuse(const int32_t launch, const Refusal refusal, const int32_t behind) {
   notify([&](Observer& observer) { observer.on_refuse(launch, refusal, behind); });
 }

@@ -17,7 +17,7 @@ namespace tbsched {
 bool is_balanced(const Demand& demand, const DeviceSpec& spec);
 // Returns whether an idle domain has the SMs for a cluster. A GPC of few SMs takes a larger cluster
 // that is balanced. So does a TPC of no GPC for launches in a partition: launches on the whole GPU
-// do not use it (sim/sm_groups).
+// do not use it (sim/sm_subsets).
 bool takes_clusters(const ClusterDomain& domain, const Demand& demand, const DeviceSpec& spec);
 
 // The room of an SM for a block of a cluster. An idle SM comes before any other.

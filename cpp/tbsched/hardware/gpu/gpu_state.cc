@@ -40,8 +40,8 @@ Refusals GpuState::limiters_if_free(const int32_t sm, const Demand& demand,
 Refusals GpuState::limiters_where(const Refusal cause, const Demand& demand) const {
   for (int32_t sm = 0; sm < spec().sms; ++sm) {
     if (!demand.may_use(sm)) continue;
-    const Room own = room_if_free(sm, demand);
-    if (own.blocks == 0 && own.limiter == cause) return limiters_if_free(sm, demand, own);
+    const Room room = room_if_free(sm, demand);
+    if (room.blocks == 0 && room.limiter == cause) return limiters_if_free(sm, demand, room);
   }
   return set_of(cause);
 }

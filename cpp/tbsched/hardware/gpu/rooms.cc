@@ -72,8 +72,8 @@ int64_t Rooms::total_room() const {
 
 Refusal Rooms::commonest_limiter() const {
   static_assert(static_cast<size_t>(Refusal::partition) + 1 == kRefusalNames.size());
-  const std::span own = std::span(sms_limited_by_).first<kRefusalNames.size() - 1>();
-  return static_cast<Refusal>(std::ranges::find(own, std::ranges::max(own)) - own.begin());
+  const std::span counts = std::span(sms_limited_by_).first<kRefusalNames.size() - 1>();
+  return static_cast<Refusal>(std::ranges::find(counts, std::ranges::max(counts)) - counts.begin());
 }
 
 }  // namespace tbsched

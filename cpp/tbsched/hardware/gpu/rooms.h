@@ -22,6 +22,7 @@ bool room_falls_by_one(const DeviceSpec& spec);
 
 class Rooms {
  public:
+  // No room is known before update(). The device outlives it.
   explicit Rooms(const Device& device);
 
   // Updates the rooms for the blocks of a demand. `gpu` must be the same object at every call.

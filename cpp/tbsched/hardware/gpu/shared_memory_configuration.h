@@ -13,6 +13,7 @@ namespace tbsched {
 
 class SharedMemoryConfiguration {
  public:
+  // All SMs are idle. The device outlives it.
   explicit SharedMemoryConfiguration(const Device& device);
 
   // Returns the bytes to which this SM would be configured for a block of this demand.

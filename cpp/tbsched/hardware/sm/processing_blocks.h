@@ -32,6 +32,7 @@ struct WarpsAndRegisters {
 
 class ProcessingBlocks {
  public:
+  // All warp slots and registers are free.
   explicit ProcessingBlocks(const DeviceSpec& spec);
 
   // Returns how many blocks the free warps and registers allow, and which of the two limits them.

@@ -16,6 +16,7 @@ namespace tbsched {
 
 class RegisterFiles {
  public:
+  // All registers are free.
   explicit RegisterFiles(const DeviceSpec& spec);
 
   // Returns for how many more warps of this size the processing block has registers, at most

@@ -18,6 +18,7 @@ namespace tbsched {
 
 class SmState {
  public:
+  // The SM is idle.
   explicit SmState(const DeviceSpec& spec);
 
   // Returns how many blocks of this demand fit while the SM is configured to `configured` bytes.
@@ -40,7 +41,7 @@ class SmState {
   }
   // Returns the bytes of shared memory that are taken.
   int32_t shared_memory_taken() const { return shared_memory_.used(); }
-  // Return what the functions of these names of ProcessingBlocks and SharedMemory return.
+  // Returns what ProcessingBlocks::most_taken() returns; so do the two functions below.
   WarpsAndRegisters most_taken(const DeviceSpec& spec) const {
     return processing_blocks_.most_taken(spec);
   }
