@@ -8,7 +8,7 @@
 
 namespace tbsched::capture {
 
-void AddressSpace::read() {
+void AddressSpace::read_ranges() {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     Range range{};
@@ -26,7 +26,7 @@ void AddressSpace::read() {
 }
 
 AddressSpace::Kind AddressSpace::kind_of(const uint64_t address) {
-  if (ranges_.empty()) read();
+  if (ranges_.empty()) read_ranges();
   const auto after = std::ranges::upper_bound(ranges_, address, {}, &Range::begin);
   if (after == ranges_.begin()) return Kind::kOther;
   const Range& range = *std::prev(after);

@@ -10,38 +10,39 @@
 namespace tbsched::capture {
 namespace {
 
-constexpr size_t kNotesBefore = 4096;  // a log has room for so many from the beginning
+constexpr size_t kReservedNotes = 4096;  // notes, and words, for which a new log has room
 
 std::atomic<uint64_t> logs_made = 0;
 
-// The log of this thread, and whose it is. It needs no destructor: a thread may call the driver
-// while it destroys what is thread_local.
-struct Own {
+// The log of a thread, and the identity of the CallLog that it is part of. It needs no destructor:
+// a thread may call the driver while it destroys what is thread_local.
+struct LogOfThread {
   uint64_t identity = 0;
   ThreadLog* log = nullptr;
   bool thread_ends = false;
 
-  void give_back() {
+  // Lets another thread take the log.
+  void release() {
     if (log != nullptr) log->has_ended = true;
     identity = 0;
     log = nullptr;
   }
 };
-constinit thread_local Own own;
+constinit thread_local LogOfThread current;
 
-// Gives the log back when the thread ends. Calls that the thread makes later take one for
-// themselves.
-struct GivesBack {
+// Releases the log of a thread that ends. A call that the thread makes later takes a log for itself
+// alone.
+struct ReleasesAtThreadEnd {
   bool is_used = false;
 
-  ~GivesBack() {
-    own.thread_ends = true;
-    own.give_back();
+  ~ReleasesAtThreadEnd() {
+    current.thread_ends = true;
+    current.release();
   }
 };
-thread_local GivesBack gives_back;
+thread_local ReleasesAtThreadEnd releases_at_thread_end;
 
-// Returns whether a capture of a stream into a graph has ended with such a result: also if the
+// Returns whether the capture of a stream into a graph has ended with this result: also if the
 // graph cannot be made, but not if the call was not one that may end it.
 bool ends_capture(const CUresult result) {
   switch (result) {
@@ -59,15 +60,15 @@ bool ends_capture(const CUresult result) {
 }  // namespace
 
 ThreadLog::ThreadLog() {
-  for (auto* const each : {&notes, &taken_notes}) each->reserve(kNotesBefore);
-  for (auto* const each : {&words, &taken_words}) each->reserve(kNotesBefore);
+  for (auto* const each : {&notes, &taken_notes}) each->reserve(kReservedNotes);
+  for (auto* const each : {&words, &taken_words}) each->reserve(kReservedNotes);
 }
 
 CallLog::CallLog(const Modules& modules)
     : identity_(++logs_made), launched_(modules), graphs_(launched_) {}
 
-ThreadLog& CallLog::own_log() {
-  if (own.identity == identity_) return *own.log;
+ThreadLog& CallLog::log_of_this_thread() {
+  if (current.identity == identity_) return *current.log;
   const std::lock_guard lock(mutex_);
   auto free = std::ranges::find_if(logs_, [](const auto& each) { return each->has_ended.load(); });
   if (free == logs_.end()) free = logs_.insert(free, std::make_unique<ThreadLog>());
@@ -75,71 +76,70 @@ ThreadLog& CallLog::own_log() {
   const std::lock_guard log_lock(log.mutex);
   log.has_ended = false;
   log.is_open = false;
-  log.open.system = static_cast<int32_t>(syscall(SYS_gettid));
+  log.open.os_thread = static_cast<int32_t>(syscall(SYS_gettid));
   log.open.thread = static_cast<uint32_t>(pthread_self());
-  if (own.log != nullptr) own.log->has_ended = true;
-  if (!own.thread_ends) gives_back.is_used = true;  // which lets its destructor run
-  own.log = &log;
-  own.identity = identity_;
+  if (current.log != nullptr) current.log->has_ended = true;
+  if (!current.thread_ends) releases_at_thread_end.is_used = true;  // which lets its destructor run
+  current.log = &log;
+  current.identity = identity_;
   return log;
 }
 
 const Function& CallLog::function_of(ThreadLog& log, const Shape& shape, const bool is_loaded) {
-  ThreadLog::Known& known = log.known[(shape.function >> 4) % log.known.size()];
+  ThreadLog::CachedFunction& cached = log.cached[(shape.function >> 4) % log.cached.size()];
   const uint64_t generation = launched_.generation();
-  const bool is_it = known.handle == shape.function && known.generation == generation;
-  if (is_it && (known.function->kernel != nullptr || !is_loaded)) return *known.function;
-  known = {shape.function, generation, &launched_.find(shape.function, shape.symbol, is_loaded)};
-  return *known.function;
+  const bool is_hit = cached.handle == shape.function && cached.generation == generation;
+  if (is_hit && (cached.function->kernel != nullptr || !is_loaded)) return *cached.function;
+  cached = {shape.function, generation, &launched_.find(shape.function, shape.symbol, is_loaded)};
+  return *cached.function;
 }
 
-void CallLog::add_arguments(ThreadLog& log, Note& note, const Function& function,
-                            const Shape& shape) {
+void CallLog::set_function(ThreadLog& log, Note& note, const Function& function,
+                           const Shape& shape) {
   note.function = &function;
   note.first_word = log.words.size();
   note.words = add_words(log.words, function, shape);
 }
 
 void CallLog::enter(const Operation& operation, const uint64_t now_ns) {
-  ThreadLog& log = own_log();
+  ThreadLog& log = log_of_this_thread();
   const bool is_noted = issues(operation.what) && !is_capturing();
   const bool is_launch = operation.what == What::kLaunch && operation.shape.symbol != nullptr;
   const Function* const function =
       is_noted && is_launch ? &function_of(log, operation.shape, false) : nullptr;
   const int32_t carveout = function != nullptr ? carveout_of(operation.shape) : -1;
   std::shared_ptr<const GraphLaunch> graph;
-  if (is_noted && operation.what == What::kGraph) graph = graphs_.launch(operation.executable);
+  if (is_noted && operation.what == What::kGraph)
+    graph = graphs_.count_launch(operation.executable);
   const std::lock_guard lock(log.mutex);
   log.open.function = operation.function;
   log.open.call = operation.call;
   log.open.begin_ns = now_ns;
-  log.open.number = count_++;
+  log.open.order = count_++;
   log.is_open = true;
-  log.launched = nullptr;
+  log.unloaded = nullptr;
   if (!is_noted) return;
   Note& note = log.notes.emplace_back(Note{.kind = Note::Kind::kIssued,
-                                           .order = log.open.number,
+                                           .order = log.open.order,
                                            .by = log.open,
                                            .operation = operation,
                                            .graph = std::move(graph)});
   if (function == nullptr) return;
   note.launches_before = (*function->launches)++;
-  add_arguments(log, note, *function, operation.shape);
+  set_function(log, note, *function, operation.shape);
   note.operation.shape.carveout = carveout;
-  if (function->kernel == nullptr) log.launched = function;
+  if (function->kernel == nullptr) log.unloaded = function;
 }
 
 void CallLog::exit(const Operation& operation, const CUresult result) {
-  note_exit(own_log(), operation, result);
-  if (own.thread_ends) own.give_back();
+  note_result(log_of_this_thread(), operation, result);
+  if (current.thread_ends) current.release();
 }
 
-void CallLog::note_exit(ThreadLog& log, const Operation& operation, const CUresult result) {
+void CallLog::note_result(ThreadLog& log, const Operation& operation, const CUresult result) {
   const bool succeeded = result == CUDA_SUCCESS;
-  const bool was_loaded_by_it =
-      succeeded && log.launched != nullptr && operation.shape.symbol != nullptr;
-  const Function* const function =
-      was_loaded_by_it ? &function_of(log, operation.shape, true) : nullptr;
+  const bool has_loaded = succeeded && log.unloaded != nullptr && operation.shape.symbol != nullptr;
+  const Function* const function = has_loaded ? &function_of(log, operation.shape, true) : nullptr;
   const std::lock_guard lock(log.mutex);
   if (!std::exchange(log.is_open, false)) return;
   const auto add = [&](const Note::Kind kind) -> Note& {
@@ -154,7 +154,7 @@ void CallLog::note_exit(ThreadLog& log, const Operation& operation, const CUresu
   }
   if (!succeeded) return;
   if (function != nullptr) {
-    add_arguments(log, add(Note::Kind::kLoaded), *function, operation.shape);
+    set_function(log, add(Note::Kind::kLoaded), *function, operation.shape);
   }
   if (operation.what == What::kBeginCapture) ++captures_;
   if (operation.what == What::kQuery) add(Note::Kind::kHappened);
@@ -192,7 +192,7 @@ CallLog::Taken CallLog::take() {
     std::swap(each->words, each->taken_words);
     if (each->is_open) taken.open.push_back(each->open);
     // Another thread may have the number of one that has ended.
-    if (!each->has_ended) taken.last[each->open.system] = each->open.number;
+    if (!each->has_ended) taken.last_order[each->open.os_thread] = each->open.order;
   }
   locks.clear();
   for (const auto& each : logs_) {

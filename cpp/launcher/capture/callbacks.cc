@@ -16,8 +16,9 @@ constexpr std::array kResourceEvents = {CUPTI_CBID_RESOURCE_MODULE_LOADED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_DEPENDENCY_CREATED,
                                         CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED};
 
-void take_attributes(const CUlaunchConfig& config, const uint32_t call,
-                     const WithRecorder& with_recorder) {
+// Records a launch's programmatic serialization and priority, if it has either.
+void record_attributes(const CUlaunchConfig& config, const uint32_t call,
+                       const WithRecorder& with_recorder) {
   bool programmatic = false;
   bool has_priority = false;
   int32_t priority = 0;
@@ -35,22 +36,26 @@ void take_attributes(const CUlaunchConfig& config, const uint32_t call,
     }
   }
   if (!programmatic && !has_priority) return;
-  with_recorder(
-      [&](Recorder& recorder) { recorder.attributes(call, programmatic, has_priority, priority); });
-}
-
-void take_graph_launch(const Cupti& cupti, const CUgraphExec graph, const Operation& operation,
-                       const WithRecorder& with_recorder) {
-  uint32_t executable = 0;
-  if (!operation.has_stream || cupti.graph_id(graph, &executable) != CUPTI_SUCCESS) return;
   with_recorder([&](Recorder& recorder) {
-    recorder.graph_launch(operation.call, executable, operation.context, operation.stream);
+    recorder.write_attributes(call, programmatic, has_priority, priority);
   });
 }
 
-// A function of the runtime calls one of the driver, with the same correlation number.
-void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_CallbackData& data,
-                      CallLog& calls, const uint64_t now_ns, const WithRecorder& with_recorder) {
+// Records which executable graph a call launches, and in which stream.
+void record_graph_launch(const Cupti& cupti, const CUgraphExec graph, const Operation& operation,
+                         const WithRecorder& with_recorder) {
+  uint32_t executable = 0;
+  if (!operation.has_stream || cupti.graph_id(graph, &executable) != CUPTI_SUCCESS) return;
+  with_recorder([&](Recorder& recorder) {
+    recorder.write_graph_launch(operation.call, executable, operation.context, operation.stream);
+  });
+}
+
+// Handles the begin or the return of a driver call. A function of the runtime calls one of the
+// driver, with the same correlation number.
+void handle_driver_call(const Cupti& cupti, const CUpti_CallbackId id,
+                        const CUpti_CallbackData& data, CallLog& calls, const uint64_t now_ns,
+                        const WithRecorder& with_recorder) {
   // A question about a stream could end a capture of it into a graph.
   const Operation operation = operation_of(cupti, id, data, !calls.is_capturing());
   if (data.callbackSite == CUPTI_API_EXIT) {
@@ -58,30 +63,31 @@ void take_driver_call(const Cupti& cupti, const CUpti_CallbackId id, const CUpti
     const CUresult result = returned == nullptr ? CUDA_SUCCESS : *returned;
     calls.exit(operation, result);
     if (operation.what == What::kOther && result == CUDA_SUCCESS) {
-      calls.graphs().take(cupti, id, data.functionParams);
+      calls.graphs().after_call(cupti, id, data.functionParams);
     }
     return;
   }
   calls.enter(operation, now_ns);
-  if (operation.what == What::kOther) calls.graphs().enter(id, data.functionParams);
+  if (operation.what == What::kOther) calls.graphs().before_call(id, data.functionParams);
   if (operation.is_new_stream) {
     if (const auto found = surroundings_of(cupti, operation, data.context)) {
-      with_recorder([&](Recorder& recorder) { recorder.surroundings(*found); });
+      with_recorder([&](Recorder& recorder) { recorder.write_surroundings(*found); });
     }
   }
   calls.set_carveout(carveout_of(id, data));
   if (id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx ||
       id == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernelEx_ptsz) {
     const auto* const launch = static_cast<const cuLaunchKernelEx_params*>(data.functionParams);
-    take_attributes(*launch->config, data.correlationId, with_recorder);
+    record_attributes(*launch->config, data.correlationId, with_recorder);
   } else if (operation.what == What::kGraph) {
     const auto* const launch = static_cast<const cuGraphLaunch_params*>(data.functionParams);
-    take_graph_launch(cupti, launch->hGraph, operation, with_recorder);
+    record_graph_launch(cupti, launch->hGraph, operation, with_recorder);
   }
 }
 
-void take_graph_change(const Cupti& cupti, const CUpti_CallbackId id, const CUpti_GraphData& graph,
-                       const WithRecorder& with_recorder) {
+// Records a new edge between two nodes, or the node that a node is a clone of.
+void record_graph_change(const Cupti& cupti, const CUpti_CallbackId id,
+                         const CUpti_GraphData& graph, const WithRecorder& with_recorder) {
   const bool is_clone = id == CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED;
   uint64_t node = 0;
   uint64_t other = 0;
@@ -90,7 +96,7 @@ void take_graph_change(const Cupti& cupti, const CUpti_CallbackId id, const CUpt
     return;
   }
   with_recorder([&](Recorder& recorder) {
-    is_clone ? recorder.clone(node, other) : recorder.edge(node, other);
+    is_clone ? recorder.write_clone(node, other) : recorder.write_edge(node, other);
   });
 }
 
@@ -106,12 +112,12 @@ void enable_callbacks(const Cupti& cupti, const CUpti_SubscriberHandle subscribe
   enable(CUPTI_CB_DOMAIN_RESOURCE, kResourceEvents);
 }
 
-void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
-                   const void* const data, Modules& modules, CallLog& calls, const uint64_t now_ns,
-                   const WithRecorder& with_recorder) {
+void handle_callback(const Cupti& cupti, const CUpti_CallbackDomain domain,
+                     const CUpti_CallbackId id, const void* const data, Modules& modules,
+                     CallLog& calls, const uint64_t now_ns, const WithRecorder& with_recorder) {
   if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {
     const auto& call = *static_cast<const CUpti_CallbackData*>(data);
-    return take_driver_call(cupti, id, call, calls, now_ns, with_recorder);
+    return handle_driver_call(cupti, id, call, calls, now_ns, with_recorder);
   }
   const void* const descriptor = static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor;
   switch (id) {
@@ -126,7 +132,8 @@ void take_callback(const Cupti& cupti, const CUpti_CallbackDomain domain, const 
     case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
       return forget_streams();
     default:
-      take_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor), with_recorder);
+      record_graph_change(cupti, id, *static_cast<const CUpti_GraphData*>(descriptor),
+                          with_recorder);
   }
 }
 

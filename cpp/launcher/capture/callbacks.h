@@ -1,4 +1,4 @@
-// Data that CUPTI's callbacks have and its records lack: calls when they are made, attributes of
+// CUPTI's callbacks. They have what its records lack: calls when they are made, attributes of
 // launches, graphs, modules.
 #pragma once
 
@@ -11,15 +11,17 @@
 
 namespace tbsched::capture {
 
-// Enables the callbacks. Throws std::runtime_error if CUPTI refuses.
+// Subscribes to the callbacks of operations, modules, streams and graphs. Throws std::runtime_error
+// if CUPTI refuses.
 void enable_callbacks(const Cupti& cupti, CUpti_SubscriberHandle subscriber);
 
-// Gives one thread at a time access to the recorder.
+// Calls a function with the recorder, for one thread at a time.
 using WithRecorder = std::function<void(const std::function<void(Recorder&)>&)>;
 
-// Handles one callback, at a time.
-void take_callback(const Cupti& cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
-                   const void* data, Modules& modules, CallLog& calls, uint64_t now_ns,
-                   const WithRecorder& with_recorder);
+// Updates `modules` and `calls` with one callback of CUPTI, and records what it says about launches
+// and graphs.
+void handle_callback(const Cupti& cupti, CUpti_CallbackDomain domain, CUpti_CallbackId id,
+                     const void* data, Modules& modules, CallLog& calls, uint64_t now_ns,
+                     const WithRecorder& with_recorder);
 
 }  // namespace tbsched::capture

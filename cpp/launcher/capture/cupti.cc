@@ -15,51 +15,55 @@ namespace {
 
 // CUDA 12.6. Records only grow at their ends; this is the first with all fields that are read.
 constexpr uint32_t kOldestVersion = 24;
-constexpr std::array kNames = {"libcupti.so.13", "libcupti.so.12"};
+constexpr std::array kLibraries = {"libcupti.so.13", "libcupti.so.12"};
 // Folders of the library in the nvidia-cuda-cupti wheels, below the folder of all nvidia wheels.
-constexpr std::array kWheels = {"/cu13/lib", "/cuda_cupti/lib"};
+constexpr std::array kWheelFolders = {"/cu13/lib", "/cuda_cupti/lib"};
 
-int note_folder(dl_phdr_info* const object, size_t, void* const folders) {
+// Adds the folders in which a loaded library suggests that CUPTI is: those of the nvidia wheels,
+// and that of the runtime. For dl_iterate_phdr().
+int add_folders_of(dl_phdr_info* const object, size_t, void* const folders) {
   const std::string_view path = object->dlpi_name;
   const size_t wheels = path.rfind("/nvidia/");
-  const auto note = [&](std::string folder) {
+  const auto add = [&](std::string folder) {
     static_cast<std::set<std::string>*>(folders)->insert(std::move(folder));
   };
   if (wheels != std::string_view::npos) {
-    for (const char* const wheel : kWheels) {
-      note(std::string(path.substr(0, wheels)) + "/nvidia" + wheel);
+    for (const char* const folder : kWheelFolders) {
+      add(std::string(path.substr(0, wheels)) + "/nvidia" + folder);
     }
   }
   if (path.find("libcudart") != std::string_view::npos) {
-    note(std::string(path.substr(0, path.rfind('/'))));
+    add(std::string(path.substr(0, path.rfind('/'))));
   }
   return 0;
 }
 
-// Returns folders to search: next to libraries that are loaded, in this Python installation, in the
-// toolkit.
-std::vector<std::string> folders() {
-  std::set<std::string> beside;
-  dl_iterate_phdr(note_folder, &beside);
-  std::vector<std::string> found(beside.begin(), beside.end());
-  Dl_info own{};
-  if (dladdr(reinterpret_cast<const void*>(&load_cupti), &own) != 0 && own.dli_fname != nullptr) {
-    const std::string_view path = own.dli_fname;
+// Returns folders to search for CUPTI: next to loaded libraries, in this Python installation, in
+// the toolkit.
+std::vector<std::string> search_folders() {
+  std::set<std::string> loaded_folders;
+  dl_iterate_phdr(add_folders_of, &loaded_folders);
+  std::vector<std::string> folders(loaded_folders.begin(), loaded_folders.end());
+  Dl_info this_library{};
+  if (dladdr(reinterpret_cast<const void*>(&load_cupti), &this_library) != 0 &&
+      this_library.dli_fname != nullptr) {
+    const std::string_view path = this_library.dli_fname;
     const std::string_view package = path.substr(0, path.rfind('/'));
-    for (const char* const wheel : kWheels) {
-      found.push_back(std::string(package) + "/../nvidia" + wheel);
+    for (const char* const folder : kWheelFolders) {
+      folders.push_back(std::string(package) + "/../nvidia" + folder);
     }
   }
   const char* const home = std::getenv("CUDA_HOME");
   for (const std::string toolkit : {home != nullptr ? home : "", "/usr/local/cuda"}) {
     if (toolkit.empty()) continue;
-    found.push_back(toolkit + "/extras/CUPTI/lib64");
-    found.push_back(toolkit + "/lib64");
+    folders.push_back(toolkit + "/extras/CUPTI/lib64");
+    folders.push_back(toolkit + "/lib64");
   }
-  return found;
+  return folders;
 }
 
-// Prefers a CUPTI that is loaded already: a second one in a process would see nothing.
+// Opens the CUPTI that TBSCHED_CUPTI names, else one that is loaded already (a second one in a
+// process would see nothing), else the first one found. Throws std::runtime_error if there is none.
 void* open_cupti() {
   constexpr int mode = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
   if (const char* const given = std::getenv("TBSCHED_CUPTI"); given != nullptr && *given != '\0') {
@@ -67,11 +71,11 @@ void* open_cupti() {
     const char* const why = dlerror();
     throw std::runtime_error(std::string("TBSCHED_CUPTI: ") + (why != nullptr ? why : given));
   }
-  for (const char* const name : kNames) {
+  for (const char* const name : kLibraries) {
     if (void* const handle = dlopen(name, mode | RTLD_NOLOAD)) return handle;
   }
-  for (const char* const name : kNames) {
-    for (const std::string& folder : folders()) {
+  for (const char* const name : kLibraries) {
+    for (const std::string& folder : search_folders()) {
       if (void* const handle = dlopen((folder + "/" + name).c_str(), mode)) return handle;
     }
     if (void* const handle = dlopen(name, mode)) return handle;

@@ -7,7 +7,7 @@
 
 namespace tbsched::capture {
 
-// Functions of the library that are used.
+// The functions of CUPTI that are used.
 struct Cupti {
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetResultString) result_string = nullptr;
@@ -31,11 +31,12 @@ struct Cupti {
   decltype(&cuptiGetGraphExecId) graph_id = nullptr;
   decltype(&cuptiGetGraphNodeId) node_id = nullptr;
 
-  // Throws std::runtime_error: `call` failed. The text has CUPTI's name for the error.
+  // Throws std::runtime_error with CUPTI's name for the error if `call` has failed.
   void check(CUptiResult result, const char* call) const;
 };
 
-// Throws std::runtime_error if there is none, naming what to install, or if it is too old.
+// Finds CUPTI and its functions. Throws std::runtime_error that names what to install if there is
+// none, or if it is too old.
 Cupti load_cupti();
 
 }  // namespace tbsched::capture

@@ -14,10 +14,10 @@
 namespace tbsched::capture {
 namespace {
 
-constexpr size_t kMost = 1024;   // addresses
-constexpr size_t kBytes = 1024;  // from each address on, but not beyond the next one
+constexpr size_t kMaxAddresses = 1024;  // that are watched
+constexpr size_t kMaxBytes = 1024;  // compared from each address on, but not beyond the next one
 
-// The kernel copies memory through it, and fails where a read of ours would crash.
+// A pipe. The operating system copies memory into it, and fails where a read of ours would crash.
 struct Pipe {
   Pipe() {
     if (pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) ends = {-1, -1};
@@ -33,8 +33,9 @@ struct Pipe {
   std::array<int, 2> ends{-1, -1};
 };
 
-// Returns how many bytes there can be read, and has put them into the pipe.
-ssize_t put(const Pipe& pipe, const uint64_t address, const size_t wanted) {
+// Copies at most `wanted` bytes at an address into a pipe. Returns how many could be read; 0 or
+// less: none.
+ssize_t copy_into_pipe(const Pipe& pipe, const uint64_t address, const size_t wanted) {
   // The program may free the memory at any time, so nothing here may dereference the address.
   const auto* const from = reinterpret_cast<const void*>(address);
   const ssize_t written = write(pipe.ends[1], from, wanted);
@@ -46,20 +47,20 @@ ssize_t put(const Pipe& pipe, const uint64_t address, const size_t wanted) {
 }  // namespace
 
 void HostMemory::watch(const uint64_t address) {
-  if (watched_.size() < kMost) watched_.try_emplace(address);
+  if (watched_.size() < kMaxAddresses) watched_.try_emplace(address);
 }
 
-std::vector<int64_t> HostMemory::look() {
+std::vector<int64_t> HostMemory::compare() {
   std::vector<int64_t> changed;
   if (!watched_.empty()) {
-    // No longer than a look: a program may close descriptors that it does not know.
+    // No longer than this call: a program may close descriptors that it does not know.
     const Pipe pipe;
     for (auto each = watched_.begin(); each != watched_.end(); ++each) {
       auto& [address, now] = *each;
       const auto next = std::next(each);
-      const size_t until_next = next == watched_.end() ? kBytes : next->first - address;
-      std::array<char, kBytes> bytes;
-      if (put(pipe, address, std::min(kBytes, until_next)) <= 0) continue;
+      const size_t until_next = next == watched_.end() ? kMaxBytes : next->first - address;
+      std::array<char, kMaxBytes> bytes;
+      if (copy_into_pipe(pipe, address, std::min(kMaxBytes, until_next)) <= 0) continue;
       const ssize_t size = read(pipe.ends[0], bytes.data(), bytes.size());
       if (size <= 0) continue;
       now.bytes = static_cast<size_t>(size);

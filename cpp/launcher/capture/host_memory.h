@@ -1,4 +1,4 @@
-// Memory of the host to which unfinished kernels have addresses: whether it changes.
+// Whether the host changes memory to which unfinished kernels have addresses.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +8,27 @@
 
 namespace tbsched::capture {
 
-// Compares what is there between two looks. Not thread-safe.
+// Compares the contents of memory between two calls of compare(). Not thread-safe.
 class HostMemory {
  public:
-  // The next look is at this address, too; of very many, at the first ones.
+  // Lets the next compare() read the memory at this address; does nothing if very many are watched.
   void watch(uint64_t address);
 
-  // Returns the addresses behind which something has changed since the look before. It forgets
-  // those that were not watched since.
-  std::vector<int64_t> look();
+  // Returns the watched addresses whose memory has changed since the previous compare(), and
+  // watches none from now on.
+  std::vector<int64_t> compare();
 
-  // Nothing is compared with earlier looks.
+  // Forgets the contents: the next compare() finds no change.
   void forget() { before_.clear(); }
 
  private:
   struct Content {
-    size_t bytes = 0;  // that are compared; 0: they cannot be read
+    size_t bytes = 0;  // compared; 0: the memory cannot be read
     size_t hash = 0;
   };
 
-  std::map<uint64_t, Content> before_;
-  std::map<uint64_t, Content> watched_;
+  std::map<uint64_t, Content> before_;   // by address, in the previous compare()
+  std::map<uint64_t, Content> watched_;  // by address
 };
 
 }  // namespace tbsched::capture

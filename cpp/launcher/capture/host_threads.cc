@@ -13,10 +13,12 @@
 namespace tbsched::capture {
 namespace {
 
-// A longer time is between two looks if nothing was unfinished meanwhile.
-constexpr uint64_t kLongNs = 3'000'000'000;
+// Threads are not compared over a longer interval: nothing was unfinished meanwhile.
+constexpr uint64_t kMaxIntervalNs = 3'000'000'000;
 
-bool sleeps_by_the_clock(const std::filesystem::path& thread) {
+// Returns whether a thread is in a system call that sleeps for a given time. `thread`: its folder
+// in /proc.
+bool is_in_timed_sleep(const std::filesystem::path& thread) {
   long number = -1;
   // "running" instead of a number if it is in no call of the system.
   return std::ifstream(thread / "syscall") >> number &&
@@ -25,9 +27,9 @@ bool sleeps_by_the_clock(const std::filesystem::path& thread) {
 
 }  // namespace
 
-OtherThreads HostThreads::look(const std::span<const int32_t> passed_over, const uint64_t now_ns) {
-  const uint64_t since_ns = now_ns - std::exchange(looked_ns_, now_ns);
-  const auto before = std::exchange(seen_, {});
+OtherThreads HostThreads::compare(const std::span<const int32_t> excluded, const uint64_t now_ns) {
+  const uint64_t since_ns = now_ns - std::exchange(compared_ns_, now_ns);
+  const auto before = std::exchange(previous_, {});
   OtherThreads found;
   std::error_code error;  // without /proc, nothing is found
   const std::filesystem::directory_iterator end;
@@ -37,18 +39,18 @@ OtherThreads HostThreads::look(const std::span<const int32_t> passed_over, const
     const std::string name = path.filename();
     int32_t thread = 0;
     std::from_chars(name.data(), name.data() + name.size(), thread);
-    Seen now;
+    SchedulerStatistics now;
     std::ifstream statistics(path / "schedstat");
-    if (!(statistics >> now.ran_ns >> now.waited_ns >> now.stretches)) continue;
-    seen_[thread] = now;
+    if (!(statistics >> now.ran_ns >> now.waited_ns >> now.timeslices)) continue;
+    previous_[thread] = now;
     const auto earlier = before.find(thread);
-    if (earlier == before.end() || since_ns > kLongNs) continue;
+    if (earlier == before.end() || since_ns > kMaxIntervalNs) continue;
     if (now.ran_ns < earlier->second.ran_ns) continue;  // a later thread has its number
-    if (std::ranges::find(passed_over, thread) != passed_over.end()) continue;
+    if (std::ranges::find(excluded, thread) != excluded.end()) continue;
     const uint64_t ran_ns = now.ran_ns - earlier->second.ran_ns;
     if (2 * ran_ns + now.waited_ns - earlier->second.waited_ns > since_ns) {
       found.busy.push_back(thread);
-    } else if (now.stretches == earlier->second.stretches && sleeps_by_the_clock(path)) {
+    } else if (now.timeslices == earlier->second.timeslices && is_in_timed_sleep(path)) {
       found.asleep.push_back(thread);
     }
   }

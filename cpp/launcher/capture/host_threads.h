@@ -8,27 +8,28 @@
 
 namespace tbsched::capture {
 
-// Threads that call nothing of CUDA, by the numbers that the operating system gives them.
+// Threads that call nothing of CUDA, by the operating system's thread ids.
 struct OtherThreads {
-  std::vector<int64_t> busy;    // they ran for most of the time in which they had a CPU or slept
-  std::vector<int64_t> asleep;  // they are since then in one sleep that ends by the clock
+  std::vector<int64_t> busy;    // ran for most of the time in which they did not wait for a CPU
+  std::vector<int64_t> asleep;  // have been in one timed sleep since the previous compare()
 };
 
-// Compares what threads did between two looks. Not thread-safe.
+// Compares what threads of this process do between two calls of compare(). Not thread-safe.
 class HostThreads {
  public:
-  // `passed_over`: threads that call CUDA, and those of the capture.
-  OtherThreads look(std::span<const int32_t> passed_over, uint64_t now_ns);
+  // Returns the threads that were busy or asleep since the previous compare(). `excluded`: threads
+  // that call CUDA, and those of the capture.
+  OtherThreads compare(std::span<const int32_t> excluded, uint64_t now_ns);
 
  private:
-  struct Seen {
-    uint64_t ran_ns = 0;
-    uint64_t waited_ns = 0;  // for a CPU
-    uint64_t stretches = 0;  // how often it was given a CPU
+  struct SchedulerStatistics {
+    uint64_t ran_ns = 0;      // on a CPU
+    uint64_t waited_ns = 0;   // for a CPU
+    uint64_t timeslices = 0;  // how often the thread was given a CPU
   };
 
-  std::unordered_map<int32_t, Seen> seen_;
-  uint64_t looked_ns_ = 0;
+  std::unordered_map<int32_t, SchedulerStatistics> previous_;  // by thread id
+  uint64_t compared_ns_ = 0;
 };
 
 }  // namespace tbsched::capture

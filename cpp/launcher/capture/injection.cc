@@ -15,10 +15,10 @@ namespace {
 using tbsched::capture::start;
 using tbsched::capture::stop;
 
-constexpr size_t kMostText = 1024;
+constexpr size_t kMaxTextBytes = 1024;
 
-// Returns whether `action` succeeded. If not, writes at most `size` characters of the reason to
-// `why`.
+// Calls `action`. Returns 1; or, if it throws, 0, and writes at most `size` characters of the
+// reason to `why`.
 template <typename Action>
 int attempt(char* const why, const size_t size, const Action& action) {
   try {
@@ -30,13 +30,14 @@ int attempt(char* const why, const size_t size, const Action& action) {
   }
 }
 
-constexpr char kInjection[] = "CUDA_INJECTION64_PATH";
+constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";
 
-// A debugger that attaches is loaded by the driver as this library was: the driver takes the path
-// of the variable, if it is set, and so calls this library once more. Hands the call on, and makes
-// way for the next one.
+// Hands a debugger's injection on to the debugger's library. A debugger that attaches is loaded by
+// the driver as this library was: the driver takes the path of the variable, if it is set, and so
+// calls this library once more. Unsets the variable for the next one. Returns what the debugger
+// returns; 1 if it cannot be loaded.
 int load_debugger() {
-  unsetenv(kInjection);
+  unsetenv(kInjectionVariable);
   void* const debugger = dlopen("libcudadebugger.so.1", RTLD_NOW);
   if (debugger == nullptr) return 1;
   using Initialize = int (*)();
@@ -48,28 +49,32 @@ int load_debugger() {
 
 extern "C" {
 
+// Starts a capture into `path`. Returns 1 and writes the path of the file to `text`; or 0 and the
+// reason.
 [[gnu::visibility("default")]] int tbsched_capture_start(const char* const path, char* const text,
                                                          const size_t size) {
   return attempt(text, size, [&] { std::snprintf(text, size, "%s", start(path, false).c_str()); });
 }
 
+// Waits for the GPU and ends the capture. Returns 1; or 0 and writes the reason to `text`.
 [[gnu::visibility("default")]] int tbsched_capture_stop(char* const text, const size_t size) {
   return attempt(text, size, [] { stop(true); });
 }
 
-// Never fails: the program must run on, captured or not.
+// Starts a capture into the file that TBSCHED_CAPTURE names, which ends with the process. Never
+// fails: the program must run on, captured or not.
 [[gnu::visibility("default")]] int InitializeInjection() {
   static std::atomic<int> calls = 0;
   if (calls++ > 0) return load_debugger();
   const char* const path = std::getenv("TBSCHED_CAPTURE");
   if (path == nullptr || *path == '\0') return 1;
-  char why[kMostText];
+  char why[kMaxTextBytes];
   if (attempt(why, sizeof why, [&] { start(path, true); }) == 0) {
     std::fprintf(stderr, "tbsched capture: %s; the program runs uncaptured\n", why);
     return 1;
   }
   std::atexit([] {
-    char late[kMostText];
+    char late[kMaxTextBytes];
     if (attempt(late, sizeof late, [] { stop(false); }) == 0) {
       std::fprintf(stderr, "tbsched capture: %s; its end is not captured\n", late);
     }

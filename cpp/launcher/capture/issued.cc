@@ -14,23 +14,23 @@ bool is_work(const What what) {
 
 }  // namespace
 
-void Issued::take(const std::vector<CallLog::Taken::Row>& notes) {
+void Issued::apply(const std::vector<CallLog::Taken::Row>& notes) {
   for (const auto& [note, words] : notes) {
     switch (note->kind) {
       case Note::Kind::kIssued:
-        issue(*note, words);
+        add(*note, words);
         break;
       case Note::Kind::kLoaded:
-        loaded(*note, words);
+        set_function(*note, words);
         break;
       case Note::Kind::kFailed:
         if (Entry* const failed = find(note->operation.call)) failed->is_done = true;
         break;
       case Note::Kind::kWaited:
-        waited(*note);
+        end_awaited(*note);
         break;
       case Note::Kind::kHappened:
-        happened(*note);
+        end_latest_record(*note);
         break;
     }
   }
@@ -45,27 +45,27 @@ Issued::Entry* Issued::find(const uint32_t call) {
   return nullptr;
 }
 
-void Issued::loaded(const Note& note, const std::span<const Word> words) {
+void Issued::set_function(const Note& note, const std::span<const Word> words) {
   Entry* const entry = find(note.operation.call);
   if (entry == nullptr) return;
   entry->note.function = note.function;
   entry->words.assign(words.begin(), words.end());
 }
 
-void Issued::issue(const Note& note, const std::span<const Word> words) {
+void Issued::add(const Note& note, const std::span<const Word> words) {
   const Operation& operation = note.operation;
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};
   Entry entry{.note = note, .words = {words.begin(), words.end()}};
-  if (note.graph != nullptr && !note.graph->is_changed) entry.nodes = note.graph->graph->records;
-  // Numbers count from 1, so that 0 is none.
-  const uint64_t number = note.by.number + 1;
+  if (note.graph != nullptr && !note.graph->is_changed)
+    entry.remaining_records = note.graph->graph->records;
+  const uint64_t record_id = note.by.order + 1;
   if (operation.is_null_stream) null_streams_[operation.context] = operation.stream;
   if (operation.what == What::kRecord) {
-    latest_record_[operation.event] = number;
-    if (!streams_.contains(stream) && !is_held_up(stream, number)) return;  // it happens at once
+    latest_record_[operation.event] = record_id;
+    if (!streams_.contains(stream) && !is_held_up(stream, record_id)) return;  // it happens at once
     forget_earlier_record(stream, operation.event);
-    pending_records_.insert(number);
+    pending_records_.insert(record_id);
   } else if (operation.what == What::kWait) {
     const auto latest = latest_record_.find(operation.event);
     if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
@@ -76,33 +76,27 @@ void Issued::issue(const Note& note, const std::span<const Word> words) {
   stream_of_[operation.call] = stream;
 }
 
-// Forgets an earlier record of an event, for which nothing waits, if no work came between:
-// otherwise a program that records in an idle stream, which others hold up, would add one each
-// time.
 void Issued::forget_earlier_record(const Stream& stream, const uint64_t event) {
-  constexpr size_t kMost = 64;  // records that are looked at
+  constexpr size_t kMaxRecords = 64;  // that are searched
   const auto found = streams_.find(stream);
   if (found == streams_.end()) return;
   Entries& entries = found->second;
-  for (size_t back = 1; back <= std::min(kMost, entries.size()); ++back) {
+  for (size_t back = 1; back <= std::min(kMaxRecords, entries.size()); ++back) {
     const auto each = std::prev(entries.end(), static_cast<Entries::difference_type>(back));
     const Operation& operation = each->note.operation;
     if (operation.what != What::kRecord) return;
-    if (operation.event != event || awaited_records_.contains(each->note.by.number + 1)) continue;
-    drop(*each, false);
+    if (operation.event != event || awaited_records_.contains(each->note.by.order + 1)) continue;
+    forget(*each, false);
     entries.erase(each);
     return;
   }
 }
 
-// Returns whether work that came before an operation in other streams may hold it up: the legacy
-// default stream waits for the others, and they for it. Those that are non-blocking do not, but
-// what is kept too long does no harm.
-bool Issued::is_held_up(const Stream& stream, const uint64_t number) const {
+bool Issued::is_held_up(const Stream& stream, const uint64_t record_id) const {
   const auto null_stream = null_streams_.find(stream.first);
   if (null_stream == null_streams_.end()) return false;
-  const auto is_before = [number](const Entry& each) {
-    return each.note.by.number + 1 < number && is_work(each.note.operation.what);
+  const auto is_before = [record_id](const Entry& each) {
+    return each.note.by.order + 1 < record_id && is_work(each.note.operation.what);
   };
   return std::ranges::any_of(streams_, [&](const auto& each) {
     const auto& [other, entries] = each;
@@ -113,125 +107,121 @@ bool Issued::is_held_up(const Stream& stream, const uint64_t number) const {
   });
 }
 
-void Issued::drop(const Entry& entry, const bool has_record) {
+void Issued::forget(const Entry& entry, const bool has_record) {
   const Operation& operation = entry.note.operation;
   stream_of_.erase(operation.call);
   if (operation.what == What::kRecord) {
-    pending_records_.erase(entry.note.by.number + 1);
-    awaited_records_.erase(entry.note.by.number + 1);
+    pending_records_.erase(entry.note.by.order + 1);
+    awaited_records_.erase(entry.note.by.order + 1);
   }
   if (entry.is_written && !has_record) ended_.push_back(operation.call);
 }
 
-// Ends all before an entry that its thread issued. Returns where the entry is then.
 Issued::Entries::iterator Issued::end_before(Entries& entries, const Entries::iterator last) {
-  const int32_t thread = last->note.by.system;
+  const int32_t thread = last->note.by.os_thread;
   Entries others;
   for (auto each = entries.begin(); each != last; ++each) {
-    if (each->note.by.system != thread) {
+    if (each->note.by.os_thread != thread) {
       others.push_back(*each);
       continue;
     }
     if (each->waits_for != 0) passed_.push_back(each->waits_for);
-    drop(*each, false);
+    forget(*each, false);
   }
   entries.erase(entries.begin(), last);
   entries.insert(entries.begin(), others.begin(), others.end());
   return std::next(entries.begin(), static_cast<Entries::difference_type>(others.size()));
 }
 
-// Ends an entry, and all before it that its thread issued.
 void Issued::end_through(Entries& entries, const Entries::iterator last, const bool has_record) {
-  const auto own = end_before(entries, last);
-  drop(*own, has_record);
-  entries.erase(own);
+  const auto ended = end_before(entries, last);
+  forget(*ended, has_record);
+  entries.erase(ended);
 }
 
-void Issued::node_ended(const uint32_t call, const bool is_kernel) {
+void Issued::end_node(const uint32_t call, const bool is_kernel) {
   const auto found = stream_of_.find(call);
   if (found == stream_of_.end()) return;
   const auto stream = streams_.find(found->second);
   const auto entry = std::ranges::find_if(
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
   if (entry == stream->second.end()) return;
-  const auto own = end_before(stream->second, entry);
-  if (own->nodes) {
-    uint64_t& left = is_kernel ? own->nodes->kernels : own->nodes->transfers;
-    if (left > 0) --left;
-    if (own->nodes->kernels + own->nodes->transfers == 0) {
-      end_through(stream->second, own, false);
+  const auto graph = end_before(stream->second, entry);
+  if (graph->remaining_records) {
+    uint64_t& remaining =
+        is_kernel ? graph->remaining_records->kernels : graph->remaining_records->transfers;
+    if (remaining > 0) --remaining;
+    if (graph->remaining_records->kernels + graph->remaining_records->transfers == 0) {
+      end_through(stream->second, graph, false);
       if (stream->second.empty()) streams_.erase(stream);
     }
   }
-  end_passed();
+  end_passed_records();
 }
 
-void Issued::ended(const uint32_t call) {
+void Issued::end(const uint32_t call) {
   const auto found = stream_of_.find(call);
   if (found == stream_of_.end()) return;
   const auto stream = streams_.find(found->second);
   const auto entry = std::ranges::find_if(
       stream->second, [&](const Entry& each) { return each.note.operation.call == call; });
-  // Records of a graph's nodes are counted: see node_ended().
+  // Records of a graph's nodes are counted: see end_node().
   if (entry == stream->second.end() || entry->note.operation.what == What::kGraph) return;
   end_through(stream->second, entry, true);
   if (stream->second.empty()) streams_.erase(stream);
-  end_passed();
+  end_passed_records();
 }
 
-// The host has waited for a stream, or for all of a context. What was issued while it waited may
-// not have ended.
-void Issued::waited(const Note& note) {
+void Issued::end_awaited(const Note& note) {
   const Operation& operation = note.operation;
   for (auto& [stream, entries] : streams_) {
     if (stream.first != operation.context) continue;
     if (operation.has_stream && stream.second != operation.stream) continue;
-    for (Entry& each : entries) each.is_done |= each.note.by.number < note.by.number;
+    // What was issued while the host waited may not have ended.
+    for (Entry& each : entries) each.is_done |= each.note.by.order < note.by.order;
   }
-  remove_empty();
+  remove_done();
 }
 
-void Issued::happened(const Note& note) {
+void Issued::end_latest_record(const Note& note) {
   const auto latest = latest_record_.find(note.operation.event);
   if (latest == latest_record_.end() || !pending_records_.contains(latest->second)) return;
   // A record that was made while the host waited may not be the one that it waited for.
-  if (latest->second > note.by.number) return;
+  if (latest->second > note.by.order) return;
   end_record(latest->second);
-  end_passed();
-  remove_empty();
+  end_passed_records();
+  remove_done();
 }
 
-// Ends a record of an event, and all before it that its thread issued.
-void Issued::end_record(const uint64_t number) {
-  if (!pending_records_.contains(number)) return;
+void Issued::end_record(const uint64_t record_id) {
+  if (!pending_records_.contains(record_id)) return;
   for (auto& [stream, entries] : streams_) {
     const auto entry = std::ranges::find_if(
-        entries, [&](const Entry& each) { return each.note.by.number + 1 == number; });
+        entries, [&](const Entry& each) { return each.note.by.order + 1 == record_id; });
     if (entry == entries.end()) continue;
     return end_through(entries, entry, false);
   }
 }
 
-// A wait that has ended was for a record that has happened, after all before it.
-void Issued::end_passed() {
+void Issued::end_passed_records() {
   while (!passed_.empty()) {
-    const uint64_t number = passed_.back();
+    const uint64_t record_id = passed_.back();
     passed_.pop_back();
-    end_record(number);
+    end_record(record_id);
   }
 }
 
-void Issued::remove_empty() {
+void Issued::remove_done() {
   for (auto stream = streams_.begin(); stream != streams_.end();) {
     std::erase_if(stream->second, [&](const Entry& each) {
-      if (each.is_done) drop(each, false);
+      if (each.is_done) forget(each, false);
       return each.is_done;
     });
     stream = stream->second.empty() ? streams_.erase(stream) : std::next(stream);
   }
 }
 
-void Issued::forget_events() {
+void Issued::end_completed_events() {
   for (bool has_changed = true; has_changed;) {
     has_changed = false;
     for (auto& [stream, entries] : streams_) {
@@ -239,21 +229,21 @@ void Issued::forget_events() {
         const Entry& first = entries.front();
         const bool is_record = first.note.operation.what == What::kRecord;
         const bool has_happened = first.is_done ||
-                                  (is_record && !is_held_up(stream, first.note.by.number + 1)) ||
+                                  (is_record && !is_held_up(stream, first.note.by.order + 1)) ||
                                   first.note.operation.what == What::kWriteValue ||
                                   (first.note.operation.what == What::kWait &&
                                    !pending_records_.contains(first.waits_for));
         if (!has_happened) break;
-        drop(first, false);
+        forget(first, false);
         entries.pop_front();
         has_changed = true;
       }
     }
   }
-  remove_empty();
+  remove_done();
 }
 
-void Issued::for_written(const std::function<void(const Entry&)>& action) const {
+void Issued::for_each_written(const std::function<void(const Entry&)>& action) const {
   for (const auto& [stream, entries] : streams_) {
     for (const Entry& each : entries) {
       if (each.is_written) action(each);
@@ -263,14 +253,14 @@ void Issued::for_written(const std::function<void(const Entry&)>& action) const 
 
 void Issued::write_older(const uint64_t before_ns,
                          const std::function<void(const Entry&)>& action) {
-  std::vector<Entry*> found;
+  std::vector<Entry*> older;
   for (auto& [stream, entries] : streams_) {
     for (Entry& each : entries) {
-      if (!each.is_written && each.note.by.begin_ns < before_ns) found.push_back(&each);
+      if (!each.is_written && each.note.by.begin_ns < before_ns) older.push_back(&each);
     }
   }
-  std::ranges::sort(found, {}, [](const Entry* const each) { return each->note.by.number; });
-  for (Entry* const each : found) {
+  std::ranges::sort(older, {}, [](const Entry* const each) { return each->note.by.order; });
+  for (Entry* const each : older) {
     each->is_written = true;
     action(*each);
   }

@@ -16,42 +16,46 @@
 
 namespace tbsched::capture {
 
-// Keeps the operations of each stream in the order of their issue. What ends in a stream ends all
-// that its thread issued there before. Not thread-safe.
+// Keeps the operations of each stream in the order of their issue. Once one of them has ended, so
+// have all that the same thread issued before it in that stream. A record of an event has an id:
+// the order of its call + 1, so that 0 is none. Not thread-safe.
 class Issued {
  public:
-  // An operation that is kept.
+  // An operation that may not have ended.
   struct Entry {
     Note note;
     std::vector<Word> words = {};  // of a launch's arguments
-    uint64_t waits_for = 0;        // number of the record of an event; 0: of none
-    // How many nodes of a launched graph have no record yet; none: no graph, or some get none.
-    std::optional<GraphRecords> nodes = std::nullopt;
-    bool is_written = false;
-    bool is_done = false;
+    uint64_t waits_for = 0;        // id of the record that a wait is for; 0: none
+    // Records that nodes of a launched graph still get; none: no graph, or some nodes get none.
+    std::optional<GraphRecords> remaining_records = std::nullopt;
+    bool is_written = false;  // write_older() has passed it on
+    bool is_done = false;     // ended, or failed: to be removed
   };
 
-  // Takes notes of calls, in their order.
-  void take(const std::vector<CallLog::Taken::Row>& notes);
+  // Adds and ends operations as notes of calls say. Notes must come in their order.
+  void apply(const std::vector<CallLog::Taken::Row>& notes);
 
-  // Ends an operation whose record has its end.
-  void ended(uint32_t call);
+  // Ends the operation of a call, as its record has an end. Does nothing for a graph: see
+  // end_node().
+  void end(uint32_t call);
 
-  // Takes the record of a node of a graph that has ended: what was before the graph in its stream
-  // has ended, and so has the graph with its last node.
-  void node_ended(uint32_t call, bool is_kernel);
+  // Counts the record of an ended node of a graph. What was before the graph in its stream has
+  // ended; the graph has once no node is left.
+  void end_node(uint32_t call, bool is_kernel);
 
-  // Forgets events that have happened, and waits for them. Afterwards only that is kept which may
-  // not have ended.
-  void forget_events();
+  // Ends events that have happened, waits for them and written values, as far as nothing unfinished
+  // is before them. Afterwards only operations are kept that may not have ended.
+  void end_completed_events();
 
-  // Calls action(entry) for each operation that began before `before_ns` and was not written yet.
+  // Calls action(entry) for each operation that began before `before_ns` and was not written yet,
+  // in the order of issue; it is written then.
   void write_older(uint64_t before_ns, const std::function<void(const Entry&)>& action);
 
   // Calls action(entry) for each operation that was written and has not ended.
-  void for_written(const std::function<void(const Entry&)>& action) const;
+  void for_each_written(const std::function<void(const Entry&)>& action) const;
 
-  // Returns the calls of operations that were written, and ended without a record of their own.
+  // Returns, once, the calls of operations that were written and have ended without a record of
+  // their own.
   std::vector<uint32_t> take_ended() { return std::exchange(ended_, {}); }
 
   bool is_empty() const { return streams_.empty(); }
@@ -60,28 +64,46 @@ class Issued {
   using Stream = std::pair<uint32_t, uint32_t>;  // context and stream
   using Entries = std::deque<Entry>;
 
-  void issue(const Note& note, std::span<const Word> words);
-  void loaded(const Note& note, std::span<const Word> words);
+  // Adds the operation that a call issues.
+  void add(const Note& note, std::span<const Word> words);
+  // Sets the function of a launch, and its argument words, once they are known.
+  void set_function(const Note& note, std::span<const Word> words);
+  // Returns the operation of a call; null: it is not kept.
   Entry* find(uint32_t call);
-  void waited(const Note& note);
-  void happened(const Note& note);
-  bool is_held_up(const Stream& stream, uint64_t number) const;
+  // Ends all that was issued, before the host began to wait, in the stream or the context that it
+  // has waited for.
+  void end_awaited(const Note& note);
+  // Ends the latest record of an event that has happened.
+  void end_latest_record(const Note& note);
+  // Returns whether work that came before an operation in other streams may hold it up: the legacy
+  // default stream waits for the others, and they for it. Non-blocking streams do not, but what is
+  // kept too long does no harm.
+  bool is_held_up(const Stream& stream, uint64_t record_id) const;
+  // Forgets an earlier record of an event, for which nothing waits, if no work came between:
+  // otherwise a program that records in an idle stream, which others hold up, would add a record
+  // each time.
   void forget_earlier_record(const Stream& stream, uint64_t event);
-  void end_record(uint64_t number);
-  void end_passed();
-  void drop(const Entry& entry, bool has_record);
+  // Ends a record of an event, and all before it that its thread issued.
+  void end_record(uint64_t record_id);
+  // Ends the records in `passed_`: a wait ends after its record, and all before that.
+  void end_passed_records();
+  // Removes an operation from the maps. `has_record`: CUPTI has written a record of it.
+  void forget(const Entry& entry, bool has_record);
+  // Ends all before an entry that its thread issued. Returns the new position of the entry.
   Entries::iterator end_before(Entries& entries, Entries::iterator last);
+  // Ends an entry, and all before it that its thread issued.
   void end_through(Entries& entries, Entries::iterator last, bool has_record);
-  void remove_empty();
+  // Removes operations that are done, and streams without operations.
+  void remove_done();
 
   std::map<Stream, Entries> streams_;
   std::unordered_map<uint32_t, Stream> stream_of_;        // by call
   std::unordered_map<uint32_t, uint32_t> null_streams_;   // by context
-  std::unordered_map<uint64_t, uint64_t> latest_record_;  // by event: its number
-  std::unordered_set<uint64_t> pending_records_;          // numbers
-  std::unordered_set<uint64_t> awaited_records_;          // those that a stream waits for
-  std::vector<uint32_t> ended_;
-  std::vector<uint64_t> passed_;  // records that have happened: waits for them have ended
+  std::unordered_map<uint64_t, uint64_t> latest_record_;  // id, by event
+  std::unordered_set<uint64_t> pending_records_;          // ids of those that are kept
+  std::unordered_set<uint64_t> awaited_records_;          // ids of those that a stream waits for
+  std::vector<uint32_t> ended_;                           // calls, for take_ended()
+  std::vector<uint64_t> passed_;  // ids of records for which a wait has ended
 };
 
 }  // namespace tbsched::capture

@@ -9,14 +9,16 @@
 namespace tbsched::capture {
 namespace {
 
-struct Numbers {
-  int registers = 0;
-  int shared_memory = 0;
+// What distinguishes kernels of the same name.
+struct Resources {
+  int registers = 0;      // per thread
+  int shared_memory = 0;  // static, bytes
 };
 
+// Returns the resources that ask(value, attribute) gives; none: it refuses.
 template <typename Ask>
-std::optional<Numbers> numbers_by(const Ask& ask) {
-  Numbers found;
+std::optional<Resources> resources_by(const Ask& ask) {
+  Resources found;
   if (ask(&found.registers, CU_FUNC_ATTRIBUTE_NUM_REGS) != CUDA_SUCCESS) return std::nullopt;
   if (ask(&found.shared_memory, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES) != CUDA_SUCCESS) {
     return std::nullopt;
@@ -24,29 +26,29 @@ std::optional<Numbers> numbers_by(const Ask& ask) {
   return found;
 }
 
-// Asks the driver for the numbers of what is loaded: a function, or a kernel without a context,
-// which the first call refuses.
-std::optional<Numbers> numbers_of(const uint64_t handle) {
+// Returns the resources of a loaded function, or of a kernel without a context, which the driver's
+// function for functions refuses; none: the driver does not say.
+std::optional<Resources> resources_of(const uint64_t handle) {
   static const auto of_function =
       driver_function<decltype(&cuFuncGetAttribute)>("cuFuncGetAttribute");
   static const auto of_kernel =
       driver_function<decltype(&cuKernelGetAttribute)>("cuKernelGetAttribute");
   static const auto device_of = driver_function<decltype(&cuCtxGetDevice)>("cuCtxGetDevice");
   if (of_function == nullptr || of_kernel == nullptr || device_of == nullptr) return std::nullopt;
-  const auto found = numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+  const auto found = resources_by([&](int* const value, const CUfunction_attribute attribute) {
     return of_function(value, attribute, reinterpret_cast<CUfunction>(handle));
   });
   CUdevice device = 0;
   if (found || device_of(&device) != CUDA_SUCCESS) return found;
-  return numbers_by([&](int* const value, const CUfunction_attribute attribute) {
+  return resources_by([&](int* const value, const CUfunction_attribute attribute) {
     return of_kernel(value, attribute, reinterpret_cast<CUkernel>(handle), device);
   });
 }
 
 }  // namespace
 
-const Function& Launched::find(const uint64_t handle, const char* const symbol,
-                               const bool is_loaded) {
+const Function& LaunchedFunctions::find(const uint64_t handle, const char* const symbol,
+                                        const bool is_loaded) {
   const std::string name = symbol != nullptr ? symbol : "";
   {
     const std::lock_guard lock(mutex_);
@@ -63,18 +65,18 @@ const Function& Launched::find(const uint64_t handle, const char* const symbol,
   return found;
 }
 
-const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name,
-                                  const bool is_loaded) {
+const Kernel* LaunchedFunctions::kernel_of(const uint64_t handle, const std::string& name,
+                                           const bool is_loaded) {
   const Kernel* const only = modules_.only(name);
   if (only != nullptr || !is_loaded) return only;
   const std::vector<const Kernel*> named = modules_.find(name);
   if (named.empty()) return nullptr;
-  const auto numbers = numbers_of(handle);
-  if (!numbers) return nullptr;
+  const auto resources = resources_of(handle);
+  if (!resources) return nullptr;
   const Kernel* found = nullptr;
   for (const Kernel* const each : named) {
-    if (each->usage.registers != numbers->registers ||
-        each->usage.static_shared_memory != numbers->shared_memory) {
+    if (each->usage.registers != resources->registers ||
+        each->usage.static_shared_memory != resources->shared_memory) {
       continue;
     }
     if (found != nullptr && !are_alike(*each, *found)) return nullptr;  // not known which
@@ -83,7 +85,7 @@ const Kernel* Launched::kernel_of(const uint64_t handle, const std::string& name
   return found;
 }
 
-void Launched::forget() {
+void LaunchedFunctions::forget() {
   const std::lock_guard lock(mutex_);
   found_.clear();
   ++generation_;

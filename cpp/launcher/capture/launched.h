@@ -1,4 +1,4 @@
-// Which kernel a function is that a program launches.
+// Functions that the program launches, and their kernels.
 #pragma once
 
 #include <atomic>
@@ -17,25 +17,27 @@ namespace tbsched::capture {
 struct Function {
   std::string name;                           // as the linker has it
   const Kernel* kernel = nullptr;             // null: it is not loaded yet, or unknown
-  std::atomic<uint64_t>* launches = nullptr;  // number of launches of the name so far
+  std::atomic<uint64_t>* launches = nullptr;  // launches of the name so far
 
   auto operator<=>(const Function&) const = default;
 };
 
-// Functions by the driver's handles. They live for ever. Thread-safe.
-class Launched {
+// Functions by the driver's handles. A Function lives for ever. Thread-safe.
+class LaunchedFunctions {
  public:
-  explicit Launched(const Modules& modules) : modules_(modules) {}
+  explicit LaunchedFunctions(const Modules& modules) : modules_(modules) {}
 
-  // Returns what a handle is. `is_loaded`: the driver may be asked which of several kernels of the
-  // same name it is.
+  // Returns the function of a driver's handle. `symbol`: its name; null: none. `is_loaded`: the
+  // driver may be asked which of several kernels of the same name it is.
   const Function& find(uint64_t handle, const char* symbol, bool is_loaded);
 
-  // Modules were loaded or unloaded: what was found is to be found again.
+  // Forgets the handles, as modules were loaded or unloaded.
   void forget();
+  // Returns how often handles were forgotten: what find() has returned holds for one generation.
   uint64_t generation() const { return generation_.load(std::memory_order_relaxed); }
 
  private:
+  // Returns the kernel of a function; null: none has its name, or it is not known which of several.
   const Kernel* kernel_of(uint64_t handle, const std::string& name, bool is_loaded);
 
   const Modules& modules_;
@@ -45,8 +47,8 @@ class Launched {
     const Function* function;
     bool was_loaded;
   };
-  std::unordered_map<uint64_t, Found> found_;
-  std::set<Function> all_;  // each once, however often handles are forgotten
+  std::unordered_map<uint64_t, Found> found_;  // by handle
+  std::set<Function> all_;                     // each once, however often handles are forgotten
   std::unordered_map<std::string, std::atomic<uint64_t>> launches_;  // by name
 };
 

@@ -12,7 +12,8 @@
 
 namespace tbsched::capture {
 
-// Has at least one member. The destructor ends the line.
+// Appends one line of JSON, an object, to a text. At least one member must be added; the destructor
+// ends the line.
 class Line {
  public:
   explicit Line(std::string& out) : out_(out) {}
@@ -22,36 +23,36 @@ class Line {
 
   template <std::integral Value>
   Line& add(const std::string_view key, const Value value) {
-    begin(key);
+    begin_member(key);
     if constexpr (std::same_as<Value, bool>) {
       out_ += value ? "true" : "false";
     } else {
-      number(value);
+      write_number(value);
     }
     return *this;
   }
 
   Line& add(const std::string_view key, const std::string_view text) {
-    begin(key);
+    begin_member(key);
     out_ += '"';
-    for (const char each : text) escape(each);
+    for (const char character : text) write_escaped(character);
     out_ += '"';
     return *this;
   }
 
   Line& add(const std::string_view key, const std::span<const int64_t> values) {
-    begin(key);
+    begin_member(key);
     out_ += '[';
-    bool is_next = false;
+    bool has_any = false;
     for (const int64_t value : values) {
-      if (std::exchange(is_next, true)) out_ += ',';
-      number(value);
+      if (std::exchange(has_any, true)) out_ += ',';
+      write_number(value);
     }
     out_ += ']';
     return *this;
   }
 
-  // Members that were formatted before, without braces.
+  // Adds members that were formatted before, without braces.
   Line& add_members(const std::string_view members) {
     separate();
     out_ += members;
@@ -59,12 +60,13 @@ class Line {
   }
 
  private:
+  // Writes what is before a member: the opening brace, or a comma.
   void separate() {
     out_ += is_first_ ? '{' : ',';
     is_first_ = false;
   }
 
-  void begin(const std::string_view key) {
+  void begin_member(const std::string_view key) {
     separate();
     out_ += '"';
     out_ += key;
@@ -72,21 +74,22 @@ class Line {
   }
 
   template <std::integral Value>
-  void number(const Value value) {
+  void write_number(const Value value) {
     std::array<char, 24> digits;
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
     out_.append(digits.data(), end);
   }
 
-  void escape(const char each) {
+  // Writes a character of a string.
+  void write_escaped(const char character) {
     constexpr std::string_view hex = "0123456789abcdef";
-    const auto code = static_cast<unsigned char>(each);
-    if (each == '"' || each == '\\') {
-      (out_ += '\\') += each;
+    const auto code = static_cast<unsigned char>(character);
+    if (character == '"' || character == '\\') {
+      (out_ += '\\') += character;
     } else if (code < 0x20) {
       ((out_ += "\\u00") += hex[code >> 4]) += hex[code & 15];
     } else {
-      out_ += each;
+      out_ += character;
     }
   }
 

@@ -8,10 +8,11 @@ namespace tbsched::capture {
 namespace {
 
 // CUPTI reports this many registers for a kernel that needs fewer.
-constexpr int32_t kFewestRegisters = 16;
-// Code is kept of kernels up to a size, and up to a sum: it says what a kernel may wait for.
-constexpr size_t kMostCode = 64 << 10;
-constexpr size_t kMostCodeOfAll = 64 << 20;
+constexpr int32_t kMinReportedRegisters = 16;
+// Code is kept of kernels up to a size, and up to a sum over kernels: it says what a kernel may
+// wait for.
+constexpr size_t kMaxCodeBytes = 64 << 10;
+constexpr size_t kMaxCodeBytesOfAll = 64 << 20;
 
 }  // namespace
 
@@ -30,20 +31,20 @@ void Modules::add(const std::span<const std::byte> cubin) {
     const std::lock_guard lock(mutex_);
     for (cuda::KernelUsage& usage : kernels) {
       const auto code = cubin.subspan(usage.code_at, usage.code_size);
-      const bool keeps = code.size() <= kMostCode;
+      const bool keeps_code = code.size() <= kMaxCodeBytes;
       add({std::move(usage),
-           keeps ? std::vector(code.begin(), code.end()) : std::vector<std::byte>()});
+           keeps_code ? std::vector(code.begin(), code.end()) : std::vector<std::byte>()});
     }
   } catch (const std::invalid_argument&) {
     return;  // it has no kernels, or its format is another
   }
 }
 
-// mutex_ is held.
 void Modules::add(Kernel kernel) {
   auto& named = kernels_[kernel.usage.name];
   const auto is_known = [&](const auto& each) { return are_alike(*each, kernel); };
-  if (code_bytes_ + kernel.code.size() > kMostCodeOfAll && std::ranges::none_of(named, is_known)) {
+  if (code_bytes_ + kernel.code.size() > kMaxCodeBytesOfAll &&
+      std::ranges::none_of(named, is_known)) {
     kernel.code.clear();
   }
   const auto known = std::ranges::find_if(named, is_known);
@@ -74,7 +75,7 @@ std::optional<int32_t> Modules::local_memory(const std::string& name, const int3
                                              const int32_t static_shared_memory) const {
   for (const Kernel* const each : find(name)) {
     const cuda::KernelUsage& usage = each->usage;
-    if (std::max(usage.registers, kFewestRegisters) == registers &&
+    if (std::max(usage.registers, kMinReportedRegisters) == registers &&
         usage.static_shared_memory == static_shared_memory) {
       return usage.local_memory;
     }

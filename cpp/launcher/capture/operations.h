@@ -1,4 +1,4 @@
-// Operations that calls of the driver issue, and the host's waits for them, from CUPTI's callbacks.
+// What a call of the driver issues or waits for, from CUPTI's callback.
 #pragma once
 
 #include <cupti.h>
@@ -13,6 +13,7 @@
 
 namespace tbsched::capture {
 
+// What a call does.
 enum class What : uint8_t {
   kLaunch,
   kCopy,
@@ -27,16 +28,16 @@ enum class What : uint8_t {
   kQuery,         // by the host, whether an event has happened
   kBeginCapture,  // of a stream, into a graph
   kEndCapture,
-  kOther  // a call that issues nothing and may wait for the GPU
+  kOther  // nothing that is noted; the call may wait for the GPU
 };
 
-// Sizes of a launch.
+// How a kernel is launched.
 struct Shape {
-  const char* symbol = nullptr;  // its name, which CUPTI keeps
+  const char* symbol = nullptr;  // the linker's name, which CUPTI keeps; null: unknown
   std::array<uint32_t, 3> grid{};
   std::array<uint32_t, 3> block{};
-  std::array<uint32_t, 3> cluster{};  // zeros: none is asked for
-  uint32_t dynamic_shared_memory = 0;
+  std::array<uint32_t, 3> cluster{};   // zeros: none is asked for
+  uint32_t dynamic_shared_memory = 0;  // bytes
   int32_t priority = 0;
   int32_t carveout = -1;  // percent; -1: the launch asks for none
   bool has_priority = false;
@@ -48,47 +49,53 @@ struct Shape {
   std::span<const std::byte> buffer = {};
 };
 
+// A call of the driver and what it issues.
 struct Operation {
   What what = What::kOther;
   CUpti_CallbackId function = 0;
-  uint32_t call = 0;  // correlation
+  uint32_t call = 0;  // CUPTI's correlation number
   uint32_t context = 0;
-  uint32_t stream = 0;
+  uint32_t stream = 0;  // CUPTI's number; with has_stream only
   bool has_stream = false;
   bool is_null_stream = false;  // the legacy default stream, which waits for others
   bool is_new_stream = false;   // this thread has not used it lately
   CUstream handle = nullptr;    // of the stream
-  uint64_t bytes = 0;
-  uint64_t event = 0;       // the driver's handle
-  uint64_t executable = 0;  // of a graph that is launched: the driver's handle
+  uint64_t bytes = 0;           // of a copy or memset; 0: unknown
+  uint64_t event = 0;           // the driver's handle; 0: none
+  uint64_t executable = 0;      // of a graph that is launched: the driver's handle
   Shape shape;
 };
 
-void take_attribute(Shape& shape, CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
+// Sets what an attribute of a launch says; ignores attributes that are not in Shape.
+void set_attribute(Shape& shape, CUlaunchAttributeID id, const CUlaunchAttributeValue& value);
 
-// Returns the buffer of a launch's arguments; empty: they are given one by one.
-std::span<const std::byte> buffer_of(void* const* extra);
+// Returns the buffer of a launch's arguments; empty: the arguments are given one by one.
+std::span<const std::byte> argument_buffer(void* const* extra);
 
-// Callbacks that `operation_of` takes.
+// Returns the callbacks that operation_of() can handle.
 std::span<const CUpti_CallbackId> operation_callbacks(const Cupti& cupti);
 
 // Returns whether such a call issues an operation.
 bool issues(What what);
 
 // Returns what a call is about to do, or, if it has returned, what it has done. Of a call that has
-// returned and issued something, only which one it was, and a launch's shape. `asks`: CUPTI may be
-// asked for the number of a stream; without it, a stream that is not known yet has none.
+// returned and issued something, it says only which call it was, and a launch's shape.
+// `may_query_stream`: CUPTI may be asked for the number of a stream; else a stream that is not
+// known yet has none.
 Operation operation_of(const Cupti& cupti, CUpti_CallbackId id, const CUpti_CallbackData& data,
-                       bool asks);
+                       bool may_query_stream);
 
-// A stream or a context was destroyed: others may get their handles.
+// Forgets the numbers of streams, as a stream or a context was destroyed: another may get its
+// handle.
 void forget_streams();
 
-// A carveout that a call sets for a function; of other attributes `function` is 0.
+// A shared memory carveout that a call sets for a function.
 struct SetCarveout {
-  uint64_t function = 0;
-  int32_t carveout = -1;
+  uint64_t function = 0;  // the driver's handle; 0: the call sets none
+  int32_t carveout = -1;  // percent; -1: the driver chooses
 };
+
+// Returns the carveout that a call sets, if it does.
 SetCarveout carveout_of(CUpti_CallbackId id, const CUpti_CallbackData& data);
 
 }  // namespace tbsched::capture

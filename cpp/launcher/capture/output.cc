@@ -12,8 +12,9 @@
 namespace tbsched::capture {
 namespace {
 
-// "run.jsonl" of process 42 is "run.42.jsonl", or "run.42-2.jsonl" if that is there.
-std::string of_this_process(const std::string& path, const int attempt) {
+// Returns the path for this process where `path` exists: "run.42.jsonl" for "run.jsonl" and process
+// 42, or "run.42-2.jsonl" at the second attempt.
+std::string path_of_process(const std::string& path, const int attempt) {
   const size_t folder = path.rfind('/') + 1;  // npos + 1 is 0
   size_t ending = path.rfind('.');
   if (ending == std::string::npos || ending <= folder) ending = path.size();
@@ -33,17 +34,17 @@ Output::~Output() {
 Output Output::open(const std::string& path) {
   constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC;
   constexpr int mode = 0666;
-  constexpr int most_attempts = 1000;
-  std::string place = path;
-  int descriptor = ::open(place.c_str(), flags, mode);
-  for (int attempt = 1; descriptor < 0 && errno == EEXIST && attempt < most_attempts; ++attempt) {
-    place = of_this_process(path, attempt);
-    descriptor = ::open(place.c_str(), flags, mode);
+  constexpr int max_attempts = 1000;
+  std::string candidate = path;
+  int descriptor = ::open(candidate.c_str(), flags, mode);
+  for (int attempt = 1; descriptor < 0 && errno == EEXIST && attempt < max_attempts; ++attempt) {
+    candidate = path_of_process(path, attempt);
+    descriptor = ::open(candidate.c_str(), flags, mode);
   }
   if (descriptor < 0) {
-    throw std::runtime_error(place + ": cannot be written: " + std::strerror(errno));
+    throw std::runtime_error(candidate + ": cannot be written: " + std::strerror(errno));
   }
-  return Output(std::move(place), descriptor);
+  return Output(std::move(candidate), descriptor);
 }
 
 void Output::write(std::string_view lines) {

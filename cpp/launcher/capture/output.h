@@ -6,11 +6,12 @@
 
 namespace tbsched::capture {
 
+// A new file that is only appended to.
 class Output {
  public:
-  // Opens `path`, or, if it exists, the same path with the number of this process before its
-  // ending: an existing file is never written to. Throws std::runtime_error if it cannot be
-  // written.
+  // Creates the file `path`, or, if it exists, the same path with the number of this process before
+  // its ending: an existing file is never written to. Throws std::runtime_error if it cannot be
+  // created.
   static Output open(const std::string& path);
 
   Output(const Output&) = delete;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kFormatVersion = 1;
 
+// Returns a record as the type that its kind says.
 template <typename Record>
 const Record& as(const CUpti_Activity& record) {
   return reinterpret_cast<const Record&>(record);
@@ -50,15 +51,17 @@ constexpr std::array<std::string_view, 15> kNodes = {
     "wait_semaphore", "allocation", "free", "values", "conditional"};
 constexpr std::array<std::string_view, 4> kStreams = {"unknown", "default", "non_blocking", "null"};
 
-// Returns the number of hardware queues of this process's contexts.
-int connections() {
+// Returns the number of hardware queues of a context of this process: the setting of
+// CUDA_DEVICE_MAX_CONNECTIONS, or its default.
+int hardware_queues() {
   constexpr int kDefault = 8;  // CUDA C++ Programming Guide
   const char* const setting = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
   const int count = setting != nullptr ? std::atoi(setting) : 0;
   return count > 0 ? count : kDefault;
 }
 
-std::string readable(const std::string& name) {
+// Returns the C++ name of a kernel; the name itself if it is none of C++.
+std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
@@ -67,9 +70,9 @@ std::string readable(const std::string& name) {
 
 }  // namespace
 
-std::string Recorder::take() { return std::exchange(text_, {}); }
+std::string Recorder::take_lines() { return std::exchange(text_, {}); }
 
-void Recorder::header() {
+void Recorder::write_header() {
   uint32_t version = 0;
   cupti_.check(cupti_.get_version(&version), "cuptiGetVersion");
   Line(text_)
@@ -77,47 +80,47 @@ void Recorder::header() {
       .add("started_ns", started_ns_)
       .add("process", getpid())
       .add("cupti", version)
-      .add("connections", connections())
+      .add("connections", hardware_queues())
       .add("notes_issued", true)
       .add("notes_flushes", true);
 }
 
-void Recorder::lost(const size_t records) { Line(text_).add("lost", records); }
+void Recorder::write_lost(const size_t records) { Line(text_).add("lost", records); }
 
-void Recorder::failed(const size_t times, const std::string_view why) {
+void Recorder::write_failures(const size_t times, const std::string_view why) {
   Line(text_).add("capture_failed", times).add("why", why);
 }
 
-void Recorder::end(const uint64_t at_ns) {
+void Recorder::write_end(const uint64_t at_ns) {
   Line(text_)
       .add("end", at_ns - started_ns_)
       .add("launches", launches_)
       .add("unfinished", unfinished_);
 }
 
-void Recorder::activity(const CUpti_Activity& record) {
+void Recorder::write_activity(const CUpti_Activity& record) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return kernel(as<CUpti_ActivityKernel9>(record));
+      return write_kernel(as<CUpti_ActivityKernel9>(record));
     case CUPTI_ACTIVITY_KIND_MEMCPY:
-      return copy(as<CUpti_ActivityMemcpy5>(record));
+      return write_copy(as<CUpti_ActivityMemcpy5>(record));
     case CUPTI_ACTIVITY_KIND_MEMSET:
-      return set(as<CUpti_ActivityMemset4>(record));
+      return write_memset(as<CUpti_ActivityMemset4>(record));
     case CUPTI_ACTIVITY_KIND_DRIVER:
     case CUPTI_ACTIVITY_KIND_RUNTIME:
-      return call(as<CUpti_ActivityAPI>(record));
+      return write_call(as<CUpti_ActivityAPI>(record));
     case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
-      return event(as<CUpti_ActivityCudaEvent>(record));
+      return write_event(as<CUpti_ActivityCudaEvent>(record));
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
-      return wait(as<CUpti_ActivitySynchronization>(record));
+      return write_wait(as<CUpti_ActivitySynchronization>(record));
     case CUPTI_ACTIVITY_KIND_STREAM:
-      return stream(as<CUpti_ActivityStream>(record));
+      return write_stream(as<CUpti_ActivityStream>(record));
     case CUPTI_ACTIVITY_KIND_CONTEXT:
-      return context(as<CUpti_ActivityContext2>(record));
+      return write_context(as<CUpti_ActivityContext2>(record));
     case CUPTI_ACTIVITY_KIND_DEVICE:
-      return device(as<CUpti_ActivityDevice4>(record));
+      return write_device(as<CUpti_ActivityDevice4>(record));
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
-      return overhead(as<CUpti_ActivityOverhead2>(record));
+      return write_overhead(as<CUpti_ActivityOverhead2>(record));
     default:
       return;
   }
@@ -129,9 +132,8 @@ void Recorder::add_times(Line& line, const uint64_t start_ns, const uint64_t end
   line.add("at", times);
 }
 
-// Adds where it ran: members that kernels, copies and memsets share.
 template <typename Record>
-void Recorder::add_place(Line& line, const Record& record) const {
+void Recorder::add_location(Line& line, const Record& record) const {
   line.add("call", record.correlationId);
   add_times(line, record.start, record.end);
   line.add("context", record.contextId).add("stream", record.streamId);
@@ -139,20 +141,20 @@ void Recorder::add_place(Line& line, const Record& record) const {
   if (record.graphNodeId != 0) line.add("node", record.graphNodeId).add("graph", record.graphId);
 }
 
-void Recorder::kernel(const CUpti_ActivityKernel9& record) {
+void Recorder::write_kernel(const CUpti_ActivityKernel9& record) {
   ++launches_;
   if (record.end == 0) {  // it had not ended when the process did
     ++unfinished_;
     return;
   }
-  const uint32_t number = number_of(record);
+  const uint32_t kernel = kernel_id_of(record);
   Line line(text_);
-  line.add("ran", number);
-  add_place(line, record);
+  line.add("ran", kernel);
+  add_location(line, record);
   line.add("configured", record.sharedMemoryExecuted);
 }
 
-uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
+uint32_t Recorder::kernel_id_of(const CUpti_ActivityKernel9& record) {
   const std::string name = record.name != nullptr ? record.name : "";
   shape_.clear();
   const auto add_extent = [](Line& line, const std::string_view key, const auto x, const auto y,
@@ -187,32 +189,32 @@ uint32_t Recorder::number_of(const CUpti_ActivityKernel9& record) {
   if (is_new) {
     Line(text_)
         .add("kernel", found->second)
-        .add("name", readable(name))
+        .add("name", demangled(name))
         .add_members(std::string_view(shape_).substr(1, members));
   }
   return found->second;
 }
 
-void Recorder::copy(const CUpti_ActivityMemcpy5& record) {
+void Recorder::write_copy(const CUpti_ActivityMemcpy5& record) {
   if (record.end == 0) return;
   Line line(text_);
   line.add("copy", name_of(kCopies, record.copyKind)).add("bytes", record.bytes);
   line.add("from", name_of(kMemories, record.srcKind));
   line.add("to", name_of(kMemories, record.dstKind));
   line.add("async", (record.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0);
-  add_place(line, record);
+  add_location(line, record);
 }
 
-void Recorder::set(const CUpti_ActivityMemset4& record) {
+void Recorder::write_memset(const CUpti_ActivityMemset4& record) {
   if (record.end == 0) return;
   Line line(text_);
   line.add("memset", record.bytes).add("to", name_of(kMemories, record.memoryKind));
   line.add("async", (record.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0);
-  add_place(line, record);
+  add_location(line, record);
 }
 
-std::optional<uint32_t> Recorder::number_of(const CUpti_CallbackDomain domain,
-                                            const CUpti_CallbackId function) {
+std::optional<uint32_t> Recorder::function_id_of(const CUpti_CallbackDomain domain,
+                                                 const CUpti_CallbackId function) {
   const uint64_t key = uint64_t{domain} << 32 | function;
   const auto [found, is_new] = functions_.try_emplace(key, std::nullopt);
   const char* name = nullptr;
@@ -224,10 +226,10 @@ std::optional<uint32_t> Recorder::number_of(const CUpti_CallbackDomain domain,
   return found->second;
 }
 
-void Recorder::call(const CUpti_ActivityAPI& record) {
+void Recorder::write_call(const CUpti_ActivityAPI& record) {
   const bool is_driver = record.kind == CUPTI_ACTIVITY_KIND_DRIVER;
-  const std::optional<uint32_t> function =
-      number_of(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid);
+  const std::optional<uint32_t> function = function_id_of(
+      is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid);
   if (!function) return;
   const uint32_t thread = threads_.try_emplace(record.threadId, threads_.size()).first->second;
   Line line(text_);
@@ -236,7 +238,7 @@ void Recorder::call(const CUpti_ActivityAPI& record) {
   if (record.returnValue != 0) line.add("failed", record.returnValue);
 }
 
-void Recorder::event(const CUpti_ActivityCudaEvent& record) {
+void Recorder::write_event(const CUpti_ActivityCudaEvent& record) {
   Line(text_)
       .add("event", record.eventId)
       .add("call", record.correlationId)
@@ -244,7 +246,7 @@ void Recorder::event(const CUpti_ActivityCudaEvent& record) {
       .add("stream", record.streamId);
 }
 
-void Recorder::wait(const CUpti_ActivitySynchronization& record) {
+void Recorder::write_wait(const CUpti_ActivitySynchronization& record) {
   constexpr auto kNone = static_cast<uint32_t>(CUPTI_SYNCHRONIZATION_INVALID_VALUE);
   Line line(text_);
   line.add("wait", name_of(kWaits, record.type)).add("call", record.correlationId);
@@ -254,7 +256,7 @@ void Recorder::wait(const CUpti_ActivitySynchronization& record) {
   if (record.cudaEventId != kNone) line.add("event", record.cudaEventId);
 }
 
-void Recorder::stream(const CUpti_ActivityStream& record) {
+void Recorder::write_stream(const CUpti_ActivityStream& record) {
   Line(text_)
       .add("stream", record.streamId)
       .add("context", record.contextId)
@@ -262,7 +264,7 @@ void Recorder::stream(const CUpti_ActivityStream& record) {
       .add("priority", static_cast<int32_t>(record.priority));
 }
 
-void Recorder::context(const CUpti_ActivityContext2& record) {
+void Recorder::write_context(const CUpti_ActivityContext2& record) {
   Line line(text_);
   line.add("context", record.contextId)
       .add("device", record.deviceId)
@@ -274,7 +276,7 @@ void Recorder::context(const CUpti_ActivityContext2& record) {
   }
 }
 
-void Recorder::device(const CUpti_ActivityDevice4& record) {
+void Recorder::write_device(const CUpti_ActivityDevice4& record) {
   Line(text_)
       .add("device", record.id)
       .add("name", record.name != nullptr ? record.name : "")
@@ -283,8 +285,8 @@ void Recorder::device(const CUpti_ActivityDevice4& record) {
       .add("sms", record.numMultiprocessors);
 }
 
-void Recorder::surroundings(const Surroundings& given) {
-  if (told_contexts_.insert(given.context).second) {
+void Recorder::write_surroundings(const Surroundings& given) {
+  if (written_contexts_.insert(given.context).second) {
     Line(text_)
         .add("device", given.device)
         .add("name", std::string_view(given.name))
@@ -296,7 +298,7 @@ void Recorder::surroundings(const Surroundings& given) {
         .add("device", given.device)
         .add("null_stream", given.null_stream);
   }
-  if (!told_streams_.insert({given.context, given.stream}).second) return;
+  if (!written_streams_.insert({given.context, given.stream}).second) return;
   const std::string_view kind = given.stream == given.null_stream ? "null"
                                 : given.is_blocking               ? "default"
                                                                   : "non_blocking";
@@ -308,8 +310,7 @@ void Recorder::surroundings(const Surroundings& given) {
   if (given.green_sms > 0) line.add("green_sms", given.green_sms);
 }
 
-// Records what the program loads, and what CUPTI does in its calls for the capture.
-void Recorder::overhead(const CUpti_ActivityOverhead2& record) {
+void Recorder::write_overhead(const CUpti_ActivityOverhead2& record) {
   const std::string_view name =
       name_of(kOverheads, static_cast<uint32_t>(record.overheadKind) >> 16);
   const bool is_loading = name == "module" || name == "function";
@@ -321,21 +322,21 @@ void Recorder::overhead(const CUpti_ActivityOverhead2& record) {
   add_times(line, record.start, record.end);
 }
 
-void Recorder::own_callback(const uint64_t start_ns, const uint64_t end_ns) {
+void Recorder::write_slow_callback(const uint64_t start_ns, const uint64_t end_ns) {
   Line line(text_);
   line.add("overhead", "callback");
   add_times(line, start_ns, end_ns);
 }
 
-void Recorder::attributes(const uint32_t call, const bool programmatic, const bool has_priority,
-                          const int32_t priority) {
+void Recorder::write_attributes(const uint32_t call, const bool programmatic,
+                                const bool has_priority, const int32_t priority) {
   Line line(text_);
   line.add("attributes", call).add("programmatic", programmatic);
   if (has_priority) line.add("priority", priority);
 }
 
-void Recorder::graph_launch(const uint32_t call, const uint32_t executable, const uint32_t context,
-                            const uint32_t stream) {
+void Recorder::write_graph_launch(const uint32_t call, const uint32_t executable,
+                                  const uint32_t context, const uint32_t stream) {
   Line(text_)
       .add("graph_launch", call)
       .add("executable", executable)
@@ -343,12 +344,12 @@ void Recorder::graph_launch(const uint32_t call, const uint32_t executable, cons
       .add("stream", stream);
 }
 
-void Recorder::edge(const uint64_t node, const uint64_t dependency) {
+void Recorder::write_edge(const uint64_t node, const uint64_t dependency) {
   const std::array ends = {static_cast<int64_t>(node), static_cast<int64_t>(dependency)};
   Line(text_).add("edge", ends);
 }
 
-void Recorder::clone(const uint64_t node, const uint64_t original) {
+void Recorder::write_clone(const uint64_t node, const uint64_t original) {
   Line(text_).add("node", node).add("clone_of", original);
 }
 
@@ -359,16 +360,16 @@ void Recorder::add_call(Line& line, const OpenCall& call) {
   const uint32_t thread = threads_.try_emplace(call.thread, threads_.size()).first->second;
   line.add("function", std::string_view(has_name && name != nullptr ? name : "unknown"))
       .add("thread", thread)
-      .add("system_thread", call.system)
+      .add("system_thread", call.os_thread)
       .add("at", static_cast<int64_t>(call.begin_ns - started_ns_));
 }
 
-void Recorder::issued(const Issued::Entry& entry) {
+void Recorder::write_issued(const Issued::Entry& entry) {
   const Operation& operation = entry.note.operation;
   const Function* const function = entry.note.function;
-  const std::optional<uint32_t> code = code_of(function);
+  const std::optional<uint32_t> code = code_id_of(function);
   const GraphLaunch* const launched = entry.note.graph.get();
-  const uint32_t graph = launched != nullptr ? graph_of(*launched->graph) : 0;
+  const uint32_t graph = launched != nullptr ? graph_id_of(*launched->graph) : 0;
   Line line(text_);
   line.add("issued", operation.call)
       .add("what", name_of(kWhats, static_cast<uint32_t>(operation.what)));
@@ -376,7 +377,7 @@ void Recorder::issued(const Issued::Entry& entry) {
   line.add("context", operation.context).add("stream", operation.stream);
   if (operation.what == What::kLaunch) {
     if (function != nullptr) {
-      line.add("name", readable(function->name)).add("before", entry.note.launches_before);
+      line.add("name", demangled(function->name)).add("before", entry.note.launches_before);
     }
     add_shape(line, operation.shape, function);
     add_arguments(line, entry.words, operation.shape.buffer.empty());
@@ -390,13 +391,12 @@ void Recorder::issued(const Issued::Entry& entry) {
   if (operation.event != 0) line.add("event", operation.event);
 }
 
-// A graph may have been made before its kernels were loaded.
 const Kernel* Recorder::kernel_of(const Function* const function) const {
   if (function == nullptr) return nullptr;
   return function->kernel != nullptr ? function->kernel : modules_.only(function->name);
 }
 
-std::optional<uint32_t> Recorder::code_of(const Function* const function) {
+std::optional<uint32_t> Recorder::code_id_of(const Function* const function) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   const Kernel* const kernel = kernel_of(function);
   if (kernel == nullptr || kernel->code.empty()) return std::nullopt;
@@ -410,7 +410,7 @@ std::optional<uint32_t> Recorder::code_of(const Function* const function) {
   }
   Line(text_)
       .add("code", found->second)
-      .add("name", readable(kernel->usage.name))
+      .add("name", demangled(kernel->usage.name))
       .add("parameters_at", kernel->usage.parameters_at)
       .add("hex", std::string_view(digits));
   return found->second;
@@ -439,7 +439,6 @@ void Recorder::add_shape(Line& line, const Shape& shape, const Function* const f
   if (shape.has_priority) line.add("priority", shape.priority);
 }
 
-// `one_by_one`: not in one buffer, which may hold addresses that the kernel's code does not use.
 void Recorder::add_arguments(Line& line, const std::span<const Word> words, const bool one_by_one) {
   if (words.empty()) return;
   std::vector<int64_t> pairs;
@@ -449,21 +448,21 @@ void Recorder::add_arguments(Line& line, const std::span<const Word> words, cons
   }
   line.add("arguments", pairs);
   if (!one_by_one) return;
-  std::array<std::vector<int64_t>, 3> places;  // by AddressSpace::Kind
+  std::array<std::vector<int64_t>, 3> offsets;  // by AddressSpace::Kind
   for (const Word& each : words) {
-    places[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
+    offsets[static_cast<size_t>(addresses_.kind_of(each.value))].push_back(
         static_cast<int64_t>(each.offset));
   }
-  line.add("host_arguments", places[static_cast<size_t>(AddressSpace::Kind::kHost)])
-      .add("managed_arguments", places[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
+  line.add("host_arguments", offsets[static_cast<size_t>(AddressSpace::Kind::kHost)])
+      .add("managed_arguments", offsets[static_cast<size_t>(AddressSpace::Kind::kManaged)]);
 }
 
-uint32_t Recorder::graph_of(const Graph& graph) {
+uint32_t Recorder::graph_id_of(const Graph& graph) {
   const auto [found, is_new] = graphs_.try_emplace(graph.number, graphs_.size());
-  const uint32_t own = found->second;
-  if (!is_new) return own;
-  for (uint32_t number = 0; number < graph.nodes.size(); ++number) {
-    add_node(graph, graph.nodes[number], own, number);
+  const uint32_t graph_id = found->second;
+  if (!is_new) return graph_id;
+  for (uint32_t index = 0; index < graph.nodes.size(); ++index) {
+    write_node(graph, graph.nodes[index], graph_id, index);
   }
   std::vector<int64_t> edges;
   std::vector<int64_t> programmatic;
@@ -473,63 +472,63 @@ uint32_t Recorder::graph_of(const Graph& graph) {
     ends.push_back(each.after);
   }
   Line line(text_);
-  line.add("graph", own)
+  line.add("graph", graph_id)
       .add("executable", graph.executable)
       .add("nodes", graph.nodes.size())
       .add("edges", edges);
   if (!programmatic.empty()) line.add("programmatic_edges", programmatic);
   if (!graph.is_whole) line.add("whole", false);
-  return own;
+  return graph_id;
 }
 
-void Recorder::add_node(const Graph& graph, const GraphNode& node, const uint32_t of,
-                        const uint32_t number) {
-  const std::optional<uint32_t> code = code_of(node.function);
+void Recorder::write_node(const Graph& graph, const GraphNode& node, const uint32_t graph_id,
+                          const uint32_t index) {
+  const std::optional<uint32_t> code = code_id_of(node.function);
   Line line(text_);
-  line.add("graph_node", number).add("of", of).add("kind", name_of(kNodes, node.type + 1));
+  line.add("graph_node", index).add("of", graph_id).add("kind", name_of(kNodes, node.type + 1));
   if (node.parent != GraphNode::kNone) line.add("parent", node.parent).add("body", node.body);
   if (!node.is_known) line.add("known", false);
   if (node.event != 0) line.add("event", node.event);
   if (node.waits_for_value) line.add("waits", true);
   if (node.type != CU_GRAPH_NODE_TYPE_KERNEL || !node.is_known) return;
-  if (node.function != nullptr) line.add("name", readable(node.function->name));
+  if (node.function != nullptr) line.add("name", demangled(node.function->name));
   add_shape(line, node.shape, node.function);
   add_arguments(line, std::span(graph.words).subspan(node.first_word, node.words),
                 node.has_separate_arguments);
   if (code) line.add("code", *code);
 }
 
-void Recorder::ended(const uint32_t call) { Line(text_).add("ended", call); }
+void Recorder::write_ended(const uint32_t call) { Line(text_).add("ended", call); }
 
-void Recorder::open(const OpenCall& open) {
+void Recorder::write_open_call(const OpenCall& open) {
   Line line(text_);
   line.add("inside", open.call);
   add_call(line, open);
 }
 
-void Recorder::returned(const uint32_t call, const uint64_t at_ns) {
+void Recorder::write_returned(const uint32_t call, const uint64_t at_ns) {
   Line(text_).add("returned", call).add("at", static_cast<int64_t>(at_ns - started_ns_));
 }
 
-void Recorder::watch(const Issued::Entry& entry) {
-  const auto watch = [this](const std::span<const Word> words) {
+void Recorder::watch_memory(const Issued::Entry& entry) {
+  const auto watch_words = [this](const std::span<const Word> words) {
     for (const Word& each : words) {
       if (addresses_.kind_of(each.value) == AddressSpace::Kind::kHost) memory_.watch(each.value);
     }
   };
-  watch(entry.words);
-  if (entry.note.graph != nullptr) watch(entry.note.graph->graph->words);
+  watch_words(entry.words);
+  if (entry.note.graph != nullptr) watch_words(entry.note.graph->graph->words);
 }
 
-void Recorder::alive(const uint64_t at_ns, const uint64_t flushing_ns,
-                     const OtherThreads& threads) {
+void Recorder::write_alive(const uint64_t at_ns, const uint64_t flushing_ns,
+                           const OtherThreads& threads) {
   Line line(text_);
   line.add("alive", static_cast<int64_t>(at_ns - started_ns_));
   if (flushing_ns != 0) line.add("flushing", static_cast<int64_t>(flushing_ns - started_ns_));
   const auto add = [&line](const std::string_view key, const std::vector<int64_t>& values) {
     if (!values.empty()) line.add(key, values);
   };
-  add("changed", memory_.look());
+  add("changed", memory_.compare());
   add("busy", threads.busy);
   add("asleep", threads.asleep);
 }

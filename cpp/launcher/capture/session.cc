@@ -42,30 +42,33 @@ namespace {
 constexpr uint64_t kLongCallbackNs = 10'000;
 // Interval between writes. A killed process loses the records of one interval, and those in a
 // buffer that was not full.
-constexpr std::chrono::milliseconds kPeriod{250};
+constexpr std::chrono::milliseconds kWriteInterval{250};
 // Age from which on an operation is written that has not ended: its end has had time to come.
-constexpr uint64_t kOldNs = 500'000'000;
+constexpr uint64_t kUnfinishedAgeNs = 500'000'000;
 // Interval between lines that say that the program still runs while something has not ended.
-constexpr uint64_t kAliveNs = 1'000'000'000;
-// Number of calls, over half a second, for which another profiler may take to release CUPTI.
-constexpr int kMostCalls = 50;
-constexpr std::chrono::milliseconds kBetweenCalls{10};
+constexpr uint64_t kAliveIntervalNs = 1'000'000'000;
+// Attempts to subscribe, over half a second in which another profiler may release CUPTI.
+constexpr int kMaxSubscribeAttempts = 50;
+constexpr std::chrono::milliseconds kSubscribeInterval{10};
 
-constexpr std::array kWork = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-                              CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_OVERHEAD};
-constexpr std::array kHost = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, CUPTI_ACTIVITY_KIND_CUDA_EVENT};
+constexpr std::array kWorkActivities = {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+                                        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+                                        CUPTI_ACTIVITY_KIND_OVERHEAD};
+constexpr std::array kHostActivities = {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION,
+                                        CUPTI_ACTIVITY_KIND_CUDA_EVENT};
 // Existing devices and contexts are recorded too.
-constexpr std::array kActivities = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
-                                    CUPTI_ACTIVITY_KIND_STREAM};
+constexpr std::array kObjectActivities = {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT,
+                                          CUPTI_ACTIVITY_KIND_STREAM};
 
-// A buffer that CUPTI returned, to be read.
+// A buffer that CUPTI has returned, to be read.
 struct Filled {
   uint8_t* bytes;
-  size_t size;
-  size_t used;
+  size_t size;  // bytes
+  size_t used;  // bytes with records
 };
 
-// Calls a function of a library that the process has loaded, if it has; none of them is linked.
+// Calls a function of a library that the process has loaded; does nothing if it has not. None of
+// these libraries is linked.
 void call_if_loaded(const char* const library, const char* const function) {
   void* const loaded = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
   if (loaded == nullptr) return;
@@ -75,13 +78,13 @@ void call_if_loaded(const char* const library, const char* const function) {
   dlclose(loaded);
 }
 
-// What went wrong in callbacks and in the session's threads, from which nothing may be thrown.
-// Thread-safe.
+// Counts what was thrown in callbacks and in the threads of the session, out of which nothing may
+// be thrown. Thread-safe.
 class Failures {
  public:
-  // Calls `action`. Returns whether it threw nothing.
+  // Calls `action`, and counts what it throws. Returns whether it has thrown nothing.
   template <typename Action>
-  bool remember(const Action& action) noexcept {
+  bool run(const Action& action) noexcept {
     try {
       action();
       return true;
@@ -106,24 +109,25 @@ class Failures {
   std::array<char, 256> why_{};
 };
 
-// Waits by the driver and by the runtime: torch.profiler handles calls of the runtime alone.
+// Waits until the GPU has done the program's work: by the driver and by the runtime, as
+// torch.profiler handles calls of the runtime alone.
 void wait_for_gpu() {
   call_if_loaded("libcuda.so.1", "cuCtxSynchronize");
   for (const char* const runtime : {"libcudart.so.13", "libcudart.so.12"})
     call_if_loaded(runtime, "cudaDeviceSynchronize");
 }
 
-// Work that has ended: its call, and whether it is a node of a graph.
-struct Ended {
-  uint32_t call;
-  bool is_node;
+// A kernel, copy or memset that has ended.
+struct EndedWork {
+  uint32_t call;  // that issued it
+  bool is_node;   // of a graph
 };
 
-// Returns the work that a record says to have ended. None: it is no such record.
-std::optional<Ended> ended_by(const CUpti_Activity& record) {
-  const auto of = [](const auto& work) -> std::optional<Ended> {
+// Returns the work that a record says to have ended; none: the record is of something else.
+std::optional<EndedWork> ended_work(const CUpti_Activity& record) {
+  const auto of = [](const auto& work) -> std::optional<EndedWork> {
     if (work.end == 0) return std::nullopt;
-    return Ended{work.correlationId, work.graphNodeId != 0};
+    return EndedWork{work.correlationId, work.graphNodeId != 0};
   };
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -146,8 +150,10 @@ constexpr char kTakenNow[] =
     "block; or capture before its first block; or run `tbsched capture -o FILE -- PROGRAM` with no "
     "torch.profiler in it";
 
+// The callbacks of CUPTI, of which a process can have one subscriber.
 class Subscription {
  public:
+  // Throws std::runtime_error if another profiler has subscribed and does not give up.
   Subscription(const Cupti& cupti, const CUpti_CallbackFunc callback, void* const argument,
                const bool from_the_beginning)
       : cupti_(cupti) {
@@ -156,9 +162,10 @@ class Subscription {
     CUptiResult result = subscribe();
     // With TEARDOWN_CUPTI=1, torch.profiler gives CUPTI up as a call of the runtime after its
     // block ends.
-    for (int calls = 0; result == kTaken && !from_the_beginning && calls < kMostCalls; ++calls) {
+    for (int attempts = 0;
+         result == kTaken && !from_the_beginning && attempts < kMaxSubscribeAttempts; ++attempts) {
       wait_for_gpu();
-      std::this_thread::sleep_for(kBetweenCalls);
+      std::this_thread::sleep_for(kSubscribeInterval);
       result = subscribe();
     }
     if (result == kTaken)
@@ -176,32 +183,49 @@ class Subscription {
   CUpti_SubscriberHandle handle_ = nullptr;
 };
 
+// One capture: two threads, the callbacks and the file.
 class Session {
  public:
   Session(const std::string& path, bool from_the_beginning);
 
+  // Starts recording. Throws if CUPTI refuses; then nothing is left on.
   void begin();
+  // Records the rest and writes the last line. `waits`: waits for the GPU's work.
   void end(bool waits);
 
+  // Returns false in a process that was forked from the one that captures.
   bool is_of_this_process() const { return getpid() == process_; }
   const std::string& path() const { return output_.path(); }
 
-  void take(const Filled& buffer);
-  void take(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
+  // Hands a buffer to the writer. Called by threads of CUPTI or of the program, so it takes no
+  // time.
+  void add_buffer(const Filled& buffer);
+  // Handles one callback, and records it if it took long.
+  void handle(CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data);
   Failures& failures() { return failures_; }
 
  private:
   void start_threads();
   void stop_threads();
-  void turn_on();
-  void turn_off();
+  void enable_cupti();
+  void disable_cupti();
+  // Returns the time of CUPTI's clock, ns.
   uint64_t timestamp() const;
+  // Thread: reads buffers as they come, and writes lines every kWriteInterval.
   void write_until_stopped();
+  // Thread: asks CUPTI every kWriteInterval for the records that are complete. While the driver
+  // loads code behind a kernel that never ends, CUPTI does not return; the other thread writes
+  // nevertheless what was issued.
   void flush_until_stopped();
+  // Reads notes of calls and the buffers, and gives these back.
   void read_buffers();
-  void note_unfinished();
-  OtherThreads other_threads(uint64_t now_ns);
-  void write();
+  // Formats what was issued, or called, some time ago and has not ended.
+  void write_unfinished();
+  // Returns the busy and sleeping threads among those that have been in no call of CUDA since the
+  // previous comparison.
+  OtherThreads compare_other_threads(uint64_t now_ns);
+  // Writes all formatted lines to the file.
+  void write_lines();
 
   const pid_t process_ = getpid();
   const Cupti cupti_;
@@ -212,26 +236,26 @@ class Session {
   Modules modules_;
   CallLog calls_;
   Failures failures_;
-  // Used by the writer alone: no thread of the program waits for them.
-  Recorder records_;
+  // Used by the writer alone, so no thread of the program waits for them.
+  Recorder recorder_;
   Issued issued_;
-  std::vector<OpenCall> open_;                       // calls that threads were in
-  std::unordered_map<int32_t, uint64_t> last_;       // of each thread the number of its last call
-  std::unordered_map<int32_t, uint64_t> told_last_;  // likewise, at the look before
+  std::vector<OpenCall> open_;  // calls that threads were in at the last read_buffers()
+  std::unordered_map<int32_t, uint64_t> last_order_;           // of the last call, by thread id
+  std::unordered_map<int32_t, uint64_t> previous_last_order_;  // at the previous comparison
   HostThreads threads_;
-  std::unordered_map<int32_t, uint32_t>
-      told_;  // of each thread, the call that a line says it is in
-  uint64_t told_alive_ns_ = 0;
+  // By thread id, the call that a line says it is in.
+  std::unordered_map<int32_t, uint32_t> written_calls_;
+  uint64_t alive_written_ns_ = 0;          // time of the last line that says so
   std::atomic<uint64_t> flushing_ns_ = 0;  // since when CUPTI has been asked; 0: it has answered
-  std::mutex mutex_;                       // of what follows
+  std::mutex mutex_;                       // guards what follows
   std::condition_variable wakes_;
-  Recorder notes_;  // of callbacks
-  std::vector<Filled> filled_;
+  Recorder callback_recorder_;  // of callbacks
+  std::vector<Filled> filled_;  // by CUPTI, not read yet
   bool is_stopped_ = false;
   std::thread writer_;
   std::thread flusher_;
-  std::atomic<int32_t> writer_number_ = 0;  // those that the operating system gives them
-  std::atomic<int32_t> flusher_number_ = 0;
+  std::atomic<int32_t> writer_thread_id_ = 0;  // thread ids of the operating system
+  std::atomic<int32_t> flusher_thread_id_ = 0;
 };
 
 // CUPTI's callbacks for buffers have no argument of ours.
@@ -244,43 +268,48 @@ std::vector<std::unique_ptr<Session>>& sessions() {
   return kept;
 }
 
+// Returns the buffers of all sessions, made at the first call.
 Buffers& buffers() {
   static auto& kept = *new Buffers();
   return kept;
 }
 
+// Gives CUPTI a buffer; none if there is no memory: CUPTI then drops records, and counts them.
 void CUPTIAPI on_buffer_requested(uint8_t** const buffer, size_t* const size,
-                                  size_t* const most_records) {
-  Buffers::Buffer taken{};  // nowhere: CUPTI then drops records, and counts them
+                                  size_t* const max_records) {
+  Buffers::Buffer taken{};
   Session* const session = running;
   const auto take = [&] { taken = buffers().take(); };
   if (session != nullptr) {
-    session->failures().remember(take);
+    session->failures().run(take);
   } else {
-    Failures().remember(take);
+    Failures().run(take);
   }
   *buffer = taken.bytes;
   *size = taken.size;
-  *most_records = taken.records;
+  *max_records = taken.records;
 }
 
+// Hands a buffer with records to the session. Gives it back unread if no session runs, or in a
+// forked process.
 void CUPTIAPI on_buffer_completed(CUcontext, uint32_t, uint8_t* const buffer, const size_t size,
                                   const size_t used) {
   Session* const session = running;
   if (session != nullptr && session->is_of_this_process()) {
-    session->failures().remember([&] { session->take({buffer, size, used}); });
+    session->failures().run([&] { session->add_buffer({buffer, size, used}); });
   } else {
-    Failures().remember([&] { buffers().give_back(buffer, size); });
+    Failures().run([&] { buffers().give_back(buffer, size); });
   }
 }
 
+// Hands a callback to its session, unless the session makes the call itself.
 void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain,
                           const CUpti_CallbackId id, const void* const data) {
   thread_local bool is_inside = false;  // a callback may call the driver itself
-  auto* const taker = static_cast<Session*>(session);
-  if (is_inside || !taker->is_of_this_process()) return;
+  auto* const of_session = static_cast<Session*>(session);
+  if (is_inside || !of_session->is_of_this_process()) return;
   is_inside = true;
-  taker->failures().remember([&] { taker->take(domain, id, data); });
+  of_session->failures().run([&] { of_session->handle(domain, id, data); });
   is_inside = false;
 }
 
@@ -293,10 +322,10 @@ Session::Session(const std::string& path, const bool from_the_beginning)
       from_the_beginning_(from_the_beginning),
       modules_(from_the_beginning),
       calls_(modules_),
-      records_(cupti_, modules_, started_ns_),
-      notes_(cupti_, modules_, started_ns_) {
-  records_.header();
-  write();
+      recorder_(cupti_, modules_, started_ns_),
+      callback_recorder_(cupti_, modules_, started_ns_) {
+  recorder_.write_header();
+  write_lines();
 }
 
 uint64_t Session::timestamp() const {
@@ -307,11 +336,11 @@ uint64_t Session::timestamp() const {
 
 void Session::begin() {
   try {
-    turn_on();
+    enable_cupti();
     start_threads();
   } catch (...) {
     stop_threads();
-    turn_off();
+    disable_cupti();
     throw;
   }
 }
@@ -342,26 +371,26 @@ void Session::stop_threads() {
   }
 }
 
-void Session::turn_on() {
+void Session::enable_cupti() {
   buffers();
   cupti_.check(cupti_.register_callbacks(on_buffer_requested, on_buffer_completed),
                "cuptiActivityRegisterCallbacks");
   forget_streams();  // nobody saw which were destroyed since an earlier session
   enable_callbacks(cupti_, subscription_->handle());
   cupti_.check(cupti_.enable_all_sync_records(0), "cuptiActivityEnableAllSyncRecords");
-  for (const auto kind : kActivities) {
+  for (const auto kind : kObjectActivities) {
     cupti_.check(cupti_.enable_and_dump(kind), "cuptiActivityEnableAndDump");
   }
-  for (const auto kind : kHost) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
-  for (const auto kind : kWork) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+  for (const auto kind : kHostActivities) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
+  for (const auto kind : kWorkActivities) cupti_.check(cupti_.enable(kind), "cuptiActivityEnable");
   record_calls(cupti_, from_the_beginning_);
   // The first flush takes longer. While CUDA begins, there is nothing to flush.
   if (!from_the_beginning_) cupti_.flush_all(0);
 }
 
-void Session::turn_off() {
-  for (const auto kind : kWork) cupti_.disable(kind);
-  for (const auto kind : kActivities) cupti_.disable(kind);
+void Session::disable_cupti() {
+  for (const auto kind : kWorkActivities) cupti_.disable(kind);
+  for (const auto kind : kObjectActivities) cupti_.disable(kind);
   subscription_.reset();
 }
 
@@ -369,21 +398,20 @@ void Session::end(const bool waits) {
   stop_threads();
   const uint64_t now_ns = timestamp();
   stop_recording_calls(cupti_);
-  for (const auto kind : kHost) cupti_.disable(kind);
+  for (const auto kind : kHostActivities) cupti_.disable(kind);
   if (waits) wait_for_gpu();
   cupti_.flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
-  turn_off();
+  disable_cupti();
   size_t dropped = 0;
   const bool is_known = cupti_.dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;
   read_buffers();
-  if (is_known && dropped > 0) records_.lost(dropped);
-  if (failures_.count() > 0) records_.failed(failures_.count(), failures_.why());
-  records_.end(now_ns);
-  write();
+  if (is_known && dropped > 0) recorder_.write_lost(dropped);
+  if (failures_.count() > 0) recorder_.write_failures(failures_.count(), failures_.why());
+  recorder_.write_end(now_ns);
+  write_lines();
 }
 
-// Called by threads of CUPTI or of the program, so it takes no time.
-void Session::take(const Filled& buffer) {
+void Session::add_buffer(const Filled& buffer) {
   {
     const std::lock_guard lock(mutex_);
     filled_.push_back(buffer);
@@ -391,11 +419,11 @@ void Session::take(const Filled& buffer) {
   wakes_.notify_all();
 }
 
-void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
-                   const void* const data) {
-  const auto with_notes = [this](const auto& use) {
+void Session::handle(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
+                     const void* const data) {
+  const auto with_recorder = [this](const auto& use) {
     const std::lock_guard lock(mutex_);
-    use(notes_);
+    use(callback_recorder_);
   };
   // A returning call takes no time here, unless it has made a graph.
   const bool is_short =
@@ -403,40 +431,38 @@ void Session::take(const CUpti_CallbackDomain domain, const CUpti_CallbackId id,
       static_cast<const CUpti_CallbackData*>(data)->callbackSite == CUPTI_API_EXIT;
   uint64_t begin_ns = 0;
   if (!is_short) cupti_.timestamp(&begin_ns);
-  take_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_notes);
+  handle_callback(cupti_, domain, id, data, modules_, calls_, begin_ns, with_recorder);
   if (is_short) return;
   uint64_t end_ns = 0;
   cupti_.timestamp(&end_ns);
   if (end_ns - begin_ns <= kLongCallbackNs) return;
-  with_notes([&](Recorder& recorder) { recorder.own_callback(begin_ns, end_ns); });
+  with_recorder([&](Recorder& recorder) { recorder.write_slow_callback(begin_ns, end_ns); });
 }
 
 void Session::write_until_stopped() {
-  writer_number_ = static_cast<int32_t>(syscall(SYS_gettid));
-  auto next = std::chrono::steady_clock::now() + kPeriod;
+  writer_thread_id_ = static_cast<int32_t>(syscall(SYS_gettid));
+  auto next = std::chrono::steady_clock::now() + kWriteInterval;
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
     wakes_.wait_until(lock, next, [this] { return is_stopped_ || !filled_.empty(); });
     lock.unlock();
     const bool is_time = std::chrono::steady_clock::now() >= next;
-    failures_.remember([&] {
+    failures_.run([&] {
       read_buffers();
       if (!is_time) return;
-      note_unfinished();
-      write();
+      write_unfinished();
+      write_lines();
     });
-    if (is_time) next = std::chrono::steady_clock::now() + kPeriod;
+    if (is_time) next = std::chrono::steady_clock::now() + kWriteInterval;
     lock.lock();
   }
 }
 
-// Asks CUPTI for what is complete. While the driver loads code behind a kernel that never ends, the
-// call does not return: what was issued is written nevertheless, by the other thread.
 void Session::flush_until_stopped() {
-  flusher_number_ = static_cast<int32_t>(syscall(SYS_gettid));
+  flusher_thread_id_ = static_cast<int32_t>(syscall(SYS_gettid));
   std::unique_lock lock(mutex_);
   while (!is_stopped_) {
-    wakes_.wait_for(lock, kPeriod, [this] { return is_stopped_; });
+    wakes_.wait_for(lock, kWriteInterval, [this] { return is_stopped_; });
     if (is_stopped_) return;
     lock.unlock();
     uint64_t now_ns = 0;
@@ -456,72 +482,72 @@ void Session::read_buffers() {
   }
   // After the buffers are here: an operation is noted before its record is complete.
   CallLog::Taken taken = calls_.take();
-  issued_.take(taken.notes);
+  issued_.apply(taken.notes);
   open_ = std::move(taken.open);
-  last_ = std::move(taken.last);
+  last_order_ = std::move(taken.last_order);
   for (const Filled& buffer : filled) {
     CUpti_Activity* record = nullptr;
     while (cupti_.next_record(buffer.bytes, buffer.used, &record) == CUPTI_SUCCESS) {
-      records_.activity(*record);
-      const auto ended = ended_by(*record);
+      recorder_.write_activity(*record);
+      const auto ended = ended_work(*record);
       if (!ended) continue;
       const bool is_kernel = record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-      ended->is_node ? issued_.node_ended(ended->call, is_kernel) : issued_.ended(ended->call);
+      ended->is_node ? issued_.end_node(ended->call, is_kernel) : issued_.end(ended->call);
     }
     buffers().give_back(buffer.bytes, buffer.size);
   }
 }
 
-// Notes what was issued, or called, some time ago and has not ended.
-void Session::note_unfinished() {
+void Session::write_unfinished() {
   const uint64_t now_ns = timestamp();
-  const uint64_t before_ns = now_ns - kOldNs;
-  records_.look();
-  issued_.forget_events();
-  for (const uint32_t call : issued_.take_ended()) records_.ended(call);
-  issued_.write_older(before_ns, [this](const Issued::Entry& each) { records_.issued(each); });
-  std::unordered_map<int32_t, uint32_t> told;
+  const uint64_t before_ns = now_ns - kUnfinishedAgeNs;
+  recorder_.forget_addresses();
+  issued_.end_completed_events();
+  for (const uint32_t call : issued_.take_ended()) recorder_.write_ended(call);
+  issued_.write_older(before_ns,
+                      [this](const Issued::Entry& each) { recorder_.write_issued(each); });
+  std::unordered_map<int32_t, uint32_t> long_calls;
   for (const OpenCall& each : open_) {
     if (each.begin_ns >= before_ns) continue;
-    told[each.system] = each.call;
-    const auto before = told_.find(each.system);
-    if (before == told_.end() || before->second != each.call) records_.open(each);
+    long_calls[each.os_thread] = each.call;
+    const auto before = written_calls_.find(each.os_thread);
+    if (before == written_calls_.end() || before->second != each.call)
+      recorder_.write_open_call(each);
   }
-  for (const auto& [thread, call] : told_) {
-    const auto still = told.find(thread);
-    if (still == told.end() || still->second != call) records_.returned(call, now_ns);
+  for (const auto& [thread, call] : written_calls_) {
+    const auto still = long_calls.find(thread);
+    if (still == long_calls.end() || still->second != call) recorder_.write_returned(call, now_ns);
   }
-  told_ = std::move(told);
-  const bool waits = !issued_.is_empty() || !told_.empty();
-  if (!waits) records_.forget_memory();  // what is watched later may be other memory
-  if (!waits || now_ns - told_alive_ns_ < kAliveNs) return;
-  told_alive_ns_ = now_ns;
+  written_calls_ = std::move(long_calls);
+  const bool has_unfinished = !issued_.is_empty() || !written_calls_.empty();
+  if (!has_unfinished) recorder_.forget_memory();  // what is watched later may be other memory
+  if (!has_unfinished || now_ns - alive_written_ns_ < kAliveIntervalNs) return;
+  alive_written_ns_ = now_ns;
   const uint64_t flushing_ns = flushing_ns_;
-  issued_.for_written([this](const Issued::Entry& each) { records_.watch(each); });
-  records_.alive(now_ns, flushing_ns != 0 && flushing_ns < before_ns ? flushing_ns : 0,
-                 other_threads(now_ns));
+  issued_.for_each_written([this](const Issued::Entry& each) { recorder_.watch_memory(each); });
+  recorder_.write_alive(now_ns, flushing_ns != 0 && flushing_ns < before_ns ? flushing_ns : 0,
+                        compare_other_threads(now_ns));
 }
 
-// Looks at threads that are in no call of CUDA, and have made none since the look before.
-OtherThreads Session::other_threads(const uint64_t now_ns) {
-  std::vector<int32_t> passed_over = {writer_number_, flusher_number_};
-  for (const OpenCall& each : open_) passed_over.push_back(each.system);
-  for (const auto& [thread, number] : last_) {
-    const auto before = told_last_.find(thread);
-    if (before == told_last_.end() || before->second != number) passed_over.push_back(thread);
+OtherThreads Session::compare_other_threads(const uint64_t now_ns) {
+  std::vector<int32_t> excluded = {writer_thread_id_, flusher_thread_id_};
+  for (const OpenCall& each : open_) excluded.push_back(each.os_thread);
+  for (const auto& [thread, order] : last_order_) {
+    const auto before = previous_last_order_.find(thread);
+    if (before == previous_last_order_.end() || before->second != order) excluded.push_back(thread);
   }
-  told_last_ = last_;
-  return threads_.look(passed_over, now_ns);
+  previous_last_order_ = last_order_;
+  return threads_.compare(excluded, now_ns);
 }
 
-void Session::write() {
+void Session::write_lines() {
   std::string notes;
   {
     const std::lock_guard lock(mutex_);
-    notes = notes_.take();
+    notes = callback_recorder_.take_lines();
   }
   output_.write(notes);
-  output_.write(records_.take());
+  output_.write(recorder_.take_lines());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 namespace tbsched::capture {
 namespace {
 
+// Functions of the driver; null: it has none of that name.
 struct Driver {
   decltype(&cuStreamGetFlags) flags = driver_function<decltype(flags)>("cuStreamGetFlags");
   decltype(&cuStreamGetPriority) priority =
@@ -47,29 +48,29 @@ std::optional<Surroundings> surroundings_of(const Cupti& cupti, const Operation&
       driver.attribute == nullptr) {
     return std::nullopt;
   }
-  Surroundings found{.context = operation.context, .stream = operation.stream};
+  Surroundings surroundings{.context = operation.context, .stream = operation.stream};
   unsigned flags = 0;
   std::array<char, 256> name{};
-  if (cupti.device_id(context, &found.device) != CUPTI_SUCCESS ||
-      cupti.stream_id(context, nullptr, 0, &found.null_stream) != CUPTI_SUCCESS ||
+  if (cupti.device_id(context, &surroundings.device) != CUPTI_SUCCESS ||
+      cupti.stream_id(context, nullptr, 0, &surroundings.null_stream) != CUPTI_SUCCESS ||
       driver.flags(operation.handle, &flags) != CUDA_SUCCESS ||
-      driver.priority(operation.handle, &found.priority) != CUDA_SUCCESS) {
+      driver.priority(operation.handle, &surroundings.priority) != CUDA_SUCCESS) {
     return std::nullopt;
   }
-  const auto device = static_cast<CUdevice>(found.device);
-  const auto takes = [&](int32_t& value, const CUdevice_attribute which) {
-    return driver.attribute(&value, which, device) == CUDA_SUCCESS;
+  const auto device = static_cast<CUdevice>(surroundings.device);
+  const auto query = [&](int32_t& value, const CUdevice_attribute attribute) {
+    return driver.attribute(&value, attribute, device) == CUDA_SUCCESS;
   };
   if (driver.name(name.data(), static_cast<int>(name.size() - 1), device) != CUDA_SUCCESS ||
-      !takes(found.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) ||
-      !takes(found.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) ||
-      !takes(found.sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) {
+      !query(surroundings.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) ||
+      !query(surroundings.minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR) ||
+      !query(surroundings.sms, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)) {
     return std::nullopt;
   }
-  found.name = name.data();
-  found.green_sms = green_sms_of(driver, operation.handle);
-  found.is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
-  return found;
+  surroundings.name = name.data();
+  surroundings.green_sms = green_sms_of(driver, operation.handle);
+  surroundings.is_blocking = (flags & CU_STREAM_NON_BLOCKING) == 0;
+  return surroundings;
 }
 
 }  // namespace tbsched::capture

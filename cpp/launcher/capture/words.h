@@ -1,4 +1,4 @@
-// Words of 8 bytes of a launch's arguments.
+// Words of 8 bytes of a launch's arguments: those that may be addresses.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,12 @@
 namespace tbsched::capture {
 
 struct Word {
-  uint64_t offset;  // among the arguments
+  uint64_t offset;  // bytes from the first argument
   uint64_t value;
 };
 
-// Adds those of a launch, if its kernel is known. Returns how many.
+// Adds the aligned words of a launch's arguments, at most 64. Returns how many; 0 also if its
+// kernel is unknown.
 size_t add_words(std::vector<Word>& words, const Function& function, const Shape& shape);
 
 }  // namespace tbsched::capture
