@@ -193,8 +193,8 @@ void check_commands_in_python(const Array<int64_t>& cycle, const Array<int32_t>&
                               const Values& config) {
   sm_sim::TimingCheck check(config_of(config));
   for (py::ssize_t at = 0; at < cycle.size(); ++at) {
-    check.next({cycle.at(at), row.at(at), 0, bank.at(at), 0, static_cast<CommandKind>(kind.at(at)),
-                false});
+    check.check({cycle.at(at), row.at(at), 0, bank.at(at), 0, static_cast<CommandKind>(kind.at(at)),
+                 false});
   }
 }
 

@@ -16,11 +16,11 @@ struct Clocks {
 
   explicit Clocks(const Config& config) {
     const int64_t core_mhz = config.core_mhz;
-    const int64_t all =
+    const int64_t tick_mhz =
         std::lcm(std::lcm(core_mhz, int64_t{config.network_mhz}), int64_t{config.dram_mhz});
-    core = all / core_mhz;
-    network = all / config.network_mhz;
-    dram = all / config.dram_mhz;
+    core = tick_mhz / core_mhz;
+    network = tick_mhz / config.network_mhz;
+    dram = tick_mhz / config.dram_mhz;
     slot = core * config.issue_cycles;
   }
 };

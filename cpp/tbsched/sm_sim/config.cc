@@ -129,41 +129,47 @@ constexpr std::array kParameters = {
               "lines that L2 has are not prefetched"},
 };
 
+// Returns the value of a parameter as text.
 std::string value_of(const Config& config, const std::string_view name) {
   const auto parameter = std::ranges::find(kParameters, name, &Parameter::name);
   return std::to_string(config.*parameter->member);
 }
 
-void demand(const Config& config, const bool holds, const std::string_view name,
-            const std::string& what) {
+// Throws std::invalid_argument that names the parameter and its value if a condition does not hold.
+// `what`: the rest of the sentence.
+void require(const Config& config, const bool holds, const std::string_view name,
+             const std::string& what) {
   if (holds) return;
   throw std::invalid_argument("config." + std::string(name) + ": " + value_of(config, name) + " " +
                               what);
 }
 
+// Throws std::invalid_argument if sizes do not divide each other as they must.
 void check_sizes(const Config& config) {
-  const auto whole = [](const int32_t all, const int32_t part) { return all % part == 0; };
+  const auto is_multiple = [](const int32_t all, const int32_t part) { return all % part == 0; };
   const auto product = [](const int32_t a, const int32_t b) { return std::to_string(a * b); };
-  const auto multiple = [&](const std::string_view name, const int32_t value,
-                            const std::string_view of, const int32_t part) {
-    demand(config, whole(value, part), name,
-           "is no multiple of " + std::string(of) + ", " + value_of(config, of));
+  const auto require_multiple = [&](const std::string_view name, const int32_t value,
+                                    const std::string_view of, const int32_t part) {
+    require(config, is_multiple(value, part), name,
+            "is no multiple of " + std::string(of) + ", " + value_of(config, of));
   };
-  demand(config, whole(config.l1_bytes, config.line_bytes * config.l1_ways), "l1_bytes",
-         "is no multiple of line_bytes * l1_ways, " + product(config.line_bytes, config.l1_ways));
-  demand(config, whole(config.l2_bytes, config.line_bytes * config.l2_ways), "l2_bytes",
-         "is no multiple of line_bytes * l2_ways, " + product(config.line_bytes, config.l2_ways));
-  multiple("channel_interleave", config.channel_interleave, "line_bytes", config.line_bytes);
-  multiple("bank_interleave", config.bank_interleave, "line_bytes", config.line_bytes);
-  multiple("row_bytes", config.row_bytes, "bank_interleave", config.bank_interleave);
-  demand(config, config.line_sectors != 3, "line_sectors", "is not 1, 2 or 4");
-  multiple("line_bytes", config.line_bytes, "line_sectors", config.line_sectors);
-  multiple("line_sectors", config.line_sectors, "l2_fetch_sectors", config.l2_fetch_sectors);
-  demand(config, config.row_bytes / config.access_bytes() <= 512, "row_bytes",
-         "has more than 512 accesses of " + std::to_string(config.access_bytes()) + " bytes");
-  demand(config, config.burst() > 0 && whole(config.access_bytes(), 2 * config.bus_bytes),
-         "l2_fetch_sectors",
-         "of line_bytes are no multiple of 2 * bus_bytes, " + product(2, config.bus_bytes));
+  require(config, is_multiple(config.l1_bytes, config.line_bytes * config.l1_ways), "l1_bytes",
+          "is no multiple of line_bytes * l1_ways, " + product(config.line_bytes, config.l1_ways));
+  require(config, is_multiple(config.l2_bytes, config.line_bytes * config.l2_ways), "l2_bytes",
+          "is no multiple of line_bytes * l2_ways, " + product(config.line_bytes, config.l2_ways));
+  require_multiple("channel_interleave", config.channel_interleave, "line_bytes",
+                   config.line_bytes);
+  require_multiple("bank_interleave", config.bank_interleave, "line_bytes", config.line_bytes);
+  require_multiple("row_bytes", config.row_bytes, "bank_interleave", config.bank_interleave);
+  require(config, config.line_sectors != 3, "line_sectors", "is not 1, 2 or 4");
+  require_multiple("line_bytes", config.line_bytes, "line_sectors", config.line_sectors);
+  require_multiple("line_sectors", config.line_sectors, "l2_fetch_sectors",
+                   config.l2_fetch_sectors);
+  require(config, config.row_bytes / config.access_bytes() <= 512, "row_bytes",
+          "has more than 512 accesses of " + std::to_string(config.access_bytes()) + " bytes");
+  require(config, config.burst() > 0 && is_multiple(config.access_bytes(), 2 * config.bus_bytes),
+          "l2_fetch_sectors",
+          "of line_bytes are no multiple of 2 * bus_bytes, " + product(2, config.bus_bytes));
 }
 
 }  // namespace
@@ -181,15 +187,15 @@ void check(const Config& config) {
   }
   check_sizes(config);
   const int32_t nodes = config.mesh_width * config.mesh_height;
-  demand(config, config.crossbar != 0 || config.cores + config.controllers <= nodes, "cores",
-         "and controllers, " + value_of(config, "controllers") +
-             ", are more than the mesh has nodes, " + std::to_string(nodes));
-  demand(config,
-         config.crossbar != 0 || config.controllers_at_edges == 0 ||
-             config.controllers <= 2 * config.mesh_width,
-         "controllers",
-         "at the edges are more than two rows of the mesh have nodes, " +
-             std::to_string(2 * config.mesh_width));
+  require(config, config.crossbar != 0 || config.cores + config.controllers <= nodes, "cores",
+          "and controllers, " + value_of(config, "controllers") +
+              ", are more than the mesh has nodes, " + std::to_string(nodes));
+  require(config,
+          config.crossbar != 0 || config.controllers_at_edges == 0 ||
+              config.controllers <= 2 * config.mesh_width,
+          "controllers",
+          "at the edges are more than two rows of the mesh have nodes, " +
+              std::to_string(2 * config.mesh_width));
 }
 
 }  // namespace tbsched::sm_sim

@@ -8,6 +8,7 @@
 namespace tbsched::sm_sim {
 
 // The defaults are the configuration owl-table1. config.cc explains each parameter.
+// What each parameter means: see parameters().
 struct Config {
   int32_t cores = 28;
   int32_t core_mhz = 1300;
@@ -91,18 +92,21 @@ struct Config {
   int32_t burst() const { return access_bytes() / (2 * bus_bytes); }
 };
 
+// A parameter with its limits and what it means.
 struct Parameter {
   std::string_view section;
   std::string_view name;
   int32_t Config::* member;
-  int32_t least;
+  int32_t least;  // the value is in least..greatest
   int32_t greatest;
   std::string_view doc;
 };
 
+// Returns all parameters, in the order of Config.
 std::span<const Parameter> parameters();
 
-// Throws std::invalid_argument, naming the parameter, its value and the limit.
+// Throws std::invalid_argument that names the parameter, its value and the limit, if the config is
+// not valid.
 void check(const Config& config);
 
 }  // namespace tbsched::sm_sim

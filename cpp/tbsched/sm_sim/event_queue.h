@@ -25,9 +25,9 @@ enum class EventKind : uint8_t {
 struct Event {
   int64_t tick;
   uint64_t line = 0;
-  int32_t to = 0;
-  int32_t from = 0;
-  EventKind what;
+  int32_t to = 0;    // number of the component that handles it
+  int32_t from = 0;  // number of the component that it comes from
+  EventKind kind;
   uint8_t sectors = 1;  // sectors of the line, a bit each
 };
 
@@ -37,24 +37,24 @@ class EventQueue {
  public:
   EventQueue() : buckets_(kBuckets) {}
 
-  // Not before the tick of the last taken event.
+  // Adds an event, which is not before the last one that was taken.
   void push(const Event& event) {
     if (event.tick - now_ < kBuckets) {
-      put(event);
+      add_to_bucket(event);
     } else {
       later_.push({event, pushed_++});
     }
   }
 
-  // Returns whether there was an event to take.
+  // Takes the next event. Returns false if there is none.
   bool pop(Event& event) {
-    std::vector<Event>* bucket = &buckets_[place(now_)];
+    std::vector<Event>* bucket = &buckets_[bucket_of(now_)];
     if (taken_ == bucket->size()) {
       bucket->clear();
-      used_[place(now_) / kBits] &= ~(uint64_t{1} << place(now_) % kBits);
+      used_[bucket_of(now_) / kBits] &= ~(uint64_t{1} << bucket_of(now_) % kBits);
       taken_ = 0;
       if (!advance()) return false;
-      bucket = &buckets_[place(now_)];
+      bucket = &buckets_[bucket_of(now_)];
     }
     event = (*bucket)[taken_++];
     return true;
@@ -66,24 +66,26 @@ class EventQueue {
 
   struct Later {
     Event event;
-    int64_t number;
+    int64_t order;  // of push()
 
     bool operator<(const Later& other) const {  // inverted: the top of a heap is the greatest
-      return event.tick != other.event.tick ? event.tick > other.event.tick : number > other.number;
+      return event.tick != other.event.tick ? event.tick > other.event.tick : order > other.order;
     }
   };
 
-  static size_t place(const int64_t tick) { return static_cast<size_t>(tick % kBuckets); }
+  // Returns the index of the bucket of a tick.
+  static size_t bucket_of(const int64_t tick) { return static_cast<size_t>(tick % kBuckets); }
 
-  void put(const Event& event) {
-    const size_t at = place(event.tick);
+  // Adds an event of the near future.
+  void add_to_bucket(const Event& event) {
+    const size_t at = bucket_of(event.tick);
     buckets_[at].push_back(event);
     used_[at / kBits] |= uint64_t{1} << at % kBits;
   }
 
-  // Advances to the next tick with an event.
+  // Advances to the next tick with an event. Returns false if there is none.
   bool advance() {
-    const int64_t distance = to_next_bucket();
+    const int64_t distance = ticks_to_next_bucket();
     if (distance < kBuckets) {
       now_ += distance;
     } else if (!later_.empty()) {
@@ -93,14 +95,15 @@ class EventQueue {
     }
     // Before any later event enters the same buckets, so the order of arrival is kept.
     while (!later_.empty() && later_.top().event.tick - now_ < kBuckets) {
-      put(later_.top().event);
+      add_to_bucket(later_.top().event);
       later_.pop();
     }
     return true;
   }
 
-  int64_t to_next_bucket() const {
-    const size_t begin = place(now_);
+  // Returns how many ticks it is to the first bucket with an event; kBuckets: all are empty.
+  int64_t ticks_to_next_bucket() const {
+    const size_t begin = bucket_of(now_);
     for (size_t step = 0; step <= used_.size(); ++step) {
       const size_t word = (begin / kBits + step) % used_.size();
       uint64_t bits = used_[word];
@@ -114,12 +117,12 @@ class EventQueue {
     return kBuckets;
   }
 
-  std::vector<std::vector<Event>> buckets_;
-  std::array<uint64_t, kBuckets / kBits> used_{};
+  std::vector<std::vector<Event>> buckets_;        // by tick, modulo kBuckets
+  std::array<uint64_t, kBuckets / kBits> used_{};  // a bit per bucket: it may have events
   std::priority_queue<Later> later_;
-  int64_t now_ = 0;
-  int64_t pushed_ = 0;
-  size_t taken_ = 0;
+  int64_t now_ = 0;     // tick of the last event that was taken
+  int64_t pushed_ = 0;  // events that came into later_
+  size_t taken_ = 0;    // events of the current bucket that were taken
 };
 
 }  // namespace tbsched::sm_sim

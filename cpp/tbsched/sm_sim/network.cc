@@ -8,6 +8,7 @@ namespace {
 // A node has a link in, a link out and one to each side.
 enum Link : int32_t { kIn, kOut, kEast, kWest, kSouth, kNorth, kLinks };
 
+// Adds the links of the XY route between two nodes of a mesh.
 void add_route(std::vector<int32_t>& links, const int32_t from, const int32_t to,
                const int32_t width) {
   int32_t node = from;
@@ -23,11 +24,13 @@ void add_route(std::vector<int32_t>& links, const int32_t from, const int32_t to
   step(kOut, 0);
 }
 
+// Nodes by core and by slice.
 struct Nodes {
   std::vector<int32_t> cores;
   std::vector<int32_t> slices;
 };
 
+// Returns the node of each core and of each slice.
 Nodes nodes_of(const Config& config) {
   Nodes nodes{{}, controller_nodes(config)};
   for (int32_t node = 0; static_cast<int32_t>(nodes.cores.size()) < config.cores; ++node) {
@@ -40,18 +43,19 @@ Nodes nodes_of(const Config& config) {
 
 std::vector<int32_t> controller_nodes(const Config& config) {
   std::vector<int32_t> nodes;
-  for (int32_t number = 0; number < config.controllers; ++number) {
+  for (int32_t controller = 0; controller < config.controllers; ++controller) {
     if (config.crossbar != 0) {
-      nodes.push_back(config.cores + number);
+      nodes.push_back(config.cores + controller);
     } else if (config.controllers_at_edges != 0) {
-      const int32_t above = (config.controllers + 1) / 2;
-      const bool below = number >= above;
-      const int32_t in_row = below ? config.controllers - above : above;
-      const int32_t column = (number - (below ? above : 0)) * config.mesh_width / in_row;
-      nodes.push_back(column + (below ? config.mesh_width * (config.mesh_height - 1) : 0));
+      const int32_t in_first_row = (config.controllers + 1) / 2;
+      const bool is_in_last_row = controller >= in_first_row;
+      const int32_t in_row = is_in_last_row ? config.controllers - in_first_row : in_first_row;
+      const int32_t column =
+          (controller - (is_in_last_row ? in_first_row : 0)) * config.mesh_width / in_row;
+      nodes.push_back(column + (is_in_last_row ? config.mesh_width * (config.mesh_height - 1) : 0));
     } else {
       const int32_t all = config.mesh_width * config.mesh_height;
-      nodes.push_back((2 * number + 1) * all / (2 * config.controllers));
+      nodes.push_back((2 * controller + 1) * all / (2 * config.controllers));
     }
   }
   return nodes;

@@ -11,10 +11,10 @@
 
 namespace tbsched::sm_sim {
 
-// The mesh node of each controller. Cores have the other nodes, in order.
+// Returns the node of each controller. Cores have the other nodes, in order.
 std::vector<int32_t> controller_nodes(const Config& config);
 
-// Flits of sectors of a line on a link.
+// Returns how many flits carry these sectors of a line.
 inline int32_t flits_of(const Config& config, const uint8_t sectors) {
   return 1 + (sectors_in(sectors) * config.sector_bytes() - 1) / config.channel_bytes;
 }
@@ -26,7 +26,8 @@ class Network {
  public:
   Network(const Config& config, const Clocks& clocks, bool to_cores);
 
-  // Returns when the last flit of a packet arrives. Must be called in the order of ticks.
+  // Sends a packet between a core and a slice. Returns the tick in which its last flit arrives.
+  // Must be called in the order of ticks.
   int64_t send(const int64_t tick, const int32_t core, const int32_t slice, const int32_t flits) {
     const size_t route = static_cast<size_t>(core * slices_ + slice);
     int64_t head = next_multiple(tick, cycle_);
@@ -41,11 +42,11 @@ class Network {
 
  private:
   int32_t slices_;
-  int64_t cycle_;
-  int64_t hop_;
-  std::vector<int32_t> routes_;  // begin of the links of each core and slice
-  std::vector<int32_t> links_;
-  std::vector<int64_t> free_;  // by link: when it is free
+  int64_t cycle_;                // ticks of a network cycle
+  int64_t hop_;                  // ticks from router to router
+  std::vector<int32_t> routes_;  // index of the first link, by core and slice; then the end
+  std::vector<int32_t> links_;   // of all routes
+  std::vector<int64_t> free_;    // tick from which on a link is free
 };
 
 }  // namespace tbsched::sm_sim

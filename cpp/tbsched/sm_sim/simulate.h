@@ -24,7 +24,7 @@ struct Options {
   bool checked = false;  // every DRAM command is checked against every constraint
   std::span<const int32_t> cores_of =
       {};  // the core of each block; empty: assigned as the config says
-  std::function<void()> now_and_then = {};  // may throw to end the simulation early
+  std::function<void()> now_and_then = {};  // called at intervals; may throw to end early
 };
 
 struct Simulation {
@@ -45,8 +45,8 @@ struct MemoryRequest {
   bool write;
 };
 
-// Returns the commands for requests, which bypass cores and caches and must be in order of their
-// cycles.
+// Returns the commands that the controllers send for requests. These bypass cores and caches, and
+// must be in order of their cycles. Throws std::invalid_argument if they are not.
 std::vector<Command> dram_commands(std::span<const MemoryRequest> requests, const Config& config,
                                    bool prefetch);
 

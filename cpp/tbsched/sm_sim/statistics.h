@@ -8,6 +8,7 @@
 
 namespace tbsched::sm_sim {
 
+// What each one counts: see counters().
 struct Statistics {
   int64_t cycles = 0;
   int64_t instructions = 0;
@@ -40,17 +41,19 @@ struct Statistics {
   bool operator==(const Statistics&) const = default;
 };
 
+// A counter with its name and what it counts.
 struct Counter {
   std::string_view name;
   int64_t Statistics::* member;
   std::string_view doc;
 };
 
+// Returns all counters, in the order of Statistics.
 std::span<const Counter> counters();
 
 // When a block ran, in core cycles.
 struct BlockTime {
-  int32_t core = -1;
+  int32_t core = -1;  // -1: it has not started
   int64_t start = -1;
   int64_t end = -1;
 };

@@ -6,10 +6,12 @@
 namespace tbsched::sm_sim {
 namespace {
 
+// Throws std::invalid_argument that names the field and what is wrong with it.
 [[noreturn]] void refuse_workload(const std::string& what) {
   throw std::invalid_argument("workload." + what);
 }
 
+// Throws std::invalid_argument if a row is not valid. `first`: it is the first row of its warp.
 void check_row(const Workload& workload, const size_t row, const bool first) {
   const std::string where = "row " + std::to_string(row);
   const uint8_t access = workload.access[row];
@@ -25,7 +27,7 @@ void check_row(const Workload& workload, const size_t row, const bool first) {
   if (access == static_cast<uint8_t>(Access::none) && workload.compute[row] == 0) {
     refuse_workload("compute: " + where + " has neither an access nor instructions that compute");
   }
-  if (access != static_cast<uint8_t>(Access::also)) return;
+  if (access != static_cast<uint8_t>(Access::same_instruction)) return;
   if (first || workload.access[row - 1] >= static_cast<uint8_t>(Access::none)) {
     refuse_workload("access: " + where + " goes with an access before it; there is none");
   }

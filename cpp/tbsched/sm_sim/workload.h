@@ -9,9 +9,9 @@ namespace tbsched::sm_sim {
 enum class Access : uint8_t {
   load,
   store,
-  also,     // one more line of the previous row's instruction
-  none,     // computes only
-  barrier,  // waits until all warps of the block that have not ended are at a barrier
+  same_instruction,  // one more line of the previous row's instruction
+  none,              // computes only
+  barrier,           // waits until all warps of the block that have not ended are at a barrier
 };
 
 // The warps of block b begin at b * warps_per_block. A warp executes its rows in order. A row is a
@@ -29,7 +29,7 @@ struct Workload {
   int32_t blocks() const { return static_cast<int32_t>(warps() / warps_per_block); }
 };
 
-// Throws std::invalid_argument, naming the error and its place.
+// Throws std::invalid_argument that names the error and where it is, if the workload is not valid.
 void check(const Workload& workload);
 
 }  // namespace tbsched::sm_sim

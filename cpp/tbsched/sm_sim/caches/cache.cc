@@ -9,26 +9,31 @@ namespace {
 constexpr int kSectorBits = 4;
 constexpr int kLineShift = 2 * kSectorBits;
 constexpr uint64_t kAllSectors = (uint64_t{1} << kSectorBits) - 1;
-constexpr uint64_t kNone = ~uint64_t{0};
+constexpr uint64_t kEmpty = ~uint64_t{0};
 
+// Returns the sectors that an entry has. An entry is the line, its sectors, and the dirty ones of
+// these.
 Sectors sectors_of(const uint64_t entry) {
   return static_cast<Sectors>(entry >> kSectorBits & kAllSectors);
 }
 
 Sectors dirty_of(const uint64_t entry) { return static_cast<Sectors>(entry & kAllSectors); }
 
+// Returns the entry of a line with these sectors.
 uint64_t entry_of(const Part part, const Sectors dirty) {
   return part.line << kLineShift | uint64_t{part.sectors} << kSectorBits | dirty;
 }
 
+// Returns the way of a set that has a line; -1: none.
 int32_t way_of(const uint64_t* const set, const int32_t ways, const uint64_t line) {
   for (int32_t way = 0; way < ways; ++way) {
-    if (set[way] >> kLineShift == line && set[way] != kNone) return way;
+    if (set[way] >> kLineShift == line && set[way] != kEmpty) return way;
   }
   return -1;
 }
 
-void to_front(uint64_t* const set, const uint32_t way, const uint64_t entry) {
+// Puts an entry in front of a set, in place of the one in `way`.
+void move_to_front(uint64_t* const set, const uint32_t way, const uint64_t entry) {
   std::copy_backward(set, set + way, set + way + 1);
   set[0] = entry;
 }
@@ -36,9 +41,8 @@ void to_front(uint64_t* const set, const uint32_t way, const uint64_t entry) {
 }  // namespace
 
 Cache::Cache(const CacheShape& shape)
-    : shape_(shape), entries_(static_cast<size_t>(shape.sets * shape.ways), kNone) {}
+    : shape_(shape), entries_(static_cast<size_t>(shape.sets * shape.ways), kEmpty) {}
 
-// Returns the index of the first entry of the line's set.
 uint64_t Cache::set_of(const uint64_t line) const {
   const auto sets = static_cast<uint64_t>(shape_.sets);
   const uint64_t number = shape_.hashed ? line ^ line / sets ^ line / sets / sets : line;
@@ -49,14 +53,14 @@ Sectors Cache::touch(const Part part, const bool write) {
   uint64_t* const set = entries_.data() + set_of(part.line);
   const int32_t way = way_of(set, shape_.ways, part.line);
   if (way < 0) return 0;
-  const auto has = static_cast<Sectors>(sectors_of(set[way]) & part.sectors);
-  const uint64_t entry = set[way] | (write ? has : 0);
+  const auto hits = static_cast<Sectors>(sectors_of(set[way]) & part.sectors);
+  const uint64_t entry = set[way] | (write ? hits : 0);
   if (shape_.replacement == Replacement::least_recent) {
-    to_front(set, way, entry);
+    move_to_front(set, way, entry);
   } else {
     set[way] = entry;
   }
-  return has;
+  return hits;
 }
 
 bool Cache::has_place(const uint64_t line) const {
@@ -77,17 +81,16 @@ std::optional<Part> Cache::fill(const Part part, const bool dirty) {
     touch(part, false);
     return {};
   }
-  const int32_t way = victim(set);
-  const uint64_t left = set[way];
-  to_front(set, way, entry);
-  if (left == kNone || dirty_of(left) == 0) return {};
-  return Part{left >> kLineShift, dirty_of(left)};
+  const int32_t way = choose_victim(set);
+  const uint64_t evicted = set[way];
+  move_to_front(set, way, entry);
+  if (evicted == kEmpty || dirty_of(evicted) == 0) return {};
+  return Part{evicted >> kLineShift, dirty_of(evicted)};
 }
 
-// Empty ways are the last ones, since used lines move to the front.
-int32_t Cache::victim(const uint64_t* const set) {
+int32_t Cache::choose_victim(const uint64_t* const set) {
   const int32_t last = shape_.ways - 1;
-  if (shape_.replacement != Replacement::any || set[last] == kNone) return last;
+  if (shape_.replacement != Replacement::any || set[last] == kEmpty) return last;
   random_ ^= random_ << 13;
   random_ ^= random_ >> 7;
   random_ ^= random_ << 17;

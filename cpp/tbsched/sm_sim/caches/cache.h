@@ -20,6 +20,7 @@ struct CacheShape {
   bool hashed = false;  // the set depends on the whole number of the line
 };
 
+// Sectors of a line.
 struct Part {
   uint64_t line;
   Sectors sectors;
@@ -32,27 +33,31 @@ inline int32_t sectors_in(const Sectors sectors) {
   return kCounts[sectors];
 }
 
+// A set-associative cache, without its data.
 class Cache {
  public:
   explicit Cache(const CacheShape& shape);
 
-  // Returns the requested sectors that it has, and marks the line as used; a write makes those
-  // sectors dirty.
+  // Returns the requested sectors that the cache has, and marks the line as used; a write makes
+  // those sectors dirty.
   Sectors touch(Part part, bool write);
 
-  // Returns whether the line has an entry, even without sectors.
+  // Returns whether the cache has an entry for the line, even one without sectors.
   bool has_place(uint64_t line) const;
 
-  // Returns the sectors of the line that it has.
+  // Returns the sectors of the line that the cache has.
   Sectors held(uint64_t line) const;
 
-  // Adds sectors, and an entry for a line that has none yet. Returns the evicted line if it is
-  // dirty.
+  // Adds sectors, and an entry for a line that has none yet. Returns the dirty sectors of the line
+  // that is evicted; none: there are none.
   std::optional<Part> fill(Part part, bool dirty);
 
  private:
+  // Returns the index of the first entry of the line's set.
   uint64_t set_of(uint64_t line) const;
-  int32_t victim(const uint64_t* set);
+  // Returns the way of a set that a new line takes. Empty ways are the last ones, since used lines
+  // move to the front.
+  int32_t choose_victim(const uint64_t* set);
 
   CacheShape shape_;
   uint64_t random_ = 0x9e3779b97f4a7c15;

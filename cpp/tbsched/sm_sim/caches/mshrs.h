@@ -8,22 +8,26 @@
 
 namespace tbsched::sm_sim {
 
+// `Waiters`: those that wait for a line.
 template <typename Waiters>
 class Mshrs {
  public:
   struct Entry {
     uint64_t line;
-    int64_t since;        // a tick
+    int64_t since;        // tick of the first miss
     uint8_t sectors = 0;  // those that are on their way
     Waiters waiters{};
   };
 
-  explicit Mshrs(const int32_t most) : most_(static_cast<size_t>(most)) { lines_.reserve(most_); }
+  explicit Mshrs(const int32_t max_lines) : max_lines_(static_cast<size_t>(max_lines)) {
+    lines_.reserve(max_lines_);
+  }
 
-  bool full() const { return lines_.size() >= most_; }
+  bool full() const { return lines_.size() >= max_lines_; }
   bool empty() const { return lines_.empty(); }
 
-  // Returns nullptr if the line is not on its way. Valid until the next non-const call.
+  // Returns the entry of a line; nullptr: the line is not on its way. Valid until the next
+  // non-const call.
   Entry* find(const uint64_t line) {
     for (size_t at = 0; at < lines_.size(); ++at) {
       if (lines_[at] == line) return &entries_[at];
@@ -37,7 +41,7 @@ class Mshrs {
     return entries_.emplace_back(Entry{line, since, 0, {}});
   }
 
-  // Removes the entry of a line that has arrived.
+  // Removes the entry of a line that has arrived, and returns it.
   Entry take(Entry* const entry) {
     const size_t at = static_cast<size_t>(entry - entries_.data());
     Entry taken = std::move(entries_[at]);
@@ -49,7 +53,7 @@ class Mshrs {
   }
 
  private:
-  size_t most_;
+  size_t max_lines_;
   std::vector<uint64_t> lines_;  // as in entries_; contiguous, since they are searched
   std::vector<Entry> entries_;
 };

@@ -12,14 +12,15 @@ constexpr auto kRead = CommandKind::read;
 constexpr auto kWrite = CommandKind::write;
 constexpr auto kPrecharge = CommandKind::precharge;
 
-[[noreturn]] void broken(const std::string& constraint, const Command& command) {
+// Throws std::logic_error: a command breaks a constraint.
+[[noreturn]] void throw_broken(const std::string& constraint, const Command& command) {
   throw std::logic_error(constraint + " is broken by " +
                          std::string(kCommandNames[static_cast<size_t>(command.kind)]) +
                          " of bank " + std::to_string(command.bank) + " in cycle " +
                          std::to_string(command.cycle));
 }
 
-// How far a command must be from an earlier one.
+// How many DRAM cycles a command must come after an earlier one.
 struct Distance {
   const char* name;
   CommandKind from;
@@ -56,9 +57,10 @@ TimingCheck::TimingCheck(const Config& config)
   for (Bank& bank : banks_) bank.last.fill(kLongAgo);
 }
 
-void TimingCheck::next(const Command& command) {
-  if (command.cycle <= last_command_) broken("one command a cycle", command);
-  if (command.bank < 0 || command.bank >= config_.banks) broken("the number of banks", command);
+void TimingCheck::check(const Command& command) {
+  if (command.cycle <= last_command_) throw_broken("one command a cycle", command);
+  if (command.bank < 0 || command.bank >= config_.banks)
+    throw_broken("the number of banks", command);
   Bank& bank = banks_[static_cast<size_t>(command.bank)];
   check_state(command, bank);
   check_distances(command, bank);
@@ -76,11 +78,11 @@ void TimingCheck::next(const Command& command) {
 
 void TimingCheck::check_state(const Command& command, const Bank& bank) const {
   if (command.kind == kActivate) {
-    if (bank.open >= 0) broken("a closed bank", command);
+    if (bank.open >= 0) throw_broken("a closed bank", command);
   } else if (bank.open < 0) {
-    broken("an open row", command);
+    throw_broken("an open row", command);
   } else if (command.kind != kPrecharge && bank.open != command.row) {
-    broken("the open row", command);
+    throw_broken("the open row", command);
   }
 }
 
@@ -88,19 +90,19 @@ void TimingCheck::check_distances(const Command& command, const Bank& bank) cons
   for (const Distance& distance : kDistances) {
     if (distance.to != command.kind) continue;
     const auto& last = distance.same_bank ? bank.last : last_;
-    const int64_t before = last[static_cast<size_t>(distance.from)];
-    if (command.cycle - before < distance.cycles(config_)) broken(distance.name, command);
+    const int64_t earlier = last[static_cast<size_t>(distance.from)];
+    if (command.cycle - earlier < distance.cycles(config_)) throw_broken(distance.name, command);
   }
   if (command.kind == kActivate && config_.t_faw > 0 && activates_.size() == 4 &&
       command.cycle - activates_.front() < config_.t_faw) {
-    broken("t_faw", command);
+    throw_broken("t_faw", command);
   }
 }
 
 void TimingCheck::check_data_bus(const Command& command) {
   if (command.kind != kRead && command.kind != kWrite) return;
   const int64_t begin = command.cycle + (command.kind == kRead ? config_.t_cl : config_.t_wl);
-  if (begin < data_end_) broken("one line on the data bus", command);
+  if (begin < data_end_) throw_broken("one line on the data bus", command);
   data_end_ = begin + config_.burst();
 }
 

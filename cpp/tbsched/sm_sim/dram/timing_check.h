@@ -16,26 +16,29 @@ class TimingCheck {
  public:
   explicit TimingCheck(const Config& config);
 
-  // Checks the next command of one controller. Throws std::logic_error naming the violated
-  // constraint, the command and the earlier command that it follows too soon.
-  void next(const Command& command);
+  // Checks the next command of one controller. Throws std::logic_error naming the constraint that
+  // it breaks, the command and its bank and cycle.
+  void check(const Command& command);
 
  private:
   struct Bank {
     std::array<int64_t, 4> last;  // cycle of the last command of each kind
-    int64_t open = -1;
+    int64_t open = -1;            // row; -1: none
   };
 
+  // Checks that the row is open, or closed, as the command needs it.
   void check_state(const Command& command, const Bank& bank) const;
+  // Checks how long the command comes after earlier ones.
   void check_distances(const Command& command, const Bank& bank) const;
+  // Checks that the command's data does not overlap that of an earlier one.
   void check_data_bus(const Command& command);
 
   Config config_;
   std::vector<Bank> banks_;
-  std::array<int64_t, 4> last_;  // of any bank
-  int64_t last_command_;
-  int64_t data_end_;
-  std::deque<int64_t> activates_;
+  std::array<int64_t, 4> last_;    // likewise, of any bank
+  int64_t last_command_;           // cycle
+  int64_t data_end_;               // cycle in which the data bus is free
+  std::deque<int64_t> activates_;  // cycles of the last four, of any bank
 };
 
 }  // namespace tbsched::sm_sim

@@ -13,15 +13,16 @@ class Cycling final : public Scheduler {
  public:
   explicit Cycling(const int32_t issuers) : issuers_(static_cast<size_t>(issuers)) {}
 
+  // Asks the issuers in turn, each once per slot, for a warp that is ready.
   int32_t pick(const Situation& now) override {
-    if (now.cycle != cycle_) begin(now);
+    if (now.cycle != cycle_) begin_slot(now);
     for (Issuer& issuer : issuers_) {
       if (issuer.asked) continue;
       issuer.asked = true;
       if (issuer.warp < 0 || (now.ready >> issuer.warp & 1) == 0) continue;
       const int32_t warp = issuer.warp;
       issuer.issued = true;
-      take(issuer, now);
+      give_next(issuer, now);
       return warp;
     }
     return -1;
@@ -35,26 +36,27 @@ class Cycling final : public Scheduler {
   };
 
   // Begins a slot. Those that could not issue in the last one come first.
-  void begin(const Situation& now) {
+  void begin_slot(const Situation& now) {
     cycle_ = now.cycle;
     std::ranges::stable_partition(issuers_, [](const Issuer& each) { return !each.issued; });
     for (Issuer& issuer : issuers_) {
       issuer.asked = issuer.issued = false;
-      if (issuer.warp < 0 || (in_circle(now) >> issuer.warp & 1) == 0) take(issuer, now);
+      if (issuer.warp < 0 || (participants(now) >> issuer.warp & 1) == 0) give_next(issuer, now);
     }
   }
 
-  // Warps that take part. One that waits for others does not: they may wait for their turn.
-  static Warps in_circle(const Situation& now) { return now.resident & ~now.for_others; }
+  // Returns the warps that take part. One that waits for others does not: these may wait for their
+  // turn.
+  static Warps participants(const Situation& now) { return now.resident & ~now.for_others; }
 
   // Gives an issuer the next warp that no other issuer holds.
-  void take(Issuer& issuer, const Situation& now) {
+  void give_next(Issuer& issuer, const Situation& now) {
     issuer.warp = -1;
-    Warps among = in_circle(now);
+    Warps candidates = participants(now);
     for (const Issuer& other : issuers_) {
-      if (other.warp >= 0) among &= ~(Warps{1} << other.warp);
+      if (other.warp >= 0) candidates &= ~(Warps{1} << other.warp);
     }
-    if (among != 0) issuer.warp = last_ = next_in_turn(among, last_);
+    if (candidates != 0) issuer.warp = last_ = next_in_turn(candidates, last_);
   }
 
   std::vector<Issuer> issuers_;  // in the order in which they are asked

@@ -14,8 +14,8 @@ class GreedyThenOldest final : public Scheduler {
   int32_t pick(const Situation& now) override {
     if (last_ >= 0 && (now.ready >> last_ & 1) != 0) return last_;
     for (const int32_t place : places_) {
-      const Warps among = now.ready & shape_.warps_at(place);
-      if (among != 0) return last_ = std::countr_zero(among);
+      const Warps candidates = now.ready & shape_.warps_at(place);
+      if (candidates != 0) return last_ = std::countr_zero(candidates);
     }
     return -1;
   }
@@ -28,7 +28,7 @@ class GreedyThenOldest final : public Scheduler {
  private:
   CoreShape shape_;
   std::vector<int32_t> places_;  // from the oldest block to the newest
-  int32_t last_ = -1;
+  int32_t last_ = -1;            // warp that issued last; -1: none
 };
 
 }  // namespace

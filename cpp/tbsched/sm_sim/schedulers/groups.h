@@ -18,6 +18,7 @@ std::vector<Warps> groups_of_blocks(const Config& config, const CoreShape& shape
 // Returns groups of `group_warps` warps in order, regardless of blocks.
 std::vector<Warps> groups_of_warps(const Config& config, const CoreShape& shape);
 
+// Groups of warps; in each of them all warps in turn.
 class Groups {
  public:
   explicit Groups(std::vector<Warps> groups) : groups_(std::move(groups)), last_(size(), 63) {}
@@ -26,15 +27,15 @@ class Groups {
   Warps operator[](const size_t group) const { return groups_[group]; }
 
   // Returns whether no warp of the group can issue before memory answers.
-  bool blocked(const size_t group, const Situation& now) const {
+  bool is_blocked(const size_t group, const Situation& now) const {
     return (groups_[group] & now.resident & ~now.waiting) == 0;
   }
 
-  // Returns the next warp of the group in turn, or -1.
+  // Returns the next ready warp of the group in turn, which issues; -1: none is ready.
   int32_t pick(const size_t group, const Situation& now) {
-    const Warps among = groups_[group] & now.ready;
-    if (among == 0) return -1;
-    return last_[group] = next_in_turn(among, last_[group]);
+    const Warps candidates = groups_[group] & now.ready;
+    if (candidates == 0) return -1;
+    return last_[group] = next_in_turn(candidates, last_[group]);
   }
 
  private:

@@ -10,7 +10,7 @@ class RoundRobin final : public Scheduler {
   int32_t pick(const Situation& now) override { return last_ = next_in_turn(now.ready, last_); }
 
  private:
-  int32_t last_ = 63;
+  int32_t last_ = 63;  // warp that issued last
 };
 
 }  // namespace

@@ -24,11 +24,13 @@ struct CoreShape {
   int32_t places;  // for blocks
   int32_t warps_per_block;
 
+  // Returns the warps of the block in a place.
   Warps warps_at(const int32_t place) const {
     return warps_from(place * warps_per_block, warps_per_block);
   }
 };
 
+// The warps of a core in one issue slot.
 struct Situation {
   Warps ready;           // may issue; at least one
   Warps waiting;         // for memory, or at a barrier
@@ -37,14 +39,15 @@ struct Situation {
   Warps for_others = 0;  // of those that wait: at a barrier, or for room that others have
 };
 
+// The scheduler of one core.
 class Scheduler {
  public:
   virtual ~Scheduler() = default;
 
-  // Returns the warp that issues, which must be ready, or -1 to leave the slot empty.
+  // Returns the warp that issues, which must be ready; -1: none, and the slot ends.
   virtual int32_t pick(const Situation& now) = 0;
 
-  // A block has started in a place, so all warps there are new.
+  // Notes that a block has started in a place, so that all warps there are new.
   virtual void block_started(int32_t /*place*/) {}
 };
 

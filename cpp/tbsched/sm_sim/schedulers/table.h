@@ -8,6 +8,7 @@
 
 namespace tbsched::sm_sim {
 
+// A scheduler and what goes with it.
 struct SchedulerRow {
   std::string_view name;
   std::string_view summary;
@@ -17,8 +18,9 @@ struct SchedulerRow {
   bool perfect_l2 = false;  // what misses L1 hits L2
 };
 
+// Returns all schedulers.
 std::span<const SchedulerRow> scheduler_table();
-// Throws std::invalid_argument if there is no such row.
+// Returns the scheduler of a name. Throws std::invalid_argument if there is none.
 const SchedulerRow& scheduler_named(std::string_view name);
 
 }  // namespace tbsched::sm_sim

@@ -10,24 +10,26 @@ class TwoLevel final : public Scheduler {
   TwoLevel(std::vector<Warps> groups, const bool strict)
       : groups_(std::move(groups)), strict_(strict) {}
 
+  // Returns a warp of the current group, else, unless strict, of the next one that has a ready
+  // warp.
   int32_t pick(const Situation& now) override {
-    for (size_t step = 0; step < groups_.size() && groups_.blocked(current_, now); ++step) {
-      current_ = next(current_);
+    for (size_t step = 0; step < groups_.size() && groups_.is_blocked(current_, now); ++step) {
+      current_ = next_group(current_);
     }
     int32_t warp = groups_.pick(current_, now);
-    for (size_t group = next(current_); warp < 0 && !strict_ && group != current_;) {
+    for (size_t group = next_group(current_); warp < 0 && !strict_ && group != current_;) {
       warp = groups_.pick(group, now);
-      group = next(group);
+      group = next_group(group);
     }
     return warp;
   }
 
  private:
-  size_t next(const size_t group) const { return (group + 1) % groups_.size(); }
+  size_t next_group(const size_t group) const { return (group + 1) % groups_.size(); }
 
   Groups groups_;
-  size_t current_ = 0;
-  bool strict_;
+  size_t current_ = 0;  // group that issues
+  bool strict_;         // no other group issues meanwhile
 };
 
 }  // namespace

@@ -22,8 +22,8 @@ class UnbrokenRoundRobin final : public Scheduler {
     cycle_ = now.cycle;
     while (asked_ < issuers_.size()) {
       Issuer& issuer = issuers_[asked_++];
-      const Warps among = now.ready & issuer.warps;
-      if (among != 0) return pick(issuer, among);
+      const Warps candidates = now.ready & issuer.warps;
+      if (candidates != 0) return pick_of(issuer, candidates);
     }
     return -1;
   }
@@ -31,15 +31,16 @@ class UnbrokenRoundRobin final : public Scheduler {
  private:
   struct Issuer {
     Warps warps = 0;
-    int32_t last = 63;     // warp that issued last
-    int64_t last_at = -1;  // cycle
+    int32_t last = 63;        // warp that issued last
+    int64_t last_cycle = -1;  // core cycle of that; -1: none
   };
 
-  int32_t pick(Issuer& issuer, const Warps among) const {
-    const bool unbroken = issuer.last_at >= 0 && cycle_ - issuer.last_at <= issue_cycles_;
-    issuer.last_at = cycle_;
-    if (unbroken && (among >> issuer.last & 1) != 0) return issuer.last;
-    return issuer.last = next_in_turn(among, issuer.last);
+  // Returns the next of an issuer's ready warps.
+  int32_t pick_of(Issuer& issuer, const Warps candidates) const {
+    const bool unbroken = issuer.last_cycle >= 0 && cycle_ - issuer.last_cycle <= issue_cycles_;
+    issuer.last_cycle = cycle_;
+    if (unbroken && (candidates >> issuer.last & 1) != 0) return issuer.last;
+    return issuer.last = next_in_turn(candidates, issuer.last);
   }
 
   std::vector<Issuer> issuers_;
