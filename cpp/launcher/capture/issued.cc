@@ -57,8 +57,9 @@ void Issued::add(const Note& note, const std::span<const Word> words) {
   if (!operation.has_stream) return;
   const Stream stream{operation.context, operation.stream};
   Entry entry{.note = note, .words = {words.begin(), words.end()}};
-  if (note.graph != nullptr && !note.graph->is_changed)
+  if (note.graph != nullptr && !note.graph->is_changed) {
     entry.remaining_records = note.graph->graph->records;
+  }
   const uint64_t record_id = note.by.order + 1;
   if (operation.is_null_stream) null_streams_[operation.context] = operation.stream;
   if (operation.what == What::kRecord) {

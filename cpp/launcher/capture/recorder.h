@@ -82,16 +82,25 @@ class Recorder {
   std::string take_lines();
 
  private:
-  // Each of these writes one record.
+  // Writes an ended kernel, and counts it; counts only, if it had not ended when the process did.
   void write_kernel(const CUpti_ActivityKernel9& record);
+  // Writes an ended copy; nothing if it has not ended.
   void write_copy(const CUpti_ActivityMemcpy5& record);
+  // Writes an ended memset; nothing if it has not ended.
   void write_memset(const CUpti_ActivityMemset4& record);
+  // Writes a call of the driver or the runtime, if its function is recorded.
   void write_call(const CUpti_ActivityAPI& record);
+  // Writes where and by which call an event was recorded.
   void write_event(const CUpti_ActivityCudaEvent& record);
+  // Writes a wait of the host, or of a stream for an event.
   void write_wait(const CUpti_ActivitySynchronization& record);
+  // Writes a stream with its kind and priority.
   void write_stream(const CUpti_ActivityStream& record);
+  // Writes a context, and the SMs of a green one.
   void write_context(const CUpti_ActivityContext2& record);
+  // Writes a GPU.
   void write_device(const CUpti_ActivityDevice4& record);
+  // Writes what the program loads, and what CUPTI does in its calls for the capture.
   void write_overhead(const CUpti_ActivityOverhead2& record);
 
   // Returns the id of a kernel with the settings that its launches share; writes a line for a new

@@ -186,6 +186,7 @@ class Subscription {
 // One capture: two threads, the callbacks and the file.
 class Session {
  public:
+  // Subscribes to CUPTI, creates the file and writes the header. Throws std::runtime_error.
   Session(const std::string& path, bool from_the_beginning);
 
   // Starts recording. Throws if CUPTI refuses; then nothing is left on.
@@ -205,9 +206,14 @@ class Session {
   Failures& failures() { return failures_; }
 
  private:
+  // Starts the writer and the flusher with all signals blocked: these are for the program's own
+  // threads.
   void start_threads();
+  // Stops both threads, and waits for their ends.
   void stop_threads();
+  // Enables the callbacks and all records. Throws std::runtime_error if CUPTI refuses.
   void enable_cupti();
+  // Disables the records of the GPU, and the callbacks.
   void disable_cupti();
   // Returns the time of CUPTI's clock, ns.
   uint64_t timestamp() const;
@@ -313,11 +319,10 @@ void CUPTIAPI on_callback(void* const session, const CUpti_CallbackDomain domain
   is_inside = false;
 }
 
-// Subscribes first, so that no file is created if another profiler is running.
 Session::Session(const std::string& path, const bool from_the_beginning)
     : cupti_(load_cupti()),
       subscription_(std::in_place, cupti_, on_callback, this, from_the_beginning),
-      output_(Output::open(path)),
+      output_(Output::open(path)),  // no file is created if another profiler has subscribed
       started_ns_(timestamp()),
       from_the_beginning_(from_the_beginning),
       modules_(from_the_beginning),
