@@ -51,7 +51,7 @@ class EventQueue {
     std::vector<Event>* bucket = &buckets_[bucket_of(now_)];
     if (taken_ == bucket->size()) {
       bucket->clear();
-      used_[bucket_of(now_) / kBits] &= ~(uint64_t{1} << bucket_of(now_) % kBits);
+      used_[bucket_of(now_) / kWordBits] &= ~(uint64_t{1} << bucket_of(now_) % kWordBits);
       taken_ = 0;
       if (!advance()) return false;
       bucket = &buckets_[bucket_of(now_)];
@@ -62,7 +62,7 @@ class EventQueue {
 
  private:
   static constexpr int64_t kBuckets = 4096;
-  static constexpr int64_t kBits = 64;
+  static constexpr int64_t kWordBits = 64;
 
   struct Later {
     Event event;
@@ -80,7 +80,7 @@ class EventQueue {
   void add_to_bucket(const Event& event) {
     const size_t at = bucket_of(event.tick);
     buckets_[at].push_back(event);
-    used_[at / kBits] |= uint64_t{1} << at % kBits;
+    used_[at / kWordBits] |= uint64_t{1} << at % kWordBits;
   }
 
   // Advances to the next tick with an event. Returns false if there is none.
@@ -105,20 +105,20 @@ class EventQueue {
   int64_t ticks_to_next_bucket() const {
     const size_t begin = bucket_of(now_);
     for (size_t step = 0; step <= used_.size(); ++step) {
-      const size_t word = (begin / kBits + step) % used_.size();
+      const size_t word = (begin / kWordBits + step) % used_.size();
       uint64_t bits = used_[word];
-      if (step == 0) bits &= ~uint64_t{0} << begin % kBits;
-      if (step == used_.size()) bits &= (uint64_t{1} << begin % kBits) - 1;
+      if (step == 0) bits &= ~uint64_t{0} << begin % kWordBits;
+      if (step == used_.size()) bits &= (uint64_t{1} << begin % kWordBits) - 1;
       if (bits != 0) {
-        const int64_t found = static_cast<int64_t>(word) * kBits + std::countr_zero(bits);
-        return (found - static_cast<int64_t>(begin) + kBuckets) % kBuckets;
+        const int64_t bucket = static_cast<int64_t>(word) * kWordBits + std::countr_zero(bits);
+        return (bucket - static_cast<int64_t>(begin) + kBuckets) % kBuckets;
       }
     }
     return kBuckets;
   }
 
-  std::vector<std::vector<Event>> buckets_;        // by tick, modulo kBuckets
-  std::array<uint64_t, kBuckets / kBits> used_{};  // a bit per bucket: it may have events
+  std::vector<std::vector<Event>> buckets_;            // by tick, modulo kBuckets
+  std::array<uint64_t, kBuckets / kWordBits> used_{};  // a bit per bucket: it may have events
   std::priority_queue<Later> later_;
   int64_t now_ = 0;     // tick of the last event that was taken
   int64_t pushed_ = 0;  // events that came into later_

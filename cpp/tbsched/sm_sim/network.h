@@ -24,6 +24,7 @@ inline int32_t flits_of(const Config& config, const uint8_t sectors) {
 // routers, whose buffers are large enough, it waits behind packets that were sent before it.
 class Network {
  public:
+  // `to_cores`: replies from slices to cores; else requests from cores to slices.
   Network(const Config& config, const Clocks& clocks, bool to_cores);
 
   // Sends a packet between a core and a slice. Returns the tick in which its last flit arrives.

@@ -17,6 +17,7 @@ Sectors sectors_of(const uint64_t entry) {
   return static_cast<Sectors>(entry >> kSectorBits & kAllSectors);
 }
 
+// Returns the dirty sectors of an entry.
 Sectors dirty_of(const uint64_t entry) { return static_cast<Sectors>(entry & kAllSectors); }
 
 // Returns the entry of a line with these sectors.

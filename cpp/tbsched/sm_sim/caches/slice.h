@@ -19,6 +19,7 @@ namespace tbsched::sm_sim {
 // until there is an MSHR and room in the controller's queue.
 class Slice {
  public:
+  // `perfect`: every read hits.
   Slice(int32_t slice, const Memory& memory, Controller& controller, bool perfect);
 
   // Queues a read or a written line of a core.

@@ -108,7 +108,7 @@ void Core::issue(const int64_t tick) {
   if (slot != next_slot_) return;  // a later request asked for an earlier slot
   count_idle(tick);
   idle_since_ = -1;
-  leave_pipeline(slot);
+  drain_pipeline(slot);
   for (int32_t issued = 0; issued < chip_.config.issue_width && ready_ != 0; ++issued) {
     const int32_t warp =
         scheduler_->pick({ready_, waiting_ | at_barrier_, resident_, tick / chip_.clocks.core,
@@ -124,7 +124,7 @@ void Core::issue(const int64_t tick) {
   schedule_next_issue(tick);
 }
 
-void Core::leave_pipeline(const int64_t slot) {
+void Core::drain_pipeline(const int64_t slot) {
   Warps& out = pipeline_[static_cast<size_t>(slot) % pipeline_.size()];
   const Warps ended = out & done_;
   ready_ |= out & ~done_;
@@ -157,12 +157,13 @@ void Core::execute(const int64_t tick, const int32_t warp_id) {
     if (access(tick, warp_id) != Access::store) stages = chip_.config.hit_stages + busy;
   }
   if (warp.row == warp.end) done_ |= bit(warp_id);
-  if (((waiting_ | at_barrier_) & bit(warp_id)) == 0)
-    leave_pipeline_in(slot + stages, bit(warp_id));
+  if (((waiting_ | at_barrier_) & bit(warp_id)) == 0) {
+    enter_pipeline_until(slot + stages, bit(warp_id));
+  }
   if (at_barrier_ != 0) open_barrier(slot, warp_id / shape_.warps_per_block);
 }
 
-void Core::leave_pipeline_in(const int64_t slot, const Warps warps) {
+void Core::enter_pipeline_until(const int64_t slot, const Warps warps) {
   pipeline_[static_cast<size_t>(slot) % pipeline_.size()] |= warps;
 }
 
@@ -172,7 +173,7 @@ void Core::open_barrier(const int64_t slot, const int32_t place) {
   if ((block & resident_ & ~done_ & ~arrived) != 0) return;
   at_barrier_ &= ~arrived;
   wake(slot * chip_.clocks.slot, arrived);
-  leave_pipeline_in(slot + chip_.config.pipeline_stages, arrived);
+  enter_pipeline_until(slot + chip_.config.pipeline_stages, arrived);
 }
 
 int64_t Core::l1_slots_of(const Warp& warp) const {
@@ -197,8 +198,9 @@ bool Core::reserve_l1(const int64_t tick, const int32_t warp_id, const int64_t s
 }
 
 void Core::advance_row(Warp& warp) const {
-  if (++warp.row < warp.end)
+  if (++warp.row < warp.end) {
     warp.remaining_computes = chip_.workload.compute[static_cast<size_t>(warp.row)];
+  }
 }
 
 Part Core::part_of(const int64_t row) const {

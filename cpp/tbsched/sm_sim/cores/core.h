@@ -78,16 +78,17 @@ class Core {
     int32_t warp;
   };
 
-  // Makes the warps ready, or retires them, that leave the pipeline in a slot.
-  void leave_pipeline(int64_t slot);
+  // Makes the warps ready that leave the pipeline in a slot, or retires them; makes those ready
+  // whose turn at L1 has come.
+  void drain_pipeline(int64_t slot);
   // Issues the next instruction of a ready warp: one that computes, a barrier, or an access. Puts
   // the warp into the pipeline, unless it waits.
-  void execute(int64_t tick, int32_t warp);
-  // Accesses the lines of a warp's instruction one after the other, until one must be repeated
-  // later: then the warp stalls, and issues it again. Returns the kind of the instruction.
-  Access access(int64_t tick, int32_t warp);
-  // Lets warps leave the pipeline in that slot.
-  void leave_pipeline_in(int64_t slot, Warps warps);
+  void execute(int64_t tick, int32_t warp_id);
+  // Accesses the lines of a warp's instruction one after the other. If one must be repeated later,
+  // the warp stalls, and issues the instruction again. Returns the kind of the instruction.
+  Access access(int64_t tick, int32_t warp_id);
+  // Puts warps into the pipeline, which they leave in that slot.
+  void enter_pipeline_until(int64_t slot, Warps warps);
   // Opens the barrier of a block if all of its warps that have not ended are at it.
   void open_barrier(int64_t slot, int32_t place);
   // Returns for how many slots the warp's next instruction occupies L1.
@@ -96,10 +97,10 @@ class Core {
   // wait for its turn, in which it issues the instruction again.
   bool reserve_l1(int64_t tick, int32_t warp_id, int64_t slots);
   // Accesses one line. Returns false if the access must be repeated later.
-  bool access_line(int64_t tick, int32_t warp, Access kind, Part part);
+  bool access_line(int64_t tick, int32_t warp_id, Access kind, Part part);
   // Loads sectors of a line, asks L2 for those that miss, and adds the warp to those that wait.
   // Returns false if no MSHR is free.
-  bool load(int64_t tick, int32_t warp, Part part);
+  bool load(int64_t tick, int32_t warp_id, Part part);
   // Stores the part of an access that is in one line. Returns false if no store can be issued yet.
   // The warp does not wait for it. Whole sectors are written, so none must be read.
   bool store(int64_t tick, Part part);
@@ -115,7 +116,7 @@ class Core {
   // Moves a warp to its next row.
   void advance_row(Warp& warp) const;
   // Makes the warp wait for room, to issue the same instruction again.
-  void stall(int64_t tick, int32_t warp, Access kind);
+  void stall(int64_t tick, int32_t warp_id, Access kind);
   // Logs that these warps can issue from `tick` on.
   void wake(int64_t tick, Warps warps);
   // Logs that these warps cannot issue from `tick` on; some could not before.
@@ -157,7 +158,7 @@ class Core {
   std::vector<Warps> pipeline_;  // warps that leave the pipeline in each slot, modulo its length
   int64_t next_slot_ = -1;       // slot of its pending issue event
   int64_t last_slot_ = -1;       // slot of its last issue
-  int64_t idle_since_ = 0;       // -1: a warp is ready or in the pipeline
+  int64_t idle_since_ = 0;       // tick; -1: a warp is ready or in the pipeline
   int64_t blocked_ticks_ = 0;    // ticks in which it was idle while its warps waited
   int64_t empty_ticks_ = 0;      // ticks in which it had no warp
   int64_t stalls_ = 0;           // so far

@@ -13,7 +13,8 @@ class Cycling final : public Scheduler {
  public:
   explicit Cycling(const int32_t issuers) : issuers_(static_cast<size_t>(issuers)) {}
 
-  // Asks the issuers in turn, each once per slot, for a warp that is ready.
+  // Asks the issuers that were not asked in this slot. Returns the warp of the first whose warp is
+  // ready, and gives it the next; -1: none.
   int32_t pick(const Situation& now) override {
     if (now.cycle != cycle_) begin_slot(now);
     for (Issuer& issuer : issuers_) {

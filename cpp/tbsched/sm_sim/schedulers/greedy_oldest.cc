@@ -11,6 +11,8 @@ class GreedyThenOldest final : public Scheduler {
  public:
   explicit GreedyThenOldest(const CoreShape& shape) : shape_(shape) {}
 
+  // Returns the warp that issued last if it is ready, else a ready one of the oldest block that has
+  // one; -1: none is ready.
   int32_t pick(const Situation& now) override {
     if (last_ >= 0 && (now.ready >> last_ & 1) != 0) return last_;
     for (const int32_t place : places_) {
@@ -20,6 +22,7 @@ class GreedyThenOldest final : public Scheduler {
     return -1;
   }
 
+  // Makes the block in a place the newest.
   void block_started(const int32_t place) override {
     std::erase(places_, place);
     places_.push_back(place);

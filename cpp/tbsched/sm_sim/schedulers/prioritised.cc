@@ -26,6 +26,8 @@ class Prioritised final : public Scheduler {
     }
   }
 
+  // Returns the next warp of the first group that has a ready one; -1: none has, or, with strict
+  // groups, a group before it is not blocked: one of its warps will soon be ready.
   int32_t pick(const Situation& now) override {
     for (; turn_cycles_ > 0 && now.cycle >= turn_ends_; turn_ends_ += turn_cycles_) {
       std::ranges::rotate(order_, order_.begin() + 1);

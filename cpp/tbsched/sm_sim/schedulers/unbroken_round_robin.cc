@@ -17,6 +17,8 @@ class UnbrokenRoundRobin final : public Scheduler {
     }
   }
 
+  // Asks the issuers that were not asked in this slot. Returns the warp of the first that has a
+  // ready one; -1: none has.
   int32_t pick(const Situation& now) override {
     if (now.cycle != cycle_) asked_ = 0;
     cycle_ = now.cycle;
