@@ -8,14 +8,16 @@ namespace {
 
 using tbsched::cuda::Step;
 
+// Lets dependents of the launch start as far as this thread is concerned.
 __device__ void trigger() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 
+// Waits for the end of the work before the launch in its stream.
 __device__ void wait_for_primary() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
 
 }  // namespace
 
-// The first thread keeps the time, and all others wait for it at the barriers: a block has
-// triggered when each of its threads has.
+// Goes through the steps of a block, and stays. The first thread keeps the time, and all others
+// wait for it at the barriers: a block has triggered when each of its threads has.
 extern "C" __global__ void __launch_bounds__(1024)
     tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
   if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) note_warp_slot(arguments);

@@ -5,6 +5,7 @@
 
 namespace {
 
+// Runs the first thread of a block: it arrives, waits for the other blocks, stays, and leaves.
 __device__ void run(const ProbeArguments& arguments) {
   constexpr Sm sm;
   publish(arguments.records[block()].start_ns);
@@ -13,7 +14,7 @@ __device__ void run(const ProbeArguments& arguments) {
   Sm::add_one(arguments.meeting.point->arrived);
   for (;;) {
     tbsched::cuda::meet(sm, arguments, last, end);
-    const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, last, end);
+    const uint32_t sleep_ns = tbsched::cuda::poll(sm, arguments, last, end);
     if (sleep_ns == tbsched::cuda::kLeave) break;
     __nanosleep(sleep_ns);
   }
@@ -23,6 +24,7 @@ __device__ void run(const ProbeArguments& arguments) {
 
 }  // namespace
 
+// Runs a block. All threads leave together, as the others wait for the first at the barrier.
 extern "C" __global__ void __launch_bounds__(1024)
     tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
   if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) note_warp_slot(arguments);

@@ -5,6 +5,7 @@
 
 namespace {
 
+// Runs the first thread of a block: it writes when it starts, stays, and writes when it ends.
 __device__ void run(const ProbeArguments& arguments) {
   publish(arguments.records[block()].start_ns);
   uint32_t last = Sm::ticks(arguments.waiting);
@@ -15,6 +16,7 @@ __device__ void run(const ProbeArguments& arguments) {
 
 }  // namespace
 
+// Runs a block. All threads leave together, as the others wait for the first at the barrier.
 extern "C" __global__ void __launch_bounds__(1024)
     tbsched_probe(const __grid_constant__ ProbeArguments arguments) {
   if (arguments.warp_slots != nullptr && threadIdx.x % kWarpThreads == 0) note_warp_slot(arguments);

@@ -16,6 +16,7 @@ namespace recorded {
 // Data laid out as in the memory of the GPU, with offsets from its beginning.
 class Arena {
  public:
+  // Adds values, and returns their offset in bytes.
   template <typename Value>
   size_t add(const std::vector<Value>& values) {
     const size_t at = reserve(values.size() * sizeof(Value));
@@ -23,7 +24,7 @@ class Arena {
     return at;
   }
 
-  // Reserves zeroed bytes.
+  // Adds zeroed bytes, and returns their offset.
   size_t reserve(const size_t bytes) {
     const size_t at = bytes_.size();
     bytes_.resize(at + (bytes + kAlign - 1) / kAlign * kAlign);
@@ -51,6 +52,7 @@ struct Offsets {
   int32_t times = 0;
 };
 
+// A kernel's sizes and data.
 struct Prepared {
   int32_t blocks;
   int32_t threads;
@@ -58,6 +60,7 @@ struct Prepared {
   Arena arena;
 };
 
+// Returns random values from 0 to 1.
 inline std::vector<float> floats(const size_t count) {
   std::mt19937 random(1);
   std::vector<float> values(count);
@@ -65,42 +68,44 @@ inline std::vector<float> floats(const size_t count) {
   return values;
 }
 
-// The rows of a sparse matrix: `least` to `most` entries each.
+// A sparse matrix by rows: rows[r] is the index of the first entry of row r in `columns`.
 struct Sparse {
   std::vector<int32_t> rows{0};
   std::vector<int32_t> columns;
 };
 
-inline Sparse sparse(const int32_t rows, const int32_t columns, const uint32_t least,
-                     const uint32_t most) {
+// Returns a random matrix with `min_entries` to `max_entries` entries in each row.
+inline Sparse sparse(const int32_t rows, const int32_t columns, const uint32_t min_entries,
+                     const uint32_t max_entries) {
   std::mt19937 random(2);
-  Sparse made;
+  Sparse matrix;
   for (int32_t row = 0; row < rows; ++row) {
-    const uint32_t entries = least + random() % (most - least + 1);
+    const uint32_t entries = min_entries + random() % (max_entries - min_entries + 1);
     for (uint32_t entry = 0; entry < entries; ++entry) {
-      made.columns.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(columns)));
+      matrix.columns.push_back(static_cast<int32_t>(random() % static_cast<uint32_t>(columns)));
     }
-    made.rows.push_back(static_cast<int32_t>(made.columns.size()));
+    matrix.rows.push_back(static_cast<int32_t>(matrix.columns.size()));
   }
-  return made;
+  return matrix;
 }
 
+// Each of these prepares the data of one kernel.
 inline Prepared transpose() {
-  Prepared made{256, 256, {.n = 512}, {}};
-  made.offsets.in = made.arena.add(floats(512 * 512));
-  made.offsets.out = made.arena.reserve(512 * 512 * 4);
-  return made;
+  Prepared prepared{256, 256, {.n = 512}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(512 * 512));
+  prepared.offsets.out = prepared.arena.reserve(512 * 512 * 4);
+  return prepared;
 }
 
 inline Prepared spmv_of(const Sparse& matrix, const int32_t columns, const int32_t threads) {
   const auto rows = static_cast<int32_t>(matrix.rows.size()) - 1;
-  Prepared made{rows / threads, threads, {.n = rows}, {}};
-  made.offsets.rows = made.arena.add(matrix.rows);
-  made.offsets.columns = made.arena.add(matrix.columns);
-  made.offsets.in = made.arena.add(floats(matrix.columns.size()));
-  made.offsets.more = made.arena.add(floats(static_cast<size_t>(columns)));
-  made.offsets.out = made.arena.reserve(static_cast<size_t>(rows) * 4);
-  return made;
+  Prepared prepared{rows / threads, threads, {.n = rows}, {}};
+  prepared.offsets.rows = prepared.arena.add(matrix.rows);
+  prepared.offsets.columns = prepared.arena.add(matrix.columns);
+  prepared.offsets.in = prepared.arena.add(floats(matrix.columns.size()));
+  prepared.offsets.more = prepared.arena.add(floats(static_cast<size_t>(columns)));
+  prepared.offsets.out = prepared.arena.reserve(static_cast<size_t>(rows) * 4);
+  return prepared;
 }
 
 inline Prepared spmv() {
@@ -110,99 +115,100 @@ inline Prepared spmv() {
 
 inline Prepared kmeans(const int32_t points, const int32_t threads) {
   constexpr int32_t kCentres = 6, kDimensions = 16;
-  Prepared made{points / threads, threads, {.n = points, .m = kCentres, .times = kDimensions}, {}};
-  made.offsets.in = made.arena.add(floats(static_cast<size_t>(points) * kDimensions));
-  made.offsets.more = made.arena.add(floats(kCentres * kDimensions));
-  made.offsets.marked = made.arena.reserve(static_cast<size_t>(points) * 4);
-  return made;
+  Prepared prepared{
+      points / threads, threads, {.n = points, .m = kCentres, .times = kDimensions}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(static_cast<size_t>(points) * kDimensions));
+  prepared.offsets.more = prepared.arena.add(floats(kCentres * kDimensions));
+  prepared.offsets.marked = prepared.arena.reserve(static_cast<size_t>(points) * 4);
+  return prepared;
 }
 
-// Begins at the step that reached the most nodes.
-inline Prepared bfs(const int32_t nodes, const uint32_t most_neighbours, const int32_t threads) {
-  const Sparse graph = sparse(nodes, nodes, 1, most_neighbours);
+// Prepares the step of a search from node 0 that begins at the level with the most nodes.
+inline Prepared bfs(const int32_t nodes, const uint32_t max_neighbours, const int32_t threads) {
+  const Sparse graph = sparse(nodes, nodes, 1, max_neighbours);
   std::vector<int32_t> marks(static_cast<size_t>(nodes), -1);
-  std::vector<int32_t> now{0};
+  std::vector<int32_t> frontier{0};
   marks[0] = 0;
   int32_t step = 0;
-  for (size_t most = 0; now.size() >= most; ++step) {
-    most = now.size();
+  for (size_t max_frontier = 0; frontier.size() >= max_frontier; ++step) {
+    max_frontier = frontier.size();
     std::vector<int32_t> next;
-    for (const int32_t node : now) {
+    for (const int32_t node : frontier) {
       for (int32_t at = graph.rows[static_cast<size_t>(node)];
            at < graph.rows[static_cast<size_t>(node) + 1]; ++at) {
-        const int32_t found = graph.columns[static_cast<size_t>(at)];
-        if (marks[static_cast<size_t>(found)] >= 0) continue;
-        marks[static_cast<size_t>(found)] = step + 1;
-        next.push_back(found);
+        const int32_t neighbour = graph.columns[static_cast<size_t>(at)];
+        if (marks[static_cast<size_t>(neighbour)] >= 0) continue;
+        marks[static_cast<size_t>(neighbour)] = step + 1;
+        next.push_back(neighbour);
       }
     }
-    now = std::move(next);
+    frontier = std::move(next);
   }
   for (int32_t& mark : marks) mark = mark > step - 1 ? -1 : mark;
-  Prepared made{nodes / threads, threads, {.n = nodes, .times = step - 1}, {}};
-  made.offsets.rows = made.arena.add(graph.rows);
-  made.offsets.columns = made.arena.add(graph.columns);
-  made.offsets.marks = made.arena.add(marks);
-  made.offsets.marked = made.arena.reserve(static_cast<size_t>(nodes) * 4);
-  return made;
+  Prepared prepared{nodes / threads, threads, {.n = nodes, .times = step - 1}, {}};
+  prepared.offsets.rows = prepared.arena.add(graph.rows);
+  prepared.offsets.columns = prepared.arena.add(graph.columns);
+  prepared.offsets.marks = prepared.arena.add(marks);
+  prepared.offsets.marked = prepared.arena.reserve(static_cast<size_t>(nodes) * 4);
+  return prepared;
 }
 
 inline Prepared fwt(const int32_t blocks, const int32_t values, const int32_t threads) {
-  Prepared made{blocks, threads, {.m = values}, {}};
-  made.offsets.out = made.arena.add(floats(static_cast<size_t>(blocks * values)));
-  return made;
+  Prepared prepared{blocks, threads, {.m = values}, {}};
+  prepared.offsets.out = prepared.arena.add(floats(static_cast<size_t>(blocks * values)));
+  return prepared;
 }
 
 inline Prepared stencil() {
   constexpr int32_t kColumns = 1024, kRows = 512;
-  Prepared made{kColumns / 32 * kRows / 8, 256, {.n = kColumns, .m = kRows}, {}};
-  made.offsets.in = made.arena.add(floats(kColumns * kRows));
-  made.offsets.out = made.arena.reserve(kColumns * kRows * 4);
-  return made;
+  Prepared prepared{kColumns / 32 * kRows / 8, 256, {.n = kColumns, .m = kRows}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(kColumns * kRows));
+  prepared.offsets.out = prepared.arena.reserve(kColumns * kRows * 4);
+  return prepared;
 }
 
 inline Prepared gemm(const int32_t tile) {
   constexpr int32_t kSide = 384;
-  Prepared made{kSide / tile * kSide / tile, tile * tile, {.n = kSide}, {}};
-  made.offsets.in = made.arena.add(floats(kSide * kSide));
-  made.offsets.more = made.arena.add(floats(kSide * kSide));
-  made.offsets.out = made.arena.reserve(kSide * kSide * 4);
-  return made;
+  Prepared prepared{kSide / tile * kSide / tile, tile * tile, {.n = kSide}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(kSide * kSide));
+  prepared.offsets.more = prepared.arena.add(floats(kSide * kSide));
+  prepared.offsets.out = prepared.arena.reserve(kSide * kSide * 4);
+  return prepared;
 }
 
 inline Prepared sweep(const size_t kilobytes, const int32_t blocks, const int32_t times) {
   const size_t bytes = kilobytes * 1024;
-  Prepared made{blocks, 1024, {.m = static_cast<int32_t>(bytes / 16), .times = times}, {}};
-  made.offsets.in = made.arena.reserve(bytes);
-  made.offsets.marked = made.arena.reserve(static_cast<size_t>(blocks) * 1024 * 4);
-  return made;
+  Prepared prepared{blocks, 1024, {.m = static_cast<int32_t>(bytes / 16), .times = times}, {}};
+  prepared.offsets.in = prepared.arena.reserve(bytes);
+  prepared.offsets.marked = prepared.arena.reserve(static_cast<size_t>(blocks) * 1024 * 4);
+  return prepared;
 }
 
 inline Prepared together() {
-  Prepared made{1, 1024, {.n = 4096}, {}};
-  made.offsets.in = made.arena.reserve(4096 * 4);
-  made.offsets.out = made.arena.reserve(1024 * 4);
-  return made;
+  Prepared prepared{1, 1024, {.n = 4096}, {}};
+  prepared.offsets.in = prepared.arena.reserve(4096 * 4);
+  prepared.offsets.out = prepared.arena.reserve(1024 * 4);
+  return prepared;
 }
 
 inline Prepared strided(const int32_t times) {
   constexpr int32_t kLines = 32768;
-  Prepared made{132, 1024, {.n = kLines, .m = 8, .times = times}, {}};
-  made.offsets.in = made.arena.reserve(size_t{kLines} * kLineBytes);
-  made.offsets.out = made.arena.reserve(132 * 1024 * 4);
-  return made;
+  Prepared prepared{132, 1024, {.n = kLines, .m = 8, .times = times}, {}};
+  prepared.offsets.in = prepared.arena.reserve(size_t{kLines} * kLineBytes);
+  prepared.offsets.out = prepared.arena.reserve(132 * 1024 * 4);
+  return prepared;
 }
 
 inline Prepared stored(const int32_t times) {
-  Prepared made{1, 1024, {.n = 4096, .times = times}, {}};
-  made.offsets.out = made.arena.reserve((4096 + 1024) * 4);
-  return made;
+  Prepared prepared{1, 1024, {.n = 4096, .times = times}, {}};
+  prepared.offsets.out = prepared.arena.reserve((4096 + 1024) * 4);
+  return prepared;
 }
 
 // Cases with blocks of few warps. Their threads are two waves of 28 cores with 1,024 threads each.
 constexpr int32_t kTwoWaves = 2 * 28 * 1024;
 
-// A matrix of few entries beside its diagonal.
+// Prepares a matrix with few entries, all close to its diagonal.
 inline Prepared spmv_banded(const int32_t threads) {
   constexpr int32_t kHalf = 256;
   Sparse matrix = sparse(kTwoWaves, 2 * kHalf, 1, 5);
@@ -218,7 +224,8 @@ inline Prepared spmv_banded(const int32_t threads) {
   return spmv_of(matrix, kTwoWaves, threads);
 }
 
-// Cells of a grid of 224 columns; one neighbour of eight is elsewhere, as in a grid with holes.
+// Prepares the cells of a grid of 224 columns; one neighbour of eight is elsewhere, as in a grid
+// with holes.
 inline Prepared flux(const int32_t threads) {
   constexpr int32_t kColumns = 224, kValues = 5, kNeighbours = 4;
   std::mt19937 random(3);
@@ -230,31 +237,31 @@ inline Prepared flux(const int32_t threads) {
       neighbours.push_back(std::clamp(cell + away, 0, kTwoWaves - 1));
     }
   }
-  Prepared made{
+  Prepared prepared{
       kTwoWaves / threads, threads, {.n = kTwoWaves, .m = kValues, .times = kNeighbours}, {}};
-  made.offsets.columns = made.arena.add(neighbours);
-  made.offsets.in = made.arena.add(floats(size_t{kTwoWaves} * kValues));
-  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * kValues * 4);
-  return made;
+  prepared.offsets.columns = prepared.arena.add(neighbours);
+  prepared.offsets.in = prepared.arena.add(floats(size_t{kTwoWaves} * kValues));
+  prepared.offsets.out = prepared.arena.reserve(size_t{kTwoWaves} * kValues * 4);
+  return prepared;
 }
 
 inline Prepared products(const int32_t threads) {
   constexpr int32_t kValues = 2048;
   const int32_t blocks = kTwoWaves / threads;
-  Prepared made{blocks, threads, {.n = kValues}, {}};
-  made.offsets.in = made.arena.add(floats(static_cast<size_t>(blocks) * kValues));
-  made.offsets.more = made.arena.add(floats(static_cast<size_t>(blocks) * kValues));
-  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * 4);
-  return made;
+  Prepared prepared{blocks, threads, {.n = kValues}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(static_cast<size_t>(blocks) * kValues));
+  prepared.offsets.more = prepared.arena.add(floats(static_cast<size_t>(blocks) * kValues));
+  prepared.offsets.out = prepared.arena.reserve(size_t{kTwoWaves} * 4);
+  return prepared;
 }
 
 inline Prepared matvec(const int32_t threads) {
   constexpr int32_t kColumns = 64;
-  Prepared made{kTwoWaves / threads, threads, {.n = kColumns}, {}};
-  made.offsets.in = made.arena.add(floats(size_t{kTwoWaves} * kColumns));
-  made.offsets.more = made.arena.add(floats(kColumns));
-  made.offsets.out = made.arena.reserve(size_t{kTwoWaves} * 4);
-  return made;
+  Prepared prepared{kTwoWaves / threads, threads, {.n = kColumns}, {}};
+  prepared.offsets.in = prepared.arena.add(floats(size_t{kTwoWaves} * kColumns));
+  prepared.offsets.more = prepared.arena.add(floats(kColumns));
+  prepared.offsets.out = prepared.arena.reserve(size_t{kTwoWaves} * 4);
+  return prepared;
 }
 
 }  // namespace recorded

@@ -7,10 +7,10 @@
 
 namespace recorded {
 
-// Arguments of kernels; each kernel uses some of them.
+// Arguments of kernels; each kernel uses some of them. What n, m and times are: see each.
 struct Data {
   const float* in;
-  const float* more;
+  const float* more;  // a second input
   float* out;
   const int32_t* rows;
   const int32_t* columns;
@@ -21,11 +21,12 @@ struct Data {
   int32_t times;
 };
 
-__device__ inline int32_t thread_of_all() {
+// Returns the index of the thread in the grid.
+__device__ inline int32_t global_thread() {
   return static_cast<int32_t>(blockIdx.x * blockDim.x + threadIdx.x);
 }
 
-// out = in transposed, both n x n: a warp reads a column of a tile, and writes a row.
+// Transposes a matrix, n x n: a warp reads a column of a tile, and writes a row.
 struct Transpose {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -42,11 +43,11 @@ struct Transpose {
   }
 };
 
-// A sparse matrix times a vector; a thread has a row.
+// Multiplies a sparse matrix by a vector; a thread has a row.
 struct Spmv {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    const int32_t row = thread_of_all();
+    const int32_t row = global_thread();
     const int32_t end = recorder.load(data.rows + row + 1);
     float sum = 0;
 #pragma unroll 1  // or else the lanes of a warp go apart in the plain form
@@ -58,11 +59,11 @@ struct Spmv {
   }
 };
 
-// The nearest of m centres, for a point of `times` dimensions per thread.
+// Finds the nearest of m centres for a point per thread. Points have `times` dimensions.
 struct Kmeans {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    const int32_t point = thread_of_all();
+    const int32_t point = global_thread();
     float least = 1e30F;
     int32_t nearest = 0;
     for (int32_t centre = 0; centre < data.m; ++centre) {
@@ -81,11 +82,11 @@ struct Kmeans {
   }
 };
 
-// One step of a breadth-first search: from the nodes that step `times` found to their neighbours.
+// Takes one step of a breadth-first search: from the nodes of level `times` to their neighbours.
 struct Bfs {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    const int32_t node = thread_of_all();
+    const int32_t node = global_thread();
     if (recorder.load(data.marks + node) == data.times) {
       const int32_t end = recorder.load(data.rows + node + 1);
 #pragma unroll 1  // or else the lanes of a warp go apart in the plain form
@@ -99,7 +100,7 @@ struct Bfs {
   }
 };
 
-// A fast Walsh transform of m values per block, in place.
+// Makes a fast Walsh transform of m values per block, in place.
 struct Fwt {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -118,7 +119,8 @@ struct Fwt {
   }
 };
 
-// The mean of a point and its four neighbours, of n columns and m rows; blocks of 32 x 8 points.
+// Takes the mean of each point and its four neighbours in n columns and m rows; a block has 32 x 8
+// points.
 struct Stencil {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -136,7 +138,7 @@ struct Stencil {
   }
 };
 
-// out = in * more, all n x n, in square tiles.
+// Multiplies two matrices, n x n, in square tiles.
 template <int32_t kTile>
 struct Gemm {
   template <typename Recorder>
@@ -160,11 +162,11 @@ struct Gemm {
   }
 };
 
-// What flows into a cell of m values from its `times` neighbours.
+// Sums what flows into each cell, of m values, from its `times` neighbours; a thread has a cell.
 struct Flux {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    const int32_t cell = thread_of_all();
+    const int32_t cell = global_thread();
     for (int32_t value = 0; value < data.m; ++value) {
       const float* const values = data.in + value * data.n;
       const float own = recorder.load(values + cell);
@@ -178,7 +180,8 @@ struct Flux {
   }
 };
 
-// The scalar product of a pair of vectors of n values per block; each thread has a part of it.
+// Takes the scalar product of a pair of vectors of n values per block; each thread has a part of
+// it.
 struct Products {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -188,15 +191,15 @@ struct Products {
          at += static_cast<int32_t>(blockDim.x)) {
       sum += recorder.load(data.in + first + at) * recorder.load(data.more + first + at);
     }
-    recorder.store(data.out + thread_of_all(), sum);
+    recorder.store(data.out + global_thread(), sum);
   }
 };
 
-// A matrix of n columns times a vector; a thread has a row.
+// Multiplies a matrix of n columns by a vector; a thread has a row.
 struct Matvec {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
-    const int32_t row = thread_of_all();
+    const int32_t row = global_thread();
     float sum = 0;
     for (int32_t column = 0; column < data.n; ++column) {
       sum += recorder.load(data.in + row * data.n + column) * recorder.load(data.more + column);
@@ -205,7 +208,7 @@ struct Matvec {
   }
 };
 
-// m vectors of 16 bytes are read `times` times, by all threads together.
+// Reads m vectors of 16 bytes `times` times, by all threads together.
 struct Sweep {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -213,17 +216,17 @@ struct Sweep {
     const auto all = static_cast<int32_t>(gridDim.x * blockDim.x);
     uint32_t sum = 0;
     for (int32_t time = 0; time < data.times; ++time) {
-      for (int32_t at = thread_of_all(); at < data.m; at += all) {
+      for (int32_t at = global_thread(); at < data.m; at += all) {
         const uint4 value = recorder.load(vectors + at);
         sum ^= value.x ^ value.y ^ value.z ^ value.w;
       }
       recorder.meet();
     }
-    recorder.store(data.marked + thread_of_all(), static_cast<int32_t>(sum));
+    recorder.store(data.marked + global_thread(), static_cast<int32_t>(sum));
   }
 };
 
-// All warps read the same n values at the same time.
+// Reads the same n values in all warps at the same time.
 struct Together {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
@@ -231,27 +234,28 @@ struct Together {
     for (auto at = static_cast<int32_t>(threadIdx.x % 32); at < data.n; at += 32) {
       sum += recorder.load(data.in + at);
     }
-    recorder.store(data.out + thread_of_all(), sum);
+    recorder.store(data.out + global_thread(), sum);
   }
 };
 
-// A value of a sector of each line, and then, `times` times in all, of the sector m floats on.
+// Reads a value of one sector of each of n lines; then, `times` times in all, of the sector m
+// floats further on.
 struct Strided {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {
     const auto all = static_cast<int32_t>(gridDim.x * blockDim.x);
     float sum = 0;
     for (int32_t time = 0; time < data.times; ++time) {
-      for (int32_t line = thread_of_all(); line < data.n; line += all) {
+      for (int32_t line = global_thread(); line < data.n; line += all) {
         sum += recorder.load(data.in + line * 32 + time * data.m);
       }
       recorder.meet();
     }
-    recorder.store(data.out + thread_of_all(), sum);
+    recorder.store(data.out + global_thread(), sum);
   }
 };
 
-// Shows what a store leaves in L1: n values are read `times` times, written, and read again.
+// Reads n values `times` times, writes them, and reads them again: shows what a store leaves in L1.
 struct Stored {
   template <typename Recorder>
   __device__ static void run(const Recorder& recorder, const Data& data) {

@@ -9,6 +9,7 @@
 namespace tbsched::cuda {
 namespace {
 
+// Returns the device of an index. Throws NoGpu if there is none.
 CUdevice find_device(const Driver& driver, const int32_t index) {
   const int32_t count = gpus();
   if (index < 0 || index >= count) {
@@ -22,6 +23,7 @@ CUdevice find_device(const Driver& driver, const int32_t index) {
   return device;
 }
 
+// Returns whether this process has made the primary context of a device.
 bool is_active(const Driver& driver, const CUdevice device) {
   unsigned flags = 0;
   int active = 0;
@@ -29,13 +31,14 @@ bool is_active(const Driver& driver, const CUdevice device) {
   return active != 0;
 }
 
-// Returns the smallest size ever seen: the context may have grown for an earlier user of this GPU.
-size_t ungrown(const CUdevice device, const size_t now) {
+// Returns the bytes of local memory per thread that an unused context of the device has: the
+// smallest size ever seen, as the context may have grown for an earlier user of this GPU.
+size_t initial_local_memory(const CUdevice device, const size_t current_size) {
   static std::mutex mutex;
-  static std::map<CUdevice, size_t> least;
+  static std::map<CUdevice, size_t> smallest;
   const std::scoped_lock lock(mutex);
-  const auto known = least.try_emplace(device, now).first;
-  return known->second = std::min(known->second, now);
+  const auto known = smallest.try_emplace(device, current_size).first;
+  return known->second = std::min(known->second, current_size);
 }
 
 }  // namespace
@@ -70,14 +73,14 @@ Context::Context(const int32_t index)
   const CurrentContext current(*this);
   size_t local_memory = 0;
   driver_.context_get_limit(&local_memory, CU_LIMIT_STACK_SIZE);
-  local_memory_ = ungrown(device_, local_memory);
+  local_memory_ = initial_local_memory(device_, local_memory);
   driver_.stream_priority_range(&least_urgent_, &most_urgent_);
 }
 
 void Context::shrink_local_memory() const {
-  size_t now = 0;
-  driver_.context_get_limit(&now, CU_LIMIT_STACK_SIZE);
-  if (now != local_memory_) driver_.context_set_limit(CU_LIMIT_STACK_SIZE, local_memory_);
+  size_t current_size = 0;
+  driver_.context_get_limit(&current_size, CU_LIMIT_STACK_SIZE);
+  if (current_size != local_memory_) driver_.context_set_limit(CU_LIMIT_STACK_SIZE, local_memory_);
 }
 
 }  // namespace tbsched::cuda

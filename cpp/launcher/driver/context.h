@@ -11,7 +11,8 @@
 
 namespace tbsched::cuda {
 
-// Reference-counted by the driver: created for the first user, destroyed after the last.
+// The primary context of a device. The driver counts its users: it is created for the first, and
+// destroyed after the last.
 class PrimaryContext {
  public:
   PrimaryContext(const Driver& driver, CUdevice device);
@@ -30,34 +31,37 @@ class PrimaryContext {
 // Returns the number of GPUs that the driver shows. Throws NoGpu if there is no usable driver.
 int32_t gpus();
 
-// Properties of a GPU, without a context. Throws NoGpu if there is no such device.
+// What is known of a GPU without a context.
 struct Identity {
   DeviceProperties properties;
   Surroundings surroundings;
 };
+// Returns the properties of a GPU without making a context. Throws NoGpu if there is no such
+// device.
 Identity identify(int32_t index);
 
+// A GPU with its primary context.
 class Context {
  public:
-  // Throws NoGpu if there is no such device.
+  // Opens a GPU. Throws NoGpu if there is no such device.
   explicit Context(int32_t index);
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
   const Driver& driver() const { return driver_; }
   const DeviceProperties& properties() const { return properties_; }
-  // Returns the priority that the driver makes of this one, which may be outside its range.
+  // Returns the priority that the driver makes of this one: the nearest in its range.
   int32_t clamped(const int32_t priority) const {
     return std::clamp(priority, most_urgent_, least_urgent_);
   }
   const Surroundings& surroundings() const { return surroundings_; }
   CUcontext handle() const { return primary_.handle(); }
   CUdevice device() const { return device_; }
-  // Bytes per thread of an unused context.
+  // Returns the bytes of local memory per thread of an unused context.
   size_t local_memory() const { return local_memory_; }
 
-  // Resets local memory to its initial size. It grows with launches that need more, for the life of
-  // the context. The context must be current, and the GPU idle.
+  // Resets local memory to its initial size. Local memory grows with launches that need more, for
+  // the life of the context. The context must be current, and the GPU idle.
   void shrink_local_memory() const;
 
  private:
@@ -66,9 +70,9 @@ class Context {
   DeviceProperties properties_;
   Surroundings surroundings_;
   PrimaryContext primary_;
-  size_t local_memory_ = 0;
-  int32_t least_urgent_ = 0;
-  int32_t most_urgent_ = 0;
+  size_t local_memory_ = 0;   // initial, bytes per thread
+  int32_t least_urgent_ = 0;  // priority
+  int32_t most_urgent_ = 0;   // priority; lower than least_urgent_
 };
 
 // Makes a context the calling thread's current one, and puts the former one back.

@@ -6,6 +6,7 @@
 namespace tbsched::cuda {
 namespace {
 
+// Returns a UUID as nvidia-smi shows it.
 std::string uuid_text(const CUuuid& uuid) {
   static constexpr std::string_view digits = "0123456789abcdef";
   std::string text = "GPU-";

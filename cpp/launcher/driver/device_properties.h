@@ -8,6 +8,7 @@
 
 namespace tbsched::cuda {
 
+// Memory is in bytes.
 struct DeviceProperties {
   std::string name;
   std::string uuid;
@@ -28,7 +29,7 @@ struct DeviceProperties {
   bool clusters = false;
 };
 
-// Needs no context. Throws CudaFailure.
+// Returns the properties of a device. Needs no context. Throws CudaFailure.
 DeviceProperties query_properties(const Driver& driver, CUdevice device);
 
 }  // namespace tbsched::cuda

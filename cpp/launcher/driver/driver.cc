@@ -5,6 +5,7 @@
 namespace tbsched::cuda {
 namespace {
 
+// Returns the path of the driver: what TBSCHED_LIBCUDA names, else its usual name.
 const char* driver_path() {
   const char* const chosen = std::getenv("TBSCHED_LIBCUDA");
   return chosen != nullptr && *chosen != '\0' ? chosen : "libcuda.so.1";

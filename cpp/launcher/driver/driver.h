@@ -12,6 +12,7 @@ namespace tbsched::cuda {
 
 static_assert(CUDA_VERSION >= 12050, "the launcher needs the toolkit of CUDA 12.5 or later");
 
+// A function of the driver.
 template <typename Function>
 class Entry;
 
@@ -21,6 +22,7 @@ struct OptionalEntry {};
 template <typename... Arguments>
 class Entry<CUresult (*)(Arguments...)> {
  public:
+  // Throws NoGpu if the library has no such function.
   Entry(const SharedLibrary& library, const char* const name)
       : Entry(library, name, OptionalEntry()) {
     if (library && function_ == nullptr) {
@@ -33,11 +35,13 @@ class Entry<CUresult (*)(Arguments...)> {
   explicit operator bool() const { return function_ != nullptr; }
   const char* name() const { return name_; }
 
+  // Calls the function, and returns its result.
   CUresult code(const Arguments... arguments) const { return function_(arguments...); }
 
+  // Calls the function. Throws CudaFailure if it fails.
   void operator()(const Arguments... arguments) const { check(function_(arguments...)); }
 
-  // Checks the result of a call of code().
+  // Throws CudaFailure if a call of code() has failed with this result.
   void check(const CUresult result) const {
     if (result != CUDA_SUCCESS) throw failure(name_, result);
   }
@@ -51,10 +55,12 @@ class Entry<CUresult (*)(Arguments...)> {
 
 // cuda.h maps some names to a later version by macro; the symbol has to be spelt out.
 struct Driver {
-  // Loaded and initialised once. Throws NoGpu.
+  // Returns the driver, which is loaded and initialised at the first call. Throws NoGpu.
   static const Driver& get();
 
+  // Returns the driver's name for a result, such as CUDA_ERROR_INVALID_VALUE.
   std::string name_of(CUresult result) const;
+  // Returns the driver's text for a result; empty: it has none.
   std::string describe(CUresult result) const;
 
   SharedLibrary library;

@@ -40,8 +40,8 @@ class ExecutableGraph {
   ExecutableGraph& operator=(const ExecutableGraph&) = delete;
 
   CUgraphExec handle() const { return handle_; }
-  // Sets the arguments of the next launches. `node`: of the graph from which this was made, which
-  // must still exist.
+  // Sets the kernel's parameters in the next launches. `node`: of the graph from which this was
+  // made, which must still exist.
   void set_kernel(const CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& parameters) const {
     driver_.graph_exec_set_kernel(handle_, node, &parameters);
   }

@@ -9,10 +9,12 @@ namespace {
 
 constexpr int32_t kNone = -1;
 
+// Throws std::invalid_argument for a partition.
 [[noreturn]] void refuse_partition(const std::string& why) {
   throw std::invalid_argument("Launch.partition: " + why);
 }
 
+// Returns the words for a split.
 std::string text_of(const SplitRequest& request) {
   std::string text = "min_sms=" + std::to_string(request.min_sms);
   if (request.groups) text += ", groups=" + std::to_string(*request.groups);
@@ -21,6 +23,7 @@ std::string text_of(const SplitRequest& request) {
   return "the split of " + text;
 }
 
+// Returns the driver's flags for a split.
 unsigned flags_of(const SplitRequest& request) {
   return (request.ignore_coscheduling ? CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING : 0U) |
          (request.max_cluster ? CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE : 0U);
@@ -35,18 +38,19 @@ const GreenContext& Partitions::of(const Partition& partition) {
         "how; take one of those that split_sms returns");
   }
   const SplitRequest& request = *partition.split;
-  auto& made = made_[{request.min_sms, request.groups.value_or(kNone), request.ignore_coscheduling,
-                      request.max_cluster, partition.group.value_or(kNone)}];
-  if (!made) {
+  auto& context =
+      contexts_[{request.min_sms, request.groups.value_or(kNone), request.ignore_coscheduling,
+                 request.max_cluster, partition.group.value_or(kNone)}];
+  if (!context) {
     check_driver();
-    made = std::make_unique<GreenContext>(context_, part(request, partition));
+    context = std::make_unique<GreenContext>(context_, resource_of(request, partition));
   }
-  if (std::cmp_not_equal(made->sms(), partition.sms.size())) {
+  if (std::cmp_not_equal(context->sms(), partition.sms.size())) {
     refuse_partition("Partition.sms: " + std::to_string(partition.sms.size()) +
-                     " SMs, but the driver gives " + std::to_string(made->sms()) + " in " +
+                     " SMs, but the driver gives " + std::to_string(context->sms()) + " in " +
                      text_of(request) + "; was it split for another GPU?");
   }
-  return *made;
+  return *context;
 }
 
 void Partitions::check_driver() const {
@@ -65,7 +69,8 @@ void Partitions::check_driver() const {
         driver.green_stream_create);
 }
 
-CUdevResource Partitions::part(const SplitRequest& request, const Partition& partition) const {
+CUdevResource Partitions::resource_of(const SplitRequest& request,
+                                      const Partition& partition) const {
   const std::vector<CUdevResource> parts = split(request);
   const size_t groups = parts.size() - 1;
   if (partition.group &&
@@ -74,22 +79,23 @@ CUdevResource Partitions::part(const SplitRequest& request, const Partition& par
                      ": the driver makes " + std::to_string(groups) + " groups in " +
                      text_of(request));
   }
-  const CUdevResource& found =
+  const CUdevResource& part =
       parts[partition.group ? static_cast<size_t>(*partition.group) : groups];
-  if (found.type != CU_DEV_RESOURCE_TYPE_SM || found.sm.smCount == 0) {
+  if (part.type != CU_DEV_RESOURCE_TYPE_SM || part.sm.smCount == 0) {
     refuse_partition("Partition.group: None: " + text_of(request) + " leaves no SM over");
   }
-  return found;
+  return part;
 }
 
 std::vector<CUdevResource> Partitions::split(const SplitRequest& request) const {
   const Driver& driver = context_.driver();
   CUdevResource whole{};
   driver.device_get_resource(context_.device(), &whole, CU_DEV_RESOURCE_TYPE_SM);
-  CUdevResource rest{};
-  const auto ask = [&](CUdevResource* const parts, unsigned& groups) {
-    const CUresult result = driver.split_sms.code(parts, &groups, &whole, &rest, flags_of(request),
-                                                  static_cast<unsigned>(request.min_sms));
+  CUdevResource remainder{};
+  const auto call_split = [&](CUdevResource* const parts, unsigned& groups) {
+    const CUresult result =
+        driver.split_sms.code(parts, &groups, &whole, &remainder, flags_of(request),
+                              static_cast<unsigned>(request.min_sms));
     if (result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) {
       refuse_partition("Partition.split: the driver refuses " + text_of(request) + ": " +
                        driver.name_of(result));
@@ -97,12 +103,12 @@ std::vector<CUdevResource> Partitions::split(const SplitRequest& request) const 
     driver.split_sms.check(result);
   };
   unsigned groups = 0;
-  ask(nullptr, groups);  // how many there can be
+  call_split(nullptr, groups);  // how many there can be
   if (request.groups) groups = std::min(groups, static_cast<unsigned>(*request.groups));
   std::vector<CUdevResource> parts(groups);
-  ask(parts.data(), groups);
+  call_split(parts.data(), groups);
   parts.resize(groups);
-  parts.push_back(rest);
+  parts.push_back(remainder);
   return parts;
 }
 

@@ -25,6 +25,7 @@ class Library {
   Library(const Library&) = delete;
   Library& operator=(const Library&) = delete;
 
+  // Returns the kernel of a name. Throws CudaFailure if there is none.
   CUkernel kernel(const char* const name) const {
     CUkernel kernel = nullptr;
     driver_.library_get_kernel(&kernel, handle_, name);
@@ -46,7 +47,7 @@ class MappedMemory {
 
   std::span<std::byte> bytes() const { return {host_.get(), size_}; }
 
-  // Returns the GPU's address of `host`, which points into bytes(). nullptr stays nullptr.
+  // Returns the GPU's address of `host`, which points into bytes(); nullptr for nullptr.
   template <typename Value>
   Value* on_device(Value* const host) const {
     if (host == nullptr) return nullptr;
@@ -76,20 +77,21 @@ template <typename Value>
 class DeviceMemory {
  public:
   explicit DeviceMemory(const Driver& driver) : driver_(driver) {}
-  ~DeviceMemory() { give_back(); }
+  ~DeviceMemory() { release(); }
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
   // Makes room for at least `count` values. Returns true if the memory is new and uninitialised.
   bool reserve(const size_t count) {
     if (count <= count_) return false;
-    give_back();
+    release();
     const size_t grown = std::max(count, 2 * count_);
     count_ = 0;
     driver_.memory_alloc(&address_, grown * sizeof(Value));
     count_ = grown;
     return true;
   }
+  // Copies values to the beginning of the memory, and waits for the copy.
   void write(const std::span<const Value> values) {
     driver_.copy_to_device(address_, values.data(), values.size_bytes());
     driver_.context_synchronize();  // the copy may end after the call, and other streams do not
@@ -98,21 +100,23 @@ class DeviceMemory {
 
   size_t size() const { return count_; }
   CUdeviceptr address() const { return address_; }
+  // Returns the GPU's address of a value.
   Value* at(const size_t index) const {
     return reinterpret_cast<Value*>(address_ + index * sizeof(Value));
   }
 
  private:
-  void give_back() {
+  // Frees the memory.
+  void release() {
     if (count_ != 0) driver_.memory_free.code(address_);
   }
 
   const Driver& driver_;
   CUdeviceptr address_ = 0;
-  size_t count_ = 0;
+  size_t count_ = 0;  // values for which there is room
 };
 
-// Some of the GPU's SMs: what is launched in its streams runs there.
+// Some of the GPU's SMs. Work in streams of this context runs there alone.
 class GreenContext {
  public:
   // `sms`: from a split.
@@ -125,7 +129,7 @@ class GreenContext {
   GreenContext& operator=(const GreenContext&) = delete;
 
   CUgreenCtx handle() const { return handle_; }
-  // Returns its context, which only one thread at a time may make current.
+  // Returns the context, which only one thread at a time may make current.
   CUcontext context() const { return context_; }
   int32_t sms() const { return sms_; }
 
@@ -143,9 +147,11 @@ class GreenContext {
   CUcontext context_ = nullptr;
 };
 
+// A stream.
 class CudaStream {
  public:
-  // `flags`: CU_STREAM_DEFAULT and the legacy stream wait for each other's work.
+  // Creates a stream of the whole GPU. `flags`: with CU_STREAM_DEFAULT, this stream and the legacy
+  // stream wait for each other's work.
   CudaStream(const Driver& driver, const CUstream_flags flags, const int32_t priority)
       : driver_(driver) {
     driver_.stream_create(&handle_, flags, priority);
@@ -193,17 +199,19 @@ struct Lane {
 // Non-blocking streams, created when first needed and kept.
 class StreamPool {
  public:
+  // Returns the stream of an index in a lane, which is created if there is none.
   CUstream at(const Driver& driver, const Lane& lane, const size_t index) {
     auto& streams = streams_[lane];
     while (streams.size() <= index) streams.push_back(make(driver, lane));
     return streams[index]->handle();
   }
   // Destroys the streams of all partitions. Nothing may run in them.
-  void leave_partitions() {
+  void drop_partitions() {
     std::erase_if(streams_, [](const auto& entry) { return entry.first.partition != nullptr; });
   }
 
  private:
+  // Creates a stream.
   static std::unique_ptr<CudaStream> make(const Driver& driver, const Lane& lane) {
     if (lane.partition != nullptr) {
       return std::make_unique<CudaStream>(driver, *lane.partition, lane.priority);

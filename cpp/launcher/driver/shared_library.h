@@ -8,6 +8,7 @@
 
 namespace tbsched::cuda {
 
+// A library that is loaded at run time; false: it could not be loaded.
 class SharedLibrary {
  public:
   explicit SharedLibrary(const char* const name)
@@ -17,9 +18,10 @@ class SharedLibrary {
   }
 
   explicit operator bool() const { return handle_ != nullptr; }
+  // Returns why the library could not be loaded; empty: it is loaded.
   const std::string& error() const { return error_; }
 
-  // Returns nullptr if the library has no such symbol.
+  // Returns a function of the library; nullptr: there is none of that name.
   template <typename Function>
   Function find(const char* const symbol) const {
     return handle_ ? reinterpret_cast<Function>(dlsym(handle_.get(), symbol)) : nullptr;
@@ -30,6 +32,7 @@ class SharedLibrary {
     void operator()(void* const handle) const { dlclose(handle); }
   };
 
+  // Returns the loader's text for why it has failed.
   static std::string last_error() {
     const char* const text = dlerror();
     return text != nullptr ? text : "unknown error";

@@ -19,11 +19,13 @@ constexpr int kNvmlSuccess = 0;
 constexpr int kNvmlInsufficientSize = 7;
 constexpr unsigned kMigEnabled = 1;
 
+// Returns the path of NVML: what TBSCHED_LIBNVML names, else its usual name.
 const char* library_path() {
   const char* const chosen = std::getenv("TBSCHED_LIBNVML");
   return chosen != nullptr && *chosen != '\0' ? chosen : "libnvidia-ml.so.1";
 }
 
+// NVML for one GPU. If it is missing, all answers are "unknown", no, or 0.
 class Nvml {
  public:
   explicit Nvml(const std::string& pci_bus_id) : library_(library_path()) {
@@ -41,6 +43,7 @@ class Nvml {
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
+  // Returns the driver's version; none: unknown.
   std::optional<std::string> driver_version() const {
     const auto query = library_.find<int (*)(char*, unsigned)>("nvmlSystemGetDriverVersion");
     std::array<char, 96> text{};
@@ -49,7 +52,8 @@ class Nvml {
     return known ? std::optional<std::string>(text.data()) : std::nullopt;
   }
 
-  bool mig_enabled() const {
+  // Returns whether the GPU is known to be split by MIG.
+  bool is_mig_enabled() const {
     const auto query =
         library_.find<int (*)(NvmlDevice, unsigned*, unsigned*)>("nvmlDeviceGetMigMode");
     unsigned current = 0;
@@ -58,7 +62,8 @@ class Nvml {
            query(device_, &current, &pending) == kNvmlSuccess && current == kMigEnabled;
   }
 
-  unsigned compute_processes() const {
+  // Returns how many processes have a context on the GPU.
+  unsigned count_processes() const {
     const auto query = library_.find<int (*)(NvmlDevice, unsigned*, void*)>(
         "nvmlDeviceGetComputeRunningProcesses_v3");
     unsigned count = 0;
@@ -74,23 +79,26 @@ class Nvml {
   NvmlDevice device_ = nullptr;
 };
 
-std::optional<std::string> driver_version_of_kernel_module() {
+// Returns the driver's version as its kernel module states it; none: unknown.
+std::optional<std::string> kernel_module_version() {
   std::ifstream file("/proc/driver/nvidia/version");
   std::string line;
   std::getline(file, line);
   std::istringstream words(line);
   for (std::string word; words >> word;) {
-    const bool number = std::isdigit(static_cast<unsigned char>(word.front())) != 0;
-    if (number && word.find('.') != std::string::npos) return word;
+    const bool is_number = std::isdigit(static_cast<unsigned char>(word.front())) != 0;
+    if (is_number && word.find('.') != std::string::npos) return word;
   }
   return std::nullopt;
 }
 
-std::string driver_api_version(const int32_t version) {
+// Returns a version of the driver's interface as text: "13.0" for 13000.
+std::string api_version_text(const int32_t version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-bool mps_control_daemon() {
+// Returns whether an MPS control daemon seems to run: its pipe exists.
+bool has_mps_daemon() {
   const char* const chosen = std::getenv("CUDA_MPS_PIPE_DIRECTORY");
   const std::filesystem::path pipes = chosen != nullptr ? chosen : "/tmp/nvidia-mps";
   std::error_code ignored;
@@ -101,28 +109,29 @@ bool mps_control_daemon() {
 
 Surroundings query_surroundings(const DeviceProperties& properties, const bool ours) {
   const Nvml nvml(properties.pci_bus_id);
-  Surroundings found;
-  found.driver_version = nvml.driver_version().value_or(
-      driver_version_of_kernel_module().value_or(driver_api_version(properties.driver_api)));
+  Surroundings surroundings;
+  surroundings.driver_version = nvml.driver_version().value_or(
+      kernel_module_version().value_or(api_version_text(properties.driver_api)));
   const char* const connections = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
-  found.max_connections = connections != nullptr ? std::atoi(connections) : 0;
-  if (nvml.mig_enabled() || properties.name.find(" MIG ") != std::string::npos) {
-    found.warnings.push_back(
+  surroundings.max_connections = connections != nullptr ? std::atoi(connections) : 0;
+  if (nvml.is_mig_enabled() || properties.name.find(" MIG ") != std::string::npos) {
+    surroundings.warnings.push_back(
         "MIG is enabled on this GPU: the SM numbers are those of a slice, not physical ones");
   }
-  found.mps = mps_control_daemon();
-  if (found.mps) {
-    found.warnings.push_back(
+  surroundings.mps = has_mps_daemon();
+  if (surroundings.mps) {
+    surroundings.warnings.push_back(
         "an MPS control daemon seems to run: under MPS the SM numbers are not physical ones, and "
         "other processes share the SMs");
   }
-  const unsigned own = ours ? 1 : 0;
-  if (const unsigned processes = nvml.compute_processes(); processes > own) {
-    found.warnings.push_back(std::to_string(processes - own) +
-                             " other process(es) use this GPU: their blocks take room and the "
-                             "observations may not be those of an idle GPU");
+  const unsigned our_processes = ours ? 1 : 0;
+  if (const unsigned processes = nvml.count_processes(); processes > our_processes) {
+    surroundings.warnings.push_back(
+        std::to_string(processes - our_processes) +
+        " other process(es) use this GPU: their blocks take room and the "
+        "observations may not be those of an idle GPU");
   }
-  return found;
+  return surroundings;
 }
 
 }  // namespace tbsched::cuda

@@ -9,14 +9,16 @@
 
 namespace tbsched::cuda {
 
+// The settings and the other users of a GPU.
 struct Surroundings {
-  std::string driver_version;   // such as 580.159.04
-  int32_t max_connections = 0;  // CUDA_DEVICE_MAX_CONNECTIONS, which a context is made with
-  bool mps = false;             // a daemon seems to run: processes share the SMs
-  std::vector<std::string> warnings;
+  std::string driver_version;         // such as 580.159.04
+  int32_t max_connections = 0;        // CUDA_DEVICE_MAX_CONNECTIONS of new contexts; 0: not set
+  bool mps = false;                   // a daemon seems to run: processes share the SMs
+  std::vector<std::string> warnings;  // sentences
 };
 
-// Never fails: unknown values are left out. `ours`: this process uses the GPU already.
+// Returns what NVML and the environment say of a GPU, with warnings for what would disturb a
+// measurement. Never fails: unknown values are left out. `ours`: this process uses the GPU already.
 Surroundings query_surroundings(const DeviceProperties& properties, bool ours);
 
 }  // namespace tbsched::cuda

@@ -11,36 +11,38 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr int64_t kMostDecisions = std::size(Runs{}.decides);
+constexpr int64_t kMaxDecisions = std::size(Runs{}.decides);
 
-// Returns the places of the kernels of a body itself.
+// Returns the positions of the kernels among the nodes of a body, without those of bodies in it.
 template <typename Nodes>
 std::vector<size_t> kernels_of(const Nodes& nodes) {
-  std::vector<size_t> found;
-  for (size_t place = 0; place < nodes.size(); ++place) {
-    if (std::holds_alternative<Launch>(nodes[place])) found.push_back(place);
+  std::vector<size_t> positions;
+  for (size_t position = 0; position < nodes.size(); ++position) {
+    if (std::holds_alternative<Launch>(nodes[position])) positions.push_back(position);
   }
-  return found;
+  return positions;
 }
 
-// Returns which places can be reached from one by edges, or, backwards, from which it can be.
-std::vector<bool> reached_from(const size_t from, const size_t places, const Edges& edges,
-                               const bool backwards) {
-  std::vector<bool> reached(places);
-  std::vector<size_t> left = {from};
-  while (!left.empty()) {
-    const auto at = static_cast<int32_t>(left.back());
-    left.pop_back();
+// Returns which positions can be reached from one along edges; with `backwards`, from which
+// positions that one can be reached.
+std::vector<bool> reachable(const size_t from, const size_t count, const Edges& edges,
+                            const bool backwards) {
+  std::vector<bool> reached(count);
+  std::vector<size_t> open = {from};
+  while (!open.empty()) {
+    const auto at = static_cast<int32_t>(open.back());
+    open.pop_back();
     for (const auto& edge : edges) {
       if (edge[backwards ? 1 : 0] != at) continue;
       const auto next = static_cast<size_t>(edge[backwards ? 0 : 1]);
-      if (!reached[next]) left.push_back(next);
+      if (!reached[next]) open.push_back(next);
       reached[next] = true;
     }
   }
   return reached;
 }
 
+// Throws std::invalid_argument: no kernel can decide whether a body runs again.
 [[noreturn]] void refuse_to_decide(const std::string& why) {
   throw std::invalid_argument("Conditional.graph: " + why + "; that can only be predicted");
 }
@@ -51,32 +53,33 @@ std::vector<BodyDecision> decisions_of(const Conditional& conditional, const boo
   const Graph& body = *conditional.body;
   const std::vector<size_t> kernels =
       body.parts.empty() ? kernels_of(body.nodes) : kernels_of(body.parts);
-  std::vector<BodyDecision> found;
+  std::vector<BodyDecision> decisions;
   if (conditional.times > 1) {
     if (kernels.empty()) {
       refuse_to_decide("it runs several times, but has no Launch of its own to decide that");
     }
-    found.push_back({.kernel = kernels.back(), .every = static_cast<uint32_t>(conditional.times)});
+    decisions.push_back(
+        {.kernel = kernels.back(), .every = static_cast<uint32_t>(conditional.times)});
   }
-  for (size_t place = 0; repeats && place < body.parts.size(); ++place) {
-    const auto* const inner = std::get_if<Conditional>(&body.parts[place]);
+  for (size_t position = 0; repeats && position < body.parts.size(); ++position) {
+    const auto* const inner = std::get_if<Conditional>(&body.parts[position]);
     if (inner == nullptr || inner->times < 2) continue;
     const std::vector<bool> behind =
-        reached_from(place, body.parts.size(), body.part_edges, /*backwards=*/false);
-    const std::vector<bool> ahead =
-        reached_from(place, body.parts.size(), body.part_edges, /*backwards=*/true);
+        reachable(position, body.parts.size(), body.part_edges, /*backwards=*/false);
+    const std::vector<bool> before =
+        reachable(position, body.parts.size(), body.part_edges, /*backwards=*/true);
     const auto decider = std::ranges::find_if(kernels, [&](const size_t kernel) {
-      return (ahead[kernel] || behind[kernel]) &&
-             std::ranges::count(found, kernel, &BodyDecision::kernel) < kMostDecisions;
+      return (before[kernel] || behind[kernel]) &&
+             std::ranges::count(decisions, kernel, &BodyDecision::kernel) < kMaxDecisions;
     });
     if (decider == kernels.end()) {
       refuse_to_decide(
           "a Conditional in it runs several times, but no Launch that comes before or "
           "behind it there is free to decide that it does so again");
     }
-    found.push_back({.kernel = *decider, .node = place});
+    decisions.push_back({.kernel = *decider, .node = position});
   }
-  return found;
+  return decisions;
 }
 
 }  // namespace tbsched::cuda

@@ -15,15 +15,17 @@
 
 namespace tbsched::cuda {
 
-// Places are those among the parts of a body, or among its nodes if it has no parts.
+// One decision. Positions are among the parts of a body, or among its nodes if it has no parts.
 struct BodyDecision {
-  size_t kernel = 0;                // the place of the kernel that decides
-  std::optional<size_t> node = {};  // the place of a conditional node; none: that of the body
-  uint32_t every = 0;               // as in Decision
+  size_t kernel = 0;  // position of the kernel that decides
+  std::optional<size_t> node =
+      {};              // position of the conditional node; none: that of the body itself
+  uint32_t every = 0;  // as in Decision
 };
 
-// Returns what the kernels of a body decide. `repeats`: whether the body runs more than once in a
-// launch of its graph. Throws std::invalid_argument if none can.
+// Returns what the kernels of a body decide: whether the body, and those in it, run again.
+// `repeats`: the body runs more than once in a launch of its graph. Throws std::invalid_argument if
+// no kernel can decide.
 std::vector<BodyDecision> decisions_of(const Conditional& conditional, bool repeats);
 
 }  // namespace tbsched::cuda

@@ -13,7 +13,9 @@
 namespace tbsched::cuda {
 namespace {
 
-void set(const Driver& driver, const CUgraphNode node, const CUlaunchAttribute& attribute) {
+// Sets an attribute of a kernel node.
+void set_attribute(const Driver& driver, const CUgraphNode node,
+                   const CUlaunchAttribute& attribute) {
   driver.graph_set_attribute(node, attribute.id, &attribute.value);
 }
 
@@ -22,7 +24,7 @@ class KernelParameters {
  public:
   KernelParameters(PlannedLaunch& planned, const CUlaunchConfig& config)
       : arguments_{&planned.arguments} {
-    planned.function->name_in(parameters_);
+    planned.function->set_in(parameters_);
     parameters_.gridDimX = config.gridDimX;
     parameters_.gridDimY = parameters_.gridDimZ = 1;
     parameters_.blockDimX = config.blockDimX;
@@ -40,21 +42,22 @@ class KernelParameters {
   CUDA_KERNEL_NODE_PARAMS parameters_{};
 };
 
-void prepare(PlannedLaunch& planned) {
+// Sets the carveout with which the next kernel node is made.
+void prepare_function(PlannedLaunch& planned) {
   const CurrentContext current = planned.function->enter();
   planned.function->prepare(planned.launch);
 }
 
 // The conditional node whose body a graph is.
-struct Enclosing {
-  const Conditional* node = nullptr;  // none: it is no body
+struct Body {
+  const Conditional* node = nullptr;  // null: the graph is no body
   CUgraphConditionalHandle handle = 0;
   bool repeats = false;  // whether the body runs more than once in a launch
 };
 
-// Returns how many launches a node is, counting all runs of bodies.
+// Returns how many launches a node stands for, counting all runs of bodies.
 template <typename Node>
-size_t count_in(const Node& node) {
+size_t count_launches_of(const Node& node) {
   return std::visit(Overloaded{
                         [](const Launch&) { return size_t{1}; },
                         [](const Conditional& conditional) {
@@ -74,33 +77,36 @@ class NodeMaker {
             const std::span<PlannedLaunch> launches)
       : context_(context), driver_(context.driver()), supplies_(supplies), launches_(launches) {}
 
-  // Returns the nodes that run kernels, without those in bodies.
-  std::vector<KernelNode> make(const CUgraph made, const Graph& graph,
-                               const Enclosing& enclosing = {}) {
-    if (graph.parts.empty()) return add_all(made, graph.nodes, graph.edges, enclosing);
-    return add_all(made, graph.parts, graph.part_edges, enclosing);
+  // Adds all nodes of a graph, or of a body. Returns the nodes that run kernels, without those in
+  // bodies.
+  std::vector<KernelNode> make(const CUgraph graph_handle, const Graph& graph,
+                               const Body& body = {}) {
+    if (graph.parts.empty()) return add_all(graph_handle, graph.nodes, graph.edges, body);
+    return add_all(graph_handle, graph.parts, graph.part_edges, body);
   }
 
  private:
+  // Adds nodes and their edges. Returns the nodes that run kernels, without those in bodies.
   template <typename Nodes>
-  std::vector<KernelNode> add_all(const CUgraph made, const Nodes& nodes, const Edges& edges,
-                                  const Enclosing& enclosing) {
-    const std::vector<CUgraphConditionalHandle> conditions = add_conditions(made, nodes, enclosing);
+  std::vector<KernelNode> add_all(const CUgraph graph_handle, const Nodes& nodes,
+                                  const Edges& edges, const Body& body) {
+    const std::vector<CUgraphConditionalHandle> conditions =
+        add_conditions(graph_handle, nodes, body);
     std::vector<KernelNode> kernels;
     std::vector<CUgraphNode> handles;
     const auto add_kernel = [&](const Launch&) {
       const size_t launch = next_++;
-      kernels.push_back({launch, add(made, launches_[launch])});
+      kernels.push_back({launch, add(graph_handle, launches_[launch])});
       return kernels.back().node;
     };
     const auto add_conditional = [&](const Conditional& conditional) {
-      return add(made, conditional,
+      return add(graph_handle, conditional,
                  {.node = &conditional,
                   .handle = conditions[handles.size()],
-                  .repeats = enclosing.repeats || conditional.times > 1});
+                  .repeats = body.repeats || conditional.times > 1});
     };
     const auto add_transfer = [&](const auto& node) {
-      return supplies_.memory.add(context_, made, node);
+      return supplies_.memory.add_node(context_, graph_handle, node);
     };
     for (const auto& node : nodes) {
       handles.push_back(
@@ -109,16 +115,16 @@ class NodeMaker {
                          [&](const Copy& copy) { return add_transfer(copy); },
                          [&](const Memset& memset) { return add_transfer(memset); },
                          [&](const HostFunction& function) { return add_transfer(function); },
-                         [&](const RecordEvent& record) { return add(made, record); },
-                         [&](const WaitEvent& wait) { return add(made, wait); },
-                         [&](const MemAlloc& memory) { return add(made, memory); },
-                         [&](const MemFree& memory) { return add(made, memory); },
+                         [&](const RecordEvent& record) { return add(graph_handle, record); },
+                         [&](const WaitEvent& wait) { return add(graph_handle, wait); },
+                         [&](const MemAlloc& memory) { return add(graph_handle, memory); },
+                         [&](const MemFree& memory) { return add(graph_handle, memory); },
                          add_conditional,
                      },
                      node));
     }
     for (const auto& [before, after] : edges) {
-      driver_.graph_add_dependencies(made, &handles[static_cast<size_t>(before)],
+      driver_.graph_add_dependencies(graph_handle, &handles[static_cast<size_t>(before)],
                                      &handles[static_cast<size_t>(after)], 1);
     }
     return kernels;
@@ -127,16 +133,16 @@ class NodeMaker {
   // Makes the handles of the conditional nodes among some nodes, and tells kernels of a body what
   // they decide. A value is 1 at first, and 0 of a body that never runs.
   template <typename Nodes>
-  std::vector<CUgraphConditionalHandle> add_conditions(const CUgraph made, const Nodes& nodes,
-                                                       const Enclosing& enclosing) {
+  std::vector<CUgraphConditionalHandle> add_conditions(const CUgraph graph_handle,
+                                                       const Nodes& nodes, const Body& body) {
     std::vector<CUgraphConditionalHandle> handles;
     std::vector<size_t> first = {next_};  // launch of each node
     for (const auto& node : nodes) {
-      first.push_back(first.back() + count_in(node));
+      first.push_back(first.back() + count_launches_of(node));
       CUgraphConditionalHandle& handle = handles.emplace_back(0);
       std::visit(Overloaded{
                      [&](const Conditional& conditional) {
-                       driver_.graph_conditional_handle(&handle, made, context_.handle(),
+                       driver_.graph_conditional_handle(&handle, graph_handle, context_.handle(),
                                                         conditional.times > 0,
                                                         CU_GRAPH_COND_ASSIGN_DEFAULT);
                      },
@@ -144,77 +150,80 @@ class NodeMaker {
                  },
                  node);
     }
-    if (enclosing.node == nullptr) return handles;
-    for (const auto& [kernel, node, every] : decisions_of(*enclosing.node, enclosing.repeats)) {
+    if (body.node == nullptr) return handles;
+    for (const auto& [kernel, node, every] : decisions_of(*body.node, body.repeats)) {
       Runs& runs = launches_[first[kernel]].arguments.runs;
-      runs.decides[runs.decisions++] = {.handle = node ? handles[*node] : enclosing.handle,
+      runs.decides[runs.decisions++] = {.handle = node ? handles[*node] : body.handle,
                                         .every = every};
     }
     return handles;
   }
 
-  CUgraphNode add(const CUgraph made, PlannedLaunch& planned) const {
-    prepare(planned);
+  // Each adds one node.
+  CUgraphNode add(const CUgraph graph_handle, PlannedLaunch& planned) const {
+    prepare_function(planned);
     const LaunchConfiguration configuration(planned.launch, nullptr, nullptr);
     const KernelParameters parameters(planned, configuration.config);
     CUgraphNode node = nullptr;
-    driver_.graph_add_kernel(&node, made, nullptr, 0, &parameters.get());
+    driver_.graph_add_kernel(&node, graph_handle, nullptr, 0, &parameters.get());
     for (const CUlaunchAttribute& attribute : configuration.attributes()) {
-      set(driver_, node, attribute);
+      set_attribute(driver_, node, attribute);
     }
     CUlaunchAttribute priority{};
     priority.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
     priority.value.priority = context_.clamped(planned.launch.priority);
-    set(driver_, node, priority);
+    set_attribute(driver_, node, priority);
     return node;
   }
 
-  // A body that never runs stays empty.
-  CUgraphNode add(const CUgraph made, const Conditional& conditional, const Enclosing& own) {
+  // Adds a conditional node and its body. A body that never runs stays empty.
+  CUgraphNode add(const CUgraph graph_handle, const Conditional& conditional, const Body& inner) {
     CUgraphNodeParams parameters{};
     parameters.type = CU_GRAPH_NODE_TYPE_CONDITIONAL;
-    parameters.conditional.handle = own.handle;
+    parameters.conditional.handle = inner.handle;
     parameters.conditional.type =
         conditional.times > 1 ? CU_GRAPH_COND_TYPE_WHILE : CU_GRAPH_COND_TYPE_IF;
     parameters.conditional.size = 1;
     parameters.conditional.ctx = context_.handle();
     CUgraphNode node = nullptr;
-    driver_.graph_add_node(&node, made, nullptr, 0, &parameters);
+    driver_.graph_add_node(&node, graph_handle, nullptr, 0, &parameters);
     if (conditional.times == 0) return node;
     const size_t behind =
         next_ + count_launches(*conditional.body) * static_cast<size_t>(conditional.times);
-    make(parameters.conditional.phGraph_out[0], *conditional.body, own);
+    make(parameters.conditional.phGraph_out[0], *conditional.body, inner);
     next_ = behind;
     return node;
   }
 
-  CUgraphNode add(const CUgraph made, const RecordEvent& record) const {
+  CUgraphNode add(const CUgraph graph_handle, const RecordEvent& record) const {
     CUgraphNode node = nullptr;
-    driver_.graph_add_record(&node, made, nullptr, 0, supplies_.events.at(record.event)->handle());
+    driver_.graph_add_record(&node, graph_handle, nullptr, 0,
+                             supplies_.events.at(record.event)->handle());
     return node;
   }
 
-  CUgraphNode add(const CUgraph made, const WaitEvent& wait) const {
+  CUgraphNode add(const CUgraph graph_handle, const WaitEvent& wait) const {
     CUgraphNode node = nullptr;
-    driver_.graph_add_wait(&node, made, nullptr, 0, supplies_.events.at(wait.event)->handle());
+    driver_.graph_add_wait(&node, graph_handle, nullptr, 0,
+                           supplies_.events.at(wait.event)->handle());
     return node;
   }
 
-  CUgraphNode add(const CUgraph made, const MemAlloc& memory) {
+  CUgraphNode add(const CUgraph graph_handle, const MemAlloc& memory) {
     CUDA_MEM_ALLOC_NODE_PARAMS parameters{};
     parameters.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
     parameters.poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     parameters.poolProps.location.id = context_.device();
     parameters.bytesize = static_cast<size_t>(memory.bytes);
     CUgraphNode node = nullptr;
-    driver_.graph_add_alloc(&node, made, nullptr, 0, &parameters);
+    driver_.graph_add_alloc(&node, graph_handle, nullptr, 0, &parameters);
     supplies_.allocated[memory.name] = parameters.dptr;
     return node;
   }
 
-  CUgraphNode add(const CUgraph made, const MemFree& memory) const {
+  CUgraphNode add(const CUgraph graph_handle, const MemFree& memory) const {
     CUgraphNode node = nullptr;
-    driver_.graph_add_free(&node, made, nullptr, 0, supplies_.allocated.at(memory.name));
+    driver_.graph_add_free(&node, graph_handle, nullptr, 0, supplies_.allocated.at(memory.name));
     return node;
   }
 
@@ -222,7 +231,7 @@ class NodeMaker {
   const Driver& driver_;
   GraphSupplies& supplies_;
   const std::span<PlannedLaunch> launches_;
-  size_t next_ = 0;  // launch
+  size_t next_ = 0;  // index of the launch that the next kernel node stands for
 };
 
 }  // namespace
@@ -251,7 +260,7 @@ void ReadyGraph::launch(const CUstream stream, const std::span<PlannedLaunch> no
   driver_.graph_launch(executable_.handle(), stream);
 }
 
-void make_ready(const Context& context, Plan& plan, const TransferMemory& memory) {
+void instantiate_graphs(const Context& context, Plan& plan, const TransferMemory& memory) {
   std::map<const Graph*, std::shared_ptr<ReadyGraph>> ready;
   GraphSupplies supplies{.memory = memory, .events = plan.events};
   for (PlannedGraph& planned : plan.graphs) {

@@ -21,23 +21,24 @@ namespace tbsched::cuda {
 struct Plan;
 struct PlannedLaunch;
 
+// A node that runs a kernel.
 struct KernelNode {
-  size_t launch;  // its number in the graph, counting all runs of bodies
+  size_t launch;  // index among the launches of the graph, counting all runs of bodies
   CUgraphNode node;
 };
 
 // What nodes of the graphs of a plan use.
 struct GraphSupplies {
-  const TransferMemory& memory;                                   // has room for their transfers
+  const TransferMemory& memory;                                   // has room for the transfers
   const std::map<int32_t, std::unique_ptr<StreamEvent>>& events;  // by number
-  std::map<std::string, CUdeviceptr> allocated = {};              // by the graphs made so far
+  std::map<std::string, CUdeviceptr> allocated = {};  // memory of the graphs made so far, by name
 };
 
 // A graph on the GPU that can be launched any number of times: the driver never runs two launches
 // of it at once.
 class ReadyGraph {
  public:
-  // `nodes`: those of its first launch that run kernels.
+  // `nodes`: the launches of all kernel nodes in its first launch.
   ReadyGraph(const Context& context, const Graph& graph, CUstream stream,
              std::span<PlannedLaunch> nodes, GraphSupplies& supplies);
 
@@ -50,10 +51,11 @@ class ReadyGraph {
   const CudaGraph graph_;
   const std::vector<KernelNode> nodes_;  // without those in bodies
   const ExecutableGraph executable_;
-  std::mutex mutex_;            // of what follows: several hosts may launch the graph
-  const PlannedLaunch* first_;  // the launch whose arguments it has
+  std::mutex mutex_;            // guards what follows: several hosts may launch the graph
+  const PlannedLaunch* first_;  // first kernel of the launch whose arguments the nodes have
 };
 
+// A launch of a graph.
 struct PlannedGraph {
   std::shared_ptr<const Graph> graph;
   CUstream stream = nullptr;
@@ -61,7 +63,7 @@ struct PlannedGraph {
   std::shared_ptr<ReadyGraph> ready = {};  // one for all launches of a graph
 };
 
-// Instantiates all graphs of the plan, once memory is laid out. The GPU must be idle.
-void make_ready(const Context& context, Plan& plan, const TransferMemory& memory);
+// Instantiates each graph of the plan once, after memory is laid out. The GPU must be idle.
+void instantiate_graphs(const Context& context, Plan& plan, const TransferMemory& memory);
 
 }  // namespace tbsched::cuda

@@ -16,40 +16,41 @@
 namespace tbsched::cuda {
 namespace {
 
-// 512 MB of pinned records.
-constexpr int64_t kMostBlocks = int64_t{1} << 24;
+// Of a sequence: 512 MB of pinned records.
+constexpr int64_t kMaxBlocks = int64_t{1} << 24;
 constexpr int32_t kRegisterUnit = 8;  // per thread
-constexpr int32_t kMostCluster = 16;
-constexpr int64_t kLongestNs = 60'000'000'000;
-constexpr size_t kMostTimedStreams = 1024;
+constexpr int32_t kMaxClusterBlocks = 16;
+constexpr int64_t kMaxDurationNs = 60'000'000'000;
+constexpr size_t kMaxTimedStreams = 1024;
 constexpr int32_t kDependentLaunches =
     90;  // the first architecture that has programmatic dependent launches
 
+// Checks one launch. Throws std::invalid_argument naming field, value and limit.
 class LaunchCheck {
  public:
-  LaunchCheck(const size_t number, const Launch& launch, const Context& context)
-      : name_("launch " + std::to_string(number) + ": Launch."),
+  LaunchCheck(const size_t launch_index, const Launch& launch, const Context& context)
+      : name_("launch " + std::to_string(launch_index) + ": Launch."),
         launch_(launch),
         context_(context) {}
 
   void check() const {
     const DeviceProperties& device = context_.properties();
-    within("blocks", launch_.blocks, 1, device.blocks_per_grid);
-    within("threads", launch_.threads, 1, device.threads_per_block);
-    within("shared_memory", launch_.shared_memory, 0, device.shared_memory_per_block);
-    within("local_memory", launch_.local_memory, 0, 512 * 1024);
-    within("cluster", launch_.cluster, 1, device.clusters ? kMostCluster : 1);
-    if (launch_.stream == kLegacyStream) check_legacy();
+    check_range("blocks", launch_.blocks, 1, device.blocks_per_grid);
+    check_range("threads", launch_.threads, 1, device.threads_per_block);
+    check_range("shared_memory", launch_.shared_memory, 0, device.shared_memory_per_block);
+    check_range("local_memory", launch_.local_memory, 0, 512 * 1024);
+    check_range("cluster", launch_.cluster, 1, device.clusters ? kMaxClusterBlocks : 1);
+    if (launch_.stream == kLegacyStream) check_legacy_stream();
     for (const int64_t duration : launch_.duration_ns) {
-      within("duration", duration, 0, kLongestNs, " ns");
+      check_range("duration", duration, 0, kMaxDurationNs, " ns");
     }
-    if (launch_.trigger_ns) within("trigger", *launch_.trigger_ns, 0, kLongestNs, " ns");
+    if (launch_.trigger_ns) check_range("trigger", *launch_.trigger_ns, 0, kMaxDurationNs, " ns");
     if (launch_.memory_wait_ns) {
-      within("memory_wait", *launch_.memory_wait_ns, 0, kLongestNs, " ns");
+      check_range("memory_wait", *launch_.memory_wait_ns, 0, kMaxDurationNs, " ns");
     }
-    within("delay", launch_.delay_ns, 0, 0, " ns");  // which chance decides
+    check_range("delay", launch_.delay_ns, 0, 0, " ns");  // which chance decides
     check_dependence(device.architecture);
-    if (launch_.carveout) within("carveout", *launch_.carveout, 0, 100);
+    if (launch_.carveout) check_range("carveout", *launch_.carveout, 0, 100);
     if (launch_.blocks % launch_.cluster != 0) {
       throw std::invalid_argument(
           name_ + "cluster: " + std::to_string(launch_.cluster) +
@@ -59,6 +60,7 @@ class LaunchCheck {
   }
 
  private:
+  // Checks that the GPU has programmatic dependent launches if the launch is one.
   void check_dependence(const int32_t architecture) const {
     const bool dependent = launch_.programmatic || launch_.trigger_ns || launch_.memory_wait_ns;
     if (!dependent || architecture >= kDependentLaunches) return;
@@ -71,21 +73,24 @@ class LaunchCheck {
         std::to_string(architecture / 10) + "." + std::to_string(architecture % 10));
   }
 
-  void check_legacy() const {
-    within("priority", launch_.priority, 0, 0);
+  // Checks what the legacy stream cannot have.
+  void check_legacy_stream() const {
+    check_range("priority", launch_.priority, 0, 0);
     if (launch_.partition) {
       throw std::invalid_argument(name_ + "partition: the legacy stream is of the whole GPU");
     }
   }
 
-  void within(const std::string_view field, const int64_t value, const int64_t low,
-              const int64_t high, const std::string_view unit = "") const {
+  // Checks that a field is within limits.
+  void check_range(const std::string_view field, const int64_t value, const int64_t low,
+                   const int64_t high, const std::string_view unit = "") const {
     if (value >= low && value <= high) return;
     throw std::invalid_argument(name_ + std::string(field) + ": " + std::to_string(value) +
                                 " is outside " + std::to_string(low) + ".." + std::to_string(high) +
                                 std::string(unit) + " of this GPU");
   }
 
+  // Checks that a block has enough registers.
   void check_register_file(const int32_t registers_per_block) const {
     const int32_t warps = (launch_.threads + kWarpThreads - 1) / kWarpThreads;
     const int32_t registers =
@@ -158,11 +163,11 @@ class SequenceCheck {
   void operator()(const Synchronize& awaited) {
     if (awaited.stream) other_streams_.insert(*awaited.stream);
   }
-  void operator()(const Copy& copy) { note(copy.stream); }
-  void operator()(const Memset& memset) { note(memset.stream); }
+  void operator()(const Copy& copy) { count_stream(copy.stream); }
+  void operator()(const Memset& memset) { count_stream(memset.stream); }
   void operator()(const HostFunction& function) {
     check_duration("HostFunction", function.duration_ns);
-    note(function.stream);
+    count_stream(function.stream);
   }
   void operator()(const HostCall& call) {
     check_duration("HostCall", call.duration_ns);
@@ -178,6 +183,7 @@ class SequenceCheck {
   void operator()(const WriteValue& write) { check_value("WriteValue", write); }
   void operator()(const WaitValue& wait) { check_value("WaitValue", wait); }
 
+  // Checks what concerns the whole sequence, after all of its events.
   void check_totals(const bool timed) {
     if (!allocated_.empty()) {
       throw std::invalid_argument("MemAlloc.name: '" + *allocated_.begin() +
@@ -194,19 +200,20 @@ class SequenceCheck {
           "non-blocking streams in a partition (Launch.partition)");
     }
     const size_t streams = own_streams_ + first_of_stream_.size() + other_streams_.size();
-    if (timed && streams > kMostTimedStreams) {
+    if (timed && streams > kMaxTimedStreams) {
       throw std::invalid_argument("Launch.stream: " + std::to_string(streams) +
                                   " streams in the whole sequence, at most " +
-                                  std::to_string(kMostTimedStreams));
+                                  std::to_string(kMaxTimedStreams));
     }
-    if (blocks_ > kMostBlocks) {
+    if (blocks_ > kMaxBlocks) {
       throw std::invalid_argument("Launch.blocks: " + std::to_string(blocks_) +
-                                  " in the whole sequence, at most " + std::to_string(kMostBlocks));
+                                  " in the whole sequence, at most " + std::to_string(kMaxBlocks));
     }
   }
 
  private:
-  void note(const std::optional<int32_t> stream) {
+  // Counts a stream of work that is no launch; none: the work gets a stream of its own.
+  void count_stream(const std::optional<int32_t> stream) {
     if (stream) {
       other_streams_.insert(*stream);
     } else {
@@ -215,9 +222,9 @@ class SequenceCheck {
   }
 
   static void check_duration(const std::string& event, const int64_t duration_ns) {
-    if (duration_ns >= 0 && duration_ns <= kLongestNs) return;
+    if (duration_ns >= 0 && duration_ns <= kMaxDurationNs) return;
     throw std::invalid_argument(event + ".duration: " + std::to_string(duration_ns) +
-                                " ns is outside 0.." + std::to_string(kLongestNs) + " ns");
+                                " ns is outside 0.." + std::to_string(kMaxDurationNs) + " ns");
   }
 
   template <typename Value>
@@ -229,18 +236,20 @@ class SequenceCheck {
     other_streams_.insert(value.stream);
   }
 
-  // Records of bodies are taken in the order of calls, which several hosts make by chance.
+  // Checks that one host makes all launches of a graph with conditional nodes. Records of bodies
+  // are taken in the order of calls, which several hosts make by chance.
   void check_host(const GraphLaunch& launched) {
-    const auto known = host_of_.try_emplace(launched.graph.get(), launched.host).first;
-    if (known->second == launched.host) return;
+    const auto first = host_of_.try_emplace(launched.graph.get(), launched.host).first;
+    if (first->second == launched.host) return;
     throw std::invalid_argument(
-        "GraphLaunch.host: hosts " + std::to_string(known->second) + " and " +
+        "GraphLaunch.host: hosts " + std::to_string(first->second) + " and " +
         std::to_string(launched.host) +
         " launch one graph with a Conditional; which is first is chance, so that can only be "
         "predicted");
   }
 
-  // `repeats`: whether it is in a body that runs more than once.
+  // Checks a conditional node and those in its body. `repeats`: the node is in a body that runs
+  // more than once.
   void check_conditional(const Conditional& conditional, const bool repeats) const {
     if (!context_.driver().graph_conditional_handle) {
       throw std::invalid_argument(
@@ -265,11 +274,13 @@ class SequenceCheck {
     }
   }
 
+  // Checks and counts a launch.
   void check(const Launch& launch) {
     LaunchCheck(launches_++, launch, context_).check();
     blocks_ += launch.blocks;
   }
 
+  // Checks that a launch agrees with earlier ones in its stream.
   void check_stream(const Launch& launch) {
     const auto [known, is_new] = first_of_stream_.try_emplace(*launch.stream, &launch);
     if (is_new) return;
@@ -282,39 +293,42 @@ class SequenceCheck {
     if (context_.clamped(launch.priority) != context_.clamped(first.priority)) {
       differs("priority: " + std::to_string(launch.priority));
     }
-    if (!same(launch.partition, first.partition)) differs("partition: it");
+    if (!are_equal(launch.partition, first.partition)) differs("partition: it");
   }
 
-  static bool same(const std::shared_ptr<const Partition>& a,
-                   const std::shared_ptr<const Partition>& b) {
+  static bool are_equal(const std::shared_ptr<const Partition>& a,
+                        const std::shared_ptr<const Partition>& b) {
     return a == b || (a && b && *a == *b);
   }
 
   const Context& context_;
-  size_t launches_ = 0;
+  size_t launches_ = 0;  // so far
   int64_t blocks_ = 0;
-  std::set<int32_t> released_;
-  std::set<std::string> allocated_;  // memory of graphs
+  std::set<int32_t> released_;       // launches
+  std::set<std::string> allocated_;  // names of memory that graphs have not freed
   std::map<int32_t, const Launch*> first_of_stream_;
-  std::map<const Graph*, int32_t> host_of_;  // that launches it, if it has conditional nodes
-  std::optional<size_t> in_partition_;       // the first that does not ask for what it gets there
-  std::set<int32_t> other_streams_;          // of all but launches
-  size_t own_streams_ = 0;
+  std::map<const Graph*, int32_t>
+      host_of_;                         // of the launches of a graph that has conditional nodes
+  std::optional<size_t> in_partition_;  // first launch there that is not non-blocking
+  std::set<int32_t> other_streams_;     // numbers in events that are no launches
+  size_t own_streams_ = 0;              // of work without a stream number
 };
 
-std::string place_of(const Launch& launch) {
+// Returns the words for the SMs that a launch uses.
+std::string sms_text(const Launch& launch) {
   if (!launch.partition) return "this GPU";
   return "the partition of " + std::to_string(launch.partition->sms.size()) + " SMs";
 }
 
-void check_cooperative(const size_t number, const Launch& launch, const int32_t resident,
+// Throws std::invalid_argument if the blocks of a cooperative launch never are resident at once.
+void check_cooperative(const size_t launch_index, const Launch& launch, const int32_t resident,
                        const int32_t sms) {
-  const int64_t most = int64_t{resident} * (launch.cluster > 1 ? launch.cluster : sms);
-  if (launch.blocks <= most) return;
-  throw std::invalid_argument("launch " + std::to_string(number) +
+  const int64_t max_resident = int64_t{resident} * (launch.cluster > 1 ? launch.cluster : sms);
+  if (launch.blocks <= max_resident) return;
+  throw std::invalid_argument("launch " + std::to_string(launch_index) +
                               ": Launch.cooperative: " + std::to_string(launch.blocks) +
-                              " blocks (Launch.blocks) never run at once: " + place_of(launch) +
-                              " holds at most " + std::to_string(most) + " of them");
+                              " blocks (Launch.blocks) never run at once: " + sms_text(launch) +
+                              " holds at most " + std::to_string(max_resident) + " of them");
 }
 
 }  // namespace
@@ -325,17 +339,17 @@ void check_limits(const Sequence& sequence, const Context& context) {
   check.check_totals(is_timed(sequence));
 }
 
-void check_resident(const size_t number, const Launch& launch, const int32_t resident,
+void check_resident(const size_t launch_index, const Launch& launch, const int32_t resident,
                     const int32_t sms) {
   if (resident > 0) {
-    if (launch.cooperative) check_cooperative(number, launch, resident, sms);
+    if (launch.cooperative) check_cooperative(launch_index, launch, resident, sms);
     return;
   }
   const std::string unit = launch.cluster > 1 ? "cluster of " + std::to_string(launch.cluster) +
                                                     " such blocks (Launch.cluster)"
                                               : "such block";
-  throw std::invalid_argument("launch " + std::to_string(number) + ": not one " + unit +
-                              " ever fits " + place_of(launch) + ": Launch.threads " +
+  throw std::invalid_argument("launch " + std::to_string(launch_index) + ": not one " + unit +
+                              " ever fits " + sms_text(launch) + ": Launch.threads " +
                               std::to_string(launch.threads) + ", Launch.registers " +
                               std::to_string(launch.registers) + ", Launch.shared_memory " +
                               std::to_string(launch.shared_memory) + ", Launch.local_memory " +

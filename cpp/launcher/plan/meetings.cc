@@ -5,19 +5,20 @@
 namespace tbsched::cuda {
 namespace {
 
-// Zeroing them takes some microseconds, and is rarely necessary where there are many.
-constexpr size_t kFewestPoints = 1024;
+// Points that are zeroed at once. That takes some microseconds, and is rarely necessary if there
+// are many.
+constexpr size_t kMinPoints = 1024;
 
 }  // namespace
 
-std::set<size_t> in_groups(const Groups& groups) {
-  std::set<size_t> found;
-  for (const std::vector<size_t>& group : groups) found.insert(group.begin(), group.end());
-  return found;
+std::set<size_t> launches_in_groups(const Groups& groups) {
+  std::set<size_t> launches;
+  for (const std::vector<size_t>& group : groups) launches.insert(group.begin(), group.end());
+  return launches;
 }
 
-MeetingPoint* MeetingPoints::fresh(const size_t count) {
-  const bool is_new = points_.reserve(std::max(count, kFewestPoints));
+MeetingPoint* MeetingPoints::take_unused(const size_t count) {
+  const bool is_new = points_.reserve(std::max(count, kMinPoints));
   if (is_new || points_.size() - next_ < count) {
     points_.write(std::vector<MeetingPoint>(points_.size()));
     next_ = 0;

@@ -14,40 +14,44 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr size_t kLineBytes = 128;           // two release flags never share a cache line
-constexpr size_t kMostStreams = 128;         // of one lane; as many grids can be resident
-constexpr int32_t kMostBlocksAtOnce = 4096;  // about as many as the largest GPUs hold
+constexpr size_t kLineBytes = 128;            // two release flags never share a cache line
+constexpr size_t kMaxStreams = 128;           // of one lane; as many grids can be resident
+constexpr int32_t kMaxResidentBlocks = 4096;  // about as many as the largest GPUs hold
 // Limit of a block's wait for others: 2^31 ticks are longer.
-constexpr std::chrono::nanoseconds kLongestWait = std::chrono::minutes(1);
-constexpr size_t kMostPartitions = 64;  // kept; each takes memory of the GPU
+constexpr std::chrono::nanoseconds kMaxWait = std::chrono::minutes(1);
+constexpr size_t kMaxPartitions = 64;  // kept; each takes memory of the GPU
 
 constexpr size_t round_up(const size_t size, const size_t unit) {
   return (size + unit - 1) / unit * unit;
 }
 
+// Returns the warps of all blocks of a launch.
 size_t warps_of(const Launch& launch) {
   return static_cast<size_t>((launch.threads + kWarpThreads - 1) / kWarpThreads) *
          static_cast<size_t>(launch.blocks);
 }
 
-// Gives each launch without a stream number a stream of its own, the same one in every run.
-class StreamChoice {
+// Chooses the streams of a held sequence. A launch without a stream number gets a stream of its
+// own, the same one in every run.
+class HeldStreams {
  public:
-  size_t index_for(const size_t number, const Launch& launch, const Lane& lane) {
+  // Returns the index of a launch's stream among those of its lane.
+  size_t index_for(const size_t launch_index, const Launch& launch, const Lane& lane) {
     auto& used = used_[lane];
     if (launch.stream) {
       const auto known = numbered_.find(*launch.stream);
       if (known != numbered_.end()) return known->second;
     }
-    const size_t index = next_free(used);
-    used[index] = launch.stream ? kForever : static_cast<int64_t>(number);
+    const size_t index = take_free(used);
+    used[index] = launch.stream ? kForever : static_cast<int64_t>(launch_index);
     if (launch.stream) numbered_[*launch.stream] = index;
     return index;
   }
 
-  void release(const size_t number) {
+  // Lets later launches have the stream of a released launch.
+  void release(const size_t launch_index) {
     for (auto& [lane, used] : used_) {
-      std::replace(used.begin(), used.end(), static_cast<int64_t>(number), kFree);
+      std::replace(used.begin(), used.end(), static_cast<int64_t>(launch_index), kFree);
     }
   }
 
@@ -55,18 +59,19 @@ class StreamChoice {
   static constexpr int64_t kFree = -1;
   static constexpr int64_t kForever = -2;
 
-  // Returns a new stream while there are few, then the first one whose launch has been released.
-  static size_t next_free(std::vector<int64_t>& used) {
-    if (used.size() < kMostStreams) {
+  // Returns a new stream while there are few, then the first one whose launch has been released;
+  // the last one if there is none.
+  static size_t take_free(std::vector<int64_t>& used) {
+    if (used.size() < kMaxStreams) {
       used.push_back(kFree);
       return used.size() - 1;
     }
     const auto free = std::find(used.begin(), used.end(), kFree);
-    return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMostStreams - 1;
+    return free != used.end() ? static_cast<size_t>(free - used.begin()) : kMaxStreams - 1;
   }
 
-  std::map<Lane, std::vector<int64_t>> used_;  // the launch in each stream
-  std::map<int32_t, size_t> numbered_;
+  std::map<Lane, std::vector<int64_t>> used_;  // launch in each stream, or kFree or kForever
+  std::map<int32_t, size_t> numbered_;         // index, by stream number
 };
 
 // The streams and events of a timed sequence, created when first used. Those of partitions are
@@ -75,10 +80,10 @@ class TimedStreams {
  public:
   TimedStreams(const Sequence& sequence, const Driver& driver, PlanResources& plan_resources,
                Plan& plan)
-      : driver_(driver), supplies_(plan_resources), plan_(plan) {
+      : driver_(driver), plan_resources_(plan_resources), plan_(plan) {
     for (const Event& event : sequence) {
       std::visit(Overloaded{
-                     [&](const Launch& launch) { note(launch); },
+                     [&](const Launch& launch) { note_stream(launch); },
                      [](const Release&) {},
                      [](const RecordEvent&) {},
                      [](const WaitEvent&) {},
@@ -97,9 +102,10 @@ class TimedStreams {
     }
   }
 
+  // Each returns the stream of an event.
   CUstream of(const Launch& launch) {
     return launch.stream ? numbered(*launch.stream)
-                         : make({supplies_.lane(launch), launch.non_blocking});
+                         : make({plan_resources_.lane(launch), launch.non_blocking});
   }
   CUstream of(const GraphLaunch& launched) { return numbered(launched.stream); }
   template <typename Transfer>
@@ -119,6 +125,7 @@ class TimedStreams {
     return {.event = event(mark.event), .stream = numbered(mark.stream)};
   }
 
+  // Plans what a host waits for: an event, a stream, or all work.
   PlannedMark mark(const Synchronize& awaited) {
     return {.event = awaited.event ? event(*awaited.event) : nullptr,
             .stream = awaited.stream ? numbered(*awaited.stream) : nullptr,
@@ -127,6 +134,7 @@ class TimedStreams {
 
   PlannedMark mark(const HostCall& call) { return mark(Synchronize{.stream = call.stream}); }
 
+  // Returns the event of a number, which is created if it is new.
   CUevent event(const int32_t number) {
     auto& event = plan_.events[number];
     if (!event) event = std::make_unique<StreamEvent>(driver_);
@@ -135,11 +143,12 @@ class TimedStreams {
 
  private:
   // Properties of a stream on which all its work agrees. Only launches determine the lane.
-  struct Kind {
+  struct StreamKind {
     Lane lane;
     bool non_blocking = false;
   };
 
+  // Returns the stream of a number, which is created if it is new.
   CUstream numbered(const int32_t number) {
     if (number == kLegacyStream) return nullptr;
     const auto known = numbered_.find(number);
@@ -147,8 +156,9 @@ class TimedStreams {
     return numbered_[number] = make(kinds_[number]);
   }
 
-  void note(const Launch& launch) {
-    if (launch.stream) kinds_[*launch.stream] = {supplies_.lane(launch), launch.non_blocking};
+  // Notes the properties that a launch gives its stream.
+  void note_stream(const Launch& launch) {
+    if (launch.stream) kinds_[*launch.stream] = {plan_resources_.lane(launch), launch.non_blocking};
   }
 
   template <typename Transfer>
@@ -156,9 +166,10 @@ class TimedStreams {
     if (transfer.stream) kinds_[*transfer.stream].non_blocking = transfer.non_blocking;
   }
 
-  CUstream make(const Kind& kind) {
+  // Creates a stream, or takes the next kept one of a partition.
+  CUstream make(const StreamKind& kind) {
     if (kind.lane.partition != nullptr) {
-      return supplies_.streams.at(driver_, kind.lane, in_lane_[kind.lane]++);
+      return plan_resources_.streams.at(driver_, kind.lane, streams_in_lane_[kind.lane]++);
     }
     const CUstream_flags flags = kind.non_blocking ? CU_STREAM_NON_BLOCKING : CU_STREAM_DEFAULT;
     return plan_.streams
@@ -167,33 +178,39 @@ class TimedStreams {
   }
 
   const Driver& driver_;
-  PlanResources& supplies_;
+  PlanResources& plan_resources_;
   Plan& plan_;
-  std::map<int32_t, Kind> kinds_;
-  std::map<int32_t, CUstream> numbered_;
-  std::map<Lane, size_t> in_lane_;  // streams taken so far
+  std::map<int32_t, StreamKind> kinds_;     // by stream number
+  std::map<int32_t, CUstream> numbered_;    // by stream number
+  std::map<Lane, size_t> streams_in_lane_;  // kept streams that were taken
 };
 
-uint32_t ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
+// Returns a time in ticks, rounded.
+uint32_t to_ticks(const std::chrono::nanoseconds time, const Waiting& waiting) {
   const int64_t unit = int64_t{1} << waiting.tick_bits;
   return static_cast<uint32_t>((time.count() + unit / 2) / unit);
 }
 
+// Returns how many ticks the blocks of a launch stay by themselves, at most `hold`: one number for
+// all blocks, or one each.
 std::vector<uint32_t> ticks_of(const Launch& launch, const Waiting& waiting,
                                const std::chrono::nanoseconds hold) {
-  if (launch.duration_ns.empty()) return {ticks(hold, waiting)};
-  std::vector<uint32_t> found(launch.duration_ns.size());
-  std::ranges::transform(launch.duration_ns, found.begin(), [&](const int64_t duration) {
-    return ticks(std::min(std::chrono::nanoseconds(duration), hold), waiting);
+  if (launch.duration_ns.empty()) return {to_ticks(hold, waiting)};
+  std::vector<uint32_t> ticks(launch.duration_ns.size());
+  std::ranges::transform(launch.duration_ns, ticks.begin(), [&](const int64_t duration) {
+    return to_ticks(std::min(std::chrono::nanoseconds(duration), hold), waiting);
   });
-  return found;
+  return ticks;
 }
 
-// A block that does both at the same time triggers first, so nobody waits for it.
+// Sets the steps of a dependent launch in order of time. A block that does both at the same time
+// triggers first, so nobody waits for it.
 void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments& arguments) {
   Step* next = std::begin(arguments.steps);
   const auto add = [&](const Step::Kind kind, const std::optional<int64_t> after) {
-    if (after) *next++ = {.kind = kind, .ticks = ticks(std::chrono::nanoseconds(*after), waiting)};
+    if (after) {
+      *next++ = {.kind = kind, .ticks = to_ticks(std::chrono::nanoseconds(*after), waiting)};
+    }
   };
   const bool triggers_first = launch.trigger_ns.value_or(0) <= launch.memory_wait_ns.value_or(0);
   if (triggers_first) add(Step::kTrigger, launch.trigger_ns);
@@ -203,7 +220,7 @@ void lay_out_steps(const Launch& launch, const Waiting& waiting, ProbeArguments&
 
 // How blocks ask the host whether to leave.
 struct Polling {
-  uint32_t ask_bits;
+  uint32_t ask_bits;  // as in ProbeArguments
   uint32_t ask_sleep_ns;
   uint32_t look_sleep_ns;
 };
@@ -211,41 +228,44 @@ struct Polling {
 // All launches together ask the host every 16 us.
 constexpr Polling kTimedPolling{.ask_bits = 9, .ask_sleep_ns = 16'384, .look_sleep_ns = 16'384};
 
-// One block of each launch asks, about twice a microsecond in total. Blocks read relays about once
-// per nanosecond in total: all relays are in the same part of the cache, which can take little
-// more.
+// Returns how blocks of a held sequence poll. One block of each launch asks, about twice a
+// microsecond in total. Blocks read relays about once per nanosecond in total: all relays are in
+// the same part of the cache, which can take little more.
 Polling held_polling(const std::span<const PlannedLaunch> launches) {
   int64_t blocks = 0;
   for (const PlannedLaunch& planned : launches) blocks += planned.launch.blocks;
-  const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMostBlocksAtOnce));
-  const auto asking = static_cast<uint32_t>(std::min(launches.size(), kMostStreams));
+  const auto at_once = static_cast<uint32_t>(std::min<int64_t>(blocks, kMaxResidentBlocks));
+  const auto asking = static_cast<uint32_t>(std::min(launches.size(), kMaxStreams));
   return {kFirstBlockAsks, 500 * asking, std::max(at_once, 500U)};
 }
 
-// Plans events, visiting them in order.
+// Adds events to a plan, visiting them in order.
 class Planner {
  public:
   Planner(const Sequence& sequence, const Groups& groups, const Context& context,
           PlanResources& plan_resources, const std::function<void()>& interrupted, Plan& plan)
-      : meets_(in_groups(groups)),
+      : meets_(launches_in_groups(groups)),
         context_(context),
-        supplies_(plan_resources),
+        plan_resources_(plan_resources),
         interrupted_(interrupted),
         plan_(plan),
         timed_(sequence, context.driver(), plan_resources, plan) {}
 
   void operator()(const Launch& launch) {
     interrupted_();
-    const size_t number = plan_.launches.size();
-    const Lane lane = supplies_.lane(launch);
-    const CUstream stream = plan_.timed ? timed_.of(launch) : held(launch, lane, number);
+    const size_t launch_index = plan_.launches.size();
+    const Lane lane = plan_resources_.lane(launch);
+    const CUstream stream =
+        plan_.timed ? timed_.of(launch) : held_stream(launch, lane, launch_index);
     ProbeFunction& function =
-        supplies_.probe.function(launch, meets_.contains(number), lane.partition);
+        plan_resources_.probe.function(launch, meets_.contains(launch_index), lane.partition);
     PlannedLaunch& next = add(launch, lane, function, stream);
     next.stream = stream;
     if (launch.completion_event) next.completion = timed_.event(*launch.completion_event);
   }
-  void operator()(const Release& release) { choice_.release(static_cast<size_t>(release.launch)); }
+  void operator()(const Release& release) {
+    held_streams_.release(static_cast<size_t>(release.launch));
+  }
   void operator()(const RecordEvent& record) { plan_.marks.push_back(timed_.mark(record)); }
   void operator()(const WaitEvent& wait) { plan_.marks.push_back(timed_.mark(wait)); }
   void operator()(const Synchronize& awaited) { plan_.marks.push_back(timed_.mark(awaited)); }
@@ -284,24 +304,28 @@ class Planner {
   }
 
  private:
-  CUstream held(const Launch& launch, const Lane& lane, const size_t number) {
-    return supplies_.streams.at(context_.driver(), lane, choice_.index_for(number, launch, lane));
+  // Returns the stream of a launch of a held sequence.
+  CUstream held_stream(const Launch& launch, const Lane& lane, const size_t launch_index) {
+    return plan_resources_.streams.at(context_.driver(), lane,
+                                      held_streams_.index_for(launch_index, launch, lane));
   }
 
+  // Plans a write of a value, or a wait for one.
   template <typename Value>
   void add_value(const Value& value, const bool waits) {
-    const size_t place = places_.try_emplace(value.name, places_.size()).first->second;
+    const size_t slot = slots_.try_emplace(value.name, slots_.size()).first->second;
     plan_.values.push_back(
-        {.waits = waits, .value = value.value, .place = place, .stream = timed_.of_value(value)});
+        {.waits = waits, .value = value.value, .slot = slot, .stream = timed_.of_value(value)});
   }
 
+  // Plans a kernel node outside of bodies.
   void add_node(const Launch& node, const CUstream stream) {
     interrupted_();
-    const Lane lane = supplies_.lane(node);
+    const Lane lane = plan_resources_.lane(node);
     const CUstream of_partition =
-        lane.partition ? supplies_.streams.at(context_.driver(), lane, 0) : nullptr;
+        lane.partition ? plan_resources_.streams.at(context_.driver(), lane, 0) : nullptr;
     const bool meets = meets_.contains(plan_.launches.size());
-    ProbeFunction& function = supplies_.probe.node_function(node, meets, lane.partition);
+    ProbeFunction& function = plan_resources_.probe.node_function(node, meets, lane.partition);
     add(node, lane, function, of_partition).stream = stream;
   }
 
@@ -324,24 +348,27 @@ class Planner {
     return kernel;
   }
 
+  // Plans one run of a kernel in a body. `kernel`: its index in plan.runs.
   void add_run(const Launch& node, const size_t kernel, const CUstream stream) {
     interrupted_();
     refuse_meeting(plan_.launches.size());
     plan_.runs.resize(std::max(plan_.runs.size(), kernel + 1));
     plan_.runs[kernel].launches.push_back(plan_.launches.size());
     PlannedLaunch& planned =
-        add(node, supplies_.lane(node), supplies_.probe.body_function(node), nullptr);
+        add(node, plan_resources_.lane(node), plan_resources_.probe.body_function(node), nullptr);
     planned.stream = stream;
     planned.in_body = true;
   }
 
-  void refuse_meeting(const size_t number) const {
-    if (!meets_.contains(number)) return;
-    throw std::invalid_argument("launch " + std::to_string(number) +
+  // Throws std::invalid_argument if a launch in a body is in a group.
+  void refuse_meeting(const size_t launch_index) const {
+    if (!meets_.contains(launch_index)) return;
+    throw std::invalid_argument("launch " + std::to_string(launch_index) +
                                 ": a node in the body of a Conditional meets no others on a GPU");
   }
 
-  // `stream`: one of those whose SMs it uses.
+  // Adds a launch to the plan. `stream`: one of those whose SMs it uses. Throws
+  // std::invalid_argument if the launch never fits.
   PlannedLaunch& add(const Launch& launch, const Lane& lane, ProbeFunction& function,
                      const CUstream stream) {
     const int32_t sms = lane.partition ? lane.partition->sms() : context_.properties().sms;
@@ -352,24 +379,24 @@ class Planner {
     return next;
   }
 
-  const std::set<size_t> meets_;  // numbers of launches
+  const std::set<size_t> meets_;  // launches that are in groups
   const Context& context_;
-  PlanResources& supplies_;
+  PlanResources& plan_resources_;
   const std::function<void()>& interrupted_;
   Plan& plan_;
-  StreamChoice choice_;
+  HeldStreams held_streams_;
   TimedStreams timed_;
-  std::map<std::string, size_t> places_;       // of values, by name
-  std::map<const Graph*, size_t> first_runs_;  // in plan.runs
+  std::map<std::string, size_t> slots_;        // of values, by name
+  std::map<const Graph*, size_t> first_runs_;  // index in plan.runs of a graph's first kernel
 };
 
 }  // namespace
 
 void PlanResources::trim() {
   probe.trim();
-  if (partitions.size() <= kMostPartitions) return;
-  streams.leave_partitions();
-  probe.leave_partitions();
+  if (partitions.size() <= kMaxPartitions) return;
+  streams.drop_partitions();
+  probe.drop_partitions();
   partitions.clear();
 }
 
@@ -422,7 +449,7 @@ void RunMemory::lay_out(Plan& plan, const bool warp_slots, const std::chrono::na
     if (takes_steps(planned.launch)) lay_out_steps(planned.launch, waiting, planned.arguments);
   }
   lay_out_relays(plan);
-  lay_out_meetings(plan, ticks(std::min(hold, kLongestWait), waiting));
+  lay_out_meetings(plan, to_ticks(std::min(hold, kMaxWait), waiting));
   lay_out_ticks(plan.launches);
   lay_out_runs(plan);
   for (const PlannedGraph& planned : plan.graphs) transfers_.reserve(*planned.graph);
@@ -452,7 +479,7 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
     next += round_up(count * sizeof(Value), kLineBytes);
     return std::span<Value>(begin, count);
   };
-  const auto take_for = [&](PlannedLaunch& planned) {
+  const auto take_memory_for = [&](PlannedLaunch& planned) {
     planned.release = take(1, static_cast<uint32_t*>(nullptr)).data();
     planned.records =
         take(static_cast<size_t>(planned.launch.blocks), static_cast<BlockRecord*>(nullptr));
@@ -461,11 +488,11 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
     }
   };
   for (PlannedLaunch& planned : launches) {
-    if (!planned.in_body) take_for(planned);
+    if (!planned.in_body) take_memory_for(planned);
   }
-  // Those of a kernel in a body lie at equal distances.
+  // Records of the runs of a kernel in a body lie at equal distances.
   for (const PlannedRuns& runs : plan.runs) {
-    for (const size_t number : runs.launches) take_for(launches[number]);
+    for (const size_t launch : runs.launches) take_memory_for(launches[launch]);
   }
   for (PlannedMeeting& meeting : plan.meetings) {
     meeting.met = take(1, static_cast<uint32_t*>(nullptr)).data();
@@ -474,30 +501,28 @@ void RunMemory::lay_out_memory(Plan& plan, const bool warp_slots) {
 
 void RunMemory::lay_out_meetings(Plan& plan, const uint32_t wait_ticks) {
   if (plan.meetings.empty()) return;
-  MeetingPoint* point = points_.fresh(plan.meetings.size());
+  MeetingPoint* point = points_.take_unused(plan.meetings.size());
   plan.points.clear();
   for (const PlannedMeeting& planned : plan.meetings) {
     Meeting meeting{.point = point++,
                     .met = memory_->on_device(planned.met),
                     .blocks = 0,
                     .wait_ticks = wait_ticks};
-    for (const size_t number : planned.launches) {
-      meeting.blocks += static_cast<uint32_t>(plan.launches[number].launch.blocks);
+    for (const size_t launch_index : planned.launches) {
+      meeting.blocks += static_cast<uint32_t>(plan.launches[launch_index].launch.blocks);
     }
-    for (const size_t number : planned.launches) {
-      plan.launches[number].arguments.meeting = meeting;
+    for (const size_t launch_index : planned.launches) {
+      plan.launches[launch_index].arguments.meeting = meeting;
     }
     plan.points.push_back(meeting);
   }
 }
 
-// The state of relays from earlier runs is meaningless in this one. In a timed run all blocks are
-// released together, if at all: any block may find out for the others.
 void RunMemory::lay_out_relays(Plan& plan) {
   if (relays_.reserve(plan.launches.size())) relays_.write(std::vector<Relay>(relays_.size()));
-  for (size_t number = 0; number < plan.launches.size(); ++number) {
-    PlannedLaunch& planned = plan.launches[number];
-    planned.arguments.relay = relays_.at(plan.timed ? 0 : number);
+  for (size_t launch_index = 0; launch_index < plan.launches.size(); ++launch_index) {
+    PlannedLaunch& planned = plan.launches[launch_index];
+    planned.arguments.relay = relays_.at(plan.timed ? 0 : launch_index);
     if (!plan.timed) continue;
     planned.release = plan.launches.front().release;
     planned.arguments.release = plan.launches.front().arguments.release;
@@ -520,7 +545,6 @@ void RunMemory::lay_out_ticks(const std::span<PlannedLaunch> launches) {
   }
 }
 
-// The driver launches a kernel of a body with the arguments of its first run.
 void RunMemory::lay_out_runs(Plan& plan) {
   std::vector<uint32_t> next;
   std::vector<size_t> begins;

@@ -6,9 +6,9 @@
 namespace tbsched::cuda {
 namespace {
 
-// Keeps the driver's thread for a number of nanoseconds, which is the argument itself: so nothing
-// has to outlive the call.
-void CUDA_CB hold_thread(void* const duration_ns) {
+// Host function: spins for a number of nanoseconds, which is the argument itself, so nothing has to
+// outlive the call.
+void CUDA_CB spin_for(void* const duration_ns) {
   const std::chrono::nanoseconds duration(reinterpret_cast<intptr_t>(duration_ns));
   const auto end = std::chrono::steady_clock::now() + duration;
   while (std::chrono::steady_clock::now() < end) {
@@ -16,6 +16,7 @@ void CUDA_CB hold_thread(void* const duration_ns) {
   }
 }
 
+// Returns the argument of spin_for() for a host function.
 void* argument_of(const HostFunction& function) {
   return reinterpret_cast<void*>(static_cast<intptr_t>(function.duration_ns));
 }
@@ -40,7 +41,7 @@ void PlannedTransfer::issue(const Driver& driver) const {
                    driver.memset_async(destination, 0, static_cast<size_t>(request.bytes), stream);
                  },
                  [&](const HostFunction& function) {
-                   driver.launch_host_function(stream, hold_thread, argument_of(function));
+                   driver.launch_host_function(stream, spin_for, argument_of(function));
                  },
              },
              transfer);
@@ -88,8 +89,8 @@ void TransferMemory::lay_out(PlannedTransfer& planned) {
   planned.destination = destination_.address();
 }
 
-CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
-                                const Copy& copy) const {
+CUgraphNode TransferMemory::add_node(const Context& context, const CUgraph graph,
+                                     const Copy& copy) const {
   CUDA_MEMCPY3D parameters{};
   parameters.WidthInBytes = static_cast<size_t>(copy.bytes);
   parameters.Height = parameters.Depth = 1;
@@ -112,8 +113,8 @@ CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
   return node;
 }
 
-CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
-                                const Memset& memset) const {
+CUgraphNode TransferMemory::add_node(const Context& context, const CUgraph graph,
+                                     const Memset& memset) const {
   CUDA_MEMSET_NODE_PARAMS parameters{};
   parameters.dst = destination_.address();
   parameters.elementSize = 1;
@@ -124,9 +125,9 @@ CUgraphNode TransferMemory::add(const Context& context, const CUgraph graph,
   return node;
 }
 
-CUgraphNode TransferMemory::add(const Context& /*context*/, const CUgraph graph,
-                                const HostFunction& function) const {
-  const CUDA_HOST_NODE_PARAMS parameters{.fn = hold_thread, .userData = argument_of(function)};
+CUgraphNode TransferMemory::add_node(const Context& /*context*/, const CUgraph graph,
+                                     const HostFunction& function) const {
+  const CUDA_HOST_NODE_PARAMS parameters{.fn = spin_for, .userData = argument_of(function)};
   CUgraphNode node = nullptr;
   driver_.graph_add_host_function(&node, graph, nullptr, 0, &parameters);
   return node;

@@ -16,11 +16,11 @@ namespace tbsched::cuda {
 struct PlannedTransfer {
   std::variant<Copy, Memset, HostFunction> transfer;
   CUstream stream = nullptr;
-  std::byte* host = nullptr;  // host memory that it reads or writes
-  CUdeviceptr source = 0;
+  std::byte* host = nullptr;  // host memory that the copy reads or writes
+  CUdeviceptr source = 0;     // memory of the GPU
   CUdeviceptr destination = 0;
 
-  // Makes the call. Returns when CUDA does. The context must be current.
+  // Makes the call of CUDA, and returns when that does. The context must be current.
   void issue(const Driver& driver) const;
 };
 
@@ -31,17 +31,18 @@ class TransferMemory {
   explicit TransferMemory(const Driver& driver)
       : driver_(driver), source_(driver), destination_(driver) {}
 
-  // Make room for a copy or memset. Nothing may use the memory yet.
+  // Each makes room for a transfer, or for all of a graph. Nothing may use the memory yet.
   void reserve(const Copy& copy);
   void reserve(const Memset& memset);
-  void reserve(const HostFunction& /*function*/) {}  // it needs none
+  void reserve(const HostFunction& /*function*/) {}  // needs none
   void reserve(const Graph& graph);
 
   // Sets the addresses of a transfer, for which there must be room.
   void lay_out(PlannedTransfer& planned);
-  CUgraphNode add(const Context& context, CUgraph graph, const Copy& copy) const;
-  CUgraphNode add(const Context& context, CUgraph graph, const Memset& memset) const;
-  CUgraphNode add(const Context& context, CUgraph graph, const HostFunction& function) const;
+  // Each adds a node to a graph. There must be room for its transfer. Returns the node.
+  CUgraphNode add_node(const Context& context, CUgraph graph, const Copy& copy) const;
+  CUgraphNode add_node(const Context& context, CUgraph graph, const Memset& memset) const;
+  CUgraphNode add_node(const Context& context, CUgraph graph, const HostFunction& function) const;
 
  private:
   const Driver& driver_;

@@ -26,15 +26,15 @@ void end_waits(const std::vector<PlannedValue>& values) {
 
 void ValueMemory::lay_out(std::vector<PlannedValue>& values) {
   if (values.empty()) return;
-  const size_t places = 1 + std::ranges::max_element(values, {}, &PlannedValue::place)->place;
-  const size_t size = places * sizeof(int64_t);
+  const size_t slots = 1 + std::ranges::max_element(values, {}, &PlannedValue::slot)->slot;
+  const size_t size = slots * sizeof(int64_t);
   if (!memory_ || memory_->bytes().size() < size) {
     memory_.reset();
     memory_ = std::make_unique<MappedMemory>(driver_, size);
   }
   std::memset(memory_->bytes().data(), 0, size);
   for (PlannedValue& planned : values) {
-    planned.host = reinterpret_cast<int64_t*>(memory_->bytes().data()) + planned.place;
+    planned.host = reinterpret_cast<int64_t*>(memory_->bytes().data()) + planned.slot;
     planned.device = reinterpret_cast<CUdeviceptr>(memory_->on_device(planned.host));
   }
 }

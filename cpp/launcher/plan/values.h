@@ -15,12 +15,12 @@ namespace tbsched::cuda {
 struct PlannedValue {
   bool waits = false;
   int64_t value = 0;
-  size_t place = 0;  // of its name, counted from 0
+  size_t slot = 0;  // index of the name
   CUstream stream = nullptr;
-  int64_t* host = nullptr;  // the place in pinned memory
-  CUdeviceptr device = 0;   // the same for the GPU
+  int64_t* host = nullptr;  // where the value is, in pinned memory
+  CUdeviceptr device = 0;   // the same address for the GPU
 
-  // Makes the call. The context must be current.
+  // Makes the call of CUDA. The context must be current.
   void issue(const Driver& driver) const;
 };
 
@@ -28,13 +28,13 @@ struct PlannedValue {
 // streams are done: writes that come later set smaller values.
 void end_waits(const std::vector<PlannedValue>& values);
 
-// The places of values, in pinned memory of the host: so the host can end a wait. Kept from run to
-// run; it never shrinks.
+// Memory of values, pinned memory of the host: so the host can end a wait. Kept from run to run; it
+// never shrinks.
 class ValueMemory {
  public:
   explicit ValueMemory(const Driver& driver) : driver_(driver) {}
 
-  // Sets all values to 0, and their addresses. Nothing may use the memory.
+  // Sets all values to 0, and the addresses of `values`. Nothing may use the memory.
   void lay_out(std::vector<PlannedValue>& values);
 
  private:

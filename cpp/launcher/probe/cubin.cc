@@ -17,7 +17,7 @@ namespace tbsched::cuda {
 namespace {
 
 constexpr uint16_t kMachineCuda = 190;
-constexpr int32_t kMostRegisters = 255;
+constexpr int32_t kMaxRegisters = 255;
 constexpr int kRegisterShift = 24;  // in a text section's sh_info, before compute capability 9.0
 
 // One attribute of a .nv.info section. Only the sized format has a payload.
@@ -35,11 +35,11 @@ constexpr uint8_t kParameterBank = 0x0a;
 constexpr uint8_t kParameter = 0x17;
 constexpr uint8_t kBlocksPerCluster = 0x3d;  // three numbers
 
-constexpr int32_t kMostClusterBlocks = 1024;  // along one dimension; no GPU has as many
+constexpr int32_t kMaxClusterBlocks = 1024;  // along one dimension; no GPU has as many
 
 // From compute capability 9.0 on a kernel's shared memory section includes the reserved memory.
-constexpr std::string_view kReserved = ".nv.shared.reserved.";
-constexpr int32_t kReserve = 1024;
+constexpr std::string_view kReservedSection = ".nv.shared.reserved.";
+constexpr int32_t kReservedBytes = 1024;
 
 // The payload of the first three above.
 struct Property {
@@ -47,6 +47,7 @@ struct Property {
   uint32_t value;
 };
 
+// Throws std::invalid_argument: the image is no cubin.
 [[noreturn]] void refuse(const std::string& why) {
   throw std::invalid_argument("image: not a cubin: " + why);
 }
@@ -64,13 +65,15 @@ struct ParameterInfo {
   uint32_t rest;  // its size is in the highest bits
 };
 constexpr int kParameterSizeShift = 18;
-constexpr uint16_t kMostParameters = 4096;
+constexpr uint16_t kMaxParameters = 4096;
 
-// A view, not a copy: modules of programs have megabytes, and copying takes longer than reading.
+// The bytes of a cubin, read with a check of their bounds. A view, not a copy: modules of programs
+// have megabytes, and copying takes longer than reading.
 class Image {
  public:
   explicit Image(const std::span<const std::byte> bytes) : bytes_(bytes) {}
 
+  // Returns the value at an offset.
   template <typename Value>
   Value load(const uint64_t offset) const {
     check(offset, sizeof(Value));
@@ -79,10 +82,12 @@ class Image {
     return value;
   }
 
+  // Throws std::invalid_argument if the image has no such bytes.
   void check(const uint64_t offset, const uint64_t size) const {
     if (offset > bytes_.size() || size > bytes_.size() - offset) refuse("it is cut short");
   }
 
+  // Returns the text at an offset, which ends with a zero byte or the image.
   std::string_view text(const uint64_t offset) const {
     check(offset, 1);
     const char* const begin = reinterpret_cast<const char*>(bytes_.data()) + offset;
@@ -93,7 +98,7 @@ class Image {
   const std::span<const std::byte> bytes_;
 };
 
-// Calls action(name, place of its header, header) for each section.
+// Calls action(name, offset of the header, header) for each section.
 template <typename Action>
 void for_each_section(const Image& image, const Action& action) {
   const auto header = image.load<Elf64_Ehdr>(0);
@@ -103,17 +108,18 @@ void for_each_section(const Image& image, const Action& action) {
   }
   if (header.e_shentsize != sizeof(Elf64_Shdr)) refuse("its section headers have another size");
   image.check(header.e_shoff, 0);
-  const auto place_of = [&](const uint16_t index) {
+  const auto header_offset = [&](const uint16_t index) {
     return header.e_shoff + uint64_t{index} * sizeof(Elf64_Shdr);
   };
-  const auto names = image.load<Elf64_Shdr>(place_of(header.e_shstrndx));
+  const auto names = image.load<Elf64_Shdr>(header_offset(header.e_shstrndx));
   for (uint16_t index = 0; index < header.e_shnum; ++index) {
-    const auto section = image.load<Elf64_Shdr>(place_of(index));
-    action(image.text(names.sh_offset + section.sh_name), place_of(index), section);
+    const auto section = image.load<Elf64_Shdr>(header_offset(index));
+    action(image.text(names.sh_offset + section.sh_name), header_offset(index), section);
   }
 }
 
-// Calls action(kind, place of the payload, its size) for each attribute that carries one.
+// Calls action(kind, offset of the payload, bytes of it) for each attribute of a section that has a
+// payload.
 template <typename Action>
 void for_each_attribute(const Image& image, const Elf64_Shdr& section, const Action& action) {
   uint64_t offset = section.sh_offset;
@@ -129,58 +135,64 @@ void for_each_attribute(const Image& image, const Elf64_Shdr& section, const Act
   }
 }
 
+// A copy of a cubin in which a kernel's numbers are changed.
 class Patch {
  public:
   Patch(const std::span<const std::byte> image, const int32_t registers, const int32_t local_memory)
       : patched_(image.begin(), image.end()), registers_(registers), local_memory_(local_memory) {}
 
+  // Changes the numbers, and returns the copy.
   std::vector<std::byte> apply() && {
     for_each_section(image_,
-                     [this](const std::string_view name, const uint64_t place,
-                            const Elf64_Shdr& section) { section_found(name, place, section); });
-    if (counts_ == 0) refuse("no register count in .nv.info");
+                     [this](const std::string_view name, const uint64_t offset,
+                            const Elf64_Shdr& section) { patch_section(name, offset, section); });
+    if (patched_counts_ == 0) refuse("no register count in .nv.info");
     return std::move(patched_);
   }
 
  private:
-  void section_found(const std::string_view name, const uint64_t place, Elf64_Shdr section) {
+  // Changes the numbers in a section.
+  void patch_section(const std::string_view name, const uint64_t offset, Elf64_Shdr section) {
     // From compute capability 10.0 on everything occurs twice, once for the later finalizer.
     if (name == ".nv.info" || name == ".nv.merc.nv.info") {
       for_each_attribute(image_, section,
-                         [this](const uint8_t kind, const uint64_t place, const size_t size) {
-                           if (size == sizeof(Property)) patch_property(kind, place);
+                         [this](const uint8_t kind, const uint64_t offset, const size_t size) {
+                           if (size == sizeof(Property)) patch_property(kind, offset);
                          });
     } else if (name.starts_with(".text.") && section.sh_info >> kRegisterShift != 0) {
       constexpr uint32_t symbol_mask = (1u << kRegisterShift) - 1;
       section.sh_info =
           (section.sh_info & symbol_mask) | (static_cast<uint32_t>(registers_) << kRegisterShift);
-      store(place, section);
+      store(offset, section);
     }
   }
 
+  // Changes an attribute that states registers or local memory.
   void patch_property(const uint8_t kind, const uint64_t offset) {
     auto property = image_.load<Property>(offset);
     if (kind == kRegisterCount) {
       check_registers(property.value);
       property.value = static_cast<uint32_t>(registers_);
-      ++counts_;
+      ++patched_counts_;
     } else if (kind == kFrameSize || kind == kMinimumStackSize) {
       property.value = static_cast<uint32_t>(local_memory_);
     }
     store(offset, property);
   }
 
+  // Writes a value into the copy.
   template <typename Value>
   void store(const uint64_t offset, const Value value) {
     image_.check(offset, sizeof(Value));
     std::memcpy(patched_.data() + offset, &value, sizeof(Value));
   }
 
+  // Throws std::invalid_argument if the code needs more registers, or a thread cannot have as many.
   void check_registers(const uint32_t used) const {
-    if (registers_ < static_cast<int32_t>(used) || registers_ > kMostRegisters) {
+    if (registers_ < static_cast<int32_t>(used) || registers_ > kMaxRegisters) {
       throw std::invalid_argument("Launch.registers: " + std::to_string(registers_) +
                                   " is outside " + std::to_string(used) + ".." +
-                                  std::to_string(kMostRegisters) +
+                                  std::to_string(kMaxRegisters) +
                                   " (the probe kernel itself needs " + std::to_string(used) + ")");
     }
   }
@@ -189,17 +201,19 @@ class Patch {
   const Image image_{patched_};
   const int32_t registers_;
   const int32_t local_memory_;
-  int counts_ = 0;
+  int patched_counts_ = 0;
 };
 
+// Reads the kernels of a cubin section by section.
 class Reader {
  public:
   explicit Reader(const std::span<const std::byte> image) : image_(image) {}
 
+  // Returns the kernels with what they use.
   std::vector<KernelUsage> kernels() {
     for_each_section(image_, [this](const std::string_view name, uint64_t,
-                                    const Elf64_Shdr& section) { take_section(name, section); });
-    std::vector<KernelUsage> found;
+                                    const Elf64_Shdr& section) { read_section(name, section); });
+    std::vector<KernelUsage> usages;
     for (auto& [name, kernel] : kernels_) {
       kernel.name = name;
       const auto symbol = symbols_.find(name);
@@ -209,76 +223,81 @@ class Reader {
       if (const auto code = code_.find(name); code != code_.end()) {
         std::tie(kernel.code_at, kernel.code_size) = code->second;
       }
-      if (has_reserve_ && kernel.static_shared_memory > 0) {
-        kernel.static_shared_memory = std::max(0, kernel.static_shared_memory - kReserve);
+      if (has_reserved_section_ && kernel.static_shared_memory > 0) {
+        kernel.static_shared_memory = std::max(0, kernel.static_shared_memory - kReservedBytes);
       }
-      found.push_back(kernel);
+      usages.push_back(kernel);
     }
-    if (found.empty()) refuse("there are no kernels in it");
-    return found;
+    if (usages.empty()) refuse("there are no kernels in it");
+    return usages;
   }
 
  private:
-  void take_section(const std::string_view name, const Elf64_Shdr& section) {
+  // Reads what a section says of its kernel, or of all.
+  void read_section(const std::string_view name, const Elf64_Shdr& section) {
     constexpr std::string_view info = ".nv.info.";
     constexpr std::string_view shared = ".nv.shared.";
     constexpr std::string_view text = ".text.";
     if (name == ".nv.info") {
       for_each_attribute(image_, section,
-                         [this](const uint8_t kind, const uint64_t place, const size_t size) {
-                           if (size == sizeof(Property)) take_property(kind, place);
+                         [this](const uint8_t kind, const uint64_t offset, const size_t size) {
+                           if (size == sizeof(Property)) read_property(kind, offset);
                          });
     } else if (name.starts_with(info)) {
-      take_kernel(kernels_[std::string(name.substr(info.size()))], section);
+      read_kernel(kernels_[std::string(name.substr(info.size()))], section);
     } else if (name.starts_with(text)) {
       image_.check(section.sh_offset, section.sh_size);
       code_[std::string(name.substr(text.size()))] = {section.sh_offset, section.sh_size};
-    } else if (name.starts_with(kReserved)) {
-      has_reserve_ = true;
+    } else if (name.starts_with(kReservedSection)) {
+      has_reserved_section_ = true;
     } else if (name.starts_with(shared)) {
       kernels_[std::string(name.substr(shared.size()))].static_shared_memory =
           static_cast<int32_t>(std::min<uint64_t>(section.sh_size, INT32_MAX));
     } else if (section.sh_type == SHT_SYMTAB && section.sh_entsize == sizeof(Elf64_Sym)) {
-      take_symbols(section);
+      read_symbols(section);
     }
   }
 
-  void take_property(const uint8_t kind, const uint64_t place) {
-    const auto property = image_.load<Property>(place);
+  // Notes the registers or local memory of a symbol.
+  void read_property(const uint8_t kind, const uint64_t offset) {
+    const auto property = image_.load<Property>(offset);
     const auto value = static_cast<int32_t>(property.value);
     if (kind == kRegisterCount) registers_[property.symbol] = value;
     if (kind == kMinimumStackSize) local_memory_[property.symbol] = value;
   }
 
-  void take_kernel(KernelUsage& kernel, const Elf64_Shdr& section) {
+  // Reads the section of a kernel: its parameters and its cluster.
+  void read_kernel(KernelUsage& kernel, const Elf64_Shdr& section) {
     using Extent = std::array<int32_t, 3>;
     for_each_attribute(image_, section,
-                       [&](const uint8_t kind, const uint64_t place, const size_t size) {
+                       [&](const uint8_t kind, const uint64_t offset, const size_t size) {
                          if (kind == kParameter && size == sizeof(ParameterInfo)) {
-                           take_parameter(kernel, image_.load<ParameterInfo>(place));
+                           read_parameter(kernel, image_.load<ParameterInfo>(offset));
                          }
                          if (kind == kParameterBank && size == sizeof(ParameterBank)) {
-                           kernel.parameters_at = image_.load<ParameterBank>(place).offset;
+                           kernel.parameters_at = image_.load<ParameterBank>(offset).offset;
                          }
                          if (kind != kBlocksPerCluster || size != sizeof(Extent)) return;
-                         const auto extent = image_.load<Extent>(place);
+                         const auto extent = image_.load<Extent>(offset);
                          kernel.cluster = 1;
                          for (const int32_t each : extent) {
-                           if (each < 1 || each > kMostClusterBlocks)
+                           if (each < 1 || each > kMaxClusterBlocks)
                              refuse("a cluster has " + std::to_string(each) + " blocks");
                            kernel.cluster *= each;
                          }
                        });
   }
 
-  static void take_parameter(KernelUsage& kernel, const ParameterInfo& info) {
-    if (info.ordinal >= kMostParameters) refuse("a kernel has too many parameters");
+  // Notes a parameter of a kernel.
+  static void read_parameter(KernelUsage& kernel, const ParameterInfo& info) {
+    if (info.ordinal >= kMaxParameters) refuse("a kernel has too many parameters");
     if (kernel.parameters.size() <= info.ordinal) kernel.parameters.resize(info.ordinal + 1u);
     kernel.parameters[info.ordinal] = {info.offset,
                                        static_cast<uint16_t>(info.rest >> kParameterSizeShift)};
   }
 
-  void take_symbols(const Elf64_Shdr& section) {
+  // Notes the index of each function's symbol.
+  void read_symbols(const Elf64_Shdr& section) {
     image_.check(section.sh_offset, section.sh_size);
     const auto header = image_.load<Elf64_Ehdr>(0);
     if (section.sh_link >= header.e_shnum) refuse("its symbols have no names");
@@ -294,12 +313,12 @@ class Reader {
   }
 
   const Image image_;
-  std::map<std::string, KernelUsage> kernels_;
-  std::map<std::string, uint32_t> symbols_;
-  std::map<std::string, std::pair<uint64_t, uint64_t>> code_;  // place and size
-  std::map<uint32_t, int32_t> registers_;
-  std::map<uint32_t, int32_t> local_memory_;
-  bool has_reserve_ = false;
+  std::map<std::string, KernelUsage> kernels_;                 // by name
+  std::map<std::string, uint32_t> symbols_;                    // index, by name
+  std::map<std::string, std::pair<uint64_t, uint64_t>> code_;  // offset and bytes, by name
+  std::map<uint32_t, int32_t> registers_;                      // by symbol
+  std::map<uint32_t, int32_t> local_memory_;                   // by symbol
+  bool has_reserved_section_ = false;
 };
 
 }  // namespace

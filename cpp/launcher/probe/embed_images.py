@@ -11,23 +11,24 @@ from pathlib import Path
 
 
 def array(name: str, data: bytes) -> str:
-    """A byte array; the driver reads an ELF image in place, so it is aligned."""
+    """Returns C++ of a byte array. It is aligned: the driver reads an ELF image in place."""
     rows = (data[start : start + 24] for start in range(0, len(data), 24))
     text = ",\n    ".join(", ".join(str(byte) for byte in row) for row in rows)
     return f"alignas(64) constexpr unsigned char {name}[] = {{\n    {text}}};\n"
 
 
 def main(out: Path, images: list[Path]) -> None:
+    """Writes an array for each image, and the table of all."""
     arrays: list[str] = []
     rows: list[str] = []
     for image in images:
-        number = re.findall(r"\d+", image.stem)[-1]
+        architecture = re.findall(r"\d+", image.stem)[-1]
         is_ptx = image.suffix == ".ptx"
         arrays.append(array(image.stem, image.read_bytes() + (b"\0" if is_ptx else b"")))
         ptx = "true" if is_ptx else "false"
         kind = image.stem.partition("_")[0].replace("probe", "plain")
         data = f"std::as_bytes(std::span({image.stem}))"
-        rows.append(f"    ProbeImage{{{number}, {ptx}, ProbeKind::{kind}, {data}}},")
+        rows.append(f"    ProbeImage{{{architecture}, {ptx}, ProbeKind::{kind}, {data}}},")
     out.write_text(
         '#include "launcher/probe/probe_images.h"\n\n#include <array>\n\n'
         "namespace tbsched::cuda {\nnamespace {\n\n"

@@ -9,18 +9,21 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr size_t kMostKernels = 1024;
-constexpr size_t kMostSizes = 1024;  // of a function
+constexpr size_t kMaxKernels = 1024;
+constexpr size_t kMaxCachedSizes = 1024;  // of resident_
 constexpr int32_t kDriversChoice = -1;
 
+// Returns the probe that a launch needs. `meets`: its blocks wait for others.
 ProbeKind kind_of(const Launch& launch, const bool meets) {
   if (meets) return ProbeKind::meeting;
   return takes_steps(launch) ? ProbeKind::dependent : ProbeKind::plain;
 }
 
+// Returns the carveout of a launch in percent; -1: the driver chooses.
 int32_t carveout_of(const Launch& launch) { return launch.carveout.value_or(kDriversChoice); }
 
-// A cubin runs on its own compute capability and on later minor versions of the same major one.
+// Returns the image that runs on an architecture: a cubin for the latest minor version up to its
+// own, of the same major one; else, or with `from_ptx`, PTX. Throws NoGpu if there is none.
 const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx,
                                const ProbeKind kind) {
   const ProbeImage* best = nullptr;
@@ -39,6 +42,7 @@ const ProbeImage& choose_image(const int32_t architecture, const bool from_ptx,
   return *best;
 }
 
+// The driver's compiler.
 class Linker {
  public:
   explicit Linker(const Driver& driver) : driver_(driver) {
@@ -48,6 +52,7 @@ class Linker {
   Linker(const Linker&) = delete;
   Linker& operator=(const Linker&) = delete;
 
+  // Returns the cubin of a PTX text.
   std::vector<std::byte> compile(const std::span<const std::byte> ptx) const {
     std::vector<std::byte> text(ptx.begin(), ptx.end());
     driver_.link_add_data(state_, CU_JIT_INPUT_PTX, text.data(), text.size(), kProbeName, 0,
@@ -64,6 +69,7 @@ class Linker {
   CUlinkState state_ = nullptr;
 };
 
+// Returns the cubin of a probe for a GPU, compiled from PTX if necessary.
 std::vector<std::byte> load_image(const Context& context, const bool from_ptx,
                                   const ProbeKind kind) {
   const ProbeImage& image = choose_image(context.properties().architecture, from_ptx, kind);
@@ -95,7 +101,7 @@ int32_t ProbeFunction::attribute(const CUfunction_attribute which) const {
   return value;
 }
 
-void ProbeFunction::name_in(CUDA_KERNEL_NODE_PARAMS& node) const {
+void ProbeFunction::set_in(CUDA_KERNEL_NODE_PARAMS& node) const {
   if (partition_ == nullptr) {
     node.func = handle_;
     return;
@@ -113,11 +119,11 @@ int32_t ProbeFunction::resident(const Launch& launch, const CUstream stream) {
   const Size size{launch.threads, launch.shared_memory, carveout_of(launch), launch.cluster};
   const auto known = resident_.find(size);
   if (known != resident_.end()) return known->second;
-  if (resident_.size() == kMostSizes) resident_.clear();
-  return resident_[size] = ask_resident(launch, stream);
+  if (resident_.size() == kMaxCachedSizes) resident_.clear();
+  return resident_[size] = query_resident(launch, stream);
 }
 
-int32_t ProbeFunction::ask_resident(const Launch& launch, const CUstream stream) {
+int32_t ProbeFunction::query_resident(const Launch& launch, const CUstream stream) {
   const CurrentContext current = enter();
   prepare(launch);
   int count = 0;
@@ -174,10 +180,10 @@ ProbeFunction& Probe::find(const Variant& variant, const GreenContext* const par
 }
 
 void Probe::trim() {
-  if (kernels_.size() > kMostKernels) kernels_.clear();
+  if (kernels_.size() > kMaxKernels) kernels_.clear();
 }
 
-void Probe::leave_partitions() {
+void Probe::drop_partitions() {
   for (const auto& [variant, kernel] : kernels_) {
     if (!kernel) continue;  // it could not be loaded
     std::erase_if(kernel->functions, [](const auto& entry) { return entry.first != nullptr; });

@@ -29,17 +29,19 @@ class ProbeFunction {
   ProbeFunction& operator=(const ProbeFunction&) = delete;
 
   CUfunction handle() const { return handle_; }
-  // Sets the kernel of a graph's node. A function would not do: the driver ignores its partition
-  // there.
-  void name_in(CUDA_KERNEL_NODE_PARAMS& node) const;
+  // Sets this kernel in the parameters of a node. With a function in place of the kernel, the
+  // driver would ignore the partition.
+  void set_in(CUDA_KERNEL_NODE_PARAMS& node) const;
+  // Returns what the driver says of the kernel.
   int32_t attribute(CUfunction_attribute which) const;
-  // Makes the context current in which the kernel is set up and launched.
+  // Makes the context current in which the kernel is set up and launched, for the life of the
+  // result.
   CurrentContext enter() const {
     return {context_.driver(), partition_ != nullptr ? partition_->context() : nullptr};
   }
   // Sets the carveout for the next launch. enter() must have been called.
   void prepare(const Launch& launch) const;
-  // Returns how many blocks of the launch the driver says can be resident per SM, or how many
+  // Returns how many blocks of the launch can be resident per SM, as the driver says, or how many
   // clusters on all SMs of the stream.
   int32_t resident(const Launch& launch, CUstream stream);
 
@@ -53,15 +55,17 @@ class ProbeFunction {
     auto operator<=>(const Size&) const = default;
   };
 
-  int32_t ask_resident(const Launch& launch, CUstream stream);
+  // Asks the driver what resident() returns.
+  int32_t query_resident(const Launch& launch, CUstream stream);
 
   const Context& context_;
   const GreenContext* const partition_;
   const CUkernel kernel_;
   CUfunction handle_ = nullptr;
-  std::map<Size, int32_t> resident_;
+  std::map<Size, int32_t> resident_;  // what was asked
 };
 
+// The probe kernels of one GPU, loaded as launches need them.
 class Probe {
  public:
   // `from_ptx`: compile the PTX even if there is a cubin for this GPU. Throws NoGpu if the GPU is
@@ -70,17 +74,17 @@ class Probe {
 
   // Returns the function of a launch, and loads it if necessary. `meets`: its blocks wait for
   // others. `partition`: nullptr: the whole GPU. The reference is valid until trim() or
-  // leave_partitions().
+  // drop_partitions().
   ProbeFunction& function(const Launch& launch, bool meets, const GreenContext* partition);
-  // Returns the function of a graph's node. It is not known when the driver reads its carveout, so
-  // no launch with another carveout shares its kernel.
+  // Returns the function of a graph's node. It is unknown when the driver reads the carveout of a
+  // node, so no launch with another carveout shares its kernel.
   ProbeFunction& node_function(const Launch& node, bool meets, const GreenContext* partition);
   // Returns the function of a node in the body of a conditional node.
   ProbeFunction& body_function(const Launch& node);
-  // Unloads all kernels if there are many. None may be running.
+  // Unloads all kernels if there are too many. None may be running.
   void trim();
   // Drops the functions of all partitions. None may be running.
-  void leave_partitions();
+  void drop_partitions();
 
  private:
   // Properties that are patched into the code of a kernel.
@@ -102,6 +106,7 @@ class Probe {
     std::map<const GreenContext*, ProbeFunction> functions = {};
   };
 
+  // Returns a variant for a partition, patched and loaded if it is new.
   ProbeFunction& find(const Variant& variant, const GreenContext* partition);
 
   const Context& context_;
@@ -110,7 +115,8 @@ class Probe {
   std::map<Variant, std::unique_ptr<Kernel>> kernels_;
 };
 
-// Returns whether its blocks trigger, or wait for the work before them in the stream.
+// Returns whether blocks of a launch trigger dependents, or wait for the work before them in the
+// stream.
 inline bool takes_steps(const Launch& launch) { return launch.trigger_ns || launch.memory_wait_ns; }
 
 // The configuration of cuLaunchKernelEx, with the attributes to which it points.
@@ -128,6 +134,7 @@ class LaunchConfiguration {
   CUlaunchConfig config{};
 
  private:
+  // Adds an attribute, and returns its value to be set.
   CUlaunchAttributeValue& add(CUlaunchAttributeID which);
 
   std::array<CUlaunchAttribute, 4> attributes_;  // the first numAttrs are set

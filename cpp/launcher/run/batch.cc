@@ -7,6 +7,7 @@ namespace {
 
 struct Ended {};  // the batch, while a sequence ran
 
+// Observes a sequence. Returns what that throws as an error.
 Batch::Result observe(Gpu& gpu, const Sequence& sequence, const RunOptions& options) {
   try {
     return {.observation = gpu.observe(sequence, options), .error = nullptr};
@@ -18,7 +19,7 @@ Batch::Result observe(Gpu& gpu, const Sequence& sequence, const RunOptions& opti
 }  // namespace
 
 Batch::Batch(std::shared_ptr<Gpu> gpu)
-    : gpu_(std::move(gpu)), thread_([this](const std::stop_token& stop) { work(stop); }) {}
+    : gpu_(std::move(gpu)), thread_([this](const std::stop_token& stop) { run_jobs(stop); }) {}
 
 void Batch::add(Sequence sequence, const RunOptions& options) {
   {
@@ -36,7 +37,7 @@ std::optional<Batch::Result> Batch::next(const std::chrono::nanoseconds patience
   return result;
 }
 
-void Batch::work(const std::stop_token& stop) {
+void Batch::run_jobs(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (added_.wait(lock, stop, [this] { return !jobs_.empty(); }) && !stop.stop_requested()) {
     Job job = std::move(jobs_.front());

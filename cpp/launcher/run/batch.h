@@ -23,7 +23,7 @@ class Batch {
  public:
   struct Result {
     Observation observation;
-    std::exception_ptr error;  // what Gpu::observe threw instead
+    std::exception_ptr error;  // what Gpu::observe has thrown; null: nothing
   };
 
   explicit Batch(std::shared_ptr<Gpu> gpu);
@@ -32,9 +32,10 @@ class Batch {
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
-  // `options.interrupted` is not called: the destructor ends a batch.
+  // Adds a sequence to those to be observed. `options.interrupted` is not called: the destructor
+  // ends a batch.
   void add(Sequence sequence, const RunOptions& options);
-  // Returns results in the order of add(); nothing if the next one is not there after `patience`.
+  // Returns the next result, in the order of add(); none: it is not there after `patience`.
   std::optional<Result> next(std::chrono::nanoseconds patience);
 
  private:
@@ -43,7 +44,8 @@ class Batch {
     RunOptions options;
   };
 
-  void work(const std::stop_token& stop);
+  // Thread: observes the sequences in order, until it is stopped. observe() catches every error.
+  void run_jobs(const std::stop_token& stop);
 
   const std::shared_ptr<Gpu> gpu_;
   std::mutex mutex_;

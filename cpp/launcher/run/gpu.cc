@@ -16,8 +16,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Returns a function that calls `interrupted`, but at most every kBetweenInterrupts.
-std::function<void()> now_and_then(const std::function<void()>& interrupted) {
+// Returns a function that calls `interrupted`, but at most once in kBetweenInterrupts.
+std::function<void()> rate_limited(const std::function<void()>& interrupted) {
   return [&interrupted, last_call = std::chrono::steady_clock::now()]() mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last_call < kBetweenInterrupts) return;
@@ -28,13 +28,15 @@ std::function<void()> now_and_then(const std::function<void()>& interrupted) {
 
 using Clock = std::chrono::steady_clock;
 
-// Returns the first launch call; with several host threads any launch may have been first.
+// Returns when the first launch call was made; with several host threads any launch may have been
+// first.
 Clock::time_point first_issue(const std::vector<PlannedLaunch>& launches) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedLaunch& planned : launches) first = std::min(first, planned.issued);
   return first;
 }
 
+// Returns what each launch of a run has left in its memory.
 std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   const Clock::time_point first = first_issue(launches);
   std::vector<Evidence> evidence;
@@ -48,7 +50,7 @@ std::vector<Evidence> evidence_of(const std::vector<PlannedLaunch>& launches) {
   return evidence;
 }
 
-// Returns the launches of groups that have not met; nothing if there are no groups.
+// Returns the launches of groups that have not met; none: there are no groups.
 std::optional<std::set<size_t>> stranded(const Plan& plan, const std::vector<bool>& met) {
   if (plan.meetings.empty()) return std::nullopt;
   std::set<size_t> launches;
@@ -59,32 +61,33 @@ std::optional<std::set<size_t>> stranded(const Plan& plan, const std::vector<boo
   return launches;
 }
 
+// Returns when each call began and returned, ns from the first call on.
 CallsNs calls_of(const std::vector<PlannedCall>& calls) {
   Clock::time_point first = Clock::time_point::max();
   for (const PlannedCall& call : calls) first = std::min(first, call.begin);
   const auto ns = [&](const Clock::time_point time) {
     return int64_t{std::chrono::nanoseconds(time - first).count()};
   };
-  CallsNs found;
-  for (const PlannedCall& call : calls) found.push_back({ns(call.begin), ns(call.end)});
-  return found;
+  CallsNs calls_ns;
+  for (const PlannedCall& call : calls) calls_ns.push_back({ns(call.begin), ns(call.end)});
+  return calls_ns;
 }
 
 }  // namespace
 
 Gpu::Gpu(const int32_t index, const bool from_ptx)
-    : shelf_(SharedGpu::of(index)), holdings_(std::make_unique<Holdings>(index, from_ptx)) {}
+    : shared_gpu_(SharedGpu::of(index)), holdings_(std::make_unique<Holdings>(index, from_ptx)) {}
 
 Gpu::~Gpu() {
-  if (!drained()) shelf_.leave(std::move(holdings_));
+  if (!drained()) shared_gpu_.keep(std::move(holdings_));
 }
 
 bool Gpu::drained() {
-  return poll_until(kUntilLeft, [this] { return holdings_->drained(); });
+  return poll_until(kUntilLeft, [this] { return holdings_->update_idle(); });
 }
 
 Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
-  std::unique_lock turn(shelf_.turn, std::defer_lock);
+  std::unique_lock turn(shared_gpu_.turn, std::defer_lock);
   while (!turn.try_lock_for(kBetweenInterrupts)) options.interrupted();
   const bool timed = is_timed(sequence);
   const bool times_matter = timed && options.groups.empty();
@@ -92,20 +95,20 @@ Observation Gpu::observe(const Sequence& sequence, const RunOptions& options) {
     // Where blocks go depends on how the blocks before them left: this starts from the usual state.
     // And the worker's first call after a while is slow, which would show in the times of its
     // launch.
-    Launch everywhere;
-    everywhere.blocks = context().properties().sms;
-    RunOptions before = options;
-    before.by_worker = times_matter;
-    before.groups.clear();
-    before.issue_times.clear();
-    before.together.reset();
-    observe_surely({everywhere}, before);
+    Launch warm_up;
+    warm_up.blocks = context().properties().sms;
+    RunOptions warm_up_options = options;
+    warm_up_options.by_worker = times_matter;
+    warm_up_options.groups.clear();
+    warm_up_options.issue_times.clear();
+    warm_up_options.together.reset();
+    observe_until_sure({warm_up}, warm_up_options);
   }
-  return observe_surely(sequence, options);
+  return observe_until_sure(sequence, options);
 }
 
-Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& options) {
-  wait_for_blocks_of_before(options);
+Observation Gpu::observe_until_sure(const Sequence& sequence, const RunOptions& options) {
+  wait_for_earlier_blocks(options);
   const CurrentContext current(context());
   Holdings::Resources& resources = *holdings_->resources;
   {
@@ -113,10 +116,10 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
     resources.plan = {};  // its graphs have kernels that may be forgotten
     resources.plan_resources.trim();
     resources.plan = plan_sequence(sequence, options.groups, context(), resources.plan_resources,
-                                   now_and_then(options.interrupted));
+                                   rate_limited(options.interrupted));
   }
-  int doubtful = 0;
-  size_t shared = 0;
+  int doubtful_runs = 0;
+  size_t shared_runs = 0;
   for (;;) {
     Verdict verdict = run_once(sequence, options);
     if (verdict.still.count() != 0) {
@@ -125,13 +128,13 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
         throw Shared("blocks were off their SMs: another process uses GPU " +
                      std::to_string(context().device()));
       }
-      if (shared == kPausesWhileShared.size()) {
-        throw Shared("another process uses this GPU: in each of " + std::to_string(shared + 1) +
-                     " runs blocks were off their SMs, for " +
+      if (shared_runs == kPausesWhileShared.size()) {
+        throw Shared("another process uses this GPU: in each of " +
+                     std::to_string(shared_runs + 1) + " runs blocks were off their SMs, for " +
                      std::to_string(verdict.still.count() / 1000) +
                      " us in the last; stop the other one, or wait until it is done");
       }
-      const auto pause = kPausesWhileShared[shared++];
+      const auto pause = kPausesWhileShared[shared_runs++];
       poll_until(pause, [&] { return options.interrupted(), false; });
     } else if (verdict.doubt.empty()) {
       return {.launches = std::move(verdict.launches),
@@ -139,21 +142,20 @@ Observation Gpu::observe_surely(const Sequence& sequence, const RunOptions& opti
               .met = std::move(verdict.met)};
     } else if (options.together) {
       throw Unstable(verdict.doubt);  // all GPUs run again
-    } else if (++doubtful == kAttempts) {
+    } else if (++doubtful_runs == kAttempts) {
       throw Unstable("in each of " + std::to_string(kAttempts) + " runs something was doubtful; " +
                      verdict.doubt);
     }
   }
 }
 
-// Waits until blocks of earlier runs have left: they would be measured, too.
-void Gpu::wait_for_blocks_of_before(const RunOptions& options) {
-  const bool gone = poll_until(options.deadline, [&] {
-    if (holdings_->drained() && shelf_.clear()) return true;
+void Gpu::wait_for_earlier_blocks(const RunOptions& options) {
+  const bool have_left = poll_until(options.deadline, [&] {
+    if (holdings_->update_idle() && shared_gpu_.release_drained()) return true;
     options.interrupted();
     return false;
   });
-  if (gone) return;
+  if (have_left) return;
   throw DeadlineExceeded(
       "observe: nothing was launched: blocks of an earlier run, which were told to leave, have not "
       "left after " +
@@ -166,10 +168,10 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
   ++spent_.runs;
   {
     const Stopwatch stopwatch(spent_.plan);
-    resources.own_memory(holdings_->kept_context);
+    resources.ensure_memory(holdings_->kept_context);
     resources.memory->lay_out(plan, options.warp_slots, longest_hold(options.deadline));
     if (waits_for_local_memory(plan, context().local_memory())) context().shrink_local_memory();
-    make_ready(context(), plan, resources.memory->transfers());
+    instantiate_graphs(context(), plan, resources.memory->transfers());
     if (!plan.graphs.empty()) context().driver().context_synchronize();
     if (options.together) {
       resources.meets_in = options.together->join(options.part, plan, context(), resources.memory);
@@ -202,7 +204,7 @@ Verdict Gpu::run_once(const Sequence& sequence, const RunOptions& options) {
 }
 
 TimeSpent Gpu::time_spent() {
-  const std::scoped_lock turn(shelf_.turn);
+  const std::scoped_lock turn(shared_gpu_.turn);
   return spent_;
 }
 

@@ -18,16 +18,17 @@
 
 namespace tbsched::cuda {
 
+// What a run has shown.
 struct Observation {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
-  std::vector<bool> met;  // by group
+  std::vector<bool> met;  // whether each group has met
 };
 
 class Gpu {
  public:
-  // `from_ptx`: let the driver compile the probe, as it does on GPUs newer than this build.
-  // Throws NoGpu, CudaFailure.
+  // Opens a GPU. `from_ptx`: lets the driver compile the probe, as it does on GPUs newer than this
+  // build. Throws NoGpu, CudaFailure.
   explicit Gpu(int32_t index, bool from_ptx = false);
   // Resources that blocks may still use are released only after these have left.
   ~Gpu();
@@ -35,7 +36,7 @@ class Gpu {
   Gpu& operator=(const Gpu&) = delete;
 
   const Context& context() const { return holdings_->context; }
-  // Waits a moment for released blocks to leave. Returns false if some are still there.
+  // Waits a moment until released blocks have left. Returns false if some are still there.
   bool drained();
 
   // Runs a sequence. Waits while another thread observes on the same GPU. Throws
@@ -43,24 +44,29 @@ class Gpu {
   // options.interrupted throws.
   Observation observe(const Sequence& sequence, const RunOptions& options);
 
-  // Returns the time spent since it was opened.
+  // Returns how the time since the GPU was opened was spent.
   TimeSpent time_spent();
   // Returns the number of runs that another process's turns spoiled since it was opened. Never
   // waits.
   uint64_t interruptions() const { return interruptions_; }
 
-  // The two functions below must not be called while a sequence is observed.
-  // Returns the driver's occupancy: blocks of the launch per SM, or clusters on the whole GPU.
+  // Returns the driver's occupancy: blocks of the launch per SM, or clusters on the whole GPU. Must
+  // not be called while a sequence is observed.
   int32_t resident(const Launch& launch);
-  // Returns the driver's registers per thread and bytes of local memory of the loaded kernel.
+  // Returns the driver's registers per thread and bytes of local memory of the loaded kernel. Must
+  // not be called while a sequence is observed.
   std::pair<int32_t, int32_t> kernel_size(const Launch& launch);
 
  private:
-  Observation observe_surely(const Sequence& sequence, const RunOptions& options);
-  void wait_for_blocks_of_before(const RunOptions& options);
+  // Plans a sequence and runs it until a run is not doubtful. Throws as observe().
+  Observation observe_until_sure(const Sequence& sequence, const RunOptions& options);
+  // Waits until blocks of earlier runs have left: they would be measured, too. Throws
+  // DeadlineExceeded.
+  void wait_for_earlier_blocks(const RunOptions& options);
+  // Runs the plan once and judges the run.
   Verdict run_once(const Sequence& sequence, const RunOptions& options);
 
-  SharedGpu& shelf_;
+  SharedGpu& shared_gpu_;
   std::unique_ptr<Holdings> holdings_;
   bool drained_in_order_ = false;
   TimeSpent spent_;

@@ -41,7 +41,7 @@ Holdings::Holdings(const int32_t index, const bool from_ptx)
       context(*kept_context),
       resources(std::make_unique<Resources>(context, from_ptx)) {}
 
-void Holdings::Resources::own_memory(const std::shared_ptr<const Context>& context) {
+void Holdings::Resources::ensure_memory(const std::shared_ptr<const Context>& context) {
   if (memory && memory.use_count() == 1) return;
   const auto kept = std::make_shared<KeptMemory>(context);
   memory = {kept, &kept->memory()};
@@ -56,7 +56,7 @@ Holdings::~Holdings() {
   }
 }
 
-bool Holdings::drained() {
+bool Holdings::update_idle() {
   if (!idle) {
     try {
       const CurrentContext current(context);
@@ -73,20 +73,20 @@ bool Holdings::drained() {
 SharedGpu& SharedGpu::of(const int32_t index) {
   // Never destroyed: at the end of a process blocks may still use these resources.
   static std::mutex mutex;
-  static auto& shelves = *std::make_unique<std::map<int32_t, SharedGpu>>().release();
+  static auto& shared_gpus = *std::make_unique<std::map<int32_t, SharedGpu>>().release();
   const std::scoped_lock lock(mutex);
-  return shelves[index];
+  return shared_gpus[index];
 }
 
-void SharedGpu::leave(std::unique_ptr<Holdings> holdings) {
+void SharedGpu::keep(std::unique_ptr<Holdings> holdings) {
   const std::scoped_lock lock(mutex_);
-  left_.push_back(std::move(holdings));
+  kept_.push_back(std::move(holdings));
 }
 
-bool SharedGpu::clear() {
+bool SharedGpu::release_drained() {
   const std::scoped_lock lock(mutex_);
-  std::erase_if(left_, [](const auto& holdings) { return holdings->drained(); });
-  return left_.empty();
+  std::erase_if(kept_, [](const auto& holdings) { return holdings->update_idle(); });
+  return kept_.empty();
 }
 
 }  // namespace tbsched::cuda

@@ -21,15 +21,15 @@ struct Holdings {
   Holdings(const Holdings&) = delete;
   Holdings& operator=(const Holdings&) = delete;
 
-  // Returns whether no block of the last plan runs or waits. Once true, it stays true until the
-  // next run. Memory of other GPUs is then given back.
-  bool drained();
+  // Updates `idle`, and returns it: whether no block of the last plan runs or waits. Once true, it
+  // stays true until the next run. Memory of other GPUs is then given back.
+  bool update_idle();
 
   struct Resources {
     Resources(const Context& context, bool from_ptx) : plan_resources(context, from_ptx) {}
 
     // Makes memory for a run, unless there is some that no other GPU's blocks may still use.
-    void own_memory(const std::shared_ptr<const Context>& context);
+    void ensure_memory(const std::shared_ptr<const Context>& context);
 
     PlanResources plan_resources;
     Plan plan;  // the last one: its resources may be released when the GPU is idle
@@ -48,20 +48,20 @@ struct Holdings {
 // State shared by all users of one GPU in this process.
 class SharedGpu {
  public:
+  // Returns the state of a GPU, made at the first call.
   static SharedGpu& of(int32_t index);
 
   // Held by a sequence: two sequences at once would measure each other.
   std::timed_mutex turn;
 
-  // Keeps resources that blocks may still use. They are released when the blocks have left, or
-  // never.
-  void leave(std::unique_ptr<Holdings> holdings);
+  // Keeps resources that blocks may still use, until these have left, or for ever.
+  void keep(std::unique_ptr<Holdings> holdings);
   // Releases the resources of blocks that have left by now. Returns true if none remain.
-  bool clear();
+  bool release_drained();
 
  private:
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Holdings>> left_;
+  std::vector<std::unique_ptr<Holdings>> kept_;
 };
 
 }  // namespace tbsched::cuda

@@ -6,11 +6,11 @@
 namespace tbsched::cuda {
 namespace {
 
-constexpr auto kSpinForCall = std::chrono::microseconds(200);
+constexpr auto kMaxSpin = std::chrono::microseconds(200);
 
 }  // namespace
 
-LaunchWorker::LaunchWorker() : thread_([this](const std::stop_token& stop) { work(stop); }) {}
+LaunchWorker::LaunchWorker() : thread_([this](const std::stop_token& stop) { make_calls(stop); }) {}
 
 LaunchWorker::~LaunchWorker() { cancel(); }
 
@@ -29,7 +29,7 @@ void LaunchWorker::cancel() {
   error_ = nullptr;
 }
 
-bool LaunchWorker::busy() const {
+bool LaunchWorker::is_busy() const {
   const std::scoped_lock lock(mutex_);
   return calling_ || !calls_.empty();
 }
@@ -48,7 +48,7 @@ void LaunchWorker::rethrow() {
   if (error) std::rethrow_exception(error);
 }
 
-void LaunchWorker::work(const std::stop_token& stop) {
+void LaunchWorker::make_calls(const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   while (wake_.wait(lock, stop, [this] { return !calls_.empty(); })) {
     called_.store(false, std::memory_order_relaxed);
@@ -71,13 +71,13 @@ void LaunchWorker::work(const std::stop_token& stop) {
     }
     if (!calls_.empty()) continue;
     lock.unlock();
-    expect_a_call();
+    spin_for_call();
     lock.lock();
   }
 }
 
-void LaunchWorker::expect_a_call() const {
-  const auto until = std::chrono::steady_clock::now() + kSpinForCall;
+void LaunchWorker::spin_for_call() const {
+  const auto until = std::chrono::steady_clock::now() + kMaxSpin;
   while (!called_.load(std::memory_order_acquire) && std::chrono::steady_clock::now() < until) {
     std::this_thread::yield();
   }

@@ -20,27 +20,31 @@ class LaunchWorker {
   LaunchWorker(const LaunchWorker&) = delete;
   LaunchWorker& operator=(const LaunchWorker&) = delete;
 
+  // Adds a call, which the thread makes after those before it.
   void submit(std::function<void()> call);
   // Drops calls that have not begun, and an error that was not rethrown.
   void cancel();
-  bool busy() const;
+  // Returns whether a call has not returned yet.
+  bool is_busy() const;
   // Returns the number of calls that have returned.
   uint64_t returned() const;
-  // Rethrows the exception of a call, once.
+  // Rethrows the exception that a call has thrown, once; does nothing if there is none.
   void rethrow();
 
  private:
-  void work(const std::stop_token& stop);
-  // Spins for the next launch, which follows in microseconds: waking up a thread takes longer.
-  void expect_a_call() const;
+  // Thread: makes the calls in order, until it is stopped.
+  void make_calls(const std::stop_token& stop);
+  // Spins for a while until a call is added. The next launch follows in microseconds: waking up a
+  // thread takes longer.
+  void spin_for_call() const;
 
   mutable std::mutex mutex_;
   std::condition_variable_any wake_;
   std::deque<std::function<void()>> calls_;
-  std::atomic<bool> called_ = false;  // since the last call was taken
-  bool calling_ = false;
+  std::atomic<bool> called_ = false;  // a call was added since the last one was taken
+  bool calling_ = false;              // a call is in progress
   uint64_t returned_ = 0;
-  std::exception_ptr error_;
+  std::exception_ptr error_;  // of a call; null: none
   std::jthread thread_;
 };
 

@@ -1,5 +1,5 @@
-// One run of a sequence on the GPU. However it ends, its blocks have been released then; `idle`
-// says whether they have left.
+// One run of a sequence on the GPU. However the run ends, its blocks have been released then;
+// `idle` says whether they have left.
 #pragma once
 
 #include <array>
@@ -23,9 +23,9 @@ namespace tbsched::cuda {
 // Interval at which waiting functions call `interrupted`.
 inline constexpr auto kBetweenInterrupts = std::chrono::milliseconds(5);
 
-// How many runs of a sequence may be doubtful.
+// Runs of a sequence that may be doubtful before observing it fails.
 inline constexpr int kAttempts = 3;
-// Before each further run, if another process spoils them: its turn is over after some
+// Pauses before each further run, if another process spoils them: its turn is over after some
 // milliseconds, and perhaps all its work.
 inline constexpr std::array kPausesWhileShared = {
     std::chrono::milliseconds(0), std::chrono::milliseconds(3), std::chrono::milliseconds(10),
@@ -61,7 +61,7 @@ std::chrono::nanoseconds longest_hold(std::chrono::nanoseconds deadline);
 
 // Calls `done` repeatedly until it returns true. Returns false if it did not within `patience`.
 bool poll_until(std::chrono::nanoseconds patience, const std::function<bool()>& done);
-// How long to wait for released blocks to leave: a thousand times what they take.
+// Time to wait for released blocks to leave: a thousand times what they take.
 inline constexpr auto kUntilLeft = std::chrono::milliseconds(400);
 
 // Returns whether the GPU has done all work in the plan's streams, and the workers have made all
@@ -77,68 +77,97 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // Throws CudaFailure, DeadlineExceeded or what options.interrupted throws.
+  // Runs the sequence to its end. Throws CudaFailure, DeadlineExceeded or what options.interrupted
+  // throws.
   void perform(const Sequence& sequence);
   // Returns for each group whether all its blocks were there at the same time before the clean-up.
   const std::vector<bool>& met() const { return met_; }
-  // Returns whether blocks left launch by launch, which returns the GPU to its usual state.
-  bool in_order() const { return !timed_ && !left_at_once_; }
+  // Returns whether blocks left launch by launch. That returns the GPU to its usual state.
+  bool in_order() const { return !timed_ && !released_at_once_; }
 
  private:
   using Clock = std::chrono::steady_clock;
 
   // Progress of one launch, according to its records.
   struct Progress {
-    size_t started = 0;
-    size_t started_prefix = 0;
-    size_t ended = 0;
-    size_t ended_prefix = 0;
+    size_t started = 0;         // blocks
+    size_t started_prefix = 0;  // first blocks that are known to have started
+    size_t ended = 0;           // blocks
+    size_t ended_prefix = 0;    // first blocks that are known to have ended
     bool submitted = false;
     bool released = false;  // or ends by itself
   };
 
   // Progress of all launches together.
   struct Count {
-    size_t waiting = 0;  // launched, not started
-    size_t unseen = 0;   // launches without a started block
-    size_t held = 0;     // started, not released
-    size_t leaving = 0;  // started and released, not ended
-    uint64_t returned = 0;
-    size_t met = 0;  // groups
+    size_t pending = 0;             // blocks launched, not started
+    size_t unstarted_launches = 0;  // launches without a started block
+    size_t held = 0;                // blocks started, not released
+    size_t leaving = 0;             // blocks started and released, not ended
+    uint64_t returned = 0;          // calls of the workers
+    size_t met_groups = 0;
     bool operator==(const Count&) const = default;
   };
 
-  void play(const Sequence& sequence);
-  void submit(size_t number);
-  void record(const PlannedMark& mark);
-  void wait_for(const PlannedMark& mark);
+  // Issues the events in order; in a held sequence it waits after each launch and release until
+  // nothing changes any more.
+  void issue_events(const Sequence& sequence);
+  // Makes the call of a launch, or lets a worker make it if it may block.
+  void submit(size_t launch_index);
+  // Each of these lets the worker of the current host make one call.
+  void record_event(const PlannedMark& mark);
+  void wait_event(const PlannedMark& mark);
   void synchronize(const PlannedMark& mark);
-  void carry_out(const HostCall& call, const PlannedMark& mark);
+  void make_host_call(const HostCall& call, const PlannedMark& mark);
   // Issues a copy, memset, host function or value.
   template <typename Planned>
   void issue(const Planned& planned);
+  // Lets the worker of the current host make a call of the driver, and note when.
   template <typename Call>
-  void by_worker(const Call& call);
+  void submit_call(const Call& call);
+  // Holds workers until all of them have their calls, so that they begin together.
   void hold_workers(const Sequence& sequence);
-  void launch(size_t number);
+  // Launches, and waits until its blocks are placed or wait for room.
+  void launch(size_t launch_index);
+  // Launches a graph, by the worker of the current host.
   void launch(const PlannedGraph& graph);
-  void release(size_t number);
+  // Releases the blocks of a launch, and waits until they have left and others have taken their
+  // room.
+  void release(size_t launch_index);
+  // Waits for groups to meet. Blocks learn within microseconds that the last of them has arrived.
+  // In a held sequence a group with blocks that wait for room hangs: then the wait ends. In a timed
+  // one the wait has just begun, and blocks that are still there at its end are released.
   void await_meetings();
+  // Notes whether all blocks of this run have left by themselves. Returns whether those of all GPUs
+  // have, or no GPU waits any longer.
   bool all_have_ended(const Count& count);
-  size_t complete() const;
+  // Returns the number of groups all of whose blocks have started.
+  size_t count_complete_groups() const;
+  // Releases launch by launch, waiting for each, so that the GPU starts the next sequence from the
+  // same state. Releases all at once if blocks have waited for room, which prevents that, or if any
+  // state will do.
   void clean_up();
-  // Returns false if it gave up, since blocks are held and nothing has changed for long enough.
+  // Waits until done(count) is true. Returns false if nothing has changed for so long that pending
+  // blocks are taken to wait for room. Throws as perform().
   template <typename Done>
-  bool wait(const Done& done);
-  bool patience_over(const Count& count, Clock::duration still) const;
+  bool wait_until(const Done& done);
+  // Returns whether nothing has changed for long enough to give up. `unchanged`: for how long.
+  bool is_patience_over(const Count& count, Clock::duration unchanged) const;
   // Returns how long to wait for calls that may be blocked.
   Clock::duration patience() const;
-  Count look();
-  void release_launch(size_t number);
+  // Reads the blocks' records, and returns what has happened so far.
+  Count count_progress();
+  // Tells the blocks of a launch to leave.
+  void release_launch(size_t launch_index);
+  // Waits until the driver knows that all work is done. Throws what a worker or the driver reports.
   void synchronise();
+  // Cleans up after an error: releases everything at once, and makes no driver call before the
+  // workers have returned from theirs.
   void abandon() noexcept;
-  void ask();
-  std::string where_it_stands() const;
+  // Calls options.interrupted if it is time.
+  void call_interrupted();
+  // Returns the text of an exceeded deadline: which launches have not started.
+  std::string describe_progress() const;
 
   const Context& context_;
   Workers& workers_;
@@ -169,10 +198,10 @@ class Run {
   };
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
   const Clock::time_point begin_ = Clock::now();
-  Clock::time_point asked_ = Clock::now();
+  Clock::time_point interrupted_called_ = Clock::now();
   Clock::time_point room_free_at_{};  // when the last release made room
   std::vector<bool> met_;
-  bool left_at_once_ = false;
+  bool released_at_once_ = false;
   bool abandoned_ = false;
 };
 

@@ -18,7 +18,8 @@
 namespace tbsched::cuda {
 namespace {
 
-// Checks that kernels of one GPU can reach the memory of another; and count there, if blocks meet.
+// Throws std::invalid_argument unless kernels of one GPU can reach the memory of another, and, if
+// blocks meet, count there.
 void check_access(const Context& from, const Context& to, const bool meets) {
   const Driver& driver = from.driver();
   const auto refuse_unless = [&](const int can, const std::string& what) {
@@ -46,41 +47,43 @@ void enable_access(const Context& from, const Context& to) {
   if (result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED) driver.enable_peer_access.check(result);
 }
 
-// Checks that the groups that have met are those of which all blocks were placed, on all GPUs.
-void check_meetings(const std::vector<Part>& parts, const std::vector<Observation>& found) {
-  const std::vector<bool>& met = found.front().met;
+// Throws Unstable unless the groups that have met are those of which all blocks were placed, on all
+// GPUs.
+void check_meetings(const std::vector<Part>& parts, const std::vector<Observation>& observations) {
+  const std::vector<bool>& met = observations.front().met;
   for (size_t group = 0; group < met.size(); ++group) {
-    bool placed = true;
+    bool all_placed = true;
     for (size_t part = 0; part < parts.size(); ++part) {
       for (const size_t launch : parts[part].groups[group]) {
-        const std::vector<int32_t>& smid = found[part].launches[launch].placement.final_smid;
-        placed = placed && std::ranges::find(smid, kNotPlaced) == smid.end();
+        const std::vector<int32_t>& smid = observations[part].launches[launch].placement.final_smid;
+        all_placed = all_placed && std::ranges::find(smid, kNotPlaced) == smid.end();
       }
     }
-    if (placed == met[group]) continue;
+    if (all_placed == met[group]) continue;
     throw Unstable("group " + std::to_string(group) +
-                   (placed ? " has not met, though all its blocks were placed"
-                           : " has met, though not all its blocks were placed"));
+                   (all_placed ? " has not met, though all its blocks were placed"
+                               : " has met, though not all its blocks were placed"));
   }
 }
 
-// Runs all parts at once, one time.
+// Runs all parts at once, one time. Throws the first error of a part, or what options.interrupted
+// throws.
 std::vector<Observation> run_together(const std::vector<Part>& parts, const RunOptions& options) {
   const auto together = std::make_shared<Together>(parts.size());
-  std::vector<Observation> found(parts.size());
+  std::vector<Observation> observations(parts.size());
   std::vector<std::exception_ptr> errors(parts.size());
   std::atomic<size_t> running = parts.size();
-  const auto run = [&](const size_t number) {
-    const Part& part = parts[number];
-    RunOptions own = options;
-    own.groups = part.groups;
-    own.together = together;
-    own.part = number;
-    own.interrupted = [&together] { together->check(); };
+  const auto run = [&](const size_t index) {
+    const Part& part = parts[index];
+    RunOptions part_options = options;
+    part_options.groups = part.groups;
+    part_options.together = together;
+    part_options.part = index;
+    part_options.interrupted = [&together] { together->throw_if_failed(); };
     try {
-      found[number] = part.gpu->observe(part.sequence, own);
+      observations[index] = part.gpu->observe(part.sequence, part_options);
     } catch (...) {
-      errors[number] = std::current_exception();
+      errors[index] = std::current_exception();
       together->fail();
     }
     --running;
@@ -89,7 +92,7 @@ std::vector<Observation> run_together(const std::vector<Part>& parts, const RunO
   {
     std::vector<std::jthread> threads;
     try {
-      for (size_t number = 0; number < parts.size(); ++number) threads.emplace_back(run, number);
+      for (size_t index = 0; index < parts.size(); ++index) threads.emplace_back(run, index);
     } catch (...) {  // there is no other thread: those that there are would wait for it
       together->fail();
       throw;
@@ -114,8 +117,8 @@ std::vector<Observation> run_together(const std::vector<Part>& parts, const RunO
       // That one says why.
     }
   }
-  check_meetings(parts, found);
-  return found;
+  check_meetings(parts, observations);
+  return observations;
 }
 
 }  // namespace
@@ -135,16 +138,16 @@ std::shared_ptr<RunMemory> Together::join(const size_t run, Plan& plan, const Co
   {
     const std::scoped_lock lock(mutex_);
     for (size_t group = 0; group < plan.meetings.size(); ++group) {
-      for (const size_t number : plan.meetings[group].launches) {
-        meetings_[group].blocks += static_cast<uint32_t>(plan.launches[number].launch.blocks);
+      for (const size_t index : plan.meetings[group].launches) {
+        meetings_[group].blocks += static_cast<uint32_t>(plan.launches[index].launch.blocks);
       }
     }
   }
   arrive_and_wait();
   for (size_t group = 0; group < plan.meetings.size(); ++group) {
     plan.meetings[group].met = met_[group];
-    for (const size_t number : plan.meetings[group].launches) {
-      plan.launches[number].arguments.meeting = meetings_[group];
+    for (const size_t index : plan.meetings[group].launches) {
+      plan.launches[index].arguments.meeting = meetings_[group];
     }
   }
   note_move(Clock::now());
@@ -166,14 +169,14 @@ void Together::arrive_and_wait() {
 
 void Together::note_move(const Clock::time_point now) {
   const Clock::rep time = now.time_since_epoch().count();
-  Clock::rep last = moved_;
-  while (last < time && !moved_.compare_exchange_weak(last, time)) {
+  Clock::rep last = last_move_;
+  while (last < time && !last_move_.compare_exchange_weak(last, time)) {
     // Another run noted a move.
   }
 }
 
 Together::Clock::time_point Together::last_move() const {
-  return Clock::time_point(Clock::duration(moved_));
+  return Clock::time_point(Clock::duration(last_move_));
 }
 
 void Together::note_calling(const size_t run, const bool calling) {
@@ -198,7 +201,7 @@ void Together::fail() {
   changed_.notify_all();
 }
 
-void Together::check() const {
+void Together::throw_if_failed() const {
   if (failed_) throw OtherRunFailed();
 }
 
@@ -218,16 +221,16 @@ std::vector<Observation> observe_together(const std::vector<Part>& parts,
   for (const Part& part : std::span(parts).subspan(1)) {
     check_access(part.gpu->context(), first, meets);
   }
-  int doubtful = 0;
-  size_t shared = 0;
+  int doubtful_runs = 0;
+  size_t shared_runs = 0;
   for (;;) {
     try {
       return run_together(parts, options);
     } catch (const Shared&) {
-      if (shared == kPausesWhileShared.size()) throw;
-      poll_until(kPausesWhileShared[shared++], [&] { return options.interrupted(), false; });
+      if (shared_runs == kPausesWhileShared.size()) throw;
+      poll_until(kPausesWhileShared[shared_runs++], [&] { return options.interrupted(), false; });
     } catch (const Unstable&) {
-      if (++doubtful == kAttempts) throw;
+      if (++doubtful_runs == kAttempts) throw;
     }
   }
 }

@@ -21,7 +21,7 @@ class Gpu;
 struct Observation;
 struct RunOptions;
 
-// Another run of several has failed.
+// Thrown in a run because another of the runs has failed.
 struct OtherRunFailed {};
 
 // What the runs of one sequence share. Each run has its own thread. All functions are thread-safe.
@@ -42,8 +42,9 @@ class Together {
   // Waits until all runs have called this once more. Throws OtherRunFailed.
   void arrive_and_wait();
 
-  // Notes that something has moved on some GPU.
+  // Notes that something has changed on some GPU.
   void note_move(Clock::time_point now);
+  // Returns when something last changed on any GPU.
   Clock::time_point last_move() const;
   // Notes whether a host thread of a run is in a call.
   void note_calling(size_t run, bool calling);
@@ -58,25 +59,25 @@ class Together {
   // Lets all other runs fail, too.
   void fail();
   // Throws OtherRunFailed if one has failed.
-  void check() const;
+  void throw_if_failed() const;
 
  private:
   const size_t runs_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  size_t arrived_ = 0;
-  uint64_t round_ = 0;
+  size_t arrived_ = 0;  // runs, in this round
+  uint64_t round_ = 0;  // of arrive_and_wait()
   const Context* first_context_ = nullptr;
   std::shared_ptr<RunMemory> first_memory_;
   std::vector<Meeting> meetings_;  // of the first run, with the blocks of all
-  std::vector<uint32_t*> met_;
+  std::vector<uint32_t*> met_;     // where the first run's GPU notes that a group has met
   std::vector<bool> is_done_ = std::vector<bool>(runs_);
   std::vector<bool> is_calling_ = std::vector<bool>(runs_);
   std::atomic<size_t> calling_ = 0;
   std::atomic<size_t> done_ = 0;
   std::atomic<bool> given_up_ = false;
   std::atomic<bool> failed_ = false;
-  std::atomic<Clock::rep> moved_ = Clock::now().time_since_epoch().count();
+  std::atomic<Clock::rep> last_move_ = Clock::now().time_since_epoch().count();
 };
 
 // A part of a sequence for one GPU.

@@ -28,6 +28,7 @@
 
 namespace tbsched::cuda {
 
+// What one launch of a run has left in its memory.
 struct Evidence {
   std::span<const BlockRecord> records;  // one per block, all of them ended
   std::span<const int32_t> warp_slots;   // empty unless requested
@@ -38,6 +39,7 @@ struct Evidence {
 // When the call of each event of a timed sequence began and returned, from the first call on.
 using CallsNs = std::vector<std::array<int64_t, 2>>;
 
+// What a run shows, if nothing about it is doubtful.
 struct Verdict {
   std::vector<MeasuredLaunch> launches;
   CallsNs calls_ns;
@@ -47,12 +49,13 @@ struct Verdict {
   std::chrono::nanoseconds still{};
 };
 
-// `evidence`: one per launch of the sequence. `took`: from the first launch call to the end.
+// Judges a held sequence. `evidence`: one per launch of the sequence. `took`: from the first launch
+// call to the end.
 Verdict judge(const Sequence& sequence, std::span<const Evidence> evidence, int32_t sms,
               std::chrono::nanoseconds took);
 
-// Adds which groups have met. The blocks' time stamps must agree: a group meets if all its blocks
-// were placed.
+// Adds which groups have met to a verdict. The blocks' time stamps must agree: a group meets if all
+// its blocks were placed.
 void judge_meetings(std::span<const PlannedMeeting> meetings, const std::vector<bool>& met,
                     Verdict& verdict);
 

@@ -423,7 +423,7 @@ void FakeGpu::look(Block& block) {
   const Step* const step = next_step(block);
   const uint32_t until =
       meets ? block.end_tick : block.start_tick + (step != nullptr ? step->ticks : block.duration);
-  const uint32_t sleep_ns = tbsched::cuda::look(sm, arguments, block.last_tick, until);
+  const uint32_t sleep_ns = tbsched::cuda::poll(sm, arguments, block.last_tick, until);
   block.next_look = now_ + sleep_ns;
   if (sleep_ns != tbsched::cuda::kLeave) return;
   block.next_look = now_;
