@@ -158,15 +158,15 @@ def _key(spec: DeviceSpec) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
-def _written(found: Report) -> dict[str, Any]:
+def _written(report: Report) -> dict[str, Any]:
     """Returns the result of a finished part as JSON data."""
     return {
-        **{name: getattr(found, name) for name in NUMBERS},
-        "unstable": [[events_to_data(each.sequence), each.reason] for each in found.unstable],
-        "ways": dict(found.coverage.ways),
-        "refused": dict(found.coverage.refused),
-        "decided": found.coverage.decided,
-        "seconds": found.seconds,
+        **{name: getattr(report, name) for name in NUMBERS},
+        "unstable": [[events_to_data(each.sequence), each.reason] for each in report.unstable],
+        "ways": dict(report.coverage.ways),
+        "refused": dict(report.coverage.refused),
+        "decided": report.coverage.decided,
+        "seconds": report.seconds,
     }
 
 
@@ -206,10 +206,10 @@ def _count(counts: Mapping[str, Any], name: str) -> int:
     return integer("compared", name, counts[name], 0, MAX_NS)
 
 
-def _add(found: Report, tally: Tally, coverage: Coverage) -> None:
+def _add(report: Report, tally: Tally, coverage: Coverage) -> None:
     """Adds a campaign's report to the tally and the coverage."""
-    numbers = {name: getattr(found, name) for name in NUMBERS}
-    tally.add(Tally(**numbers, unstable=list(found.unstable)))
-    tally.counterexamples.update((each.sequence, each) for each in found.counterexamples)
-    tally.lost += found.lost
-    coverage.add(found.coverage)
+    numbers = {name: getattr(report, name) for name in NUMBERS}
+    tally.add(Tally(**numbers, unstable=list(report.unstable)))
+    tally.counterexamples.update((each.sequence, each) for each in report.counterexamples)
+    tally.lost += report.lost
+    coverage.add(report.coverage)

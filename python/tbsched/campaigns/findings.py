@@ -76,15 +76,15 @@ class Findings:
         add_counterexample(found, self.tally, self.progress)
 
 
-def add_counterexample(found: Counterexample, tally: Tally, progress: Progress) -> None:
+def add_counterexample(counterexample: Counterexample, tally: Tally, progress: Progress) -> None:
     """Adds it to those of a campaign, unless its sequence is known, and says it."""
-    if found.sequence in tally.counterexamples:
+    if counterexample.sequence in tally.counterexamples:
         return
-    kind = _kind(found.diff)
+    kind = _kind(counterexample.diff)
     known = tally.counterexamples.values()
     like = next((other.id for other in known if _kind(other.diff) == kind), None)
-    tally.counterexamples[found.sequence] = replace(found, like=like)
-    progress.say(f"\n{found.code}\n")
+    tally.counterexamples[counterexample.sequence] = replace(counterexample, like=like)
+    progress.say(f"\n{counterexample.code}\n")
 
 
 def _kind(diff: Diff) -> tuple[object, ...]:

@@ -82,11 +82,11 @@ def calibrate(
     return AGREEMENT if found.campaign is None else status_of(found.campaign, AGREEMENT)
 
 
-def _write_report(found: Calibration, path: Path) -> None:
+def _write_report(calibration: Calibration, path: Path) -> None:
     """Writes a report of a calibration as HTML, JSON or text, by the file's ending."""
     if path.suffix == ".html":
-        to_html(found, path)
+        to_html(calibration, path)
         return
-    text = json.dumps(views.data(found)) if path.suffix == ".json" else str(found)
+    text = json.dumps(views.data(calibration)) if path.suffix == ".json" else str(calibration)
     with storage.replacing(path) as file:
         file.write(f"{text}\n".encode())

@@ -204,16 +204,16 @@ def _told_so_far(as_json: bool) -> Iterator[None]:
         raise
 
 
-def _show(found: Report, as_json: bool) -> None:
+def _show(report: Report, as_json: bool) -> None:
     if as_json:
-        show_json(views.data(found))
+        show_json(views.data(report))
     else:
-        show(found)
+        show(report)
 
 
-def status_of(found: Report, usual: int) -> int:
+def status_of(report: Report, usual: int) -> int:
     """The exit status: a campaign that another process ended has said nothing."""
-    return {"interrupted": INTERRUPTED, "another process": NO_GPU}.get(found.ended, usual)
+    return {"interrupted": INTERRUPTED, "another process": NO_GPU}.get(report.ended, usual)
 
 
 def _import_campaigns() -> None:

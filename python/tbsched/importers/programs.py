@@ -227,21 +227,22 @@ def _of_ranks(
     return ranks.joined(sources, told)
 
 
-def _check_vendor(place: Path, found: Recording) -> None:
+def _check_vendor(place: Path, recording: Recording) -> None:
     """Refuses a recording of a GPU that is not NVIDIA's."""
-    if found.gpu is not None and found.gpu.other_vendor is not None:
+    if recording.gpu is not None and recording.gpu.other_vendor is not None:
         raise ValueError(
-            f"{storage.shown(place)}: of a GPU of {found.gpu.other_vendor} "
-            f"({on_one_line(str(found.gpu.name))}); tbsched knows those of NVIDIA"
+            f"{storage.shown(place)}: of a GPU of {recording.gpu.other_vendor} "
+            f"({on_one_line(str(recording.gpu.name))}); tbsched knows those of NVIDIA"
         )
 
 
-def _alone(found: Recording) -> list[str]:
+def _alone(recording: Recording) -> list[str]:
     """Returns a sentence that says that other ranks are missing; [] if none is."""
-    if found.world is None or found.world < 2 or found.rank is None:
+    if recording.world is None or recording.world < 2 or recording.rank is None:
         return []
     return [
-        f"Of {found.world} ranks this is rank {found.rank} alone: collectives are transfers and "
+        f"Of {recording.world} ranks this is rank {recording.rank} alone: collectives are "
+        "transfers and "
         "waits of unknown length. Name the profiles of all ranks to tell them apart."
     ]
 
@@ -256,13 +257,13 @@ def _described(spec: DeviceSpec, name: str | None) -> str:
     )
 
 
-def _accounted(found: Recording, activity: Activity, why: str) -> Program:
+def _accounted(recording: Recording, activity: Activity, why: str) -> Program:
     """Returns a program that is only accounted for, with the sentence that says why."""
     return Program(
-        Events(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=found.device,
-        sms=found.sms, format=found.format, gpu=found.gpu,
+        Events(()), (), np.zeros(0, MEASURED), np.zeros(0, TRANSFERS), device=recording.device,
+        sms=recording.sms, format=recording.format, gpu=recording.gpu,
         activity=activity.later(-activity.first_ns), calls=np.zeros(0, np.int64),
-        assumed=(why, *found.missing),
+        assumed=(why, *recording.missing),
     )  # fmt: skip
 
 

@@ -466,7 +466,7 @@ class Contradiction(NamedTuple):
 
 
 def clocks_of(
-    activity: Activity, found: Collectives, sources: Mapping[int, int]
+    activity: Activity, collectives: Collectives, sources: Mapping[int, int]
 ) -> tuple[list[Clock], Contradiction | None]:
     """Returns of each source the clock that brings its collectives together, and what is wrong.
 
@@ -476,11 +476,11 @@ def clocks_of(
 
     Args:
         activity: of all sources, each on its own clock.
-        found: its collectives.
+        collectives: its collectives.
         sources: of each GPU the number of its source; GPUs of a source have one clock.
     """
     count = max(sources.values()) + 1
-    apart = _apart(activity, found, sources)
+    apart = _apart(activity, collectives, sources)
     clocks: dict[int, Clock] = {0: Clock(0, 0)}
     wrong: Contradiction | None = None
     # From the first one on, over the pairs with most collectives in common.
@@ -544,7 +544,7 @@ class _Apart(NamedTuple):
 
 
 def _apart(
-    activity: Activity, found: Collectives, sources: Mapping[int, int]
+    activity: Activity, collectives: Collectives, sources: Mapping[int, int]
 ) -> dict[tuple[int, int], _Apart]:
     """Returns how far the clocks of each pair of sources are apart, by collectives."""
     work = activity.work
@@ -554,9 +554,11 @@ def _apart(
         if len(own)
     )
     result: dict[tuple[int, int], _Apart] = {}
-    gpus, starts, ends = (work[name][found.row].tolist() for name in ("gpu", "start_ns", "end_ns"))
-    edges = found.edges.tolist()
-    for number, kind in enumerate(found.kinds):
+    gpus, starts, ends = (
+        work[name][collectives.row].tolist() for name in ("gpu", "start_ns", "end_ns")
+    )
+    edges = collectives.edges.tolist()
+    for number, kind in enumerate(collectives.kinds):
         if kind.op not in SYNCHRONIZING and kind.op != EXCHANGE:
             continue
         for one, other in _pairs(edges[number], edges[number + 1]):

@@ -20,42 +20,43 @@ from tbsched.views.words import launch_words, more_of, seconds_words
 _LAUNCHES_SHOWN = 50
 
 
-def best_order_short(found: BestOrder) -> str:
+def best_order_short(best_order: BestOrder) -> str:
     """How long it takes, and how long as given."""
-    shorter = seconds_words(found.makespan)
-    several = counted(len(found.order), "launch", "launches")
-    return f"{several} in {shorter}, as given {seconds_words(found.given_makespan)}"
+    shorter = seconds_words(best_order.makespan)
+    several = counted(len(best_order.order), "launch", "launches")
+    return f"{several} in {shorter}, as given {seconds_words(best_order.given_makespan)}"
 
 
-def best_order_text(found: BestOrder) -> str:
+def best_order_text(best_order: BestOrder) -> str:
     """Returns the order, and what it saves."""
-    how = "the best of all orders" if found.exact else "the best found"
-    in_order = found.order == tuple(range(len(found.order)))
+    how = "the best of all orders" if best_order.exact else "the best found"
+    in_order = best_order.order == tuple(range(len(best_order.order)))
     moved = "; launches are called sooner or later among other calls, in the same order"
     return (
-        f"order {', '.join(map(str, found.order))}: {seconds_words(found.makespan)}, {how} in "
-        f"{counted(found.predictions, 'prediction')}; "
-        f"as given {seconds_words(found.given_makespan)}"
-        f"{moved if in_order and found.makespan < found.given_makespan else ''}"
+        f"order {', '.join(map(str, best_order.order))}: "
+        f"{seconds_words(best_order.makespan)}, {how} in "
+        f"{counted(best_order.predictions, 'prediction')}; "
+        f"as given {seconds_words(best_order.given_makespan)}"
+        f"{moved if in_order and best_order.makespan < best_order.given_makespan else ''}"
     )
 
 
-def best_order_html(found: BestOrder) -> str:
+def best_order_html(best_order: BestOrder) -> str:
     """Returns HTML: the order, and what it saves."""
-    launches = found.sequence.launches
+    launches = best_order.sequence.launches
     rows = [
         (str(place), str(number), launch.name or "", launch_words(launch))
-        for place, (number, launch) in enumerate(zip(found.order, launches, strict=True))
+        for place, (number, launch) in enumerate(zip(best_order.order, launches, strict=True))
     ][:_LAUNCHES_SHOWN]
     return card(
-        best_order_short(found),
-        text_html([best_order_text(found)]),
+        best_order_short(best_order),
+        text_html([best_order_text(best_order)]),
         bars_html(
             [
                 (what, makespan, seconds_words(makespan))
                 for what, makespan in (
-                    ("as given", found.given_makespan),
-                    ("in this order", found.makespan),
+                    ("as given", best_order.given_makespan),
+                    ("in this order", best_order.makespan),
                 )
             ]
         ),
@@ -71,17 +72,17 @@ def best_order_html(found: BestOrder) -> str:
     )
 
 
-def best_order_columns(found: BestOrder) -> dict[str, Any]:
+def best_order_columns(best_order: BestOrder) -> dict[str, Any]:
     """Returns columns with a row per kernel, in the order that was found."""
-    launches = found.sequence.launches
+    launches = best_order.sequence.launches
     return {
         "position": list(range(len(launches))),
-        "kernel": list(found.order),
+        "kernel": list(best_order.order),
         **columns_of(launches, "name"),
         "stream": [None if x.stream is None else str(x.stream) for x in launches],
     }
 
 
-def best_order_data(found: BestOrder) -> dict[str, Any]:
+def best_order_data(best_order: BestOrder) -> dict[str, Any]:
     """The order, and what it saves."""
-    return fields(found, "order events=sequence makespan given_makespan exact predictions")
+    return fields(best_order, "order events=sequence makespan given_makespan exact predictions")

@@ -31,23 +31,24 @@ _NUMBERS = (
 )
 
 
-def counterexample_short(found: Counterexample) -> str:
+def counterexample_short(counterexample: Counterexample) -> str:
     """Its name, and the least that is known of its sequence."""
-    how = "shrunk" if found.shrunk else "not shrunk"
-    return f"{found.id}, {counted(len(found.sequence), 'event')}, {how}"
+    how = "shrunk" if counterexample.shrunk else "not shrunk"
+    return f"{counterexample.id}, {counted(len(counterexample.sequence), 'event')}, {how}"
 
 
-def counterexample_text(found: Counterexample) -> Lines:
+def counterexample_text(counterexample: Counterexample) -> Lines:
     """Where prediction and observation differ, and the test to paste."""
-    return [*order_lines(found), *diff_text(found.diff), "", found.code]
+    return [*order_lines(counterexample), *diff_text(counterexample.diff), "", counterexample.code]
 
 
-def order_lines(found: Counterexample) -> list[str]:
+def order_lines(counterexample: Counterexample) -> list[str]:
     """Returns launches of a program that a GPU ran in another order; none of other sequences."""
     lines = []
-    for first, second in found.pairs:
+    for first, second in counterexample.pairs:
         prediction, observation = (
-            _order(trace, first, second) for trace in (found.prediction, found.observation)
+            _order(trace, first, second)
+            for trace in (counterexample.prediction, counterexample.observation)
         )
         lines.append(
             f"launches {first} and {second}: predicted {prediction}, observed {observation}"
@@ -158,13 +159,13 @@ def _percent(part: int, whole: int) -> str:
     return "-" if not whole else f"{int(10_000 * part / whole) / 100:.2f} %"
 
 
-def counterexample_html(found: Counterexample) -> str:
+def counterexample_html(counterexample: Counterexample) -> str:
     """Returns HTML: where prediction and observation differ, and the test to paste."""
     return card(
-        counterexample_short(found),
-        text_html(order_lines(found)),
-        diff_part(found.diff),
-        _code(found, is_open=True),
+        counterexample_short(counterexample),
+        text_html(order_lines(counterexample)),
+        diff_part(counterexample.diff),
+        _code(counterexample, is_open=True),
     )
 
 
@@ -193,8 +194,8 @@ def report_html(report: Report) -> str:
     )  # fmt: skip
 
 
-def _code(found: Counterexample, *, is_open: bool) -> Markup:
-    code = found.code
+def _code(counterexample: Counterexample, *, is_open: bool) -> Markup:
+    code = counterexample.code
     if len(code) > _CODE:
         code = f"{code[:_CODE]}\n… and {len(code) - _CODE:,} characters more"
     return folded_html("The test to paste", code_html(code), is_open=is_open)
@@ -236,8 +237,13 @@ def report_data(report: Report) -> dict[str, Any]:
     }
 
 
-def counterexample_data(found: Counterexample) -> dict[str, Any]:
+def counterexample_data(counterexample: Counterexample) -> dict[str, Any]:
     """The sequence, where the traces differ, and the test to paste."""
-    own = fields(found, "id like shrunk replayed events=sequence")
-    pairs = [[*pair] for pair in found.pairs]
-    return {**own, "diff": diff_data(found.diff), "pairs": pairs, "code": found.code}
+    own = fields(counterexample, "id like shrunk replayed events=sequence")
+    pairs = [[*pair] for pair in counterexample.pairs]
+    return {
+        **own,
+        "diff": diff_data(counterexample.diff),
+        "pairs": pairs,
+        "code": counterexample.code,
+    }

@@ -34,33 +34,33 @@ _CAUSES = {
 }
 
 
-def capacity_short(found: Capacity) -> str:
+def capacity_short(capacity: Capacity) -> str:
     """Returns how many blocks fit."""
-    launch, blocks = found.launch, counted(found.blocks, "block")
+    launch, blocks = capacity.launch, counted(capacity.blocks, "block")
     words = f"{blocks} of {named(launch)} fit"
     if launch.cluster > 1:
-        words += f", {counted(found.clusters, 'cluster')} of {launch.cluster}"
-    if found.beside:
-        words += f", beside {launches_words(found.beside)}"
-    idle = counted(len(found.idle_sms), "SM") if found.idle_sms else "no SM"
-    return f"{words}; {idle} of {found.device.sms} idle"
+        words += f", {counted(capacity.clusters, 'cluster')} of {launch.cluster}"
+    if capacity.beside:
+        words += f", beside {launches_words(capacity.beside)}"
+    idle = counted(len(capacity.idle_sms), "SM") if capacity.idle_sms else "no SM"
+    return f"{words}; {idle} of {capacity.device.sms} idle"
 
 
-def capacity_text(found: Capacity) -> Lines:
+def capacity_text(capacity: Capacity) -> Lines:
     """How many blocks fit, and what binds each class of SMs."""
-    table = limits_table(found.limits, found.device)
-    return [capacity_short(found), table, *capacity_notes(found)]
+    table = limits_table(capacity.limits, capacity.device)
+    return [capacity_short(capacity), table, *capacity_notes(capacity)]
 
 
-def capacity_notes(found: Capacity) -> list[str]:
+def capacity_notes(capacity: Capacity) -> list[str]:
     """Returns what the answer rests on that another board, or a measurement, may show otherwise."""
-    notes = board_lines((found.launch, *found.beside), found.device)
-    if found.driver_limit is not None and found.driver_limit < found.blocks:
+    notes = board_lines((capacity.launch, *capacity.beside), capacity.device)
+    if capacity.driver_limit is not None and capacity.driver_limit < capacity.blocks:
         notes.append(
-            f"The driver refuses cooperative launches of more than {found.driver_limit:,} such "
+            f"The driver refuses cooperative launches of more than {capacity.driver_limit:,} such "
             "blocks: it counts with the least shared memory that the carveout allows."
         )
-    return notes + assumed_lines(found.assumed_rules, found.device)
+    return notes + assumed_lines(capacity.assumed_rules, capacity.device)
 
 
 def board_lines(launches: Iterable[Launch], device: DeviceInfo) -> list[str]:
@@ -117,32 +117,36 @@ def launches_words(launches: tuple[Launch, ...]) -> str:
     return f"{words}; and {left} more" if left > 0 else words
 
 
-def capacities_short(found: Capacities) -> str:
+def capacities_short(capacities: Capacities) -> str:
     """How many choices there are, and the most blocks."""
-    most = max((row.blocks for row in found), default=0)
-    return f"{counted(len(found), 'choice')}; at most {counted(most, 'block')} fit"
+    most = max((row.blocks for row in capacities), default=0)
+    return f"{counted(len(capacities), 'choice')}; at most {counted(most, 'block')} fit"
 
 
-def capacities_text(found: Capacities) -> Lines:
+def capacities_text(capacities: Capacities) -> Lines:
     """A row per choice."""
-    return [capacities_short(found), capacities_table(found), *capacities_notes(found)]
+    return [
+        capacities_short(capacities),
+        capacities_table(capacities),
+        *capacities_notes(capacities),
+    ]
 
 
-def capacities_notes(found: Capacities) -> list[str]:
+def capacities_notes(capacities: Capacities) -> list[str]:
     """The same as :func:`capacity_notes`, of all choices."""
-    launches = (*found.beside, *(row.launch for row in found.choices))
-    notes = board_lines(launches, found.device)
-    return notes + assumed_lines(found.assumed_rules, found.device)
+    launches = (*capacities.beside, *(row.launch for row in capacities.choices))
+    notes = board_lines(launches, capacities.device)
+    return notes + assumed_lines(capacities.assumed_rules, capacities.device)
 
 
-def capacities_table(found: Capacities) -> Table:
+def capacities_table(capacities: Capacities) -> Table:
     """Returns a table with a row per choice."""
-    rows = [_choice(row, found.device) for row in found.choices[:_CHOICES_SHOWN]]
+    rows = [_choice(row, capacities.device) for row in capacities.choices[:_CHOICES_SHOWN]]
     headings = (
         "threads", "carveout", "cluster", "blocks", "clusters", "threads in all", "idle SMs",
         "what refuses one more on most SMs",
     )  # fmt: skip
-    return table_of(headings, rows, (7,), more_of(len(found), len(rows), "choice"))
+    return table_of(headings, rows, (7,), more_of(len(capacities), len(rows), "choice"))
 
 
 def _choice(row: Choice, device: DeviceInfo) -> tuple[str, ...]:
@@ -159,19 +163,19 @@ def _choice(row: Choice, device: DeviceInfo) -> tuple[str, ...]:
 _OWN, _OTHERS = PALETTE[0], "#808890"
 
 
-def capacity_html(found: Capacity) -> str:
+def capacity_html(capacity: Capacity) -> str:
     """Returns HTML: a map with what each SM takes, and a row per class of SMs."""
-    others = "blocks of the launches beside it" if found.beside else ""
+    others = "blocks of the launches beside it" if capacity.beside else ""
     return card(
-        capacity_short(found),
+        capacity_short(capacity),
         tiles_html(
-            (f"{found.blocks:,}", "blocks fit"),
-            (f"{found.clusters:,}", "clusters"),
-            (f"{len(found.idle_sms):,}", "idle SMs"),
+            (f"{capacity.blocks:,}", "blocks fit"),
+            (f"{capacity.clusters:,}", "clusters"),
+            (f"{len(capacity.idle_sms):,}", "idle SMs"),
         ),
-        *limits_map(found.device, found.limits, (_OWN, named(found.launch)), others),
-        limits_table(found.limits, found.device),
-        *map(note_html, capacity_notes(found)),
+        *limits_map(capacity.device, capacity.limits, (_OWN, named(capacity.launch)), others),
+        limits_table(capacity.limits, capacity.device),
+        *map(note_html, capacity_notes(capacity)),
     )
 
 
@@ -201,43 +205,43 @@ def limits_map(
     return keys_html(keys), map_html(topology, tiles, "Blocks on each SM", [note])
 
 
-def capacities_html(found: Capacities) -> str:
+def capacities_html(capacities: Capacities) -> str:
     """A row per choice."""
-    notes = map(note_html, capacities_notes(found))
-    return card(capacities_short(found), capacities_table(found), *notes)
+    notes = map(note_html, capacities_notes(capacities))
+    return card(capacities_short(capacities), capacities_table(capacities), *notes)
 
 
-def capacity_columns(found: Capacity) -> dict[str, Any]:
+def capacity_columns(capacity: Capacity) -> dict[str, Any]:
     """Returns columns with a row per SM."""
-    causes = {sm: row.cause for row in found.limits for sm in row.sms}
-    sms = range(found.device.sms)
+    causes = {sm: row.cause for row in capacity.limits for sm in row.sms}
+    sms = range(capacity.device.sms)
     return {
         "sm": list(sms),
-        "blocks": found.per_sm,
-        "beside": found.beside_per_sm,
+        "blocks": capacity.per_sm,
+        "beside": capacity.beside_per_sm,
         "limiter": [causes[sm] for sm in sms],
     }
 
 
-def capacities_columns(found: Capacities) -> dict[str, Any]:
+def capacities_columns(capacities: Capacities) -> dict[str, Any]:
     """Returns columns with a row per choice, the one with most blocks first."""
     return {
-        **columns_of((row.launch for row in found.choices), "threads carveout cluster"),
-        **columns_of(found.choices, "blocks clusters threads_in_all=threads idle_sms"),
-        "limiter": [row.limiter or None for row in found.choices],
-        **columns_of(found.choices, "refused"),
+        **columns_of((row.launch for row in capacities.choices), "threads carveout cluster"),
+        **columns_of(capacities.choices, "blocks clusters threads_in_all=threads idle_sms"),
+        "limiter": [row.limiter or None for row in capacities.choices],
+        **columns_of(capacities.choices, "refused"),
     }
 
 
-def capacity_data(found: Capacity) -> dict[str, Any]:
+def capacity_data(capacity: Capacity) -> dict[str, Any]:
     """Returns JSON data: how many blocks fit, where, and what binds each class of SMs."""
     return fields(
-        found,
+        capacity,
         "device launch beside state blocks clusters fits smid per_sm beside_per_sm idle_sms limits "
         "driver_limit assumed_rules",
     )
 
 
-def capacities_data(found: Capacities) -> dict[str, Any]:
+def capacities_data(capacities: Capacities) -> dict[str, Any]:
     """Each choice, the one with most blocks first."""
-    return fields(found, "device beside choices assumed_rules")
+    return fields(capacities, "device beside choices assumed_rules")

@@ -22,26 +22,30 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def characterization_short(found: Characterization) -> str:
+def characterization_short(characterization: Characterization) -> str:
     """The GPU, and how much was measured."""
-    what = counted(len(found.figures), "opcode")
-    return f"{found.device['name']}, {what}, {counted(found.runs, 'run')}"
+    what = counted(len(characterization.figures), "opcode")
+    return f"{characterization.device['name']}, {what}, {counted(characterization.runs, 'run')}"
 
 
-def characterization_text(found: Characterization) -> Lines:
+def characterization_text(characterization: Characterization) -> Lines:
     """A row per opcode, and what was not measured."""
-    return [characterization_short(found), figures_table(found), *notes(found)]
+    return [
+        characterization_short(characterization),
+        figures_table(characterization),
+        *notes(characterization),
+    ]
 
 
-def figures_table(found: Characterization) -> Table:
+def figures_table(characterization: Characterization) -> Table:
     """A row per opcode that was measured."""
-    return table_of(HEADINGS, [_row(each) for each in found.figures if each.runs])
+    return table_of(HEADINGS, [_row(each) for each in characterization.figures if each.runs])
 
 
-def notes(found: Characterization) -> list[str]:
+def notes(characterization: Characterization) -> list[str]:
     """Returns what is missing, and what went wrong."""
-    lines = [f"{each.opcode}: {each.reason}" for each in found.figures if each.reason]
-    for each in found.figures:
+    lines = [f"{each.opcode}: {each.reason}" for each in characterization.figures if each.reason]
+    for each in characterization.figures:
         wrong = {
             "did not record every warp": each.failed,
             "had a block where the predictor did not say": each.misplaced,
@@ -57,46 +61,46 @@ def notes(found: Characterization) -> list[str]:
     return lines
 
 
-def _row(found: Figures) -> tuple[str, ...]:
+def _row(figures: Figures) -> tuple[str, ...]:
     """Returns the table row of one opcode."""
-    fewest = found.least_warps or {}
+    fewest = figures.least_warps or {}
     return (
-        found.opcode,
-        _number(found.throughput),
-        _NONE if found.throughput is None else f"{100 * found.throughput.spread:.2f}",
-        _number(found.all_sms),
-        _number(found.scheduling_wait),
-        _number(found.dependence_wait),
-        _whole(found.least_stall),
+        figures.opcode,
+        _number(figures.throughput),
+        _NONE if figures.throughput is None else f"{100 * figures.throughput.spread:.2f}",
+        _number(figures.all_sms),
+        _number(figures.scheduling_wait),
+        _number(figures.dependence_wait),
+        _whole(figures.least_stall),
         _whole(fewest.get((Mode.WRITE_READ, 1))),
         _whole(min(fewest.values(), default=None)),
-        _whole(found.overhead),
-        _whole(None if found.even is None else found.even.starting),
-        _ending(found.even),
-        _ending(found.uneven),
+        _whole(figures.overhead),
+        _whole(None if figures.even is None else figures.even.starting),
+        _ending(figures.even),
+        _ending(figures.uneven),
     )
 
 
-def _number(found: Measured | None) -> str:
-    return _NONE if found is None else f"{found.value:.2f}"
+def _number(measured: Measured | None) -> str:
+    return _NONE if measured is None else f"{measured.value:.2f}"
 
 
 def _whole(found: int | None) -> str:
     return _NONE if found is None else f"{found:,}"
 
 
-def _ending(found: Skew | None) -> str:
-    return _whole(None if found is None else found.ending)
+def _ending(skew: Skew | None) -> str:
+    return _whole(None if skew is None else skew.ending)
 
 
-def characterization_html(found: Characterization) -> str:
+def characterization_html(characterization: Characterization) -> str:
     """Returns HTML: a row per opcode, what was not measured, and bars of two figures."""
-    lines = notes(found)
-    throughput = [(each.opcode, each.throughput) for each in found.figures]
-    waits = [(each.opcode, each.dependence_wait) for each in found.figures]
+    lines = notes(characterization)
+    throughput = [(each.opcode, each.throughput) for each in characterization.figures]
+    waits = [(each.opcode, each.dependence_wait) for each in characterization.figures]
     return card(
-        characterization_short(found),
-        figures_table(found),
+        characterization_short(characterization),
+        figures_table(characterization),
         *([text_html(lines)] if lines else []),
         *_bars("Results a clock, of one SM", throughput),
         *_bars("Clocks until a result can be read", waits),
@@ -112,9 +116,9 @@ def _bars(heading: str, rows: list[tuple[str, Measured | None]]) -> list[Markup]
     return [folded_html(heading, bars, is_open=True)]
 
 
-def characterization_columns(found: Characterization) -> dict[str, Any]:
+def characterization_columns(characterization: Characterization) -> dict[str, Any]:
     """Returns columns with a row per opcode. What was not measured is None."""
-    rows = found.figures
+    rows = characterization.figures
     measured = ("throughput", "all_sms", "scheduling_wait", "dependence_wait")
     return {
         **columns_of(rows, "opcode"),
@@ -137,7 +141,7 @@ def _part(measured: Measured | Skew | None, name: str) -> float | None:
     return found
 
 
-def characterization_data(found: Characterization) -> dict[str, Any]:
+def characterization_data(characterization: Characterization) -> dict[str, Any]:
     """Returns JSON data: the GPU, and the figures of each opcode."""
     figures = [
         {
@@ -148,9 +152,9 @@ def characterization_data(found: Characterization) -> dict[str, Any]:
             ],
             "ends": _ends(each.ends or {}),
         }
-        for each in found.figures
+        for each in characterization.figures
     ]
-    return {**fields(found, "device"), "figures": figures}
+    return {**fields(characterization, "device"), "figures": figures}
 
 
 def _ends(ends: Mapping[Point, int]) -> list[dict[str, Any]]:

@@ -24,14 +24,14 @@ _VERDICTS = {True: "safe", False: "NOT safe", None: "not known"}
 _NAME = 40
 
 
-def coresidency_short(found: Coresidency) -> str:
+def coresidency_short(coresidency: Coresidency) -> str:
     """Whether the launches are sure to be resident together, and why."""
-    return shortened(verdict(found))
+    return shortened(verdict(coresidency))
 
 
-def verdict(found: Coresidency | RankCoresidency) -> str:
+def verdict(coresidency: Coresidency | RankCoresidency) -> str:
     """The answer and its reason."""
-    return f"{_VERDICTS[found.safe]}: {found.argument}"
+    return f"{_VERDICTS[coresidency.safe]}: {coresidency.argument}"
 
 
 def shortened(words: str) -> str:
@@ -39,95 +39,105 @@ def shortened(words: str) -> str:
     return words if len(words) < 200 else cut(words, 190)
 
 
-def coresidency_text(found: Coresidency) -> Lines:
+def coresidency_text(coresidency: Coresidency) -> Lines:
     """Returns lines: the answer, its reason, what strands a block, and the fixes."""
-    lines: Lines = [verdict(found)]
-    if found.witness is not None:
-        lines += ["", witness_words(found), rows_table([*rows_of(found.witness)])]
-        if found.limits:
-            lines += ["", f"{limits_words(found)}:", limits_table(found.limits, found.device)]
-    if not found.safe:
-        lines += ["", fixes_words(found), *([fixes_table(found)] if found.fixes else [])]
-    notes = coresidency_notes(found)
+    lines: Lines = [verdict(coresidency)]
+    if coresidency.witness is not None:
+        lines += ["", witness_words(coresidency), rows_table([*rows_of(coresidency.witness)])]
+        if coresidency.limits:
+            lines += [
+                "",
+                f"{limits_words(coresidency)}:",
+                limits_table(coresidency.limits, coresidency.device),
+            ]
+    if not coresidency.safe:
+        lines += [
+            "",
+            fixes_words(coresidency),
+            *([fixes_table(coresidency)] if coresidency.fixes else []),
+        ]
+    notes = coresidency_notes(coresidency)
     return [*lines, "", *notes] if notes else lines
 
 
-def coresidency_notes(found: Coresidency) -> list[str]:
+def coresidency_notes(coresidency: Coresidency) -> list[str]:
     """What the answer rests on that another board, or a measurement, may show otherwise."""
-    notes = board_lines(found.launches, found.device)
-    return notes + assumed_lines(found.assumed_rules, found.device)
+    notes = board_lines(coresidency.launches, coresidency.device)
+    return notes + assumed_lines(coresidency.assumed_rules, coresidency.device)
 
 
-def witness_words(found: Coresidency) -> str:
+def witness_words(coresidency: Coresidency) -> str:
     """Returns what strands a block, above its events."""
-    words = f"This strands {stranded_words(found)}"
-    if found.state != InitialState():
-        words += f", from {found.state}"
-    assert found.witness is not None
-    if any(launch.duration == FOREVER for launch in found.witness.launches):
+    words = f"This strands {stranded_words(coresidency)}"
+    if coresidency.state != InitialState():
+        words += f", from {coresidency.state}"
+    assert coresidency.witness is not None
+    if any(launch.duration == FOREVER for launch in coresidency.witness.launches):
         words += f" ({seconds_words(FOREVER)} stands for kernels that stay)"
     return f"{words}:"
 
 
-def stranded_words(found: Coresidency) -> str:
+def stranded_words(coresidency: Coresidency) -> str:
     """The launch that is not resident whole, or what else never happens."""
-    assert found.stranded is not None
-    return called(found.launches, found.stranded, found.others)
+    assert coresidency.stranded is not None
+    return called(coresidency.launches, coresidency.stranded, coresidency.others)
 
 
-def limits_words(found: Coresidency) -> str:
+def limits_words(coresidency: Coresidency) -> str:
     """What comes above the classes of SMs."""
-    return f"Why SMs refuse one more block of {stranded_words(found)}"
+    return f"Why SMs refuse one more block of {stranded_words(coresidency)}"
 
 
-def fixes_words(found: Coresidency | RankCoresidency) -> str:
+def fixes_words(coresidency: Coresidency | RankCoresidency) -> str:
     """What comes above the fixes."""
-    if found.fixes:
+    if coresidency.fixes:
         return "Each of these alone makes it safe:"
     return "No change is known that makes it safe."
 
 
-def fixes_table(found: Coresidency | RankCoresidency) -> Table:
+def fixes_table(coresidency: Coresidency | RankCoresidency) -> Table:
     """A row per fix."""
-    rows = ((fix.kind, fix.text) for fix in found.fixes)
+    rows = ((fix.kind, fix.text) for fix in coresidency.fixes)
     return table_of(("kind", "what to change"), rows, left=(0, 1))
 
 
-def coresidency_html(found: Coresidency) -> str:
+def coresidency_html(coresidency: Coresidency) -> str:
     """Returns HTML: the answer, its reason, what strands a block, and the fixes."""
-    parts = [legend_html(found.launches)]
-    if found.witness is not None:
-        rows = [*rows_of(found.witness)]
-        colours = colours_of(found.witness.launches)
+    parts = [legend_html(coresidency.launches)]
+    if coresidency.witness is not None:
+        rows = [*rows_of(coresidency.witness)]
+        colours = colours_of(coresidency.witness.launches)
         marks = ["transparent" if row.launch is None else colours[row.launch] for row in rows]
-        parts.append(table_html(rows_table(rows), witness_words(found), marks=marks))
-        if found.limits:
-            table = limits_table(found.limits, found.device)
+        parts.append(table_html(rows_table(rows), witness_words(coresidency), marks=marks))
+        if coresidency.limits:
+            table = limits_table(coresidency.limits, coresidency.device)
             own = (
-                colours_of(found.launches)[found.stranded or 0],
-                cut(stranded_words(found), _NAME),
+                colours_of(coresidency.launches)[coresidency.stranded or 0],
+                cut(stranded_words(coresidency), _NAME),
             )
             others = "blocks of the other launches"
-            parts += limits_map(found.device, found.limits, own, others)
-            parts.append(table_html(table, limits_words(found)))
-    if found.fixes:
-        parts.append(table_html(fixes_table(found), fixes_words(found)))
-    elif not found.safe:
-        parts.append(note_html(fixes_words(found)))
-    return card(coresidency_short(found), *parts, *map(note_html, coresidency_notes(found)))
+            parts += limits_map(coresidency.device, coresidency.limits, own, others)
+            parts.append(table_html(table, limits_words(coresidency)))
+    if coresidency.fixes:
+        parts.append(table_html(fixes_table(coresidency), fixes_words(coresidency)))
+    elif not coresidency.safe:
+        parts.append(note_html(fixes_words(coresidency)))
+    return card(
+        coresidency_short(coresidency), *parts, *map(note_html, coresidency_notes(coresidency))
+    )
 
 
-def coresidency_columns(found: Coresidency) -> dict[str, Any]:
+def coresidency_columns(coresidency: Coresidency) -> dict[str, Any]:
     """A row per fix."""
-    after = [str(list(map(list, fix.after))) for fix in found.fixes]
-    return {**columns_of(found.fixes, "kind text"), "after": after}
+    after = [str(list(map(list, fix.after))) for fix in coresidency.fixes]
+    return {**columns_of(coresidency.fixes, "kind text"), "after": after}
 
 
-def coresidency_data(found: Coresidency) -> dict[str, Any]:
+def coresidency_data(coresidency: Coresidency) -> dict[str, Any]:
     """Returns JSON data: the answer, its reason, what strands a block, and the fixes."""
     answer = "device launches groups after safe argument proof full_sms witness issue_times order"
     reason = "host state stranded waiting cause behind limits assumed_rules"
-    fixes = [fields(fix, "kind text launches after sequence") for fix in found.fixes]
-    others = [event_to_data(one) for one in found.others]
-    whole = {**fields(found, f"{answer} {reason}"), "others": others, "fixes": fixes}
-    return {**whole, "plays": found.plays}
+    fixes = [fields(fix, "kind text launches after sequence") for fix in coresidency.fixes]
+    others = [event_to_data(one) for one in coresidency.others]
+    whole = {**fields(coresidency, f"{answer} {reason}"), "others": others, "fixes": fixes}
+    return {**whole, "plays": coresidency.plays}

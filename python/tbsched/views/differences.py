@@ -77,24 +77,24 @@ def who(trace: Trace) -> str:
     return f"model {model}/{trace.device.details.get('policy')}" if model else trace.device.name
 
 
-def _occupancy_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+def _occupancy_parts(diff: Diff, divergence: Divergence) -> tuple[list[str], Table, list[str]]:
     """Returns text and table for a launch with other numbers of blocks on some SMs."""
-    a, b = diff.a[found.launch], diff.b[found.launch]
+    a, b = diff.a[divergence.launch], diff.b[divergence.launch]
     lines = [f"placed before the next event: {counted(a.placed, 'block')} in a, {b.placed} in b"]
     for letter, trace, placement in (("a", diff.a, a), ("b", diff.b, b)):
         if placement.limiter is not None:
             why = limiter_words(placement.limiter, trace.device)
             lines.append(f"{letter}: blocks wait because {why}")
-    capacity = found.capacity
+    capacity = divergence.capacity
     rows = []
-    for sm in found.sms[:_ROWS_SHOWN]:
-        rows.append([str(sm), str(found.a_blocks[sm]), str(found.b_blocks[sm])])
+    for sm in divergence.sms[:_ROWS_SHOWN]:
+        rows.append([str(sm), str(divergence.a_blocks[sm]), str(divergence.b_blocks[sm])])
         if capacity is not None:
             rows[-1] += [str(capacity.blocks[sm]), capacity.limiter[sm]]
     headings = ("SM", "a", "b", "room", "bound by")[: 3 if capacity is None else 5]
     more = []
-    if len(found.sms) > _ROWS_SHOWN:
-        more.append(f"and {len(found.sms) - _ROWS_SHOWN} SMs more")
+    if len(divergence.sms) > _ROWS_SHOWN:
+        more.append(f"and {len(divergence.sms) - _ROWS_SHOWN} SMs more")
     if capacity is not None:
         more.append("room: blocks of this launch that the model had room for when it came")
         more.append(_candidates(capacity.blocks, capacity.limiter))
@@ -113,13 +113,13 @@ def _candidates(blocks: Int32Array, limiter: tuple[str, ...]) -> str:
     return "SMs in all: " + "; ".join(parts[:_ROWS_SHOWN])
 
 
-def _order_parts(diff: Diff, found: Divergence) -> tuple[list[str], Table, list[str]]:
+def _order_parts(diff: Diff, divergence: Divergence) -> tuple[list[str], Table, list[str]]:
     """Returns text and table for a launch whose blocks are on other SMs in equal numbers."""
-    a, b = diff.a[found.launch].smid, diff.b[found.launch].smid
-    rows = [(str(block), str(a[block]), str(b[block])) for block in found.blocks[:_ROWS_SHOWN]]
+    a, b = diff.a[divergence.launch].smid, diff.b[divergence.launch].smid
+    rows = [(str(block), str(a[block]), str(b[block])) for block in divergence.blocks[:_ROWS_SHOWN]]
     more = []
-    if len(found.blocks) > _ROWS_SHOWN:
-        more.append(f"and {counted(len(found.blocks) - _ROWS_SHOWN, 'block')} more")
+    if len(divergence.blocks) > _ROWS_SHOWN:
+        more.append(f"and {counted(len(divergence.blocks) - _ROWS_SHOWN, 'block')} more")
     lines = ["each SM has the same number of blocks, in another order:"]
     return lines, table_of(("block", "SM in a", "SM in b"), rows, left=()), more
 
@@ -158,23 +158,23 @@ def _launch_marks(diff: Diff) -> Markup:
     return lines(heading_html("Launches"), marks, legend, note_html(more))
 
 
-def _difference_map(diff: Diff, found: Divergence) -> Markup:
+def _difference_map(diff: Diff, divergence: Divergence) -> Markup:
     """Returns a map of the SMs with more blocks in a, or in b, of the first launch that differs."""
     topology = topology_of(diff.a.device)
-    apart = found.b_blocks - found.a_blocks
+    apart = divergence.b_blocks - divergence.a_blocks
     most = max(int(abs(apart).max(initial=0)), 1)
     tiles = []
     for sm, by in enumerate(apart.tolist()):
-        a, b = int(found.a_blocks[sm]), int(found.b_blocks[sm])
+        a, b = int(divergence.a_blocks[sm]), int(divergence.b_blocks[sm])
         lines = [topology.place_of(sm), f"{counted(a, 'block')} in a, {b} in b"]
-        if found.capacity is not None:
-            room, bound = found.capacity.blocks[sm], found.capacity.limiter[sm]
+        if divergence.capacity is not None:
+            room, bound = divergence.capacity.blocks[sm], divergence.capacity.limiter[sm]
             lines.append(f"the model had room for {room}, bound by {bound}")
         fills = (Fill(abs(by) / most, style="less" if by < 0 else "more"),) if by else ()
         style = "flip" if abs(by) > 0.6 * most else "in"
         tiles.append(Tile("\n".join(lines), fills, f"{by:+}" if by else "", style))
     keys = (("var(--less)", "more blocks in a"), ("var(--more)", "more blocks in b"))
-    heading = f"Launch {found.launch}: blocks on each SM in b, less those in a"
+    heading = f"Launch {divergence.launch}: blocks on each SM in b, less those in a"
     return map_html(topology, tiles, heading) + keys_html(keys)
 
 

@@ -12,30 +12,30 @@ from tbsched.views.cards import (
 from tbsched.views.plain import fields, plain
 
 
-def evenness_short(found: Evenness) -> str:
+def evenness_short(evenness: Evenness) -> str:
     """Whether an even spread is certain, and why, in one line."""
-    return evenness_text(found)
+    return evenness_text(evenness)
 
 
-def evenness_text(found: Evenness) -> str:
+def evenness_text(evenness: Evenness) -> str:
     """Whether an even spread is certain, and why."""
-    return f"{'even' if found.forced else 'not guaranteed to be even'}: {found.reason}"
+    return f"{'even' if evenness.forced else 'not guaranteed to be even'}: {evenness.reason}"
 
 
-def evenness_html(found: Evenness) -> str:
+def evenness_html(evenness: Evenness) -> str:
     """Returns HTML: whether an even spread is certain, and why."""
-    least, most = found.share
+    least, most = evenness.share
     return card(
-        evenness_text(found),
+        evenness_text(evenness),
         tiles_html(
-            (f"{found.blocks:,}", "blocks"),
-            (f"{found.sms:,}", "SMs"),
+            (f"{evenness.blocks:,}", "blocks"),
+            (f"{evenness.sms:,}", "SMs"),
             (str(most) if least == most else f"{least} or {most}", "per SM if even"),
-            (str(found.blocks_per_sm), f"fit an SM, by {found.limiter}"),
+            (str(evenness.blocks_per_sm), f"fit an SM, by {evenness.limiter}"),
         ),
     )
 
 
-def evenness_data(found: Evenness) -> dict[str, Any]:
+def evenness_data(evenness: Evenness) -> dict[str, Any]:
     """Whether an even spread is certain, and why."""
-    return {**plain(found), **fields(found, "share")}
+    return {**plain(evenness), **fields(evenness, "share")}

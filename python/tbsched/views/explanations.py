@@ -118,79 +118,79 @@ _GAP_ROWS = {
 _CAUSES = ("#c8322b", "#7b3fa0", "#8a6d3b", "#3f6f73", "#d98ba0", "#5a5f2a")
 
 
-def explanation_short(found: Explanation) -> str:
+def explanation_short(explanation: Explanation) -> str:
     """Returns how long it took, how much of that the GPU was idle, and the best change."""
-    work = len(found.accounted.activity.work)
-    launches = counted(len(found.program.sequence.launches), "launch", "launches")
-    if not found.program.sequence.launches:
+    work = len(explanation.accounted.activity.work)
+    launches = counted(len(explanation.program.sequence.launches), "launch", "launches")
+    if not explanation.program.sequence.launches:
         launches = counted(work, "kernel, copy or memset", "kernels, copies and memsets")
-    words = f"{launches} in {seconds_words(found.span)}, {idle_words(found)}"
-    if found.notes:
+    words = f"{launches} in {seconds_words(explanation.span)}, {idle_words(explanation)}"
+    if explanation.notes:
         return words
-    helping = [change for change in changes_worth_it(found) if not change.is_bound]
+    helping = [change for change in changes_worth_it(explanation) if not change.is_bound]
     if not helping:
         nothing = "nothing worth changing was found"
-        if late_words(found):
+        if late_words(explanation):
             nothing = "no change that was tried helps"
-        return f"{words}, {nothing}{_where_predicted(found)}"
+        return f"{words}, {nothing}{_where_predicted(explanation)}"
     return f"{words}, {counted(len(helping), 'change')} would help"
 
 
-def _where_predicted(found: Explanation) -> str:
+def _where_predicted(explanation: Explanation) -> str:
     """Returns words for the GPU whose changes are predicted, if there are several."""
-    rows = found.program.measured["work"]
-    if len(found.accounted.gpus) < 2 or rows[0] < 0:
+    rows = explanation.program.measured["work"]
+    if len(explanation.accounted.gpus) < 2 or rows[0] < 0:
         return ""
-    return f" on GPU {found.accounted.activity.work['gpu'][rows[0]]}, the only one predicted"
+    return f" on GPU {explanation.accounted.activity.work['gpu'][rows[0]]}, the only one predicted"
 
 
-def changes_worth_it(found: Explanation) -> list[Change]:
+def changes_worth_it(explanation: Explanation) -> list[Change]:
     """The changes that save enough to be shown; a bound of what can be saved is one of them."""
-    return [change for change in found.changes if is_worth_it(change.saves, found.span)]
+    return [change for change in explanation.changes if is_worth_it(change.saves, explanation.span)]
 
 
-def idle_words(found: Explanation) -> str:
+def idle_words(explanation: Explanation) -> str:
     """Returns how long nothing ran."""
-    idle, gpus = sum(found.idle.values()), len(found.accounted.gpus)
-    share = percent_words(round(1e9 * idle), round(1e9 * found.span * gpus))
-    unknown = sum(row.seconds for row in found.account if row.cause == COLLECTIVE)
+    idle, gpus = sum(explanation.idle.values()), len(explanation.accounted.gpus)
+    share = percent_words(round(1e9 * idle), round(1e9 * explanation.span * gpus))
+    unknown = sum(row.seconds for row in explanation.account if row.cause == COLLECTIVE)
     more = f", and {seconds_words(unknown)} in collectives, waiting for a peer or moving bytes"
-    more = more if unknown >= _LEAST * found.span else ""
-    if found.accounted.met is not None:
+    more = more if unknown >= _LEAST * explanation.span else ""
+    if explanation.accounted.met is not None:
         return f"{gpus} GPUs idle or waiting for a peer {share} % of it{more}"
     if gpus > 1:
         return f"{gpus} GPUs idle {share} % of it{more}"
     return f"the GPU idle {seconds_words(idle)} of it ({share} %){more}"
 
 
-def explanation_text(found: Explanation) -> Lines:
+def explanation_text(explanation: Explanation) -> Lines:
     """Returns where the time went, what would shorten the program, and the gaps."""
-    parts: Lines = [explanation_short(found)]
-    if found.prediction is not None:
-        parts.append(model_words(found))
-        parts += assumed_lines(found.assumed_rules, found.prediction.device)
-    parts += [*found.notes, *unrecorded_words(found), *late_words(found)]
-    parts += ranks_text(found, cause_word)
-    for gpu in gpus_shown(found):
-        parts += ["", *gpu_words(found, gpu), account_table(found, gpu)]
-    parts += ["", changes_table(found)] if changes_worth_it(found) else []
-    parts += ["", gaps_table(found) if found.gaps else no_gaps_words(found)]
-    assumed = [f"- {sentence}" for sentence in assumed_words(found)]
+    parts: Lines = [explanation_short(explanation)]
+    if explanation.prediction is not None:
+        parts.append(model_words(explanation))
+        parts += assumed_lines(explanation.assumed_rules, explanation.prediction.device)
+    parts += [*explanation.notes, *unrecorded_words(explanation), *late_words(explanation)]
+    parts += ranks_text(explanation, cause_word)
+    for gpu in gpus_shown(explanation):
+        parts += ["", *gpu_words(explanation, gpu), account_table(explanation, gpu)]
+    parts += ["", changes_table(explanation)] if changes_worth_it(explanation) else []
+    parts += ["", gaps_table(explanation) if explanation.gaps else no_gaps_words(explanation)]
+    assumed = [f"- {sentence}" for sentence in assumed_words(explanation)]
     parts += ["", "What the profile does not say:", *assumed] if assumed else []
     return parts
 
 
-def assumed_words(found: Explanation) -> list[str]:
+def assumed_words(explanation: Explanation) -> list[str]:
     """Returns what the profile does not say, and what is wrong with it."""
-    told = [*found.program.assumed, *found.accounted.notes]
-    if found.accounted.clocks_differ:
-        gpus = ", ".join(map(str, found.accounted.clocks_differ))
+    told = [*explanation.program.assumed, *explanation.accounted.notes]
+    if explanation.accounted.clocks_differ:
+        gpus = ", ".join(map(str, explanation.accounted.clocks_differ))
         told.insert(
             0,
             f"The clocks of the host and of GPU {gpus} do not fit: work ran before it was "
             "launched, so what the host did is not told.",
         )
-    duplicates = found.accounted.activity.duplicates
+    duplicates = explanation.accounted.activity.duplicates
     if duplicates:
         told.insert(
             0, f"{duplicates:,} records stand in the file more than once: each counts once."
@@ -198,11 +198,11 @@ def assumed_words(found: Explanation) -> list[str]:
     return told
 
 
-def unrecorded_words(found: Explanation) -> list[str]:
+def unrecorded_words(explanation: Explanation) -> list[str]:
     """Returns what to record if the profile does not say what the host did while idle."""
-    idle = [row for row in found.account if row.cause not in BUSY]
+    idle = [row for row in explanation.account if row.cause not in BUSY]
     nothing = sum(row.seconds for row in idle if row.by.startswith(NOTHING))
-    if nothing <= _MOSTLY * sum(row.seconds for row in idle) or nothing < _SMALL * found.span:
+    if nothing <= _MOSTLY * sum(row.seconds for row in idle) or nothing < _SMALL * explanation.span:
         return []
     return [
         f"What the host did in {seconds_words(nothing)} of that, the profile does not say: record "
@@ -210,15 +210,15 @@ def unrecorded_words(found: Explanation) -> list[str]:
     ]
 
 
-def late_words(found: Explanation) -> list[str]:
+def late_words(explanation: Explanation) -> list[str]:
     """Returns who was late, if a GPU was mostly idle and no change saves much of that."""
-    idle = [row for row in found.account if row.cause not in BUSY]
+    idle = [row for row in explanation.account if row.cause not in BUSY]
     total = sum(row.seconds for row in idle)
-    saves = [change.saves for change in found.changes if not change.is_bound]
+    saves = [change.saves for change in explanation.changes if not change.is_bound]
     if (
-        found.prediction is None
-        or found.accounted.met is not None
-        or total < _MOSTLY * found.span * len(found.accounted.gpus)
+        explanation.prediction is None
+        or explanation.accounted.met is not None
+        or total < _MOSTLY * explanation.span * len(explanation.accounted.gpus)
         or max(saves, default=0.0) >= _LITTLE * total
     ):
         return []
@@ -235,25 +235,25 @@ def late_words(found: Explanation) -> list[str]:
     return [f"No change that was tried saves a tenth of the idle time. Late was {'; '.join(told)}."]
 
 
-def gpus_shown(found: Explanation) -> list[int]:
+def gpus_shown(explanation: Explanation) -> list[int]:
     """Returns the GPUs of which each row is shown."""
-    idle = dict.fromkeys(found.accounted.gpus, 0.0)
-    for row in found.account:
+    idle = dict.fromkeys(explanation.accounted.gpus, 0.0)
+    for row in explanation.account:
         idle[row.gpu] += row.seconds * (row.cause not in BUSY)
     return sorted(sorted(idle, key=lambda gpu: (-idle[gpu], gpu))[:_GPUS_SHOWN])
 
 
-def gpu_words(found: Explanation, gpu: int) -> list[str]:
+def gpu_words(explanation: Explanation, gpu: int) -> list[str]:
     """The heading of a GPU, where there are several."""
-    others = len(found.accounted.gpus)
-    name = who(found, gpu)
+    others = len(explanation.accounted.gpus)
+    name = who(explanation, gpu)
     return [f"{name[0].upper()}{name[1:]} of {others}:"] if others > 1 else []
 
 
-def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
+def account_table(explanation: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table:
     """Returns a table with a row per cause and, below it, what it is by."""
-    rows = [row for row in found.account if row.gpu == gpu]
-    accounted, span = found.accounted, found.span
+    rows = [row for row in explanation.account if row.gpu == gpu]
+    accounted, span = explanation.accounted, explanation.span
     per_step = {} if accounted.steps.run_ahead else accounted.per_step()
     causes: dict[str, list[AccountRow]] = {}
     for row in rows:
@@ -278,7 +278,7 @@ def account_table(found: Explanation, gpu: int, most: int = ROWS_SHOWN) -> Table
     headings = ("time", "%", "where it went")
     if not any(line[3] for line in lines):
         return table_of(headings, [line[:3] for line in lines], (2,), more)
-    per = "step" if found.accounted.steps.names else "repetition"
+    per = "step" if explanation.accounted.steps.names else "repetition"
     return table_of((*headings, f"per {per} (least to most)"), lines, (2,), more)
 
 
@@ -314,28 +314,28 @@ def _per_step(ns: np.typing.NDArray[np.int64] | None) -> str:
     return f"{seconds_words(median)} ({seconds_words(least)} to {seconds_words(most)})"
 
 
-def model_words(found: Explanation) -> str:
+def model_words(explanation: Explanation) -> str:
     """Returns how well the model knows the program."""
-    assert found.prediction is not None
-    predicted, measured = found.prediction.makespan, found.makespan
+    assert explanation.prediction is not None
+    predicted, measured = explanation.prediction.makespan, explanation.makespan
     off = 100 * (predicted / measured - 1) if measured else 0.0
-    poor = sum(fitted < 0.5 for fitted in found.program.fitted)
-    device = found.prediction.device.name
+    poor = sum(fitted < 0.5 for fitted in explanation.program.fitted)
+    device = explanation.prediction.device.name
     words = (
         f"From the first kernel to the last: {seconds_words(measured)}, predicted on {device}: "
         f"{seconds_words(predicted)} ({off:+.1f} %)."
     )
-    if found.filled is not None and found.filled < _FULL:
-        share = percent_words(round(1e6 * found.filled), 10**6)
+    if explanation.filled is not None and explanation.filled < _FULL:
+        share = percent_words(round(1e6 * explanation.filled), 10**6)
         words += f" While kernels ran, their blocks filled {share} % of the GPU."
     if poor:
         words += f" The durations of blocks of {counted(poor, 'launch', 'launches')} are uncertain."
     return words
 
 
-def no_gaps_words(found: Explanation) -> str:
+def no_gaps_words(explanation: Explanation) -> str:
     """That there is no long gap."""
-    return f"No gap of a kernel and a cause costs {seconds_words(found.threshold)} or more."
+    return f"No gap of a kernel and a cause costs {seconds_words(explanation.threshold)} or more."
 
 
 def cause_word(cause: str) -> str:
@@ -343,9 +343,9 @@ def cause_word(cause: str) -> str:
     return _IN_A_WORD.get(cause, cause.replace("_", " "))
 
 
-def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
+def gaps_table(explanation: Explanation, most: int = GAPS_SHOWN) -> Table:
     """Returns a table with a row per kind of gap, kernel and cause."""
-    groups = _groups(found.gaps)
+    groups = _groups(explanation.gaps)
     rows = []
     for own in groups[:most]:
         longest = max(own, key=lambda gap: gap.cost)
@@ -354,9 +354,9 @@ def gaps_table(found: Explanation, most: int = GAPS_SHOWN) -> Table:
             (
                 seconds_words(sum(gap.cost for gap in own)),
                 f"{times}{seconds_words(longest.end - longest.begin)}",
-                seconds_words(max(longest.begin - found.begin, 0)),
-                _next(found, longest),
-                gap_words(found, longest),
+                seconds_words(max(longest.begin - explanation.begin, 0)),
+                _next(explanation, longest),
+                gap_words(explanation, longest),
             )
         )
     headings = ("cost", "gaps", "longest at", "next", "why")
@@ -372,20 +372,20 @@ def _groups(gaps: Iterable[Gap]) -> list[list[Gap]]:
     return sorted(found.values(), key=lambda own: -sum(gap.cost for gap in own))
 
 
-def gap_words(found: Explanation, gap: Gap) -> str:
+def gap_words(explanation: Explanation, gap: Gap) -> str:
     """Returns what a gap is, and its causes."""
     parts = [
-        f"{seconds_words(cause.seconds)} {cause_words(found, gap, cause, True)}"
+        f"{seconds_words(cause.seconds)} {cause_words(explanation, gap, cause, True)}"
         for cause in gap.causes[:_PARTS_SHOWN]
     ]
     return f"{_KINDS[gap.kind]}: {'; '.join(parts)}"
 
 
-def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
+def cause_words(explanation: Explanation, gap: Gap, cause: Cause, brief: bool = False) -> str:
     """Returns words for what a launch waited for, and unless brief what would avoid it."""
     if cause.by and cause.cause not in _OF_HOST:
         return f"{cause_word(cause.cause)}: {cut(cause.by, _BY)}"
-    trace, launch = found.prediction, gap.launch
+    trace, launch = explanation.prediction, gap.launch
     told = cause.cause
     if trace is not None and trace.waits is not None and launch >= 0:
         told = waits_of(trace).specific_cause(told, launch, cause.behind)
@@ -393,22 +393,22 @@ def cause_words(found: Explanation, gap: Gap, cause: Cause, brief: bool = False)
     if brief:
         words = words.partition(" (")[0]
     return words.format(
-        who=behind_words(found.program.sequence, cause.behind),
+        who=behind_words(explanation.program.sequence, cause.behind),
         by=cut(cause.by, _BY) or NOTHING,
-        when=seconds_words(max(gap.end - cause.seconds - found.begin, 0)),
+        when=seconds_words(max(gap.end - cause.seconds - explanation.begin, 0)),
         queue=None if trace is None or launch < 0 else trace[launch].hardware_queue,
         unit="SM" if trace is None else configured_unit(trace.device),
     )
 
 
-def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
+def changes_table(explanation: Explanation, most: int = CHANGES_SHOWN) -> Table:
     """Returns a table with a row per change."""
-    worth = changes_worth_it(found)
+    worth = changes_worth_it(explanation)
     rows = [
         (
             cut(change.what, _CHANGE),
             seconds_words(change.saves),
-            percent_words(round(1e9 * change.saves), round(1e9 * found.span)),
+            percent_words(round(1e9 * change.saves), round(1e9 * explanation.span)),
             change.condition,
         )
         for change in worth[:most]
@@ -417,75 +417,83 @@ def changes_table(found: Explanation, most: int = CHANGES_SHOWN) -> Table:
     return table_of(("change", "saves", "%", "only"), rows, (0, 3), more, wrapped=(0, 3))
 
 
-def _next(found: Explanation, gap: Gap) -> str:
-    sequence = found.program.sequence
+def _next(explanation: Explanation, gap: Gap) -> str:
+    sequence = explanation.program.sequence
     name = numbered(sequence, gap.launch) if gap.launch >= 0 else cut(gap.name, _NAME)
-    return f"{who(found, gap.gpu)}: {name}" if len(found.accounted.gpus) > 1 else name
+    return f"{who(explanation, gap.gpu)}: {name}" if len(explanation.accounted.gpus) > 1 else name
 
 
-def explanation_html(found: Explanation) -> str:
+def explanation_html(explanation: Explanation) -> str:
     """Returns HTML: where the time went, the gaps, and what would shorten the program."""
-    tiles = [(seconds_words(found.span), "measured")]
-    first_lines = (*found.notes, *unrecorded_words(found), *late_words(found))
+    tiles = [(seconds_words(explanation.span), "measured")]
+    first_lines = (*explanation.notes, *unrecorded_words(explanation), *late_words(explanation))
     notes = [note_html(line) for line in first_lines]
     drawn = []
-    if found.prediction is not None:
-        tiles.append((seconds_words(found.prediction.makespan), "predicted"))
-        notes.insert(0, note_html(model_words(found)))
-        notes.append(assumed_html(found.assumed_rules, found.prediction.device))
-        drawn = explained_html(found)
-    tiles += [(seconds_words(sum(found.idle.values())), "idle"), (f"{len(found.gaps):,}", "gaps")]
+    if explanation.prediction is not None:
+        tiles.append((seconds_words(explanation.prediction.makespan), "predicted"))
+        notes.insert(0, note_html(model_words(explanation)))
+        notes.append(assumed_html(explanation.assumed_rules, explanation.prediction.device))
+        drawn = explained_html(explanation)
+    tiles += [
+        (seconds_words(sum(explanation.idle.values())), "idle"),
+        (f"{len(explanation.gaps):,}", "gaps"),
+    ]
     accounts = []
-    for gpu in gpus_shown(found):
-        title = " ".join(["Where the time went", *gpu_words(found, gpu)])
-        accounts.append(table_html(account_table(found, gpu, _SHOWN), title))
+    for gpu in gpus_shown(explanation):
+        title = " ".join(["Where the time went", *gpu_words(explanation, gpu)])
+        accounts.append(table_html(account_table(explanation, gpu, _SHOWN), title))
     parts = [
         tiles_html(*tiles),
         *notes,
-        bars_html((cause_word(why), idle, seconds_words(idle)) for why, idle in found.idle.items()),
-        *ranks_html(found, cause_word),
+        bars_html(
+            (cause_word(why), idle, seconds_words(idle)) for why, idle in explanation.idle.items()
+        ),
+        *ranks_html(explanation, cause_word),
         *accounts,
         *drawn,
-        table_html(changes_table(found, _SHOWN), "What would shorten it")
-        if changes_worth_it(found)
+        table_html(changes_table(explanation, _SHOWN), "What would shorten it")
+        if changes_worth_it(explanation)
         else note_html(
             "No change was tried."
-            if found.notes
+            if explanation.notes
             else f"Nothing worth changing: no change that was tried saves {100 * WORTH:g} %."
         ),
-        table_html(gaps_table(found, _SHOWN), "Gaps")
-        if found.gaps
-        else note_html(no_gaps_words(found)),
+        table_html(gaps_table(explanation, _SHOWN), "Gaps")
+        if explanation.gaps
+        else note_html(no_gaps_words(explanation)),
     ]
-    assumed = assumed_words(found)
+    assumed = assumed_words(explanation)
     if assumed:
         told = text_html(assumed, style="note")
         parts.append(folded_html("What the profile does not say", told))
-    return card(explanation_short(found), *parts)
+    return card(explanation_short(explanation), *parts)
 
 
-def explained_html(found: Explanation) -> list[Markup]:
+def explained_html(explanation: Explanation) -> list[Markup]:
     """Returns HTML: profile and prediction on one scale, and the gaps by their causes."""
-    assert found.prediction is not None  # which is drawn
-    measured, predicted = spans_measured(found.program), spans_by_stream(found.prediction)
+    assert explanation.prediction is not None  # which is drawn
+    measured, predicted = (
+        spans_measured(explanation.program),
+        spans_by_stream(explanation.prediction),
+    )
     length = max(measured.length_ns, predicted.length_ns)
     measured, predicted = (
         dataclasses.replace(spans, length_ns=length, titles=measured.titles)
         for spans in (measured, predicted)
     )
-    names = program_names(found.program)
+    names = program_names(explanation.program)
     parts = [
-        legend_html(found.program.sequence.launches),
+        legend_html(explanation.program.sequence.launches),
         folded_html("As measured", streams_timeline(measured, names, "as measured"), is_open=True),
     ]
-    if found.gaps:
-        colours = _colours_of_causes(found.gaps)
-        drawn = found.gaps[:_DRAWN]
+    if explanation.gaps:
+        colours = _colours_of_causes(explanation.gaps)
+        drawn = explanation.gaps[:_DRAWN]
         spans = _gap_spans(drawn, measured)
         of_gaps = Names(
             [colours[_main(gap)] for gap in drawn],
             lambda number: cause_word(_main(drawn[number])),
-            lambda number: gap_words(found, drawn[number]),
+            lambda number: gap_words(explanation, drawn[number]),
         )
         keys = ((colour, cause_word(cause)) for cause, colour in colours.items())
         parts.append(
@@ -530,53 +538,56 @@ def _gap_spans(gaps: tuple[Gap, ...], like: Spans) -> Spans:
     return dataclasses.replace(spans, zero_ns=like.zero_ns, length_ns=like.length_ns)
 
 
-def explanation_columns(found: Explanation) -> dict[str, Any]:
+def explanation_columns(explanation: Explanation) -> dict[str, Any]:
     """Returns columns with a row per cause of each gap, the most costly gap first."""
-    launches = found.program.sequence.launches
-    rows = [(number, gap, cause) for number, gap in enumerate(found.gaps) for cause in gap.causes]
+    launches = explanation.program.sequence.launches
+    rows = [
+        (number, gap, cause) for number, gap in enumerate(explanation.gaps) for cause in gap.causes
+    ]
     gaps, causes = [gap for _, gap, _ in rows], [cause for _, _, cause in rows]
     return {
         "gap": [number for number, _, _ in rows],
         **columns_of(gaps, "kind gpu launch"),
         "name": [launches[gap.launch].name if gap.launch >= 0 else gap.name for gap in gaps],
         **columns_of(gaps, "begin end cost"),
-        "at": [max(gap.begin - found.begin, 0.0) for gap in gaps],
+        "at": [max(gap.begin - explanation.begin, 0.0) for gap in gaps],
         **columns_of(causes, "cause seconds behind by"),
     }
 
 
-def explanation_data(found: Explanation) -> dict[str, Any]:
+def explanation_data(explanation: Explanation) -> dict[str, Any]:
     """Returns JSON data: the account, the gaps with their causes, and the changes."""
-    launches = found.program.sequence.launches
+    launches = explanation.program.sequence.launches
     gaps = [
         {
             **fields(gap, "kind gpu launch"),
             "name": launches[gap.launch].name if gap.launch >= 0 else gap.name,
             **fields(gap, "begin end cost"),
             "causes": [
-                {**plain(cause), "words": cause_words(found, gap, cause)} for cause in gap.causes
+                {**plain(cause), "words": cause_words(explanation, gap, cause)}
+                for cause in gap.causes
             ],
         }
-        for gap in found.gaps
+        for gap in explanation.gaps
     ]
-    prediction = found.prediction
+    prediction = explanation.prediction
     return {
         "device": None if prediction is None else prediction.device.name,
-        **fields(found, "begin span"),
-        "account": [row._asdict() for row in found.account],
-        "makespan": found.makespan,
+        **fields(explanation, "begin span"),
+        "account": [row._asdict() for row in explanation.account],
+        "makespan": explanation.makespan,
         "predicted": None if prediction is None else prediction.makespan,
-        **fields(found, "threshold filled idle"),
+        **fields(explanation, "threshold filled idle"),
         "gaps": gaps,
-        "ranks": [rank._asdict() for rank in found.program.ranks],
-        "roots": roots_data(found),
-        "collectives": collectives_of(found.accounted),
-        "exposed": [row._asdict() for row in found.exposed],
+        "ranks": [rank._asdict() for rank in explanation.program.ranks],
+        "roots": roots_data(explanation),
+        "collectives": collectives_of(explanation.accounted),
+        "exposed": [row._asdict() for row in explanation.exposed],
         "changes": [
             fields(change, "change=what saves is_bound condition makespan events=sequence")
-            for change in found.changes
+            for change in explanation.changes
         ],
-        **fields(found, "fitted=program.fitted notes"),
-        "assumed": assumed_words(found),
-        "assumed_rules": list(found.assumed_rules),
+        **fields(explanation, "fitted=program.fitted notes"),
+        "assumed": assumed_words(explanation),
+        "assumed_rules": list(explanation.assumed_rules),
     }

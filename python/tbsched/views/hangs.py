@@ -34,31 +34,31 @@ _MOST_ROWS = 12
 _WIDE = 190
 
 
-def _heading(found: HangReport) -> str:
-    kind = "not known whether it hangs" if found.may_be_slow else _KINDS[found.kind]
-    return f"{kind}: {found.reason}"
+def _heading(report: HangReport) -> str:
+    kind = "not known whether it hangs" if report.may_be_slow else _KINDS[report.kind]
+    return f"{kind}: {report.reason}"
 
 
-def hang_report_short(found: HangReport) -> str:
+def hang_report_short(report: HangReport) -> str:
     """The kind, and the reason in one sentence."""
-    return cut(_heading(found), _WIDE)
+    return cut(_heading(report), _WIDE)
 
 
-def hang_report_text(found: HangReport) -> Lines:
+def hang_report_text(report: HangReport) -> Lines:
     """Returns lines: the answer, what is resident, what never starts, changes, and notes."""
-    lines: Lines = [_heading(found)]
-    if found.resident:
-        lines += ["", _resident_words(found), resident_table(found)]
-    if found.stranded:
-        lines += ["", "Never start:", stranded_table(found)]
-        first = found.stranded[0]
-        if first.limits and found.device is not None:
-            lines += ["", f"{_limits_words(first)}:", limits_table(first.limits, found.device)]
-    if found.calls:
-        lines += ["", "Calls that have not returned:", calls_table(found)]
-    if found.fixes:
-        lines += ["", _FIXES, fixes_table(found)]
-    for heading, sentences in (("Proof:", found.proof), ("Not seen:", found.unseen)):
+    lines: Lines = [_heading(report)]
+    if report.resident:
+        lines += ["", _resident_words(report), resident_table(report)]
+    if report.stranded:
+        lines += ["", "Never start:", stranded_table(report)]
+        first = report.stranded[0]
+        if first.limits and report.device is not None:
+            lines += ["", f"{_limits_words(first)}:", limits_table(first.limits, report.device)]
+    if report.calls:
+        lines += ["", "Calls that have not returned:", calls_table(report)]
+    if report.fixes:
+        lines += ["", _FIXES, fixes_table(report)]
+    for heading, sentences in (("Proof:", report.proof), ("Not seen:", report.unseen)):
         if sentences:
             lines += ["", heading, *[f"- {each}" for each in sentences]]
     return lines
@@ -67,9 +67,9 @@ def hang_report_text(found: HangReport) -> Lines:
 _FIXES = "Each of these alone ends it, by the model:"
 
 
-def _resident_words(found: HangReport) -> str:
+def _resident_words(report: HangReport) -> str:
     """Returns the heading of the table of resident kernels."""
-    seen = {row.seen for row in found.resident}
+    seen = {row.seen for row in report.resident}
     return (
         "On the GPU, as the debugger sees it:"
         if seen == {"debugger"}
@@ -81,7 +81,7 @@ def _limits_words(row: NeverStarts) -> str:
     return f"Why SMs refuse one more block of {row.name}"
 
 
-def resident_table(found: HangReport) -> Table:
+def resident_table(report: HangReport) -> Table:
     """Returns a table with a row per kernel on the GPU."""
     rows = [
         (
@@ -92,68 +92,68 @@ def resident_table(found: HangReport) -> Table:
             str(row.counters) if row.counters else "",
             row.line,
         )
-        for row in found.resident[:_MOST_ROWS]
+        for row in report.resident[:_MOST_ROWS]
     ]
-    more = len(found.resident) - len(rows)
+    more = len(report.resident) - len(rows)
     headings = ("kernel", "blocks that run", "SMs", "it", "program counters", "line")
     last = f"and {counted(more, 'kernel')} more" if more else ""
     return table_of(headings, rows, (0, 1, 2, 3, 5), last)
 
 
-def stranded_table(found: HangReport) -> Table:
+def stranded_table(report: HangReport) -> Table:
     """Returns a table with a row per launch of which blocks never start."""
     rows = [
         (row.name, f"{row.missing:,} of {row.blocks:,}", row.cause, row.behind or "")
-        for row in found.stranded[:_MOST_ROWS]
+        for row in report.stranded[:_MOST_ROWS]
     ]
-    more = len(found.stranded) - len(rows)
+    more = len(report.stranded) - len(rows)
     last = f"and {counted(more, 'launch', 'launches')} more" if more else ""
     return table_of(("launch", "blocks", "cause", "behind"), rows, (0, 1, 2, 3), last)
 
 
-def calls_table(found: HangReport) -> Table:
+def calls_table(report: HangReport) -> Table:
     """Returns a table with a row per call."""
     rows = [
         ("" if call.thread is None else str(call.thread), call.function, call.words,
          " < ".join(call.callers[:3]))
-        for call in found.calls[:_MOST_ROWS]
+        for call in report.calls[:_MOST_ROWS]
     ]  # fmt: skip
     return table_of(("thread", "call", "it", "called by"), rows, (0, 1, 2, 3))
 
 
-def fixes_table(found: HangReport) -> Table:
+def fixes_table(report: HangReport) -> Table:
     """A row per change."""
-    return table_of(("kind", "what to change"), [(x.kind, x.text) for x in found.fixes], (0, 1))
+    return table_of(("kind", "what to change"), [(x.kind, x.text) for x in report.fixes], (0, 1))
 
 
-def hang_report_html(found: HangReport) -> str:
+def hang_report_html(report: HangReport) -> str:
     """Returns HTML: the answer with a picture of the SMs."""
     parts: list[Markup | Table] = []
-    if found.resident:
-        parts += _map(found)
-        parts.append(table_html(resident_table(found), _resident_words(found)))
-    if found.stranded:
-        parts.append(table_html(stranded_table(found), "Never start"))
-        first = found.stranded[0]
-        if first.limits and found.device is not None:
-            table = limits_table(first.limits, found.device)
+    if report.resident:
+        parts += _map(report)
+        parts.append(table_html(resident_table(report), _resident_words(report)))
+    if report.stranded:
+        parts.append(table_html(stranded_table(report), "Never start"))
+        first = report.stranded[0]
+        if first.limits and report.device is not None:
+            table = limits_table(first.limits, report.device)
             parts.append(table_html(table, _limits_words(first)))
-    if found.calls:
-        parts.append(table_html(calls_table(found), "Calls that have not returned"))
-    if found.fixes:
-        parts.append(table_html(fixes_table(found), _FIXES))
-    parts += [note_html(each) for each in (*found.proof, *found.unseen)]
-    return card(hang_report_short(found), *parts)
+    if report.calls:
+        parts.append(table_html(calls_table(report), "Calls that have not returned"))
+    if report.fixes:
+        parts.append(table_html(fixes_table(report), _FIXES))
+    parts += [note_html(each) for each in (*report.proof, *report.unseen)]
+    return card(hang_report_short(report), *parts)
 
 
-def _map(found: HangReport) -> list[Markup | Table]:
+def _map(report: HangReport) -> list[Markup | Table]:
     """Returns the blocks on each SM, if they are known."""
-    if found.device is None:
+    if report.device is None:
         return []
-    topology = topology_of(found.device)
-    colours = colours_of_names([row.name for row in found.resident])
-    held: list[list[tuple[int, OnGpu, int]]] = [[] for _ in range(found.device.sms)]
-    for number, row in enumerate(found.resident):
+    topology = topology_of(report.device)
+    colours = colours_of_names([row.name for row in report.resident])
+    held: list[list[tuple[int, OnGpu, int]]] = [[] for _ in range(report.device.sms)]
+    for number, row in enumerate(report.resident):
         for sm, blocks in row.sms:
             if sm < len(held):
                 held[sm].append((number, row, blocks))
@@ -169,29 +169,29 @@ def _map(found: HangReport) -> list[Markup | Table]:
             [Fill(max(blocks, 1) / max(most, 1), colours[number]) for number, _, blocks in own]
         )
         tiles.append(Tile("\n".join(words if own else [*words, "idle"]), fills))
-    keys = [(colours[number], cut(row.name, _NAME)) for number, row in enumerate(found.resident)]
+    keys = [(colours[number], cut(row.name, _NAME)) for number, row in enumerate(report.resident)]
     note = f"A full tile is {counted(most, 'block')}, the most on any SM."
     drawn = map_html(topology, tiles, "Blocks on each SM", [note])
     return [keys_html(keys[:_MOST_ROWS]), drawn]
 
 
-def hang_report_columns(found: HangReport) -> dict[str, Any]:
+def hang_report_columns(report: HangReport) -> dict[str, Any]:
     """A row per launch of which blocks never start."""
-    return columns_of(found.stranded, "name missing blocks cause behind")
+    return columns_of(report.stranded, "name missing blocks cause behind")
 
 
-def hang_report_data(found: HangReport) -> dict[str, Any]:
+def hang_report_data(report: HangReport) -> dict[str, Any]:
     """Returns JSON data: the whole answer."""
     return {
-        **fields(found, "kind may_be reason process device"),
+        **fields(report, "kind may_be reason process device"),
         "resident": [
             fields(row, "name running started blocks sms does counters line seen")
-            for row in found.resident
+            for row in report.resident
         ],
         "stranded": [
-            fields(row, "name missing blocks cause behind limits") for row in found.stranded
+            fields(row, "name missing blocks cause behind limits") for row in report.stranded
         ],
-        "calls": [fields(row, "function kind thread call callers") for row in found.calls],
-        "fixes": [fields(row, "kind text") for row in found.fixes],
-        **fields(found, "proof unseen"),
+        "calls": [fields(row, "function kind thread call callers") for row in report.calls],
+        "fixes": [fields(row, "kind text") for row in report.fixes],
+        **fields(report, "proof unseen"),
     }

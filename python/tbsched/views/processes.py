@@ -34,26 +34,28 @@ from tbsched.views.words import more_of, seconds_words, size_of
 _PROCESSES_DRAWN = 8
 
 
-def processes_short(found: Processes) -> str:
+def processes_short(processes: Processes) -> str:
     """How many there are, how long they take, and on what."""
-    several = counted(len(found.traces), "process", "processes")
-    how = ", clients of one MPS server" if found.seen else ""
-    return f"{several}{how}, {seconds_words(found.makespan)} on {trace_head(found.traces[0])}"
+    several = counted(len(processes.traces), "process", "processes")
+    how = ", clients of one MPS server" if processes.seen else ""
+    return (
+        f"{several}{how}, {seconds_words(processes.makespan)} on {trace_head(processes.traces[0])}"
+    )
 
 
-def processes_text(found: Processes) -> Lines:
+def processes_text(processes: Processes) -> Lines:
     """A row for each process, and for each turn."""
-    turns: Lines = ["", turns_table(found)] if len(found.turns) else []
-    assumed = assumed_lines(found.assumed_rules, found.traces[0].device)
-    return [processes_short(found), *assumed, processes_table(found), *turns]
+    turns: Lines = ["", turns_table(processes)] if len(processes.turns) else []
+    assumed = assumed_lines(processes.assumed_rules, processes.traces[0].device)
+    return [processes_short(processes), *assumed, processes_table(processes), *turns]
 
 
-def processes_table(found: Processes) -> Table:
+def processes_table(processes: Processes) -> Table:
     """Returns when the blocks of each process ran, and how long it had the GPU."""
     rows = []
-    take_turns = len(found.turns) > 0
-    for process, trace in enumerate(found.traces):
-        own = found.turns[found.turns["process"] == process]
+    take_turns = len(processes.turns) > 0
+    for process, trace in enumerate(processes.traces):
+        own = processes.turns[processes.turns["process"] == process]
         ran = trace.timeline if len(trace) else np.zeros(1, trace.timeline.dtype)
         times = (
             ran["start_ns"].min(),
@@ -68,29 +70,29 @@ def processes_table(found: Processes) -> Table:
     return table_of((*headings, *(("turns", "had the GPU") if take_turns else ())), rows, (1,))
 
 
-def turns_table(found: Processes) -> Table:
+def turns_table(processes: Processes) -> Table:
     """Returns who had the GPU when."""
-    shown = found.turns[:LAUNCHES_SHOWN].tolist()
+    shown = processes.turns[:LAUNCHES_SHOWN].tolist()
     rows = [
         (str(process), *(seconds_words(ns / 1e9) for ns in (begin, end, end - begin)))
         for process, begin, end in shown
     ]
-    more = more_of(len(found.turns), len(shown), "turn")
+    more = more_of(len(processes.turns), len(shown), "turn")
     return table_of(("turn of", "begin", "end", "took"), rows, (), more)
 
 
-def processes_html(found: Processes) -> str:
+def processes_html(processes: Processes) -> str:
     """Returns HTML: a row per process; who had the GPU when, and what ran then."""
-    traces = dict(enumerate(found.traces[:_PROCESSES_DRAWN]))
+    traces = dict(enumerate(processes.traces[:_PROCESSES_DRAWN]))
     times = [trace.timeline for trace in traces.values() if len(trace)]
     end_ns = max([int(rows["end_ns"].max(initial=1)) for rows in times], default=1)
-    end_ns = max(end_ns, int(found.turns["end_ns"].max(initial=1)))
-    drawn = [folded_html("Turns over time", _turns(found, end_ns), is_open=True)]
-    turns = [table_html(turns_table(found), "Turns")]
+    end_ns = max(end_ns, int(processes.turns["end_ns"].max(initial=1)))
+    drawn = [folded_html("Turns over time", _turns(processes, end_ns), is_open=True)]
+    turns = [table_html(turns_table(processes), "Turns")]
     return card(
-        processes_short(found),
-        table_html(processes_table(found), "Processes"),
-        *(drawn if len(found.turns) else []),
+        processes_short(processes),
+        table_html(processes_table(processes), "Processes"),
+        *(drawn if len(processes.turns) else []),
         *(
             folded_html(
                 f"Launches of process {number} over time, by stream",
@@ -99,8 +101,8 @@ def processes_html(found: Processes) -> str:
             )
             for number, trace in traces.items()
         ),
-        *(turns if len(found.turns) else []),
-        assumed_html(found.assumed_rules, found.traces[0].device),
+        *(turns if len(processes.turns) else []),
+        assumed_html(processes.assumed_rules, processes.traces[0].device),
     )
 
 
@@ -112,11 +114,11 @@ def _launches_until(trace: Trace, end_ns: int, heading: str) -> Markup:
     return timeline_html(Frame(spans, *BY_STREAM), names, heading)
 
 
-def _turns(found: Processes, end_ns: int) -> Markup:
+def _turns(processes: Processes, end_ns: int) -> Markup:
     """Returns a picture of which process had the GPU when."""
-    process = found.turns["process"].astype(np.int64)
-    titles = tuple(f"process {number}" for number in range(len(found.traces)))
-    times = (found.turns["begin_ns"], found.turns["end_ns"])
+    process = processes.turns["process"].astype(np.int64)
+    titles = tuple(f"process {number}" for number in range(len(processes.traces)))
+    times = (processes.turns["begin_ns"], processes.turns["end_ns"])
     spans = spans_of(titles, process, process, *times, f"{len(process):,} turns")
     spans = replace(spans, zero_ns=0, length_ns=end_ns)
     colours = [PALETTE[number % len(PALETTE)] for number in range(len(titles))]
@@ -124,12 +126,12 @@ def _turns(found: Processes, end_ns: int) -> Markup:
     return timeline_html(Frame(spans, *BY_STREAM), names, "turns of the processes")
 
 
-def processes_columns(found: Processes) -> dict[str, Any]:
+def processes_columns(processes: Processes) -> dict[str, Any]:
     """Which process had the GPU when."""
-    return {name: found.turns[name].copy() for name in ("process", "begin_ns", "end_ns")}
+    return {name: processes.turns[name].copy() for name in ("process", "begin_ns", "end_ns")}
 
 
-def processes_data(found: Processes) -> dict[str, Any]:
+def processes_data(processes: Processes) -> dict[str, Any]:
     """What each process does, who had the GPU when, and the SM numbers that MPS clients read."""
-    traces, seen = (list(map(trace_data, own)) for own in (found.traces, found.seen))
-    return {**fields(found, "makespan turns assumed_rules"), "traces": traces, "seen": seen}
+    traces, seen = (list(map(trace_data, own)) for own in (processes.traces, processes.seen))
+    return {**fields(processes, "makespan turns assumed_rules"), "traces": traces, "seen": seen}

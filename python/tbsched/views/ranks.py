@@ -47,41 +47,41 @@ _COLOURS = {
 _IDLE, _IDLE_COLOUR = "idle", "#d0d0d0"
 
 
-def who(found: Explanation, gpu: int) -> str:
+def who(explanation: Explanation, gpu: int) -> str:
     """Returns "rank 1", or "GPU 1" where the ranks are unknown."""
-    return gpu_word(gpu, found.accounted.activity.ranks)
+    return gpu_word(gpu, explanation.accounted.activity.ranks)
 
 
-def ranks_text(found: Explanation, cause_word: Callable[[str], str]) -> Lines:
+def ranks_text(explanation: Explanation, cause_word: Callable[[str], str]) -> Lines:
     """Returns what kept the GPUs from working, and communication that no kernel ran beside."""
-    if found.accounted.met is None:
+    if explanation.accounted.met is None:
         return []
     parts: Lines = []
-    roots, alone = roots_table(found, cause_word), exposed_table(found)
+    roots, alone = roots_table(explanation, cause_word), exposed_table(explanation)
     if roots is not None:
         parts += ["", "What kept the GPUs from working, all of them together:", roots]
-    parts += ["", "Collectives:", collectives_table(found)]
+    parts += ["", "Collectives:", collectives_table(explanation)]
     if alone is not None:
         parts += ["", "Bytes that moved with no kernel beside them, and why:", alone]
     return parts
 
 
-def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table | None:
+def roots_table(explanation: Explanation, cause_word: Callable[[str], str]) -> Table | None:
     """Returns a table with a row per cause of lost time and its rank; None without loss."""
-    whole = found.span * len(found.accounted.gpus)
-    every = [root for root in found.roots if root.own + root.waited >= _LEAST * whole]
+    whole = explanation.span * len(explanation.accounted.gpus)
+    every = [root for root in explanation.roots if root.own + root.waited >= _LEAST * whole]
     shown = every[:ROOTS_SHOWN]
     if not shown:
         return None
     names = cut_apart([root.by for root in shown], _BY)
-    steps = len(found.accounted.steps.names)
+    steps = len(explanation.accounted.steps.names)
     rows = [
         (
             seconds_words(root.own + root.waited),
             percent_words(round(1e9 * (root.own + root.waited)), round(1e9 * whole)),
             seconds_words(root.waited) if root.waited else "",
             *_saved_words(root, steps),
-            "all" if root.gpu == ALL else who(found, root.gpu),
+            "all" if root.gpu == ALL else who(explanation, root.gpu),
             f"{cause_word(root.cause)}: {name}",
         )
         for root, name in zip(shown, names, strict=True)
@@ -90,7 +90,7 @@ def roots_table(found: Explanation, cause_word: Callable[[str], str]) -> Table |
         "lost", "%", "of it peers waited", "saves", "on all ranks", *(("per step",) * (steps > 0)),
         "because of", "what it did",
     )  # fmt: skip
-    more = more_of(len(found.roots), len(rows), "cause")
+    more = more_of(len(explanation.roots), len(rows), "cause")
     last = len(headings) - 1
     return table_of(headings, rows, (last - 1, last), more, wrapped=(last,))
 
@@ -103,17 +103,17 @@ def _saved_words(root: Root, steps: int) -> tuple[str, ...]:
     return (*found, seconds_words(root.saves_on_all / steps)) if steps else found
 
 
-def exposed_table(found: Explanation) -> Table | None:
+def exposed_table(explanation: Explanation) -> Table | None:
     """Returns a table with a row per GPU, collective and reason; None: nothing was exposed."""
-    every = [row for row in found.exposed if row.seconds >= _LEAST * found.span]
+    every = [row for row in explanation.exposed if row.seconds >= _LEAST * explanation.span]
     shown = every[:EXPOSED_SHOWN]
     if not shown:
         return None
     rows = [
         (
             seconds_words(row.seconds),
-            percent_words(round(1e9 * row.seconds), round(1e9 * found.span)),
-            who(found, row.gpu),
+            percent_words(round(1e9 * row.seconds), round(1e9 * explanation.span)),
+            who(explanation, row.gpu),
             row.collective,
             kept_words(row),
         )
@@ -129,9 +129,9 @@ def kept_words(row: Exposed) -> str:
     return words.format(by=cut(row.by, _BY))
 
 
-def collectives_table(found: Explanation) -> Table:
+def collectives_table(explanation: Explanation) -> Table:
     """Returns a table with a row per kind of collective, those that took most time first."""
-    rows = collectives_of(found.accounted)
+    rows = collectives_of(explanation.accounted)
     shown = rows[:COLLECTIVES_SHOWN]
     told = [
         (key, heading)
@@ -172,28 +172,28 @@ def collectives_of(account: Account) -> list[dict[str, Any]]:
     return sorted(found.values(), key=lambda row: -sum(row[name] for name in columns))
 
 
-def ranks_html(found: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
+def ranks_html(explanation: Explanation, cause_word: Callable[[str], str]) -> list[Markup]:
     """Returns HTML: the tables, and a lane per GPU."""
-    if found.accounted.met is None:
+    if explanation.accounted.met is None:
         return []
-    parts = [lanes_html(found, cause_word)]
-    roots, alone = roots_table(found, cause_word), exposed_table(found)
+    parts = [lanes_html(explanation, cause_word)]
+    roots, alone = roots_table(explanation, cause_word), exposed_table(explanation)
     if roots is not None:
         parts.append(table_html(roots, "What kept the GPUs from working, all of them together"))
-    parts.append(table_html(collectives_table(found), "Collectives"))
+    parts.append(table_html(collectives_table(explanation), "Collectives"))
     if alone is not None:
         title = "Bytes that moved with no kernel beside them, and why"
         parts.append(table_html(alone, title))
     return parts
 
 
-def lanes_html(found: Explanation, cause_word: Callable[[str], str]) -> Markup:
+def lanes_html(explanation: Explanation, cause_word: Callable[[str], str]) -> Markup:
     """Returns HTML: when each GPU ran kernels, moved bytes, waited for a peer, or did nothing."""
-    account = found.accounted
+    account = explanation.accounted
     parts, labels = account.parts, account.labels
     spans = spans_of(
-        tuple(who(found, gpu) for gpu in account.gpus), parts.first, parts.second, parts.begin,
-        parts.end, f"{len(parts.begin):,} parts",
+        tuple(who(explanation, gpu) for gpu in account.gpus), parts.first, parts.second,
+        parts.begin, parts.end, f"{len(parts.begin):,} parts",
     )  # fmt: skip
     names = Names(
         [_COLOURS.get(cause, _IDLE_COLOUR) for cause, _ in labels],
@@ -209,13 +209,13 @@ def lanes_html(found: Explanation, cause_word: Callable[[str], str]) -> Markup:
     return folded_html("Each GPU, as measured", keys_html(keys), drawn, is_open=True)
 
 
-def roots_data(found: Explanation) -> list[dict[str, Any]]:
+def roots_data(explanation: Explanation) -> list[dict[str, Any]]:
     """What kept the GPUs from working, as what JSON can hold."""
-    return [_named(found, root) for root in found.roots]
+    return [_named(explanation, root) for root in explanation.roots]
 
 
-def _named(found: Explanation, root: Root) -> dict[str, Any]:
-    name = None if root.gpu == ALL else who(found, root.gpu)
+def _named(explanation: Explanation, root: Root) -> dict[str, Any]:
+    name = None if root.gpu == ALL else who(explanation, root.gpu)
     return {**root._asdict(), "who": name}
 
 

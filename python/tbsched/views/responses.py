@@ -13,26 +13,26 @@ from tbsched.views.words import seconds_words
 _HEADS = ("task", "jobs", "least", "mean", "worst", "deadline", "missed")
 
 
-def responses_short(found: Responses) -> str:
+def responses_short(responses: Responses) -> str:
     """How many jobs there were, and how many were late."""
-    tasks, jobs = counted(len(found.tasks), "task"), counted(len(found.jobs), "job")
-    late = counted(len(found.missed), "deadline") if found.missed else "no deadline"
+    tasks, jobs = counted(len(responses.tasks), "task"), counted(len(responses.jobs), "job")
+    late = counted(len(responses.missed), "deadline") if responses.missed else "no deadline"
     return f"{tasks}, {jobs}, {late} missed"
 
 
-def responses_text(found: Responses) -> Lines:
+def responses_text(responses: Responses) -> Lines:
     """A row per task."""
-    return [table_of(_HEADS, _rows(found))]
+    return [table_of(_HEADS, _rows(responses))]
 
 
-def responses_html(found: Responses) -> str:
+def responses_html(responses: Responses) -> str:
     """A row per task."""
-    return card(responses_short(found), table_html(table_of(_HEADS, _rows(found))))
+    return card(responses_short(responses), table_html(table_of(_HEADS, _rows(responses))))
 
 
-def responses_columns(found: Responses) -> dict[str, Any]:
+def responses_columns(responses: Responses) -> dict[str, Any]:
     """Returns columns with a row per job."""
-    jobs = found.jobs
+    jobs = responses.jobs
     return {
         "task": [job.job.task for job in jobs],
         "job": [job.job.number for job in jobs],
@@ -44,10 +44,10 @@ def responses_columns(found: Responses) -> dict[str, Any]:
     }
 
 
-def responses_data(found: Responses) -> dict[str, Any]:
+def responses_data(responses: Responses) -> dict[str, Any]:
     """Returns JSON data: a row per task and per job."""
-    worst = found.worst
-    columns = responses_columns(found)
+    worst = responses.worst
+    columns = responses_columns(responses)
     return {
         "tasks": [
             {
@@ -56,7 +56,7 @@ def responses_data(found: Responses) -> dict[str, Any]:
                 "deadline": task.deadline,
                 "worst": worst[task.name].response if task.name in worst else None,
             }
-            for task in found.tasks
+            for task in responses.tasks
         ],
         "jobs": [
             dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
@@ -64,11 +64,11 @@ def responses_data(found: Responses) -> dict[str, Any]:
     }
 
 
-def _rows(found: Responses) -> list[tuple[str, ...]]:
+def _rows(responses: Responses) -> list[tuple[str, ...]]:
     """Returns the table row of each task."""
     rows = []
-    for task in found.tasks:
-        own = [job for job in found.jobs if job.job.task == task.name]
+    for task in responses.tasks:
+        own = [job for job in responses.jobs if job.job.task == task.name]
         times = [job.response for job in own] or [0.0]
         spans = (min(times), sum(times) / len(times), max(times), task.deadline or task.period)
         missed = sum(job.missed for job in own)

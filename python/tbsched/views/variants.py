@@ -26,17 +26,17 @@ SEARCH = (
 _VARIANT = "name kernel registers order moved resident"
 
 
-def variants_short(found: Variants) -> str:
+def variants_short(variants: Variants) -> str:
     """The kernel, and how many there are."""
-    return f"{found.kernel}, {counted(len(found), 'variant')}"
+    return f"{variants.kernel}, {counted(len(variants), 'variant')}"
 
 
-def variants_text(found: Variants) -> Lines:
+def variants_text(variants: Variants) -> Lines:
     """A row per variant."""
-    return [variants_short(found), variants_table(found)]
+    return [variants_short(variants), variants_table(variants)]
 
 
-def variants_table(found: Variants) -> Table:
+def variants_table(variants: Variants) -> Table:
     """Returns a table with a row per variant."""
     return table_of(
         VARIANTS,
@@ -46,65 +46,65 @@ def variants_table(found: Variants) -> Table:
                 _NONE if each.resident is None else str(each.resident),
                 each.order or _NONE, f"{each.moved:,}",
             )
-            for each in found
+            for each in variants
         ],
         left=(0, 3),
     )  # fmt: skip
 
 
-def search_short(found: Search) -> str:
+def search_short(search: Search) -> str:
     """Returns whether the fastest one is really faster."""
-    name = found.best.variant.name
-    gain = f"{found.gain.value:.3f} times as fast as the original ({_between(found.gain)})"
-    if found.better:
+    name = search.best.variant.name
+    gain = f"{search.gain.value:.3f} times as fast as the original ({_between(search.gain)})"
+    if search.better:
         return f"{name}: {gain}"
     return f"none is faster by more than noise; best {name}, {gain}"
 
 
-def search_text(found: Search) -> Lines:
+def search_text(search: Search) -> Lines:
     """A row per variant, and whether the fastest one is really faster."""
-    return [search_table(found), "", search_short(found)]
+    return [search_table(search), "", search_short(search)]
 
 
-def search_table(found: Search) -> Table:
+def search_table(search: Search) -> Table:
     """A row per variant."""
-    return table_of(SEARCH, map(_row, found.timings), left=(0, 7))
+    return table_of(SEARCH, map(_row, search.timings), left=(0, 7))
 
 
-def _row(found: Timing) -> tuple[str, ...]:
+def _row(timing: Timing) -> tuple[str, ...]:
     """Returns the table row of one variant."""
     return (
-        found.variant.name,
-        str(len(found.seconds)),
-        f"{1e6 * found.median:.2f}",
-        f"{1e6 * found.least:.2f}",
-        f"{100 * found.spread:.2f}",
-        f"{found.ratio.value:.3f}",
-        _between(found.ratio),
-        "given up" if found.dropped else "",
+        timing.variant.name,
+        str(len(timing.seconds)),
+        f"{1e6 * timing.median:.2f}",
+        f"{1e6 * timing.least:.2f}",
+        f"{100 * timing.spread:.2f}",
+        f"{timing.ratio.value:.3f}",
+        _between(timing.ratio),
+        "given up" if timing.dropped else "",
     )
 
 
-def _between(found: Ratio) -> str:
-    return f"{found.low:.3f} to {found.high:.3f}"
+def _between(ratio: Ratio) -> str:
+    return f"{ratio.low:.3f} to {ratio.high:.3f}"
 
 
-def variants_html(found: Variants) -> str:
+def variants_html(variants: Variants) -> str:
     """A row per variant."""
-    return card(variants_short(found), variants_table(found))
+    return card(variants_short(variants), variants_table(variants))
 
 
-def search_html(found: Search) -> str:
+def search_html(search: Search) -> str:
     """A row per variant, under whether the fastest one is really faster."""
-    return card(search_short(found), search_table(found))
+    return card(search_short(search), search_table(search))
 
 
-def variants_data(found: Variants) -> dict[str, Any]:
+def variants_data(variants: Variants) -> dict[str, Any]:
     """The kernel, and an object for each variant."""
-    return {"kernel": found.kernel, "variants": [fields(each, _VARIANT) for each in found]}
+    return {"kernel": variants.kernel, "variants": [fields(each, _VARIANT) for each in variants]}
 
 
-def search_data(found: Search) -> dict[str, Any]:
+def search_data(search: Search) -> dict[str, Any]:
     """Returns JSON data: each variant with all of its times, and the result of the search."""
     timings = [
         {
@@ -113,25 +113,25 @@ def search_data(found: Search) -> dict[str, Any]:
             "ratio": _ratio(row.ratio),
             "dropped": row.dropped,
         }
-        for row in found.timings
+        for row in search.timings
     ]
-    best, gain = found.best.variant.name, _ratio(found.gain)
-    return {"timings": timings, "best": best, "gain": gain, "better": found.better}
+    best, gain = search.best.variant.name, _ratio(search.gain)
+    return {"timings": timings, "best": best, "gain": gain, "better": search.better}
 
 
-def _ratio(found: Ratio) -> dict[str, float | None]:
-    known = plain(found).items()
+def _ratio(ratio: Ratio) -> dict[str, float | None]:
+    known = plain(ratio).items()
     return {name: value if math.isfinite(value) else None for name, value in known}
 
 
-def variants_columns(found: Variants) -> dict[str, Any]:
+def variants_columns(variants: Variants) -> dict[str, Any]:
     """A row per variant."""
-    return columns_of(found, _VARIANT)
+    return columns_of(variants, _VARIANT)
 
 
-def search_columns(found: Search) -> dict[str, Any]:
+def search_columns(search: Search) -> dict[str, Any]:
     """Returns columns with a row per variant."""
-    rows = found.timings
+    rows = search.timings
     return {
         **columns_of(rows, "name=variant.name"),
         "runs": [len(row.seconds) for row in rows],

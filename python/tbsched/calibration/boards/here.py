@@ -98,10 +98,10 @@ def _measured(board: DeviceSpec) -> tuple[_Values, bool] | None:
     return _rows(found), not found.wrong
 
 
-def _rows(found: BoardMap) -> _Values:
+def _rows(board_map: BoardMap) -> _Values:
     return {
-        _BY_NAME[name]: (value, Provenance("measured", f"on this board: {found.sources[name]}"))
-        for name, value in found.values.items()
+        _BY_NAME[name]: (value, Provenance("measured", f"on this board: {board_map.sources[name]}"))
+        for name, value in board_map.values.items()
     }
 
 

@@ -71,19 +71,19 @@ class _Merged:
     def enough(self) -> bool:
         return bool(self.most) and len(self.tally.counterexamples) >= (self.most or 0)
 
-    def add(self, found: Done | Lost) -> None:
+    def add(self, done: Done | Lost) -> None:
         """Adds the result of a part of the campaign."""
-        if isinstance(found, Lost):
-            self.tally.lost.append(found)
+        if isinstance(done, Lost):
+            self.tally.lost.append(done)
             return
-        for trace in found.corpus:
+        for trace in done.corpus:
             self.out.corpus.append(trace)
-        for trace in found.recorded:
+        for trace in done.recorded:
             assert self.out.recording is not None
             self.out.recording.append(trace)
-        self.tally.add(found.tally)
-        self.coverage.add(found.coverage)
-        for counterexample in found.tally.counterexamples.values():
+        self.tally.add(done.tally)
+        self.coverage.add(done.coverage)
+        for counterexample in done.tally.counterexamples.values():
             if not self.enough:
                 add_counterexample(counterexample, self.tally, self.out.progress)
 
@@ -202,12 +202,12 @@ class _Work:
             if error is not None:
                 raise error
 
-    def _settle(self, number: int, found: Done | Lost) -> None:
+    def _settle(self, number: int, done: Done | Lost) -> None:
         """Notes the final result of a part, which is merged in its turn."""
-        self._back[number] = found
+        self._back[number] = done
         self._window = min(self._window + 1, MOST)
-        if isinstance(found, Done):
-            self._seen.add(found.tally)
+        if isinstance(done, Done):
+            self._seen.add(done.tally)
             self._merged.out.progress.update(self._seen, "fuzz")
 
     def _merge(self) -> str | None:

@@ -53,29 +53,34 @@ class Ran:
         return None if not self.runs else self.hung == (self.runs if self.hangs else 0)
 
 
-def check_on_gpu(found: Coresidency, spec: DeviceSpec) -> list[Ran]:
+def check_on_gpu(coresidency: Coresidency, spec: DeviceSpec) -> list[Ran]:
     """Runs the witness, and each fix in every order of up to four launches.
 
     Raises:
         NoGpuError, CudaError, UnstableMeasurement: as :func:`tbsched.meet`.
     """
     with Gpu(0) as gpu:
-        return [_witness(found, spec, gpu), *(_fix(found, fix, gpu) for fix in found.fixes)]
+        return [
+            _witness(coresidency, spec, gpu),
+            *(_fix(coresidency, fix, gpu) for fix in coresidency.fixes),
+        ]
 
 
-def _witness(found: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
+def _witness(coresidency: Coresidency, spec: DeviceSpec, gpu: Gpu) -> Ran:
     """Runs the witness on the GPU; returns how often it hung, or why it was not run."""
-    if found.witness is None or found.stranded is None:
+    if coresidency.witness is None or coresidency.stranded is None:
         return Ran("nothing strands a block", False, why="there is no witness to run")
-    what = f"strands {called(found.launches, found.stranded, found.others)}"
-    if found.host is not None:
+    what = f"strands {called(coresidency.launches, coresidency.stranded, coresidency.others)}"
+    if coresidency.host is not None:
         return Ran(what, True, why=_MORE)
     queues = gpu.info.details.get("max_connections", spec.hardware_queues)
-    if found.cause == "hardware_queue" and queues != spec.hardware_queues:
+    if coresidency.cause == "hardware_queue" and queues != spec.hardware_queues:
         return Ran(what, True, why=f"CUDA_DEVICE_MAX_CONNECTIONS is {queues} here")
-    groups = numbered(found.groups, found.order)
+    groups = numbered(coresidency.groups, coresidency.order)
     try:
-        met = meet_on_time(gpu, spec, found.witness, groups, found.state, found.issue_times)
+        met = meet_on_time(
+            gpu, spec, coresidency.witness, groups, coresidency.state, coresidency.issue_times
+        )
     except ValueError as error:  # nobody can run it, such as a kernel that is loaded late
         return Ran(what, True, why=str(error))
     return Ran(what, True, 1, 0 if met else 1)
@@ -128,7 +133,7 @@ def _start(launch: Placement) -> float | None:
     return float(launch.start_ns[came].min()) / 1e9
 
 
-def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
+def _fix(coresidency: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
     """Runs a fix on the GPU in all its orders; returns how often it hung."""
     what = f"{fix.kind}: {fix.text}"
     if fix.sequence is not None:
@@ -137,7 +142,7 @@ def _fix(found: Coresidency, fix: Fix, gpu: Gpu) -> Ran:
         return Ran(what, False, why="a process sets it up before its first launch")
     launches, pairs = held(fix.launches)
     orders = list(orders_of(len(launches), (*fix.after, *pairs)))
-    above = found.cause in ABOVE
+    above = coresidency.cause in ABOVE
     if above:
         launches = tuple(endless(launch) for launch in fix.launches)
     hung = 0

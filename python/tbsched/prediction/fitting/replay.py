@@ -198,10 +198,10 @@ class Replay:
                     duration_ns[own] = np.median(duration_ns[own])
                 return times._replace(duration_ns=duration_ns, ends_late=strategy.ends_late)
 
-    def _cost(self, found: _Attempt) -> float:
+    def _cost(self, attempt: _Attempt) -> float:
         """Returns the distance of a prediction, plus a cost if its makespan is wrong."""
-        off = abs(found.spans.makespan / max(self.measured.makespan, 1.0) - 1)
-        return found.distance + _MAKESPAN_COST * (off > _MAX_MAKESPAN_ERROR)
+        off = abs(attempt.spans.makespan / max(self.measured.makespan, 1.0) - 1)
+        return attempt.distance + _MAKESPAN_COST * (off > _MAX_MAKESPAN_ERROR)
 
     def _attempts(
         self, times: BlockTimes, strategy: Strategy, count: int, *, block_by_block: bool = False
@@ -231,10 +231,10 @@ class Replay:
                 delay_ns=np.where(moves, found.delay_ns, times.delay_ns),
             )
 
-    def _first_wrong(self, found: _Attempt, order: Int64Array) -> int:
+    def _first_wrong(self, attempt: _Attempt, order: Int64Array) -> int:
         """Returns the place in ``order`` of the first launch with a wrong predicted time."""
-        off = np.abs(found.spans.start - self.measured.start)
-        off += np.abs(found.spans.end - self.measured.end)
+        off = np.abs(attempt.spans.start - self.measured.start)
+        off += np.abs(attempt.spans.end - self.measured.end)
         wrong = np.flatnonzero(off[order] > _OFF_NS)
         return int(wrong[0]) if len(wrong) else len(order)
 
@@ -248,13 +248,13 @@ class Replay:
         return _Attempt(times, spans, self.measured.distance(spans), delay_ns, waited)
 
     def _duration(
-        self, found: _Attempt, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
+        self, attempt: _Attempt, spread_ns: Float64Array, gains: _Gains, late_ns: Float64Array
     ) -> Float64Array:
         """Returns the next durations: kernels that were too short get longer blocks.
 
         One that starts late becomes shorter, so that what waits for its end is not late.
         """
-        target_ns, length_ns = self.measured.length, found.spans.length
+        target_ns, length_ns = self.measured.length, attempt.spans.length
         known_ns = np.maximum(_KNOWN_SHARE * target_ns, _KNOWN_NS)
         late_ns = np.where(np.abs(late_ns) < _MAX_LATE_NS, late_ns, 0.0)
         target_ns = np.maximum(target_ns - late_ns, _MIN_LEFT * target_ns)
@@ -263,18 +263,18 @@ class Replay:
         factor = np.clip(ratio, 1 / _MAX_FACTOR, _MAX_FACTOR) ** power
         factor = np.where(np.abs(length_ns - target_ns) <= known_ns, 1.0, factor)
         # With another spread and the same longest block the kernel would take another time.
-        falls = np.maximum(-spread_ns, 0) - np.maximum(-found.times.spread_ns, 0)
+        falls = np.maximum(-spread_ns, 0) - np.maximum(-attempt.times.spread_ns, 0)
         more_ns = _LONGER * falls
-        if found.times.ends_late:
-            grows = np.maximum(spread_ns, 0) - np.maximum(found.times.spread_ns, 0)
+        if attempt.times.ends_late:
+            grows = np.maximum(spread_ns, 0) - np.maximum(attempt.times.spread_ns, 0)
             more_ns += (1 - 1 / self.waves) * grows
-        return np.maximum(found.times.duration_ns * factor + more_ns, 0.0)
+        return np.maximum(attempt.times.duration_ns * factor + more_ns, 0.0)
 
-    def _spread(self, found: _Attempt, gains: _Gains) -> Float64Array:
+    def _spread(self, attempt: _Attempt, gains: _Gains) -> Float64Array:
         """Returns the next spreads, so that ends of blocks let launches start as measured."""
         first, second, apart_ns = self.tails
-        times = found.times
-        more_ns = apart_ns - (found.spans.end[first] - found.spans.start[second])
+        times = attempt.times
+        more_ns = apart_ns - (attempt.spans.end[first] - attempt.spans.start[second])
         most_ns = _MAX_SPREAD * times.duration_ns
         # Before its last blocks had started, its own were next. A launch that is farther off than
         # a block runs waited for something else.
@@ -285,7 +285,7 @@ class Replay:
             tail_ns = _MAX_TAIL * self.measured.length
             limit_ns = np.maximum(limit_ns, tail_ns[first])
             longest_ns = np.maximum(most_ns, tail_ns)
-            says = found.waited[second]
+            says = attempt.waited[second]
         says = says & (apart_ns <= limit_ns) & (np.abs(more_ns) < limit_ns)
         more = np.full(len(times.spread_ns), -np.inf)
         np.maximum.at(more, first[says], more_ns[says])
@@ -293,20 +293,20 @@ class Replay:
         spread_ns = times.spread_ns + _SPREAD_SHARE * gains.next(more) * more
         return np.where(more == 0, times.spread_ns, np.clip(spread_ns, -most_ns, longest_ns))
 
-    def _scaled(self, found: _Attempt) -> _Attempt:
+    def _scaled(self, attempt: _Attempt) -> _Attempt:
         """Scales the durations of kernels that ran with others, to match the makespan."""
         is_beside = self.tails.beside(len(self.waves))
-        best = found
+        best = attempt
         for _ in range(_SCALINGS):
-            ratio = self.measured.makespan / max(found.spans.makespan, 1.0)
+            ratio = self.measured.makespan / max(attempt.spans.makespan, 1.0)
             if not _SCALED_SHARE <= abs(ratio - 1) <= _MAX_SCALED_SHARE:
                 break
             factor = np.where(is_beside, ratio, 1.0)
-            times = found.times
-            found = self._predicted(
+            times = attempt.times
+            attempt = self._predicted(
                 times._replace(
                     duration_ns=times.duration_ns * factor, spread_ns=times.spread_ns * factor
                 )
             )
-            best = min(best, found, key=self._cost)
+            best = min(best, attempt, key=self._cost)
         return best

@@ -18,11 +18,11 @@ _FLOWS_OF_COLLECTIVES = (
 )
 
 
-def write_account(found: Explanation, file: BinaryIO) -> None:
+def write_account(explanation: Explanation, file: BinaryIO) -> None:
     """Writes what ran on each GPU, where its time went, and who waited for whom."""
     writer = TrackWriter(file)
-    account, activity = found.accounted, found.accounted.activity
-    flows = _flows(found, writer)
+    account, activity = explanation.accounted, explanation.accounted.activity
+    flows = _flows(explanation, writer)
     words = [cause_word(cause) for cause, _ in account.labels]
     by = [text for _, text in account.labels]
     for place, gpu in enumerate(account.gpus):
@@ -74,9 +74,9 @@ def _streams(
         writer.slice(begin[own], end[own], track[own], name=name[own], **chosen)
 
 
-def _flows(found: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
+def _flows(explanation: Explanation, writer: TrackWriter) -> tuple[Int64Array, Int64Array]:
     """Returns for each row of work the flows that begin and end there, or -1."""
-    work, met = found.accounted.activity.work, found.accounted.met
+    work, met = explanation.accounted.activity.work, explanation.accounted.met
     begins, ends = np.full((2, len(work)), -1, np.int64)
     if met is None:
         return begins, ends

@@ -220,18 +220,18 @@ class TraceTracks:
             self._out.add(count, time_ns=time_ns, track=np.array(tracks)[row], value=number)
 
 
-def write_processes(found: Processes, file: BinaryIO) -> None:
+def write_processes(processes: Processes, file: BinaryIO) -> None:
     """Writes who has the GPU when, and what each process does."""
     out = TrackWriter(file)
-    if len(found.turns):
-        group = out.track(None, f"turns of {processes_short(found)}")
-        process = found.turns["process"].astype(np.int64)
-        times = (found.turns["begin_ns"], found.turns["end_ns"])
-        titles = [f"process {number}" for number in range(len(found.traces))]
+    if len(processes.turns):
+        group = out.track(None, f"turns of {processes_short(processes)}")
+        process = processes.turns["process"].astype(np.int64)
+        times = (processes.turns["begin_ns"], processes.turns["end_ns"])
+        titles = [f"process {number}" for number in range(len(processes.traces))]
         track = out.in_rows(group, titles, process, *times)
         names = out.names.numbers(titles[number] for number in process.tolist())
         out.slice(*times, track, name=names)
-    for number, trace in enumerate(found.traces):
+    for number, trace in enumerate(processes.traces):
         TraceTracks(trace, out, _ZERO_NS).add(f"process {number}: {trace_head(trace)}")
     out.end()
 
@@ -249,23 +249,23 @@ def write_program(program: Program, file: BinaryIO) -> None:
     writer.end()
 
 
-def write_explanation(found: Explanation, file: BinaryIO) -> None:
+def write_explanation(explanation: Explanation, file: BinaryIO) -> None:
     """Writes the prediction, and the profile as a process of its own."""
-    if found.prediction is None and found.program.ranks:
-        write_account(found, file)
+    if explanation.prediction is None and explanation.program.ranks:
+        write_account(explanation, file)
         return
-    if found.prediction is None:
-        write_program(found.program, file)
+    if explanation.prediction is None:
+        write_program(explanation.program, file)
         return
     writer = TrackWriter(file)
-    tracks = TraceTracks(found.prediction, writer, legacy=legacy_words(found.program))
-    tracks.add(trace_head(found.prediction))
-    rows = found.program.measured
+    tracks = TraceTracks(explanation.prediction, writer, legacy=legacy_words(explanation.program))
+    tracks.add(trace_head(explanation.prediction))
+    rows = explanation.program.measured
     # Both begin with their first kernel.
     later = int(tracks.slices.runs.begin_ns.min()) - int(rows["start_ns"].min())
-    process = _measured(found.program, writer, later)
+    process = _measured(explanation.program, writer, later)
     for kind, title in _GAPS.items():
-        gaps = [gap for gap in found.gaps[:_SHOWN] if gap.kind == kind]
+        gaps = [gap for gap in explanation.gaps[:_SHOWN] if gap.kind == kind]
         if not gaps:
             continue
         begin = np.array([round(gap.begin * 1e9) for gap in gaps]) + later
@@ -275,7 +275,7 @@ def write_explanation(found: Explanation, file: BinaryIO) -> None:
         words = [cause_word(gap.causes[0].cause) if gap.causes else kind for gap in gaps]
         writer.slice(
             begin, end, track, name=writer.names.numbers(words),
-            why=writer.words.numbers(gap_words(found, gap) for gap in gaps),
+            why=writer.words.numbers(gap_words(explanation, gap) for gap in gaps),
             launch=np.array([gap.launch for gap in gaps]),
         )  # fmt: skip
     writer.end()
@@ -344,16 +344,16 @@ def _transfers(program: Program, writer: TrackWriter, process: int, later: int) 
     )  # fmt: skip
 
 
-def write_simulation(found: Simulation, file: BinaryIO) -> None:
+def write_simulation(simulation: Simulation, file: BinaryIO) -> None:
     """Writes blocks by core, and as far as they were kept, warps by core and open DRAM rows."""
     out = TrackWriter(file)
-    gpu = out.track(None, simulation_short(found))
-    _add(out, out.track(gpu, "cores"), "core", "block", blocks_on_cores(found))
-    for core in range(int(found.config["cores"])):
-        if len((stays := warps_of(found, core)).what):
+    gpu = out.track(None, simulation_short(simulation))
+    _add(out, out.track(gpu, "cores"), "core", "block", blocks_on_cores(simulation))
+    for core in range(int(simulation.config["cores"])):
+        if len((stays := warps_of(simulation, core)).what):
             _add(out, out.track(gpu, f"warps of core {core}", _AWAKE), "warp", "warp", stays)
-    for number in range(int(found.config["controllers"])):
-        if len((stays := open_rows(found, number)).what):
+    for number in range(int(simulation.config["controllers"])):
+        if len((stays := open_rows(simulation, number)).what):
             title = f"DRAM banks of controller {number}"
             _add(out, out.track(gpu, title, _OPEN), "bank", "row", stays)
     out.end()

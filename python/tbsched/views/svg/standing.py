@@ -25,7 +25,7 @@ _NAME, _SHORT_NAME = 36, 16
 
 def standing_html(
     trace: Trace,
-    found: Standing,
+    standing: Standing,
     colours: Sequence[str],
     *,
     at: float | None = None,
@@ -35,7 +35,7 @@ def standing_html(
 
     Args:
         trace: predicted or observed.
-        found: the moment.
+        standing: the moment.
         colours: of the launches.
         at: the moment as ``trace.residents`` takes it.
         waits: of a timed prediction.
@@ -43,10 +43,10 @@ def standing_html(
     few = trace.device.sms <= _FEW
     topology = topology_of(trace.device)
     usage = usage_at(trace, at)
-    sms = _Sms(trace, found, topology, rooms_of(trace), usage, waits if few else None, few)
-    most = int(found.blocks_per_sm.max(initial=0))
+    sms = _Sms(trace, standing, topology, rooms_of(trace), usage, waits if few else None, few)
+    most = int(standing.blocks_per_sm.max(initial=0))
     tiles = [Tile(sms.title(sm), sms.fills(sm, most, colours)) for sm in range(trace.device.sms)]
-    notes = [found.note]
+    notes = [standing.note]
     if most:
         full = f"A full tile is {counted(most, 'block')}, the most on any SM."
         rest = f" Each has the {_FEWER_SHOWN} colours of most blocks; the rest is grey."
@@ -55,8 +55,8 @@ def standing_html(
         notes.append("The program is too large to say here what binds each SM.")
     if sms.rooms is None and trace.capacities is not None:
         notes.append("It has too many launches to say here what room each SM had for them.")
-    notes.append(_waiting_words(trace, found))
-    return map_html(topology, tiles, f"Blocks on each SM, {found.when}", notes)
+    notes.append(_waiting_words(trace, standing))
+    return map_html(topology, tiles, f"Blocks on each SM, {standing.when}", notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +143,10 @@ class _Sms:
         return f"no more of launch {first}, which waits, came here: {limiter}"
 
 
-def _waiting_words(trace: Trace, found: Standing) -> str:
+def _waiting_words(trace: Trace, standing: Standing) -> str:
     """Returns which launches wait, and why."""
     parts = []
-    for launch, blocks in found.waiting[:_WAITING_SHOWN].tolist():
+    for launch, blocks in standing.waiting[:_WAITING_SHOWN].tolist():
         given = trace.sequence.launches[launch]
         name = f" ({label(given, _NAME)})" if given.name else ""
         words = f"{counted(blocks, 'block')} of launch {launch}{name}"
@@ -154,7 +154,7 @@ def _waiting_words(trace: Trace, found: Standing) -> str:
         if limiter is not None and not trace.sequence.timed:
             words += f": {limiter_words(limiter, trace.device)}"
         parts.append(words)
-    if len(found.waiting) > _WAITING_SHOWN:
-        more = counted(len(found.waiting) - _WAITING_SHOWN, "launch", "launches")
+    if len(standing.waiting) > _WAITING_SHOWN:
+        more = counted(len(standing.waiting) - _WAITING_SHOWN, "launch", "launches")
         parts.append(f"and {more} more")
     return f"Waiting: {'; '.join(parts)}." if parts else ""
