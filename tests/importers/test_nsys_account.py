@@ -370,8 +370,8 @@ def test_part_of_the_time_is_accounted_for(tmp_path: Path) -> None:
 def test_long_programs_have_only_an_account(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_capture: bool
 ) -> None:
-    monkeypatch.setattr(joined, "MOST_PREDICTED", 1)
-    monkeypatch.setattr("tbsched.importers.programs.MOST_PREDICTED", 1)
+    monkeypatch.setattr(joined, "MAX_PREDICTED", 1)
+    monkeypatch.setattr("tbsched.importers.programs.MAX_PREDICTED", 1)
     place = RECORDINGS / "cupy_legacy_stream-a.jsonl.xz"
     program = tb.load_program(place) if is_capture else read(tmp_path, rows())
     assert len(program.sequence) == 0

@@ -41,7 +41,7 @@ _SHAPE = (
     "name", "grid", "block", "registers", "static_shared_memory", "dynamic_shared_memory",
     "local_memory", "cluster", "carveout", "cooperative",
 )  # fmt: skip
-_PLACE = (
+_RUN_FIELDS = (
     "stream", "start_ns", "end_ns", "context", "device", "executable", "node", "channel", "row",
 )  # fmt: skip
 _OF_LAUNCH = ("shared_memory_executed", "priority", "programmatic", "first_use", "green_context")
@@ -73,7 +73,7 @@ def takes(head: bytes) -> bool:
     return head.startswith(_KEY)
 
 
-def read(place: Path, selection: Selection) -> Recording:
+def read(path: Path, selection: Selection) -> Recording:
     """Reads a capture. Its last line may be cut: the process may have been killed.
 
     Raises:
@@ -81,7 +81,7 @@ def read(place: Path, selection: Selection) -> Recording:
         ValueError: of a later version, or a line that cannot be; names the file and the line.
     """
     captured = _Captured()
-    take_lines(place, captured.add)
+    take_lines(path, captured.add)
     return captured.recording(selection)
 
 
@@ -264,15 +264,15 @@ class _Captured:
         """Returns a stream's number: CUPTI's, unless a stream of another context has it."""
         known = self.numbers.get(stream)
         if known is None:
-            taken = stream.number in self.numbers.values()
-            known = max(self.numbers.values()) + 1 if taken else stream.number
+            is_taken = stream.number in self.numbers.values()
+            known = max(self.numbers.values()) + 1 if is_taken else stream.number
             self.numbers[stream] = known
         return known
 
     def recording(self, selection: Selection) -> Recording:
         """Returns what the capture holds of the selected part."""
         unended = self.unended()
-        first_ns = min((each.start_ns for each in self.work), default=0)
+        first_ns = min((item.start_ns for item in self.work), default=0)
         self._launch_bodies()
         self.joined.expect_nodes(
             {executable for executable, _ in self.graphs.values()}, self.originals
@@ -328,20 +328,20 @@ class _Captured:
             if work.call in self.graphs:
                 first_ns[work.call] = min(work.start_ns, first_ns.get(work.call, work.start_ns))
         begun: dict[int, list[tuple[int, int]]] = {}  # by executable
-        for number, (executable, _) in self.graphs.items():
-            call = self.joined.calls.get(number)
-            at = first_ns.get(number, call.call_ns if call is not None else None)
+        for correlation, (executable, _) in self.graphs.items():
+            call = self.joined.calls.get(correlation)
+            at = first_ns.get(correlation, call.call_ns if call is not None else None)
             if at is not None:
-                begun.setdefault(executable, []).append((at, number))
-        for own in begun.values():
-            own.sort()
+                begun.setdefault(executable, []).append((at, correlation))
+        for launches in begun.values():
+            launches.sort()
         for index, work in enumerate(self.work):
             before = begun.get(work.graph or 0, [])
-            place = bisect.bisect_right(before, (work.start_ns, LARGEST))
-            if work.call == 0 and place > 0:
-                number = before[place - 1][1]
-                self.work[index] = work._replace(call=number)
-                self.with_bodies.add(number)
+            position = bisect.bisect_right(before, (work.start_ns, LARGEST))
+            if work.call == 0 and position > 0:
+                correlation = before[position - 1][1]
+                self.work[index] = work._replace(call=correlation)
+                self.with_bodies.add(correlation)
 
     def _join(self, work: _Work, stream: int) -> None:
         """Adds work that has ended to the activity and to the records."""
@@ -350,62 +350,62 @@ class _Captured:
         if work.kernel is None:
             assert work.moved is not None
             kind, size, pinned = work.moved
-            what, name = MEMSET if kind == "memset" else COPY, copy_name(kind, pinned)
+            kind_of_work, name = MEMSET if kind == "memset" else COPY, copy_name(kind, pinned)
         else:
-            what, name, size = KERNEL, self.kernels[work.kernel][0], 0
+            kind_of_work, name, size = KERNEL, self.kernels[work.kernel][0], 0
         row = self.joined.activity.add_work(
-            device, what, name, stream, work.start_ns, work.end_ns, work.call, size=size,
+            device, kind_of_work, name, stream, work.start_ns, work.end_ns, work.call, size=size,
             node=work.node or 0,
         )  # fmt: skip
-        place = (
+        run = (
             stream, work.start_ns, work.end_ns, context, device, work.graph, work.node,
             work.channel, row,
         )  # fmt: skip
         if work.kernel is None:
             assert work.moved is not None
-            values = (*work.moved, *place)
-            self.joined.add_work(work.call, Transfer, _OF_TRANSFER + _PLACE, values)
+            values = (*work.moved, *run)
+            self.joined.add_work(work.call, Transfer, _OF_TRANSFER + _RUN_FIELDS, values)
             return
         programmatic, priority = self.attributes.get(work.call, (False, None))
         green = context if context in self.green else None
         of_launch = work.configured, priority, programmatic, work.call in self.loading, green
-        values = (*self.kernels[work.kernel], *place, *of_launch)
-        self.joined.add_work(work.call, Kernel, _SHAPE + _PLACE + _OF_LAUNCH, values)
+        values = (*self.kernels[work.kernel], *run, *of_launch)
+        self.joined.add_work(work.call, Kernel, _SHAPE + _RUN_FIELDS + _OF_LAUNCH, values)
 
     def _forget_waits_of_graphs(self) -> None:
         """Drops waits called while a graph was captured: they made edges of the graph."""
         if not self.graph_captures:
             return
         calls = self.joined.calls
-        for number in self.joined.waited:
-            call = calls.get(number)
+        for correlation in self.joined.waited:
+            call = calls.get(correlation)
             if call is None or call.what != "wait":
                 continue
             if any(begin <= call.call_ns <= end for begin, end in self.graph_captures):
-                del calls[number]
+                del calls[correlation]
 
     def _with_graphs(self, records: list[Record]) -> list[Record]:
         """Returns the records, with nodes and edges added to launches of graphs."""
         nodes: dict[int, list[int]] = {}
-        for each in records:
-            if isinstance(each, Kernel | Transfer) and each.graph is not None:
-                nodes.setdefault(each.graph, []).append(each.node or 0)
-        found: dict[int, tuple[tuple[int, int], ...]] = {}
-        for index, each in enumerate(records):
-            if not isinstance(each, GraphCall) or each.number not in self.graphs:
+        for record in records:
+            if isinstance(record, Kernel | Transfer) and record.graph is not None:
+                nodes.setdefault(record.graph, []).append(record.node or 0)
+        edges: dict[int, tuple[tuple[int, int], ...]] = {}
+        for index, record in enumerate(records):
+            if not isinstance(record, GraphCall) or record.number not in self.graphs:
                 continue
-            executable, stream = self.graphs[each.number]
-            if executable not in found:
-                found[executable] = edges_through(
-                    nodes.get(each.number, []), self.edges, self.originals
+            executable, stream = self.graphs[record.number]
+            if executable not in edges:
+                edges[executable] = edges_through(
+                    nodes.get(record.number, []), self.edges, self.originals
                 )
             records[index] = replace(
-                each,
+                record,
                 stream=self.numbered(stream),
                 executable=executable,
                 # A node of a body runs several times: the times tell what waited for what.
-                edges=None if each.number in self.with_bodies else found[executable],
-                has_bodies=each.number in self.with_bodies,
+                edges=None if record.number in self.with_bodies else edges[executable],
+                has_bodies=record.number in self.with_bodies,
             )
         return records
 
@@ -488,10 +488,10 @@ _SOURCES = {
 
 def _ran(line: Line) -> tuple[int, _Stream, int, int, int | None, int | None, int | None]:
     """Returns the first fields of :class:`_Work`."""
-    call, context, number = _PLACE_OF(line)
+    call, context, stream = _CALL_AND_STREAM(line)
     start, end = times(line)
     channel, node, graph = (optional(line, field) for field in ("channel", "node", "graph"))
-    return call, _Stream(context, number), start, end, channel, node, graph
+    return call, _Stream(context, stream), start, end, channel, node, graph
 
 
 def _stream(line: Line) -> _Stream:
@@ -499,7 +499,7 @@ def _stream(line: Line) -> _Stream:
 
 
 _CALL = Integers(("call", "of", "thread"))
-_PLACE_OF = Integers(("call", "context", "stream"))
+_CALL_AND_STREAM = Integers(("call", "context", "stream"))
 
 
 def _node(value: object) -> int:

@@ -8,12 +8,12 @@ from tbsched import storage
 from tbsched.program.sequence import Sequence
 
 
-def is_event_list(place: Path) -> bool:
+def is_event_list(path: Path) -> bool:
     """Returns True: this format is the last one that is tried."""
-    return not storage.is_folder(place)
+    return not storage.is_folder(path)
 
 
-def read_event_list(place: Path) -> list[Sequence]:
+def read_event_list(path: Path) -> list[Sequence]:
     """Returns the one sequence of the file.
 
     Raises:
@@ -21,7 +21,7 @@ def read_event_list(place: Path) -> list[Sequence]:
         FileNotFoundError: no such file.
     """
     try:
-        return [Sequence.from_json(storage.content(place))]
+        return [Sequence.from_json(storage.content(path))]
     except (TypeError, ValueError) as error:
-        name = storage.shown(place)
+        name = storage.shown(path)
         raise error if name in str(error) else type(error)(f"{name}: {error}") from None

@@ -15,7 +15,7 @@ from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Record, Recording, SynchronizeCall
 
 NAME = "cuda_scheduling_examiner log"
-_MOST_LOGS = 1000
+_MAX_LOGS = 1000
 _LONGEST_NS = 2**60
 
 
@@ -24,20 +24,20 @@ def takes(head: bytes) -> bool:
     return head.lstrip().startswith(b"{") and b'"scenario_name"' in head
 
 
-def read(place: Path, selection: Selection) -> Recording:
+def read(path: Path, selection: Selection) -> Recording:
     """Reads a log of cuda_scheduling_examiner, or all logs of a folder.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: not a whole log, or a time or a number that cannot be; names file and field.
     """
-    logs = sorted(place.glob("*.json")) if storage.is_folder(place) else [place]
-    if len(logs) > _MOST_LOGS:
-        raise ValueError(f"{storage.shown(place)}: {len(logs)} logs are more than {_MOST_LOGS}")
+    logs = sorted(path.glob("*.json")) if storage.is_folder(path) else [path]
+    if len(logs) > _MAX_LOGS:
+        raise ValueError(f"{storage.shown(path)}: {len(logs)} logs are more than {_MAX_LOGS}")
     records: list[Record] = []
-    for number, log in enumerate(logs):
+    for index, log in enumerate(logs):
         try:
-            records += _records(_content(log), number)
+            records += _records(_content(log), index)
         except ValueError as error:
             raise ValueError(f"{storage.shown(log)}: {error}") from None
     return Recording(
@@ -48,28 +48,28 @@ def read(place: Path, selection: Selection) -> Recording:
 def _content(log: Path) -> dict[str, Any]:
     """Returns the fields of a log, which must have times."""
     try:
-        found = parsing.json_value(storage.content(log), parse_float=Decimal)
+        fields = parsing.json_value(storage.content(log), parse_float=Decimal)
     except ValueError as error:
         raise ValueError(f"not whole JSON: {error}; did the benchmark run to its end?") from None
-    if not isinstance(found, dict) or not isinstance(found.get("times"), list):
+    if not isinstance(fields, dict) or not isinstance(fields.get("times"), list):
         raise ValueError('a log with a list "times" is needed')
-    return found
+    return fields
 
 
-def _records(log: dict[str, Any], number: int) -> list[Record]:
+def _records(log: dict[str, Any], log_index: int) -> list[Record]:
     """Returns the kernels of a log, and when the host waited for them."""
-    found: list[Record] = []
-    for place, entry in enumerate(log["times"]):
+    records: list[Record] = []
+    for index, entry in enumerate(log["times"]):
         if not isinstance(entry, dict) or "block_times" not in entry:
             continue  # the first one is empty, others have times of the host
         try:
-            found += _kernel(entry, str(log.get("label") or log.get("benchmark_name")), number)
+            records += _kernel(entry, str(log.get("label") or log.get("benchmark_name")), log_index)
         except ValueError as error:
-            raise ValueError(f"times[{place}].{error}") from None
-    return found
+            raise ValueError(f"times[{index}].{error}") from None
+    return records
 
 
-def _kernel(entry: dict[str, Any], benchmark: str, number: int) -> list[Record]:
+def _kernel(entry: dict[str, Any], benchmark: str, log_index: int) -> list[Record]:
     """Returns the records of a kernel of a benchmark."""
     blocks, threads = (_whole(entry, name, 1) for name in ("block_count", "thread_count"))
     times = _times(entry, "block_times")
@@ -85,18 +85,18 @@ def _kernel(entry: dict[str, Any], benchmark: str, number: int) -> list[Record]:
         grid=(blocks, 1, 1),
         block=(threads, 1, 1),
         dynamic_shared_memory=_whole(entry, "shared_memory", 0),
-        stream=number,
+        stream=log_index,
         start_ns=min(starts),
         end_ns=max(ends),
         block_seconds=seconds,
-        thread=number,
+        thread=log_index,
         call_ns=calls[0] if len(calls) > 1 else None,
         return_ns=calls[1] if len(calls) > 1 else None,
     )
     waited = calls[2] if len(calls) > 2 else 0
     if not waited:
         return [kernel]
-    wait = SynchronizeCall(stream=number, thread=number, call_ns=calls[1], return_ns=waited)
+    wait = SynchronizeCall(stream=log_index, thread=log_index, call_ns=calls[1], return_ns=waited)
     return [kernel, wait]
 
 
@@ -109,16 +109,16 @@ def _whole(entry: dict[str, Any], name: str, low: int) -> int:
 
 def _times(entry: dict[str, Any], name: str) -> list[int]:
     """Returns a list of seconds as nanoseconds."""
-    given = entry.get(name)
-    if not isinstance(given, list):
-        raise ValueError(f"{name}: a list of seconds is needed, got {shown(given)}")
-    found = []
-    for value in given:
+    seconds = entry.get(name)
+    if not isinstance(seconds, list):
+        raise ValueError(f"{name}: a list of seconds is needed, got {shown(seconds)}")
+    times_ns = []
+    for value in seconds:
         is_number = isinstance(value, int | Decimal) and not isinstance(value, bool)
         if not is_number or not 0 <= value <= _LONGEST_NS // 10**9:
             raise ValueError(f"{name}: seconds from 0 are needed, got {shown(value)}")
-        found.append(int(value * 10**9))
-    return found
+        times_ns.append(int(value * 10**9))
+    return times_ns
 
 
 _MISSING = [

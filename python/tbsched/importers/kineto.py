@@ -84,23 +84,23 @@ def takes(head: bytes) -> bool:
     return text.startswith(b"{") and any(key in text for key in _KEYS)
 
 
-def read(place: Path, selection: Selection) -> Recording:
+def read(path: Path, selection: Selection) -> Recording:
     """Reads a trace of Kineto, the profiler of PyTorch.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: not a whole trace, or an event that cannot be; names the file and the event.
     """
-    first_ns = _first_ns(place) if selection.timed else 0
+    first_ns = _first_ns(path) if selection.timed else 0
     for of_host in selection.of_host(first_ns):
         reader = _Reader(selection, first_ns, of_host)
         devices: list[Any] = []
         distributed: list[Any] = []
-        for number, event in enumerate(_events(place, devices, distributed)):
+        for index, event in enumerate(_events(path, devices, distributed)):
             try:
                 reader.add(event)
             except (TypeError, ValueError) as error:
-                raise _refused(place, number, error) from None
+                raise _refused(path, index, error) from None
         joined = reader.joined
         gpu = _gpu(devices, joined.device)
         records, activity = joined.records()
@@ -112,8 +112,8 @@ def read(place: Path, selection: Selection) -> Recording:
     return Recording(
         records=records, format=NAME, device=gpu.name, sms=gpu.sms, gpu=gpu, sources=_SOURCES,
         missing=missing_, legacy_streams=frozenset({LEGACY_STREAM}), activity=activity,
-        kernels=joined.kernels, rank=_of_ranks(distributed, "rank"),
-        world=_of_ranks(distributed, "world_size"),
+        kernels=joined.kernels, rank=_rank_field(distributed, "rank"),
+        world=_rank_field(distributed, "world_size"),
     )  # fmt: skip
 
 
@@ -189,14 +189,15 @@ class _Reader:
 
     def _message(self, row: int, args: dict[str, Any]) -> None:
         """Adds what a collective moves. No field is required: versions of PyTorch differ."""
-        peers = (_number(args.get(field)) for field in ("Dst Rank", "Src Rank"))
+        peers = (_whole_number(args.get(field)) for field in ("Dst Rank", "Src Rank"))
         self.joined.activity.add_message(
             row, op=_text(args.get("Collective name")), group=_text(args.get("Process Group Name")),
             members=_text(args.get("Process Group Ranks")), type_=_text(args.get("dtype")),
-            size=_number(args.get("Group size")), sent=_number(args.get("In msg nelems")),
-            received=_number(args.get("Out msg nelems")),
+            size=_whole_number(args.get("Group size")),
+            sent=_whole_number(args.get("In msg nelems")),
+            received=_whole_number(args.get("Out msg nelems")),
             peer=next((peer for peer in peers if peer != UNKNOWN), UNKNOWN),
-            number=_number(args.get("Seq")),
+            number=_whole_number(args.get("Seq")),
         )  # fmt: skip
 
     def _transfer(self, event: dict[str, Any], args: dict[str, Any]) -> None:
@@ -238,16 +239,21 @@ class _Reader:
         stream = _integer(args, "stream", -1)
         recorded = _optional(args, "wait_on_cuda_event_record_corr_id", -1)
         correlation = _integer(args, "correlation")
-        of = _optional(args, "wait_on_stream", -1)
-        known = recorded is not None and recorded > 0 and of is not None and of >= 0
+        awaited_stream = _optional(args, "wait_on_stream", -1)
+        known = (
+            recorded is not None
+            and recorded > 0
+            and awaited_stream is not None
+            and awaited_stream >= 0
+        )
         # The number of the call that records it tells apart the records of one event.
         event_number = recorded if known else None
         waited = Waited(None if stream < 0 else stream, event_number)
         self.joined.add_wait(correlation, waited, _gpu_of(args))
         if known:
             assert recorded is not None
-            assert of is not None
-            self.joined.add_recorded(recorded, recorded, of, None)
+            assert awaited_stream is not None
+            self.joined.add_recorded(recorded, recorded, awaited_stream, None)
 
     def _recorded(self, event: dict[str, Any], args: dict[str, Any]) -> None:
         correlation, stream = _integer(args, "correlation"), _integer(args, "stream")
@@ -280,13 +286,13 @@ def _times(event: dict[str, Any]) -> tuple[int, int]:
     return start, start + _nanoseconds(event, "dur", 0)
 
 
-def _nanoseconds(event: dict[str, Any], field: str, least: int) -> int:
+def _nanoseconds(event: dict[str, Any], field: str, min_ns: int) -> int:
     """Returns a time or duration that an event has in microseconds, in ns."""
     value = event.get(field)
     if type(value) is not int and type(value) is not Decimal:
         raise ValueError(f"{field}: microseconds are needed, got {shown(value)}")
-    if not least <= value <= _LONGEST:
-        raise ValueError(f"{field}: {shown(value)} is outside {least}..{_LONGEST} microseconds")
+    if not min_ns <= value <= _LONGEST:
+        raise ValueError(f"{field}: {shown(value)} is outside {min_ns}..{_LONGEST} microseconds")
     return int(value * 1000)
 
 
@@ -314,7 +320,7 @@ def _optional(args: dict[str, Any], field: str, low: int = 0) -> int | None:
     return _integer(args, field, low) if field in args else None
 
 
-def _number(value: object) -> int:
+def _whole_number(value: object) -> int:
     """Returns a number from 0 that may be written as text; ``UNKNOWN``: it is none."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 19:
         value = int(value)
@@ -338,42 +344,43 @@ def _three(args: dict[str, Any], field: str) -> tuple[int, int, int]:
     raise ValueError(f"args.{field}: three numbers from 1 are needed, got {shown(value)}")
 
 
-def _first_ns(place: Path) -> int:
+def _first_ns(path: Path) -> int:
     """Returns when the first work on the GPU starts."""
-    found = _first_written_ns(place)
-    if found is not None:
-        return found
+    first_ns = _first_written_ns(path)
+    if first_ns is not None:
+        return first_ns
     starts = []
-    for number, event in enumerate(_events(place, [], [])):
+    for index, event in enumerate(_events(path, [], [])):
         if isinstance(event, dict) and event.get("cat") in _WORK and event.get("ph") == "X":
             try:
                 starts.append(_nanoseconds(event, "ts", -_LONGEST))
             except ValueError as error:
-                raise _refused(place, number, error) from None
+                raise _refused(path, index, error) from None
     return min(starts, default=0)
 
 
-def _refused(place: Path, number: int, why: object) -> ValueError:
-    return ValueError(f"{storage.shown(place)}: traceEvents[{number}]: {why}")
+def _refused(path: Path, index: int, why: object) -> ValueError:
+    """Returns the error of an event that cannot be read."""
+    return ValueError(f"{storage.shown(path)}: traceEvents[{index}]: {why}")
 
 
-def _first_written_ns(place: Path) -> int | None:
+def _first_written_ns(path: Path) -> int | None:
     """Returns the first time of work by a search of the text; None if that may miss one.
 
     That nothing is missed is checked: each category of work is in such an event.
     """
     first: Decimal | None = None
     text = b""
-    for piece in pieces_of(place):
+    for piece in pieces_of(path):
         text += piece
         cut = max(text.rfind(b'"ph"'), 0)  # an event that goes on in the next piece
-        whole, text = text[:cut], text[cut:]
+        complete, text = text[:cut], text[cut:]
         count = 0
-        for match in _WRITTEN.finditer(whole):
+        for match in _WRITTEN.finditer(complete):
             start = Decimal(match[1].decode())
             first = start if first is None else min(first, start)
             count += 1
-        if count != sum(1 for _ in _OF_WORK.finditer(whole)) or len(text) > _LONGEST_EVENT:
+        if count != sum(1 for _ in _OF_WORK.finditer(complete)) or len(text) > _LONGEST_EVENT:
             return None
     last = [Decimal(match[1].decode()) for match in _WRITTEN.finditer(text)]
     if len(last) != sum(1 for _ in _OF_WORK.finditer(text)):
@@ -382,17 +389,17 @@ def _first_written_ns(place: Path) -> int | None:
     return int(min(starts) * 1000) if starts else None
 
 
-def _events(place: Path, devices: list[Any], distributed: list[Any]) -> Iterator[object]:
+def _events(path: Path, devices: list[Any], distributed: list[Any]) -> Iterator[object]:
     """Yields the events of a trace one by one; fills ``devices`` and ``distributed``.
 
     Raises:
         ValueError: not JSON, or it ends early.
     """
     try:
-        if head_of(place).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-            yield from listed(pieces_of(place))
+        if head_of(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+            yield from listed(pieces_of(path))
             return
-        for key, value in members(pieces_of(place), _LISTS):
+        for key, value in members(pieces_of(path), _LISTS):
             if key == "traceEvents":
                 yield value
             elif key == "deviceProperties":
@@ -400,27 +407,27 @@ def _events(place: Path, devices: list[Any], distributed: list[Any]) -> Iterator
             elif key == "distributedInfo":
                 distributed.append(value)
     except ValueError as error:
-        if storage.shown(place) in str(error):
+        if storage.shown(path) in str(error):
             raise
         raise ValueError(
-            f"{storage.shown(place)}: {error}; was the file written and copied to its end?"
+            f"{storage.shown(path)}: {error}; was the file written and copied to its end?"
         ) from None
 
 
-def _of_ranks(distributed: list[Any], field: str) -> int | None:
+def _rank_field(distributed: list[Any], field: str) -> int | None:
     """Returns a number about ranks that the trace has; None if it has none."""
-    for said in distributed:
-        value = _number(said.get(field)) if isinstance(said, dict) else UNKNOWN
+    for entry in distributed:
+        value = _whole_number(entry.get(field)) if isinstance(entry, dict) else UNKNOWN
         if value != UNKNOWN:
             return value
     return None
 
 
-def _gpu(devices: list[Any], number: int | None) -> GpuFacts:
+def _gpu(devices: list[Any], gpu_index: int | None) -> GpuFacts:
     """Returns what the trace says of a GPU."""
     for device in devices:
-        if isinstance(device, dict) and device.get("id") == number:
-            return GpuFacts.of({ours: device.get(theirs) for ours, theirs in _GPU.items()})
+        if isinstance(device, dict) and device.get("id") == gpu_index:
+            return GpuFacts.of({field: device.get(key) for field, key in _GPU.items()})
     return GpuFacts()
 
 

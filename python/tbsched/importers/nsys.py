@@ -33,7 +33,7 @@ from tbsched.importers.reading.nsys_tables import (
     time_of,
     whole,
 )
-from tbsched.importers.reading.nsys_target import MOST_DEVICES, Gpus, Streams
+from tbsched.importers.reading.nsys_target import MAX_DEVICES, Gpus, Streams
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording, Transfer
 from tbsched.program.activity import (
@@ -60,8 +60,8 @@ _KERNEL_COLUMNS = (
     "sharedMemoryRequestedPercentage", "sharedMemoryExecuted", "launchType", "greenContextId",
 )  # fmt: skip
 _CORRELATION = _RAN.index("correlationId")
-_OWN = len(_RAN)  # index of the first column that only some kinds of work have
-_SHAPED = _OWN + 4  # index of the first column of a kernel's shape
+_SPECIFIC = len(_RAN)  # index of the first column that only some kinds of work have
+_SHAPED = _SPECIFIC + 4  # index of the first column of a kernel's shape
 _COPY_COLUMNS = (*_RAN, "bytes", "copyKind", "srcKind", "dstKind", "migrationCause")
 _MEMSET_COLUMNS = (*_RAN, "bytes")
 _GRAPH_COLUMNS = (*_RAN[:-2], "graphExecId", "graphId")
@@ -81,13 +81,13 @@ _COPY_KINDS = {
     11: "h2d", 12: "d2h", 13: "d2d",
 }  # fmt: skip
 _PEER, _UNIFIED = 10, (11, 12, 13)
-_ASKED = "prefetch by the program"
+_PREFETCH = "prefetch by the program"
 _CAUSES = {
-    1: _ASKED, 2: "page fault", 3: "speculative prefetch",
+    1: _PREFETCH, 2: "page fault", 3: "speculative prefetch",
     4: "eviction", 5: "access counters",
 }  # fmt: skip
-_NOBODY = 2**32 - 1  # in the place of a stream or an event
-_PLACE_BITS = 38  # shift of a process's index, above CUPTI's numbers of 32 bits
+_NONE = 2**32 - 1  # in the place of a stream or an event
+_PROCESS_BITS = 38  # shift of a process's index, above CUPTI's numbers of 32 bits
 _UNKNOWN_WAITS = (
     "The file does not say for which work streams wait in {count} calls; Nsight Systems writes it "
     "with --cuda-event-trace=true."
@@ -141,27 +141,27 @@ def takes(head: bytes) -> bool:
     return head.startswith(_MAGIC)
 
 
-def read(place: Path, selection: Selection) -> Recording:
+def read(path: Path, selection: Selection) -> Recording:
     """Reads an SQLite export of Nsight Systems.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: no database, one that is damaged, or a row that cannot be; names the file.
     """
-    with storage.opened(place) as file:  # says what is there, if it is no file
+    with storage.opened(path) as file:  # says what is there, if it is no file
         limits = _Limits(os.fstat(file.fileno()).st_size)
     try:
-        with contextlib.closing(_opened(place, limits)) as database:
-            return _recording(database, selection, place.name)
+        with contextlib.closing(_opened(path, limits)) as database:
+            return _recording(database, selection, path.name)
     except (sqlite3.Error, OverflowError) as error:
         # What SQLite says may quote what is in the file.
-        why = " ".join(str(error).split())[:200] if limits.held else _Limits.BROKEN
+        why = " ".join(str(error).split())[:200] if limits.is_within else _Limits.BROKEN
         raise ValueError(
-            f"{storage.shown(place)}: cannot be read as an SQLite database: {why}; was the export "
+            f"{storage.shown(path)}: cannot be read as an SQLite database: {why}; was the export "
             "written and copied to its end, and is it unpacked?"
         ) from None
     except ValueError as error:
-        raise ValueError(f"{storage.shown(place)}: {error}") from None
+        raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
 class _Limits:
@@ -180,7 +180,7 @@ class _Limits:
         self._text = self.TEXT + self.TEXT_PER_BYTE * size
 
     @property
-    def held(self) -> bool:
+    def is_within(self) -> bool:
         """Whether nothing was beyond them so far."""
         return self._steps >= 0 and self._text >= 0
 
@@ -191,7 +191,7 @@ class _Limits:
 
     def _step(self) -> bool:
         self._steps -= self._AT_ONCE
-        return not self.held
+        return not self.is_within
 
     def _decoded(self, text: bytes) -> str:
         self._text -= len(text)
@@ -200,9 +200,9 @@ class _Limits:
         return text.decode("utf-8", "replace")
 
 
-def _opened(place: Path, limits: _Limits) -> sqlite3.Connection:
+def _opened(path: Path, limits: _Limits) -> sqlite3.Connection:
     """Opens the database read-only, without writing files next to it."""
-    database = sqlite3.connect(f"{place.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     database.execute("PRAGMA trusted_schema = OFF")
     limits.watch(database)
     return database
@@ -216,10 +216,10 @@ def _recording(database: sqlite3.Connection, selection: Selection, name: str) ->
     """Reads an export; what hosts did long before the selected work only if its calls lack."""
     for reads_all in (False, True):
         export = _Export(database, selection, name, reads_all=reads_all)
-        found = export.recording()
+        recording = export.recording()
         if not export.lacks_calls:
             break
-    return found
+    return recording
 
 
 class _Export:
@@ -237,7 +237,7 @@ class _Export:
         of_host = selection.of_host(self._first_ns)[-1 if reads_all else 0]
         self._joined = Joined(activity=ActivityBuilder(of_host))
         self._process = self._chosen_process()  # None: nobody knows whose work it is
-        self._places: dict[int, int] = {} if self._process is None else {self._process: 0}
+        self._process_indices: dict[int, int] = {} if self._process is None else {self._process: 0}
         self._gpus = Gpus(self._tables)
         self._backwards = 0
         self._without_gpu = 0
@@ -261,11 +261,14 @@ class _Export:
         if device is None and len(activity.work):
             device = int(activity.work["gpu"][0])
         gpu = self._gpus.facts(self._process, device or 0)
-        self._note(_WHOLE_GRAPHS, len(graphs - {getattr(each, "graph", None) for each in records}))
+        self._note(
+            _WHOLE_GRAPHS, len(graphs - {getattr(record, "graph", None) for record in records})
+        )
         self._note(_UNKNOWN_WAITS, joined.unknown_waits)
         self._note(_MIGRATIONS, self._migrations.total())
         self._note(
-            _UNASKED, sum(self._migrations[name] for name in self._migrations if _ASKED not in name)
+            _UNASKED,
+            sum(self._migrations[name] for name in self._migrations if _PREFETCH not in name),
         )
         self._note(_NO_GPU, self._without_gpu)
         self._note(_BACKWARDS, self._backwards)
@@ -292,17 +295,17 @@ class _Export:
         """Returns the process with the most kernels, or else the most other work."""
         counts: Counter[int] = Counter()
         for table in _WORK:
-            numbers = Counter(chain.from_iterable(self._tables.rows(table, ("globalPid",))))
-            for number, count in numbers.items():
-                if (process := process_of(number)) is not None:
+            kernels_by_pid = Counter(chain.from_iterable(self._tables.rows(table, ("globalPid",))))
+            for pid, count in kernels_by_pid.items():
+                if (process := process_of(pid)) is not None:
                     counts[process] += count
             if counts:
                 break
         if not counts:
             return None
-        chosen, own = counts.most_common(1)[0]
-        if table == KERNELS and (others := counts.total() - own):
-            self._missing.append(_OTHER_PROCESSES.format(count=others, process=chosen))
+        chosen, chosen_count = counts.most_common(1)[0]
+        if table == KERNELS and (other_count := counts.total() - chosen_count):
+            self._missing.append(_OTHER_PROCESSES.format(count=other_count, process=chosen))
         return chosen
 
     def _found_first_ns(self) -> int:
@@ -313,13 +316,13 @@ class _Export:
         """Adds the kernels that ran."""
         tables, joined = self._tables, self._joined
         cooperative = set().union(
-            *(tables.numbers_of(each, "COOPERATIVE") for each in LAUNCH_TYPES)
+            *(tables.numbers_of(value, "COOPERATIVE") for value in LAUNCH_TYPES)
         )
         with bar(f"reading {self._name}", tables.count(KERNELS)) as advance:
-            for number, row in enumerate(tables.rows(KERNELS, _KERNEL_COLUMNS)):
-                advance(number)
-                named, shape = row[_OWN:_SHAPED], row[_SHAPED:]
-                name = tables.text(next((each for each in named if each is not None), None))
+            for index, row in enumerate(tables.rows(KERNELS, _KERNEL_COLUMNS)):
+                advance(index)
+                names, shape = row[_SPECIFIC:_SHAPED], row[_SHAPED:]
+                name = tables.text(next((value for value in names if value is not None), None))
                 ran = self._ran(row, KERNEL, name, selected=name)
                 if ran is None:
                     continue
@@ -344,16 +347,16 @@ class _Export:
         pinned = self._tables.numbers_of(MEMORY_KINDS, "PINNED")
         pageable = self._tables.numbers_of(MEMORY_KINDS, "PAGEABLE")
         for row in self._tables.rows(COPIES, _COPY_COLUMNS):
-            size, number, source, target, cause = row[_OWN:]
-            size, kind = whole("bytes", size), _COPY_KINDS.get(number, "unknown")
-            if number in _UNIFIED or (cause is not None and not row[_CORRELATION]):
+            size, copy_kind, source, target, cause = row[_SPECIFIC:]
+            size, kind = whole("bytes", size), _COPY_KINDS.get(copy_kind, "unknown")
+            if copy_kind in _UNIFIED or (cause is not None and not row[_CORRELATION]):
                 because = _CAUSES.get(cause)
                 name = kind if because is None else f"{kind} ({because})"
                 self._ran(row, MIGRATION, name, size=size)
                 continue
             ends = {source, target}
             memory = False if ends & pageable else True if ends & pinned else None
-            name = copy_name("p2p" if number == _PEER else kind, memory)
+            name = copy_name("p2p" if copy_kind == _PEER else kind, memory)
             if ran := self._ran(row, COPY, name, size=size):
                 correlation, values = ran
                 moved = (*values, size, kind, memory)
@@ -362,7 +365,7 @@ class _Export:
     def _add_memsets(self) -> None:
         """Adds the memsets."""
         for row in self._tables.rows(MEMSETS, _MEMSET_COLUMNS):
-            size = whole("bytes", row[_OWN])
+            size = whole("bytes", row[_SPECIFIC])
             if ran := self._ran(row, MEMSET, copy_name("memset", None), size=size):
                 correlation, values = ran
                 moved = (*values, size, "memset", None)
@@ -370,13 +373,13 @@ class _Export:
 
     def _add_graphs(self) -> set[int]:
         """Graphs that were recorded as a whole; the numbers of the calls that launched them."""
-        found: set[int] = set()
+        launching_calls: set[int] = set()
         for *row, executable, graph in self._tables.rows(GRAPHS, _GRAPH_COLUMNS):
-            number = graph if executable is None else executable
-            name = "graph" if number is None else f"graph {whole('graphId', number)}"
+            graph_id = graph if executable is None else executable
+            name = "graph" if graph_id is None else f"graph {whole('graphId', graph_id)}"
             if ran := self._ran((*row, None, None), GRAPH, name):
-                found.add(ran[0])
-        return found
+                launching_calls.add(ran[0])
+        return launching_calls
 
     def _ran(
         self, row: Row, kind: int, name: str, *, selected: str | None = None, size: int = 0
@@ -390,7 +393,7 @@ class _Export:
             selected: the name by which a part of the profile can be selected.
             size: how many bytes were moved.
         """
-        start, end, device, context, stream, correlation, of, graph, node = row[:_OWN]
+        start, end, device, context, stream, correlation, of, graph, node = row[:_SPECIFIC]
         start, end = time_of("start", start), time_of("end", end)
         stream = maybe("streamId", stream) or 0
         graph, node = maybe("graphId", graph) or None, maybe("graphNodeId", node) or None
@@ -404,40 +407,47 @@ class _Export:
         if kind == MIGRATION:
             self._migrations[name] += 1
         process = process_of(of)
-        place = self._place(process)
-        device = maybe("deviceId", device, MOST_DEVICES)
+        process_index = self._process_index(process)
+        device = maybe("deviceId", device, MAX_DEVICES)
         gpu = self._gpus.of_row(process, device, context)
         if gpu is None:
             gpu = 0
             self._without_gpu += 1
-        correlation = _correlation(correlation, place)
+        correlation = _correlation(correlation, process_index)
         added = self._joined.activity.add_work(
-            gpu, kind, name, stream + (place << _PLACE_BITS), start, end, correlation, size=size
+            gpu,
+            kind,
+            name,
+            stream + (process_index << _PROCESS_BITS),
+            start,
+            end,
+            correlation,
+            size=size,
         )
-        if place:
+        if process_index:
             return None
         return correlation, (
             start, end, gpu, maybe("contextId", context) or 0, stream,
             graph, node, added,
         )  # fmt: skip
 
-    def _place(self, process: int | None) -> int:
+    def _process_index(self, process: int | None) -> int:
         """Returns the index of a process; 0: the predicted one, also for unknown processes."""
         if process is None or self._process is None:
             return 0
-        return self._places.setdefault(process, len(self._places))
+        return self._process_indices.setdefault(process, len(self._process_indices))
 
     def _add_calls(self) -> None:
         """Adds the calls of CUDA."""
         activity, joined, text = self._joined.activity, self._joined, self._tables.text
         columns = ("start", "end", "globalTid", "correlationId", "nameId", "name")
-        for start, end, thread, number, named, name in self._tables.rows(CALLS, columns):
-            name = text(name if isinstance(name, str) else named)
+        for start, end, thread, correlation_id, name_id, name in self._tables.rows(CALLS, columns):
+            name = text(name if isinstance(name, str) else name_id)
             start, end = time_of("start", start), time_of("end", end)
             process = process_of(thread)
-            place = self._place(process)
-            correlation = _correlation(number, place)
-            if place:
+            process_index = self._process_index(process)
+            correlation = _correlation(correlation_id, process_index)
+            if process_index:
                 activity.add_call(name, process, thread, start, end, correlation)
             else:
                 joined.add_call(correlation, name, process, thread, start, end)
@@ -446,34 +456,40 @@ class _Export:
         """Adds records of CUDA events, and waits for them."""
         joined = self._joined
         columns = ("streamId", "eventId", "correlationId", "globalPid", "deviceId", "contextId")
-        for stream, event, number, process, *place in self._tables.rows(RECORDED, columns):
-            stream, event = _somebody("streamId", stream), _somebody("eventId", event)
-            if self._place(process_of(process)) or stream is None or event is None:
+        for stream, event, correlation_id, process, *device_and_context in self._tables.rows(
+            RECORDED, columns
+        ):
+            stream, event = _number_or_none("streamId", stream), _number_or_none("eventId", event)
+            if self._process_index(process_of(process)) or stream is None or event is None:
                 continue
-            gpu = self._gpu(process, *place)
-            joined.add_recorded(_correlation(number, 0), event, stream, gpu)
+            gpu = self._gpu(process, *device_and_context)
+            joined.add_recorded(_correlation(correlation_id, 0), event, stream, gpu)
         known = {event for event, _ in joined.recorded.values()}
-        for stream, event, number, process, *place in self._tables.rows(WAITS, columns):
-            stream, event = _somebody("streamId", stream), _somebody("eventId", event)
-            if not self._place(process_of(process)):
+        for stream, event, correlation_id, process, *device_and_context in self._tables.rows(
+            WAITS, columns
+        ):
+            stream, event = _number_or_none("streamId", stream), _number_or_none("eventId", event)
+            if not self._process_index(process_of(process)):
                 waited = Waited(stream, event if event in known else None)
-                joined.add_wait(_correlation(number, 0), waited, self._gpu(process, *place))
+                joined.add_wait(
+                    _correlation(correlation_id, 0), waited, self._gpu(process, *device_and_context)
+                )
 
     def _gpu(self, process: object, device: object, context: object) -> int | None:
         """Returns the GPU of a wait or record; None: the export does not say it."""
-        return self._gpus.of_row(process_of(process), _somebody("deviceId", device), context)
+        return self._gpus.of_row(process_of(process), _number_or_none("deviceId", device), context)
 
 
-def _correlation(number: object, place: int) -> int:
+def _correlation(correlation_id: object, process_index: int) -> int:
     """A number that no other process has; work without one has a number that no call has."""
-    if type(number) is int and 0 < number < 1 << _PLACE_BITS:
-        return number + (place << _PLACE_BITS)
+    if type(correlation_id) is int and 0 < correlation_id < 1 << _PROCESS_BITS:
+        return correlation_id + (process_index << _PROCESS_BITS)
     return -1
 
 
-def _somebody(name: str, value: object) -> int | None:
+def _number_or_none(name: str, value: object) -> int | None:
     number = maybe(name, value)
-    return None if number == _NOBODY else number
+    return None if number == _NONE else number
 
 
 def _three(name: str, values: Row) -> tuple[int, int, int] | None:

@@ -17,7 +17,7 @@ from tbsched.hardware.described import device_of_facts, known_device
 from tbsched.hardware.spec import DeviceSpec
 from tbsched.importers import capture, examiner, foreign, kineto, nsys, ranks, recorded
 from tbsched.importers.assembly.assemble import assembled
-from tbsched.importers.reading.joined import MOST_PREDICTED
+from tbsched.importers.reading.joined import MAX_PREDICTED
 from tbsched.importers.reading.packed import head_of
 from tbsched.importers.reading.selection import Selection
 from tbsched.importers.records import Kernel, Recording
@@ -29,7 +29,7 @@ from tbsched.program.checks import flag
 from tbsched.program.program import MEASURED, TRANSFERS, Program
 from tbsched.program.sequence import Sequence as Events
 
-_MOST_FITTED = 20_000
+_MAX_FITTED_LAUNCHES = 20_000
 _PART = (
     "What is not selected: it is not in the account, so a GPU that ran something else counts as "
     "idle."
@@ -70,11 +70,11 @@ FORMATS = (
 )
 
 
-def is_profile(place: Path) -> bool:
+def is_profile(path: Path) -> bool:
     """Returns whether a file, or a folder, is one that a profiler wrote, by looking at it."""
-    known = _known_format(place)
+    known = _known_format(path)
     if known is None:
-        return foreign.advice(place.name, head_of(place)) is not None
+        return foreign.advice(path.name, head_of(path)) is not None
     return known.read is not recorded.read
 
 
@@ -136,46 +136,48 @@ def load_program(
     selection = Selection.of(start, end, streams, match)
     flag("load_program", "fit", fit)
     spec = None if device is None else find_device(device)
-    places, told = _places(path)
-    if len(places) > 1:
-        return _of_ranks(places, told, selection, spec)
-    (place,) = places
-    found = _format_of(place).read(place, selection)
-    if isinstance(found, Program):
-        return found
-    found.missing[:0] = told
-    found.missing.extend(_alone(found))
-    has_kernels = found.kernels > 0 or any(isinstance(each, Kernel) for each in found.records)
-    has_work = found.activity is not None and len(found.activity.work) > 0
+    paths, sentences = _profile_paths(path)
+    if len(paths) > 1:
+        return _program_of_ranks(paths, sentences, selection, spec)
+    (profile,) = paths
+    recording = _format_of(profile).read(profile, selection)
+    if isinstance(recording, Program):
+        return recording
+    recording.missing[:0] = sentences
+    recording.missing.extend(_alone(recording))
+    has_kernels = recording.kernels > 0 or any(
+        isinstance(record, Kernel) for record in recording.records
+    )
+    has_work = recording.activity is not None and len(recording.activity.work) > 0
     if selection:
         if not has_kernels and not has_work:
             raise ValueError(
-                f"{storage.shown(place)}: no kernel is in the part that is selected; select more "
+                f"{storage.shown(profile)}: no kernel is in the part that is selected; select more "
                 "(start, end, streams, match), or read all of it"
             )
-        found = replace(found, records=selection.of_calls(found.records))
-        found.missing.insert(0, _PART)
-    _check_vendor(place, found)
+        recording = replace(recording, records=selection.of_calls(recording.records))
+        recording.missing.insert(0, _PART)
+    _check_vendor(profile, recording)
     if spec is None:
-        spec = known_device(found.device, found.sms)
-        if spec is None and found.gpu is not None:
-            spec = device_of_facts(found.gpu)
-    if found.activity is not None and found.kernels > MOST_PREDICTED:
-        why = _TOO_LONG.format(count=found.kernels, most=MOST_PREDICTED)
-        return _accounted(found, found.activity, why)
-    if found.activity is not None and has_work and not has_kernels:
-        return _accounted(found, found.activity, _NO_KERNELS)
+        spec = known_device(recording.device, recording.sms)
+        if spec is None and recording.gpu is not None:
+            spec = device_of_facts(recording.gpu)
+    if recording.activity is not None and recording.kernels > MAX_PREDICTED:
+        why = _TOO_LONG.format(count=recording.kernels, most=MAX_PREDICTED)
+        return _accounted(recording, recording.activity, why)
+    if recording.activity is not None and has_work and not has_kernels:
+        return _accounted(recording, recording.activity, _NO_KERNELS)
     if spec is not None and device is None and spec.name not in devices():
-        found.missing.append(_described(spec, found.device))
+        recording.missing.append(_described(spec, recording.device))
     try:
-        program = assembled(found, spec)
+        program = assembled(recording, spec)
     except (ValueError, TypeError) as error:
         hint = "; only a part is selected" if selection else ""
-        raise ValueError(f"{storage.shown(place)}: {error}{hint}") from None
+        raise ValueError(f"{storage.shown(profile)}: {error}{hint}") from None
     return program if spec is None or not fit else fitted(program, spec)
 
 
-def _places(
+def _profile_paths(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> tuple[list[Path], list[str]]:
     """Returns the files to read, and sentences about files that are not read.
@@ -187,16 +189,16 @@ def _places(
     if isinstance(path, list | tuple):
         if not path:
             raise ValueError("load_program.path: at least one file is needed, got an empty list")
-        return [storage.as_path(each) for each in path], []
-    place = storage.as_path(path)
-    if not storage.is_folder(place) or _known_format(place) is not None:
-        return [place], []
-    found, others = ranks.profiles_in(place, is_profile)
-    return (found, ranks.left_out(others)) if found else ([place], [])
+        return [storage.as_path(item) for item in path], []
+    only_path = storage.as_path(path)
+    if not storage.is_folder(only_path) or _known_format(only_path) is not None:
+        return [only_path], []
+    profiles, other_files = ranks.profiles_in(only_path, is_profile)
+    return (profiles, ranks.left_out(other_files)) if profiles else ([only_path], [])
 
 
-def _of_ranks(
-    places: Sequence[Path], told: list[str], selection: Selection, spec: DeviceSpec | None
+def _program_of_ranks(
+    paths: Sequence[Path], sentences: list[str], selection: Selection, spec: DeviceSpec | None
 ) -> Program:
     """Returns the program of several files, one per rank.
 
@@ -214,24 +216,25 @@ def _of_ranks(
             "leave it out, or read one rank alone"
         )
     sources = []
-    for place in places:
-        found = _format_of(place).read(place, selection)
-        if isinstance(found, Program):
+    for path in paths:
+        recording = _format_of(path).read(path, selection)
+        if isinstance(recording, Program):
             raise ValueError(
-                f"{storage.shown(place)}: a {found.format} is no profile of a rank; name it alone"
+                f"{storage.shown(path)}: a {recording.format} is no profile of a rank; "
+                "name it alone"
             )
-        _check_vendor(place, found)
-        if found.activity is None or not len(found.activity.work):
-            raise ValueError(f"{storage.shown(place)}: nothing in it ran on a GPU")
-        sources.append(ranks.Source(place.name, replace(found, records=[])))
-    return ranks.joined(sources, told)
+        _check_vendor(path, recording)
+        if recording.activity is None or not len(recording.activity.work):
+            raise ValueError(f"{storage.shown(path)}: nothing in it ran on a GPU")
+        sources.append(ranks.Source(path.name, replace(recording, records=[])))
+    return ranks.joined(sources, sentences)
 
 
-def _check_vendor(place: Path, recording: Recording) -> None:
+def _check_vendor(path: Path, recording: Recording) -> None:
     """Refuses a recording of a GPU that is not NVIDIA's."""
     if recording.gpu is not None and recording.gpu.other_vendor is not None:
         raise ValueError(
-            f"{storage.shown(place)}: of a GPU of {recording.gpu.other_vendor} "
+            f"{storage.shown(path)}: of a GPU of {recording.gpu.other_vendor} "
             f"({on_one_line(str(recording.gpu.name))}); tbsched knows those of NVIDIA"
         )
 
@@ -270,7 +273,7 @@ def _accounted(recording: Recording, activity: Activity, why: str) -> Program:
 def fitted(program: Program, spec: DeviceSpec) -> Program:
     """Returns the program with fitted durations, or with a note of why they are not fitted."""
     launches = len(program.sequence.launches)
-    why = f"{launches} launches take long" if launches > _MOST_FITTED else None
+    why = f"{launches} launches take long" if launches > _MAX_FITTED_LAUNCHES else None
     if all(isinstance(launch.duration, tuple) for launch in program.sequence.launches):
         return program
     try:
@@ -282,33 +285,33 @@ def fitted(program: Program, spec: DeviceSpec) -> Program:
     return replace(program, assumed=(*program.assumed, note))
 
 
-def _format_of(place: Path) -> Format:
+def _format_of(path: Path) -> Format:
     """Returns the format of a file.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: it cannot be read, or is of none.
     """
-    found = _known_format(place)
-    if found is None:
-        is_folder = storage.is_folder(place)
-        is_empty = not is_folder and place.stat().st_size == 0
-        head = b"" if is_empty else head_of(place)
-        advice = None if is_empty else foreign.advice(place.name, head)
+    known_format = _known_format(path)
+    if known_format is None:
+        is_folder = storage.is_folder(path)
+        is_empty = not is_folder and path.stat().st_size == 0
+        head = b"" if is_empty else head_of(path)
+        advice = None if is_empty else foreign.advice(path.name, head)
         advice = advice or foreign.advice_where_a_program_is_needed(head)
         if advice is not None:
-            raise ValueError(f"{storage.shown(place)}: {advice}")
-        names = ", ".join(known.name for known in FORMATS if known.folders or place.is_file())
-        what = "of no known format"
+            raise ValueError(f"{storage.shown(path)}: {advice}")
+        names = ", ".join(known.name for known in FORMATS if known.folders or path.is_file())
+        problem = "of no known format"
         if is_folder:
-            what = "a folder, of which no file is known; name the file itself"
+            problem = "a folder, of which no file is known; name the file itself"
         elif is_empty:
-            what = "empty; was it written and copied to its end?"
-        raise ValueError(f"{storage.shown(place)}: {what}; known are: {names}")
-    return found
+            problem = "empty; was it written and copied to its end?"
+        raise ValueError(f"{storage.shown(path)}: {problem}; known are: {names}")
+    return known_format
 
 
-def _known_format(place: Path) -> Format | None:
-    head, is_folder = head_of(place), storage.is_folder(place)
+def _known_format(path: Path) -> Format | None:
+    head, is_folder = head_of(path), storage.is_folder(path)
     fitting = (known for known in FORMATS if known.folders or not is_folder)
     return next((known for known in fitting if known.takes(head)), None)

@@ -27,8 +27,8 @@ class Reader:
     read: Callable[[Path], list[Sequence]]
 
 
-def _read_profile(place: Path) -> list[Sequence]:
-    return [load_program(place, fit=False).sequence]
+def _read_profile(path: Path) -> list[Sequence]:
+    return [load_program(path, fit=False).sequence]
 
 
 READERS = (
@@ -38,7 +38,7 @@ READERS = (
 )
 
 
-def read_sequences(place: Path) -> list[Sequence]:
+def read_sequences(path: Path) -> list[Sequence]:
     """Returns the sequences of a file of any known format.
 
     Raises:
@@ -46,7 +46,7 @@ def read_sequences(place: Path) -> list[Sequence]:
         FileNotFoundError: no such file.
     """
     for reader in READERS:
-        if reader.takes(place):
-            return reader.read(place)
+        if reader.takes(path):
+            return reader.read(path)
     known = ", ".join(reader.name for reader in READERS)
-    raise ValueError(f"{place}: of no known format; there are {known}")
+    raise ValueError(f"{path}: of no known format; there are {known}")

@@ -27,7 +27,7 @@ def takes(head: bytes) -> bool:
     return b'"tbsched_trace"' in head.partition(b"\n")[0]
 
 
-def read(place: Path, selection: Selection) -> Program:
+def read(path: Path, selection: Selection) -> Program:
     """Returns the program of the one trace of a file.
 
     Raises:
@@ -36,28 +36,28 @@ def read(place: Path, selection: Selection) -> Program:
             part is selected.
     """
     if selection:
-        raise ValueError(f"{storage.shown(place)}: of a trace of tbsched no part can be selected")
-    traces = load_traces(place)
+        raise ValueError(f"{storage.shown(path)}: of a trace of tbsched no part can be selected")
+    traces = load_traces(path)
     if len(traces) != 1:
         raise ValueError(
-            f"{storage.shown(place)}: {len(traces)} traces; a program is one of them: load_traces, "
+            f"{storage.shown(path)}: {len(traces)} traces; a program is one of them: load_traces, "
             "then save_traces of the one"
         )
     (trace,) = traces
     if not trace.sequence.timed or not has_times(trace):
         raise ValueError(
-            f"{storage.shown(place)}: does not say when blocks ran, of launches with durations"
+            f"{storage.shown(path)}: does not say when blocks ran, of launches with durations"
         )
     if trace.hang is not None:
         hangs = " ".join(trace.hang.text.split())
         raise ValueError(
-            f"{storage.shown(place)}: the program never ends, so there is no time to account for; "
+            f"{storage.shown(path)}: the program never ends, so there is no time to account for; "
             f"load_traces(path)[0].hang says why: {on_one_line(hangs)}"
         )
     try:
         return _program(trace)
     except ValueError as error:
-        raise ValueError(f"{storage.shown(place)}: {error}") from None
+        raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
 def _program(trace: Trace) -> Program:
@@ -66,16 +66,16 @@ def _program(trace: Trace) -> Program:
     assumed = []
     gaps = trace.host_gaps
     if gaps is None:
-        gaps, told = _gaps_of_issue(trace)
-        assumed.append(told)
+        gaps, sentence = _gaps_of_issue(trace)
+        assumed.append(sentence)
     if spec is None:
         assumed.append("How long blocks waited for memory: assumed that they did not.")
         ran = [placement.end_ns - placement.start_ns for placement in trace]  # type: ignore[operator]
     else:
         ran = list(ran_ns(trace, spec))
     launches = [
-        replace(launch, duration=tuple((own / 1e9).tolist()))
-        for launch, own in zip(trace.sequence.launches, ran, strict=True)
+        replace(launch, duration=tuple((times / 1e9).tolist()))
+        for launch, times in zip(trace.sequence.launches, ran, strict=True)
     ]
     return Program(
         sequence=with_launches(trace.sequence, launches),
@@ -95,29 +95,29 @@ def _gaps_of_issue(trace: Trace) -> tuple[tuple[float, ...], str]:
     times = trace.issue_times
     if times is None:
         return (0.0,) * len(trace.sequence), "When the host called: assumed as soon as it could."
-    left = iter(times)
+    remaining_times = iter(times)
     gaps: list[float] = []
     last: dict[int, float] = {}
     for event in trace.sequence:
-        own = [next(left) for _ in event.launches]
+        launch_times = [next(remaining_times) for _ in event.launches]
         host = getattr(event, "host", 0)
-        gaps.append(max(0.0, own[0] - last.get(host, 0.0)) if own else 0.0)
-        last[host] = own[0] if own else last.get(host, 0.0)
-    told = "When calls other than launches were made, and how long calls took: assumed at once."
-    return tuple(gaps), told
+        gaps.append(max(0.0, launch_times[0] - last.get(host, 0.0)) if launch_times else 0.0)
+        last[host] = launch_times[0] if launch_times else last.get(host, 0.0)
+    sentence = "When calls other than launches were made, and how long calls took: assumed at once."
+    return tuple(gaps), sentence
 
 
 def _measured(trace: Trace) -> StructuredArray:
     """Returns the rows of ``MEASURED``, without calls, as these have a clock of their own."""
     launches = trace.sequence.launches
-    found = np.empty(len(trace), MEASURED)
-    found["name"] = [launch.name or "" for launch in launches]
-    found["stream"] = [stream for event in trace.sequence for stream in _streams_of(event)]
-    found["start_ns"] = [placement.start_ns.min() for placement in trace]  # type: ignore[union-attr]
-    found["end_ns"] = [placement.end_ns.max() for placement in trace]  # type: ignore[union-attr]
+    measured = np.empty(len(trace), MEASURED)
+    measured["name"] = [launch.name or "" for launch in launches]
+    measured["stream"] = [stream for event in trace.sequence for stream in _streams_of(event)]
+    measured["start_ns"] = [placement.start_ns.min() for placement in trace]  # type: ignore[union-attr]
+    measured["end_ns"] = [placement.end_ns.max() for placement in trace]  # type: ignore[union-attr]
     for name in ("call_ns", "return_ns", "channel", "shared_memory_executed", "work"):
-        found[name] = -1
-    return read_only(found)
+        measured[name] = -1
+    return read_only(measured)
 
 
 def _streams_of(event: Event) -> list[int]:
@@ -127,7 +127,7 @@ def _streams_of(event: Event) -> list[int]:
 
 
 def _transfers(trace: Trace) -> StructuredArray:
-    found = np.full(len(trace.sequence.transfers), -1, TRANSFERS)
+    transfers = np.full(len(trace.sequence.transfers), -1, TRANSFERS)
     if trace.transfer_ns is not None:
-        found["start_ns"], found["end_ns"] = trace.transfer_ns.T
-    return read_only(found)
+        transfers["start_ns"], transfers["end_ns"] = trace.transfer_ns.T
+    return read_only(transfers)

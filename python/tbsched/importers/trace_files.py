@@ -9,15 +9,15 @@ from tbsched.program.sequence import Sequence
 from tbsched.traces.files import is_trace_file, load_traces
 
 
-def holds_traces(place: Path) -> bool:
+def holds_traces(path: Path) -> bool:
     """Returns whether a file is a trace file, or a folder of them."""
-    return storage.is_folder(place) or is_trace_file(place)
+    return storage.is_folder(path) or is_trace_file(path)
 
 
-def read_traces(place: Path) -> list[Sequence]:
+def read_traces(path: Path) -> list[Sequence]:
     """Returns the sequence of each trace in a file.
 
     Raises:
         FileNotFoundError, ValueError: as :func:`tbsched.load_traces`.
     """
-    return [trace.sequence for trace in load_traces(place)]
+    return [trace.sequence for trace in load_traces(path)]

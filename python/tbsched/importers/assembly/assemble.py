@@ -46,7 +46,7 @@ from tbsched.program.sequence import (
     WaitEvent,
 )
 
-_MOST_BYTES = 1 << 30  # limit of tbsched.Copy
+_MAX_COPY_BYTES = 1 << 30  # limit of tbsched.Copy
 _KINDS = ("h2d", "d2h", "d2d", "memset")
 _NO_CALL = (
     "When the host launched {count} kernels, copies or memsets: assumed when they started, by a "
@@ -106,9 +106,9 @@ class _Assembly:
         nodes: dict[int, list[Kernel | Transfer]] = {}
         calls = self._ordered_calls(nodes)
         with_bodies = {
-            each.number
-            for each in recording.records
-            if isinstance(each, GraphCall) and each.has_bodies
+            record.number
+            for record in recording.records
+            if isinstance(record, GraphCall) and record.has_bodies
         }
         self._graphs = in_order(nodes, with_bodies)
         self._calls = with_waits(calls, self._work, recording.legacy_streams, self._guesses)
@@ -128,10 +128,10 @@ class _Assembly:
         begin = self._calls[0][0] if self._calls else 0
         hosts = Hosts(self._calls, begin, self._spec)
         for call_ns, return_ns, thread, item in self._calls:
-            made = self._made(item, hosts.numbered(thread), call_ns, return_ns)
-            self._events += made
-            self._gaps += hosts.gaps(thread, made, call_ns, return_ns)
-            self._rows += [_or_unknown(item.host_row)] * len(made)
+            events = self._events_of(item, hosts.numbered(thread), call_ns, return_ns)
+            self._events += events
+            self._gaps += hosts.gaps(thread, events, call_ns, return_ns)
+            self._rows += [_or_unknown(item.host_row)] * len(events)
         if not any(isinstance(ran, Kernel) for ran, _ in self._ran):
             raise ValueError(_nothing_ran(self._recording))
         first = min(begin, *(ran.start_ns for ran, _ in self._ran))
@@ -167,7 +167,7 @@ class _Assembly:
         Work of a launch of a graph is no call, but is added to its ``nodes``.
         """
         launched = {item.number for item in self._recording.records if isinstance(item, GraphCall)}
-        found: list[Call] = []
+        calls: list[Call] = []
         last, alone = 0, 0
         called_by = _latest_calls(self._recording.records)
         for item in self._recording.records:
@@ -186,29 +186,29 @@ class _Assembly:
             if return_ns < call_ns:
                 raise ValueError(f"a call returned at {return_ns} ns, before it was made")
             last = call_ns
-            found.append((call_ns, return_ns, thread, item))
+            calls.append((call_ns, return_ns, thread, item))
         if alone:
             self._guesses.note(_NO_CALL, alone)
-        found.sort(key=lambda call: call[:2])
-        return found
+        calls.sort(key=lambda call: call[:2])
+        return calls
 
     def _work(self, item: Called) -> Work | None:
         """Returns the work that a call launched, with its times."""
         if isinstance(item, Kernel | Transfer):
             return Work(item.stream, item.start_ns, item.end_ns, item.return_ns)
-        own = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
-        if not own or not isinstance(item, GraphCall):
+        nodes = self._graphs.get(item.number, NOTHING).nodes if isinstance(item, GraphCall) else []
+        if not nodes or not isinstance(item, GraphCall):
             return None
-        start_ns, end_ns = min(n.start_ns for n in own), max(n.end_ns for n in own)
+        start_ns, end_ns = min(n.start_ns for n in nodes), max(n.end_ns for n in nodes)
         return Work(item.stream, start_ns, end_ns, item.return_ns)
 
-    def _made(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
+    def _events_of(self, item: Called, host: int, call_ns: int, return_ns: int) -> list[Event]:
         """Returns the events that a call is in a sequence; none if it does nothing there."""
         match item:
             case Kernel():
                 return [self._launched(item, host)]
             case Transfer():
-                return [self._moved(item, host)]
+                return [self._transferred(item, host)]
             case GraphCall():
                 return self._graph(item, host)
             case EventCall():
@@ -218,10 +218,10 @@ class _Assembly:
             case SynchronizeCall():
                 return self._synchronize(item, host, call_ns, return_ns)
             case WaitingCall():
-                own_ns = self._streams.own_ns(call_ns, return_ns)
-                if own_ns is None:
+                host_ns = self._streams.own_ns(call_ns, return_ns)
+                if host_ns is None:
                     return []  # as of cudaFree(0)
-                return [HostCall(item.name, own_ns / 1e9, waits="device", host=host)]
+                return [HostCall(item.name, host_ns / 1e9, waits="device", host=host)]
         raise TypeError(f"a record of a profile is needed, got {shown(item)}")
 
     def _launched(self, kernel: Kernel, host: int) -> Launch:
@@ -287,26 +287,26 @@ class _Assembly:
         took = (kernel.end_ns - kernel.start_ns) / 1e9 if seconds is None else seconds
         return took / self._waves.of(shape)
 
-    def _moved(self, moved: Transfer, host: int) -> Event:
+    def _transferred(self, moved: Transfer, host: int) -> Event:
         """Returns a copy or memset in a stream."""
-        made = self._transfer(
+        event = self._transfer(
             moved,
             stream=self._streams.numbered(moved.stream),
             non_blocking=self._streams.is_non_blocking(moved.stream),
             host=host,
         )
-        if isinstance(made, Copy):
-            is_pinned = made.kind == "d2d" or self._guesses.pinned(moved)
-            made = replace(made, pinned=is_pinned, blocking=bool(moved.blocking))
+        if isinstance(event, Copy):
+            is_pinned = event.kind == "d2d" or self._guesses.pinned(moved)
+            event = replace(event, pinned=is_pinned, blocking=bool(moved.blocking))
         self._streams.issue(moved.stream, moved)
         self._ran.append((moved, moved))
-        return made
+        return event
 
     def _transfer(
         self, moved: Transfer, seconds: float | None = None, **of_stream: Any
     ) -> Copy | Memset:
         """Returns the copy or memset; arguments as of :meth:`_launch`."""
-        size = min(max(moved.bytes, 1), _MOST_BYTES)
+        size = min(max(moved.bytes, 1), _MAX_COPY_BYTES)
         if size != moved.bytes:
             self._guesses.note(_SIZES)
         if seconds is None:
@@ -317,19 +317,19 @@ class _Assembly:
 
     def _graph(self, call: GraphCall, host: int) -> list[Event]:
         """Returns a launch of a graph; of a graph without kernels its copies and memsets."""
-        own, seen, seconds = self._graphs.get(call.number, NOTHING)
-        if not any(isinstance(ran, Kernel) for ran in own):
-            return [self._moved(ran, host) for ran in own if isinstance(ran, Transfer)]
+        nodes_ran, inferred_edges, seconds = self._graphs.get(call.number, NOTHING)
+        if not any(isinstance(ran, Kernel) for ran in nodes_ran):
+            return [self._transferred(ran, host) for ran in nodes_ran if isinstance(ran, Transfer)]
         nodes = [
             self._launch(x, took) if isinstance(x, Kernel) else self._transfer(x, took)
-            for x, took in zip(own, seconds, strict=True)
+            for x, took in zip(nodes_ran, seconds, strict=True)
         ]
-        edges = seen if call.edges is None else known_edges(own, call.edges)
+        edges = inferred_edges if call.edges is None else known_edges(nodes_ran, call.edges)
         if call.edges is None:
             self._guesses.note(_EDGES)
-        for each in own:
-            self._streams.issue(call.stream, each)
-            self._ran.append((each, call))
+        for node in nodes_ran:
+            self._streams.issue(call.stream, node)
+            self._ran.append((node, call))
         return [
             Graph(nodes, edges).launch(
                 self._streams.numbered(call.stream),
@@ -392,7 +392,7 @@ def _latest_calls(records: list[Record]) -> dict[int, int]:
 
     That is when it started, or when something was called that ran after it in its stream.
     """
-    found: dict[int, int] = {}
+    latest_ns: dict[int, int] = {}
     called: dict[tuple[int, int], int] = {}
     work = [record for record in records if isinstance(record, Ran)]
     for item in sorted(work, key=lambda item: -item.start_ns):
@@ -400,13 +400,13 @@ def _latest_calls(records: list[Record]) -> dict[int, int]:
         latest = item.start_ns if item.call_ns is None else item.call_ns
         called[stream] = min(latest, called.get(stream, latest))
         if item.call_ns is None:
-            found[id(item)] = called[stream]
-    return found
+            latest_ns[id(item)] = called[stream]
+    return latest_ns
 
 
 def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
     """Returns a row per launch, as ``MEASURED``."""
-    rows = [(each, call) for each, call in ran if isinstance(each, Kernel)]
+    rows = [(work, call) for work, call in ran if isinstance(work, Kernel)]
 
     def since(value: int | None) -> int:
         return -1 if value is None else value - first_ns
@@ -422,14 +422,14 @@ def _measured(ran: list[_Ran], first_ns: int) -> StructuredArray:
         "shared_memory_executed": [_or_unknown(row.shared_memory_executed) for row, _ in rows],
         "work": [_or_unknown(kernel.row) for kernel, _ in rows],
     }
-    found = np.empty(len(rows), MEASURED)
+    measured = np.empty(len(rows), MEASURED)
     for name, column in columns.items():
         kind = MEASURED[name]
         # NumPy 1 would write what is left of a number that is too large.
-        if kind.kind == "i" and max(column, default=0) > (most := np.iinfo(kind).max):
-            raise ValueError(f"{name}: numbers up to {most} are needed")
-        found[name] = column
-    return read_only(found)
+        if kind.kind == "i" and max(column, default=0) > (max_value := np.iinfo(kind).max):
+            raise ValueError(f"{name}: numbers up to {max_value} are needed")
+        measured[name] = column
+    return read_only(measured)
 
 
 def _or_unknown(value: int | None) -> int:

@@ -25,34 +25,36 @@ def streams_that_wait(recording: Recording) -> dict[int, bool]:
             by_stream.setdefault(record.stream, []).append(record)
     of_default = [x for s in recording.legacy_streams for x in by_stream.get(s, ())]
     of_default.sort(key=lambda work: work.start_ns)
-    others = by_stream.keys() - recording.legacy_streams
-    has_events = any(isinstance(each, EventCall) and each.waits for each in recording.records)
-    found: dict[int, bool] = {}
-    for stream in others if of_default else ():
-        own = sorted(by_stream[stream], key=lambda work: work.start_ns)
-        if _have_overlapped(own, of_default):
-            found[stream] = False
-        elif not has_events and (_waited(own, of_default) or _waited(of_default, own)):
-            found[stream] = True
-    return found
+    other_streams = by_stream.keys() - recording.legacy_streams
+    has_events = any(isinstance(item, EventCall) and item.waits for item in recording.records)
+    waits: dict[int, bool] = {}
+    for stream in other_streams if of_default else ():
+        stream_work = sorted(by_stream[stream], key=lambda work: work.start_ns)
+        if _have_overlapped(stream_work, of_default):
+            waits[stream] = False
+        elif not has_events and (
+            _waited(stream_work, of_default) or _waited(of_default, stream_work)
+        ):
+            waits[stream] = True
+    return waits
 
 
-def _have_overlapped(some: Iterable[Work], others: Sequence[Work]) -> bool:
-    """Returns whether some work overlapped with ``others``, which run one after the other."""
-    starts = [work.start_ns for work in others]
-    for work in some:
+def _have_overlapped(stream_work: Iterable[Work], serial_work: Sequence[Work]) -> bool:
+    """Returns whether some work of a stream overlapped with work that runs one after the other."""
+    starts = [work.start_ns for work in serial_work]
+    for work in stream_work:
         last = bisect_right(starts, work.end_ns - _OVERLAP_NS) - 1
-        if last >= 0 and others[last].end_ns - _OVERLAP_NS > work.start_ns:
+        if last >= 0 and serial_work[last].end_ns - _OVERLAP_NS > work.start_ns:
             return True
     return False
 
 
-def _waited(some: Iterable[Work], others: Iterable[Work]) -> bool:
+def _waited(delayed_work: Iterable[Work], earlier_work: Iterable[Work]) -> bool:
     """Returns whether some work started late after its call, and just after other work ended."""
-    ends = sorted(work.end_ns for work in others)
-    for work in some:
+    ends = sorted(work.end_ns for work in earlier_work)
+    for work in delayed_work:
         if work.return_ns is not None and work.start_ns - work.return_ns > STARTS_NS:
-            place = bisect_left(ends, work.start_ns - WAKES_NS)
-            if place < len(ends) and ends[place] <= work.start_ns:
+            position = bisect_left(ends, work.start_ns - WAKES_NS)
+            if position < len(ends) and ends[position] <= work.start_ns:
                 return True
     return False

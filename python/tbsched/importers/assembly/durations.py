@@ -35,8 +35,8 @@ class Waves:
             return 1
         # Beyond a full GPU, only the room of a block matters, not the size of the grid.
         blocks, *block, cluster = shape
-        most = self._spec.sms * self._spec.blocks_per_sm
-        small = (min(blocks, most - most % cluster), *block, cluster)
+        max_blocks = self._spec.sms * self._spec.blocks_per_sm
+        small = (min(blocks, max_blocks - max_blocks % cluster), *block, cluster)
         room = self._rooms.get(small)
         if room is None:
             room = self._rooms[small] = self._room(Launch(*small))

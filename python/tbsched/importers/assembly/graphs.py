@@ -52,39 +52,39 @@ def in_order(
     graph of which a stream does not join the first one, the last node of each other stream is
     waited for by the next one of the first stream.
     """
-    alike: dict[object, dict[int, list[Node]]] = {}
-    for number, nodes in launches.items():
-        own = _by_number_or_stream(nodes)
-        shape = tuple(_shape(node) for node in own)
-        alike.setdefault(shape, {})[number] = own
-    found: dict[int, Launched] = {}
-    for group in alike.values():
+    launches_by_shape: dict[object, dict[int, list[Node]]] = {}
+    for launch, nodes in launches.items():
+        ordered_nodes = _by_number_or_stream(nodes)
+        shape = tuple(_shape(node) for node in ordered_nodes)
+        launches_by_shape.setdefault(shape, {})[launch] = ordered_nodes
+    launched: dict[int, Launched] = {}
+    for group in launches_by_shape.values():
         first = next(iter(group.values()))
-        places = sorted(range(len(first)), key=lambda place: first[place].start_ns)
-        sorted_nodes = {number: [own[place] for place in places] for number, own in group.items()}
-        decides = any(number in with_bodies for number in group)
+        order = sorted(range(len(first)), key=lambda index: first[index].start_ns)
+        sorted_nodes = {launch: [ran[index] for index in order] for launch, ran in group.items()}
+        decides = any(launch in with_bodies for launch in group)
         soon_ns = _SOON_BEHIND_DECISION_NS if decides else _SOON_NS
         edges = _edges([*sorted_nodes.values()], soon_ns)
-        times = [[node.end_ns - node.start_ns for node in own] for own in sorted_nodes.values()]
+        times = [[node.end_ns - node.start_ns for node in ran] for ran in sorted_nodes.values()]
         seconds = [statistics.median(of_node) / 1e9 for of_node in zip(*times, strict=True)]
-        found |= {number: Launched(own, edges, seconds) for number, own in sorted_nodes.items()}
-    return found
+        launched |= {launch: Launched(ran, edges, seconds) for launch, ran in sorted_nodes.items()}
+    return launched
 
 
 def known_edges(nodes: Sequence[Node], edges: Iterable[Edge]) -> list[Edge]:
     """Edges between numbers of nodes as edges between positions; without those of other nodes."""
-    position = {node.node: number for number, node in enumerate(nodes)}
+    position = {node.node: index for index, node in enumerate(nodes)}
     pairs = [(position.get(a), position.get(b)) for a, b in edges]
     return list(dict.fromkeys((a, b) for a, b in pairs if a is not None and b is not None))
 
 
 def _by_number_or_stream(nodes: Iterable[Node]) -> list[Node]:
     """Returns nodes by their numbers; without unique numbers by stream and start."""
-    own = list(nodes)
-    numbers = {node.node for node in own}
-    if None in numbers or len(numbers) < len(own):
-        return sorted(own, key=lambda node: (node.stream, node.start_ns))
-    return sorted(own, key=lambda node: node.node or 0)
+    unsorted = list(nodes)
+    numbers = {node.node for node in unsorted}
+    if None in numbers or len(numbers) < len(unsorted):
+        return sorted(unsorted, key=lambda node: (node.stream, node.start_ns))
+    return sorted(unsorted, key=lambda node: node.node or 0)
 
 
 def _shape(node: Node) -> object:
@@ -107,48 +107,48 @@ def _edges(launches: Sequence[Sequence[Node]], soon_ns: int) -> list[Edge]:
 def _joins(launches: Sequence[Sequence[Node]]) -> set[Edge]:
     """Returns edges from the last node of each stream to the next node of the first stream."""
     streams = [node.stream for node in launches[0]]
-    found = set()
-    for last in {stream: number for number, stream in enumerate(streams)}.values():
+    edges = set()
+    for last in {stream: index for index, stream in enumerate(streams)}.values():
         later = (
-            number
-            for number in range(last + 1, len(streams))
-            if streams[number] == streams[0] != streams[last]
-            and all(nodes[last].end_ns <= nodes[number].start_ns + _EARLY_NS for nodes in launches)
+            index
+            for index in range(last + 1, len(streams))
+            if streams[index] == streams[0] != streams[last]
+            and all(nodes[last].end_ns <= nodes[index].start_ns + _EARLY_NS for nodes in launches)
         )
-        found |= {(last, number) for number in itertools.islice(later, 1)}
-    return found
+        edges |= {(last, index) for index in itertools.islice(later, 1)}
+    return edges
 
 
 def _chains(nodes: Sequence[Node]) -> list[Edge]:
     """Returns an edge from each node of a stream to the next, unless they ran at once."""
     by_stream: dict[int, list[int]] = {}
-    for number, node in enumerate(nodes):
-        by_stream.setdefault(node.stream, []).append(number)
+    for index, node in enumerate(nodes):
+        by_stream.setdefault(node.stream, []).append(index)
     return [
         (first, after)
-        for own in by_stream.values()
-        for first, after in itertools.pairwise(own)
+        for indices in by_stream.values()
+        for first, after in itertools.pairwise(indices)
         if nodes[first].end_ns <= nodes[after].start_ns + _EARLY_NS
     ]
 
 
 def _across(nodes: Sequence[Node], before: Mapping[int, int], soon_ns: int) -> set[Edge]:
     """Returns the edges between streams that the times of one launch show."""
-    found = set()
-    by_end = sorted(range(len(nodes)), key=lambda number: nodes[number].end_ns)
-    by_start = sorted(range(len(nodes)), key=lambda number: nodes[number].start_ns)
+    edges = set()
+    by_end = sorted(range(len(nodes)), key=lambda index: nodes[index].end_ns)
+    by_start = sorted(range(len(nodes)), key=lambda index: nodes[index].start_ns)
     ended = 0
     recent: list[int] = []
-    for number in by_start:
-        start_ns = nodes[number].start_ns
+    for index in by_start:
+        start_ns = nodes[index].start_ns
         while ended < len(by_end) and nodes[by_end[ended]].end_ns <= start_ns + _EARLY_NS:
             recent.append(by_end[ended])
             ended += 1
-        recent = [other for other in recent if start_ns - nodes[other].end_ns <= soon_ns]
-        if before.get(number) not in recent:
-            of_others = [x for x in recent if nodes[x].stream != nodes[number].stream]
-            found |= {(other, number) for other in of_others}
-    return found
+        recent = [earlier for earlier in recent if start_ns - nodes[earlier].end_ns <= soon_ns]
+        if before.get(index) not in recent:
+            others = [x for x in recent if nodes[x].stream != nodes[index].stream]
+            edges |= {(earlier, index) for earlier in others}
+    return edges
 
 
 def edges_through(
@@ -161,9 +161,10 @@ def edges_through(
         edges: of nodes of any graph: the second waits for the first.
         originals: of the nodes of a graph those of the graph that it was made from.
     """
-    own = set(nodes)
-    wanted = {each: each for each in own}  # own node, by itself and by the nodes it was made from
-    for node in own:
+    executable_nodes = set(nodes)
+    # The node of the executable graph, by itself and by the nodes that it was made from.
+    wanted = {node: node for node in executable_nodes}
+    for node in executable_nodes:
         origin, seen = node, {node}
         while (origin := originals.get(origin, node)) not in seen:
             seen.add(origin)
@@ -171,16 +172,16 @@ def edges_through(
     after: dict[int, list[int]] = {}
     for first, second in edges:
         after.setdefault(first, []).append(second)
-    found: dict[tuple[int, int], None] = {}
+    pairs: dict[tuple[int, int], None] = {}
     for start, node in wanted.items():
         ahead, passed = list(after.get(start, ())), {start}
         while ahead:
-            each = ahead.pop()
-            if each in passed:
+            ahead_node = ahead.pop()
+            if ahead_node in passed:
                 continue
-            passed.add(each)
-            if each in wanted:
-                found[node, wanted[each]] = None
+            passed.add(ahead_node)
+            if ahead_node in wanted:
+                pairs[node, wanted[ahead_node]] = None
             else:
-                ahead += after.get(each, ())
-    return tuple(sorted(pair for pair in found if pair[0] != pair[1]))
+                ahead += after.get(ahead_node, ())
+    return tuple(sorted(pair for pair in pairs if pair[0] != pair[1]))

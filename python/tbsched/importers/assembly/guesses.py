@@ -10,7 +10,7 @@ from typing import TypeVar
 from tbsched.importers.records import Kernel, Recording, Transfer
 
 REGISTERS = 32
-_MOST_STREAMS_NAMED = 8
+_MAX_STREAMS_NAMED = 8
 _Value = TypeVar("_Value")
 # Assumption for each field, in words.
 _ASSUMED = {
@@ -87,8 +87,8 @@ class Guesses:
         """Returns the blocks per cluster; of a profile without the field, by the kernel's name."""
         if kernel.cluster is None:
             for pattern in _CLUSTERS:
-                found = pattern.search(kernel.name)
-                size = math.prod(map(int, found.groups())) if found else 0
+                match = pattern.search(kernel.name)
+                size = math.prod(map(int, match.groups())) if match else 0
                 if size and kernel.grid is not None and math.prod(kernel.grid) % size == 0:
                     self.note("The clusters of {count} launches: taken from names of kernels.")
                     return size
@@ -113,17 +113,19 @@ class Guesses:
 
     def sentences(self) -> tuple[str, ...]:
         """Returns all assumptions, those of the reader first."""
-        found = list(self._recording.missing)
+        sentences = list(self._recording.missing)
         for count in sorted(set(self._fields.values()), reverse=True):
-            alike = [what for field, what in _ASSUMED.items() if self._fields[field] == count]
-            some = f"{count} of {self._kernels} kernels"
-            of = "every kernel" if count == self._kernels else some
-            found.append(f"Of {of}: assumed {', '.join(alike)}.")
+            fields = [
+                field_name for field, field_name in _ASSUMED.items() if self._fields[field] == count
+            ]
+            share = f"{count} of {self._kernels} kernels"
+            kernels = "every kernel" if count == self._kernels else share
+            sentences.append(f"Of {kernels}: assumed {', '.join(fields)}.")
         if not self._recording.first_uses:
-            found.append(_LOADING)
-        found += [sentence.format(count=count) for sentence, count in self._notes.items()]
+            sentences.append(_LOADING)
+        sentences += [sentence.format(count=count) for sentence, count in self._notes.items()]
         for sentence, streams in self._streams.items():
-            first = [*streams][:_MOST_STREAMS_NAMED]
+            first = [*streams][:_MAX_STREAMS_NAMED]
             more = f" and {len(streams) - len(first)} more" if len(streams) > len(first) else ""
-            found.append(sentence.format(streams=", ".join(first) + more))
-        return tuple(dict.fromkeys(found))
+            sentences.append(sentence.format(streams=", ".join(first) + more))
+        return tuple(dict.fromkeys(sentences))

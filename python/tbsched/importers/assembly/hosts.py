@@ -27,7 +27,7 @@ _TURNS = (
 # Most switches between two threads that take turns, and most calls that one makes while the other
 # is in a call, as shares of the calls of the thread with fewer calls. Independent threads
 # interleave their calls, or one calls while the other waits.
-_MOST_SWITCHES = 0.25
+_MAX_SWITCHES_PER_CALL = 0.25
 _ROUNDED_NS = 1000  # tolerated overlap of calls
 
 
@@ -43,24 +43,26 @@ class Hosts:
 
     def __init__(self, calls: Sequence[Call], begin_ns: int, spec: DeviceSpec | None) -> None:
         """``calls``: in the order of time."""
-        self._one = taking_turns([call[:3] for call in calls])
+        self._party = taking_turns([call[:3] for call in calls])
         self._begin_ns = begin_ns
         self._spec = spec
         self._lengths = None if spec is None else CallLengths(spec)
         self._numbers: dict[int, int] = {}
         self._returned_ns: dict[int, int] = {}  # when the last call returned, if predicted
-        self._longer_ns: list[int] = []  # of each call, than predicted
+        self._excess_ns: list[int] = []  # of each call: measured minus predicted duration
 
     def numbered(self, thread: int) -> int:
         """Its number in the program."""
-        return self._numbers.setdefault(self._one[thread], len(self._numbers))
+        return self._numbers.setdefault(self._party[thread], len(self._numbers))
 
-    def gaps(self, thread: int, made: Iterable[Event], call_ns: int, return_ns: int) -> list[float]:
+    def gaps(
+        self, thread: int, events: Iterable[Event], call_ns: int, return_ns: int
+    ) -> list[float]:
         """Returns the seconds before each event that one call makes."""
-        found = []
-        thread = self._one[thread]
+        gaps = []
+        thread = self._party[thread]
         before_ns = self._returned_ns.get(thread, self._begin_ns)
-        for event in made:
+        for event in events:
             predicted_ns = self._predicted_ns(event, thread)
             if predicted_ns is None:
                 start_ns = max(call_ns, before_ns)
@@ -68,17 +70,17 @@ class Hosts:
             else:
                 start_ns = max(return_ns - predicted_ns, before_ns)
                 end_ns = start_ns + predicted_ns
-                self._longer_ns.append(max(0, return_ns - call_ns - predicted_ns))
-            found.append((start_ns - before_ns) / 1e9)
+                self._excess_ns.append(max(0, return_ns - call_ns - predicted_ns))
+            gaps.append((start_ns - before_ns) / 1e9)
             before_ns = end_ns
         self._returned_ns[thread] = before_ns
-        return found
+        return gaps
 
     def sentences(self) -> tuple[str, ...]:
         """Returns the assumptions about threads."""
-        count = sum(number for number in Counter(self._one.values()).values() if number > 1)
+        count = sum(threads for threads in Counter(self._party.values()).values() if threads > 1)
         turns = (_TURNS.format(count=count),) if count else ()
-        us = statistics.median(self._longer_ns or [0]) / 1e3
+        us = statistics.median(self._excess_ns or [0]) / 1e3
         if self._spec is None or not us:
             return turns
         return (*turns, _LONGER.format(us=us, name=self._spec.title))
@@ -95,37 +97,40 @@ class Hosts:
         return None if waits_for_gpu(event) or moves else predicted_ns
 
 
-def taking_turns(made: Sequence[tuple[int, int, int]]) -> dict[int, int]:
+def taking_turns(timed_calls: Sequence[tuple[int, int, int]]) -> dict[int, int]:
     """Returns for each thread the one with most calls that it takes turns with, or itself.
 
     Threads take turns if each makes many calls before another one goes on, and none is in a call
     while another one makes calls.
 
     Args:
-        made: of each call when it was made and when it returned, and the thread, by time.
+        timed_calls: of each call when it was made and when it returned, and the thread, by time.
     """
-    begin_ns, end_ns, order = np.array(made, np.int64).reshape(-1, 3).T
+    begin_ns, end_ns, order = np.array(timed_calls, np.int64).reshape(-1, 3).T
     threads = order.tolist()
-    found = {NOBODY: NOBODY}
+    party = {NOBODY: NOBODY}
     calls: dict[int, BoolArray] = {}  # calls of all threads that count as one
-    for thread, count in Counter(each for each in threads if each != NOBODY).most_common():
-        own = order == thread
+    for thread, count in Counter(caller for caller in threads if caller != NOBODY).most_common():
+        is_own = order == thread
         # The others have as many calls at least. Two threads switch once at least.
-        most = int(_MOST_SWITCHES * count)
-        for first, others in calls.items() if most else ():
-            both = own | others
-            at_once = _in_others(begin_ns[both], end_ns[both], own[both])
-            if np.count_nonzero(np.diff(own[both])) <= most and at_once <= most:
-                found[thread] = first
-                calls[first] = own | others
+        max_switches = int(_MAX_SWITCHES_PER_CALL * count)
+        for first, is_other in calls.items() if max_switches else ():
+            is_either = is_own | is_other
+            at_once = _calls_at_once(begin_ns[is_either], end_ns[is_either], is_own[is_either])
+            if (
+                np.count_nonzero(np.diff(is_own[is_either])) <= max_switches
+                and at_once <= max_switches
+            ):
+                party[thread] = first
+                calls[first] = is_own | is_other
                 break
         else:
-            found[thread] = thread
-            calls[thread] = own
-    return found
+            party[thread] = thread
+            calls[thread] = is_own
+    return party
 
 
-def _in_others(begin_ns: Int64Array, end_ns: Int64Array, is_own: BoolArray) -> int:
+def _calls_at_once(begin_ns: Int64Array, end_ns: Int64Array, is_own: BoolArray) -> int:
     """Returns how many calls of two parties, by time, were made while the other was in a call."""
     count = 0
     for party in (is_own, ~is_own):

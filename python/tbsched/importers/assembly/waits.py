@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from tbsched.importers.assembly.guesses import Guesses
 from tbsched.importers.records import Called, EventCall
 
-_FOUND = (
+_INFERRED = (
     "For what {count} calls make a stream wait: assumed another stream whose work ended before the "
     "waiting one went on."
 )
@@ -64,25 +64,25 @@ def with_waits(
     if not any(_is_unknown(item) for *_, item in calls):
         return [*calls]
     sure = _awaited(calls, work_of, legacy, frozenset())
-    pairs = frozenset((of, after.stream) for after, of in sure.values())
+    pairs = frozenset((stream, after.stream) for after, stream in sure.values())
     awaited = _awaited(calls, work_of, legacy, pairs)
-    numbers = (item.event for *_, item in calls if isinstance(item, EventCall))
-    event = max(numbers, default=0)
-    found: list[Call] = []
-    for place, call in enumerate(calls):
+    event_numbers = (item.event for *_, item in calls if isinstance(item, EventCall))
+    event = max(event_numbers, default=0)
+    calls_with_waits: list[Call] = []
+    for index, call in enumerate(calls):
         begin, end, thread, item = call
         if not _is_unknown(item):
-            found.append(call)
-        elif place not in awaited:
+            calls_with_waits.append(call)
+        elif index not in awaited:
             guesses.note(_NOTHING)
         else:
-            guesses.note(_FOUND)
-            after, of = awaited[place]
+            guesses.note(_INFERRED)
+            after, stream = awaited[index]
             event += 1
-            found.append((begin, begin, thread, EventCall(event=event, stream=of)))
+            calls_with_waits.append((begin, begin, thread, EventCall(event=event, stream=stream)))
             waits = EventCall(event=event, stream=after.stream, waits=True)
-            found.append((begin, end, thread, waits))
-    return found
+            calls_with_waits.append((begin, end, thread, waits))
+    return calls_with_waits
 
 
 def _is_unknown(item: Called) -> bool:
@@ -93,17 +93,17 @@ def _next_work(calls: Sequence[Call], work_of: Callable[[Called], Work | None]) 
     """Returns, by the place of each unknown wait, the work that it delays, if there is any."""
     of_thread: dict[int, Work] = {}
     of_stream: dict[int, Work] = {}
-    found: dict[int, Work] = {}
-    for place in range(len(calls) - 1, -1, -1):
-        _, _, thread, item = calls[place]
+    next_work: dict[int, Work] = {}
+    for index in range(len(calls) - 1, -1, -1):
+        _, _, thread, item = calls[index]
         work = work_of(item)
         if work is not None:
             of_thread[thread] = of_stream[work.stream] = work
         elif isinstance(item, EventCall) and not item.known:
             after = of_thread.get(thread) if item.stream < 0 else of_stream.get(item.stream)
             if after is not None:
-                found[place] = after
-    return found
+                next_work[index] = after
+    return next_work
 
 
 def _awaited(
@@ -121,26 +121,26 @@ def _awaited(
     """
     waiting = _next_work(calls, work_of)
     ended: dict[int, int] = {}  # by stream: the end of all work issued so far
-    taken: set[tuple[Work, int]] = set()
-    found: dict[int, tuple[Work, int]] = {}
-    for place, (_, _, _, item) in enumerate(calls):
+    used: set[tuple[Work, int]] = set()
+    awaited: dict[int, tuple[Work, int]] = {}
+    for index, (_, _, _, item) in enumerate(calls):
         work = work_of(item)
         if work is not None:
             ended[work.stream] = max(work.end_ns, ended.get(work.stream, work.end_ns))
-        after = waiting.get(place)
+        after = waiting.get(index)
         if after is None:
             continue
         fitting = [
             stream
             for stream, end_ns in ended.items()
-            if stream != after.stream and end_ns <= after.start_ns and (after, stream) not in taken
+            if stream != after.stream and end_ns <= after.start_ns and (after, stream) not in used
         ]
         likely = [stream for stream in fitting if stream in legacy or after.stream in legacy]
         if not likely and after.has_waited:
             likely = [s for s in fitting if after.start_ns - ended[s] <= WAKES_NS]
         likely = likely or [stream for stream in fitting if (stream, after.stream) in pairs]
         if likely:
-            of = max(likely, key=lambda stream: ended[stream])
-            taken.add((after, of))
-            found[place] = after, of
-    return found
+            awaited_stream = max(likely, key=lambda stream: ended[stream])
+            used.add((after, awaited_stream))
+            awaited[index] = after, awaited_stream
+    return awaited

@@ -16,52 +16,52 @@ Line: TypeAlias = dict[str, Any]
 LARGEST = 2**63 - 1
 
 
-def lines_of(place: Path) -> Iterator[tuple[int, object]]:
+def lines_of(path: Path) -> Iterator[tuple[int, object]]:
     """Yields the lines with their numbers. The last one may be cut: it is left out then.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: a line is not JSON, or too long; names the file and the line.
     """
-    for number, text, is_last in _pieces(place):
+    for line_number, text, is_last in _pieces(path):
         try:
-            yield number, parsing.json_value(text.decode("utf-8", "replace"))
+            yield line_number, parsing.json_value(text.decode("utf-8", "replace"))
         except ValueError as error:
             if is_last:
                 return
-            raise refused(place, number, f"not JSON: {error}") from None
+            raise refused(path, line_number, f"not JSON: {error}") from None
 
 
-def take_lines(place: Path, take: Callable[[object], None]) -> None:
+def take_lines(path: Path, take: Callable[[object], None]) -> None:
     """Gives the lines to a reader, one by one.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: as of :func:`lines_of`, or the reader refuses a line; names the file and it.
     """
-    for number, line in lines_of(place):
+    for line_number, line in lines_of(path):
         try:
             take(line)
         except (TypeError, ValueError) as error:
-            raise refused(place, number, error) from None
+            raise refused(path, line_number, error) from None
 
 
-def refused(place: Path, number: int, why: object) -> ValueError:
-    return ValueError(f"{storage.shown(place)}: line {number}: {why}")
+def refused(path: Path, line_number: int, why: object) -> ValueError:
+    return ValueError(f"{storage.shown(path)}: line {line_number}: {why}")
 
 
-def _pieces(place: Path) -> Iterator[tuple[int, bytes, bool]]:
+def _pieces(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yields each line with its number, and True for a last line that does not end."""
-    number, rest = 0, b""
-    for piece in pieces_of(place):
-        *whole, rest = (rest + piece).split(b"\n")
-        for text in whole:
-            number += 1
-            yield number, text, False
+    line_number, rest = 0, b""
+    for piece in pieces_of(path):
+        *lines, rest = (rest + piece).split(b"\n")
+        for text in lines:
+            line_number += 1
+            yield line_number, text, False
         if len(rest) > storage.MAX_BYTES:
-            raise refused(place, number + 1, f"more than {storage.MAX_BYTES} bytes")
+            raise refused(path, line_number + 1, f"more than {storage.MAX_BYTES} bytes")
     if rest:
-        yield number + 1, rest, True
+        yield line_number + 1, rest, True
 
 
 def times(line: Line) -> tuple[int, int]:

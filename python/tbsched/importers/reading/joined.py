@@ -38,7 +38,7 @@ _EVENT_CALLS = {
 # calls load most kernels.
 _WAITING = frozenset({"cudaFree", "cudaFreeHost", "cudaHostUnregister"})
 _WAITING_FOR_ANY = _WAITING | {"device", "stream", "event"}
-MOST_PREDICTED = 50_000  # kernels; each takes some hundred bytes and microseconds
+MAX_PREDICTED = 50_000  # kernels; each takes some hundred bytes and microseconds
 _GRAPHS = ("cudaGraphLaunch", "cuGraphLaunch")
 _WORK = ("cudaLaunch", "cuLaunch", *_GRAPHS, "cudaMemcpy", "cuMemcpy", "cudaMemset", "cuMemset")
 
@@ -123,13 +123,13 @@ class Joined:
         row = self.activity.add_call(name, process, thread, call_ns, return_ns, correlation)
         if correlation < 0 or row == UNKNOWN:
             return
-        what = what_calls(name)
-        if what is None or self.is_too_long:
+        what_of_call = what_calls(name)
+        if what_of_call is None or self.is_too_long:
             return
-        number = self._threads.setdefault((process, thread), len(self._threads))
+        thread_index = self._threads.setdefault((process, thread), len(self._threads))
         before = self.calls.get(correlation)
         if before is None or call_ns < before.call_ns:
-            self.calls[correlation] = Call(what, number, call_ns, return_ns, row)
+            self.calls[correlation] = Call(what_of_call, thread_index, call_ns, return_ns, row)
 
     def add_work(
         self,
@@ -141,12 +141,12 @@ class Joined:
         """Adds work that ran, as the fields of its record."""
         if kind is Kernel:
             self._kernels_of[values[names.index("device")]] += 1
-            self.is_too_long = self.is_too_long or self.kernels > MOST_PREDICTED
+            self.is_too_long = self.is_too_long or self.kernels > MAX_PREDICTED
         if not self.is_too_long:
             self._work.append((correlation, kind, names, values))
         elif self._work or self.calls:
-            for kept in (self._work, self.calls, self.waited, self.recorded, self.gpus):
-                kept.clear()
+            for store in (self._work, self.calls, self.waited, self.recorded, self.gpus):
+                store.clear()
 
     def add_wait(self, correlation: int, waited: Waited, gpu: int | None) -> None:
         """What a call waits for, and of which GPU that is; None: the file does not say it."""
@@ -168,7 +168,9 @@ class Joined:
     def expect_nodes(self, executables: Collection[int], nodes: Iterable[int]) -> None:
         """Graphs that were launched, and all nodes of these and other graphs."""
         counts = Counter(node >> 32 for node in nodes)
-        self._nodes.update((each, counts[each]) for each in executables if each in counts)
+        self._nodes.update(
+            (executable, counts[executable]) for executable in executables if executable in counts
+        )
 
     def _add_gpu(self, correlation: int, gpu: int | None) -> None:
         if gpu is not None:
@@ -187,27 +189,27 @@ class Joined:
     @property
     def left_out(self) -> list[str]:
         """Returns sentences about what is not in the records."""
-        said = []
+        sentences = []
         others = [device for device in self._kernels_of if device != self.device]
         if others:
             count = sum(self._kernels_of[device] for device in others)
-            said.append(
+            sentences.append(
                 f"{counted(count, 'kernel')} ran on {counted(len(others), 'other GPU')}: in the "
                 f"account, but only GPU {self.device} is predicted, and nothing of it is assumed "
                 "to wait for that."
             )
             if self.unknown_gpus:
-                said.append(
+                sentences.append(
                     f"For which GPU {self.unknown_gpus} calls wait: assumed the one that their "
                     "thread last launched work on."
                 )
         if nodes := self._nodes_without_records():
-            said.append(
+            sentences.append(
                 f"What {nodes} nodes of graphs do that leave no records, such as host functions, "
                 "events and allocations: assumed that they take no time, and that no other stream "
                 "waits for events that they record."
             )
-        return said
+        return sentences
 
     def _nodes_without_records(self) -> int:
         """Returns how many nodes never ran, as far as the file has records.
@@ -215,45 +217,48 @@ class Joined:
         CUPTI numbers the nodes of a graph from its own number times 2^32. Where the file does not
         list them, those behind the last one that ran are not known.
         """
-        up_to_last = {each: max(nodes) - (each << 32) + 1 for each, nodes in self._ran.items()}
-        ran = Counter({each: len(nodes) for each, nodes in self._ran.items()})
+        up_to_last = {
+            executable: max(nodes) - (executable << 32) + 1
+            for executable, nodes in self._ran.items()
+        }
+        ran = Counter({executable: len(nodes) for executable, nodes in self._ran.items()})
         return (Counter(up_to_last | self._nodes) - ran).total()
 
     def records(self) -> tuple[list[Record], Activity]:
         """Returns all records and the activity; may be called once, as it frees its memory."""
         activity, rows = self.activity.built()
-        found: list[Record] = []
+        records: list[Record] = []
         nodes: dict[int, tuple[int, int, int | None]] = {}
         gpus: dict[int, int] = {}
         device = self.device
         self._work.reverse()
         while self._work:
             correlation, kind, names, values = self._work.pop()
-            given = dict(zip(names, values, strict=True))
-            executable = given.pop("executable", None)
-            given["row"] = int(rows[given["row"]])
-            gpus[correlation] = given["device"]
-            if given["device"] != device or given["row"] == UNKNOWN:
+            fields = dict(zip(names, values, strict=True))
+            executable = fields.pop("executable", None)
+            fields["row"] = int(rows[fields["row"]])
+            gpus[correlation] = fields["device"]
+            if fields["device"] != device or fields["row"] == UNKNOWN:
                 continue
             call = self.calls.get(correlation)
             if call is None:
-                found.append(kind(**given))
+                records.append(kind(**fields))
             elif call.what == "graph":
-                started = (given["start_ns"], given["stream"], executable)
+                started = (fields["start_ns"], fields["stream"], executable)
                 first = nodes.setdefault(correlation, started)
                 nodes[correlation] = min(first, started, key=operator.itemgetter(0))
-                found.append(kind(**given, graph=correlation))
+                records.append(kind(**fields, graph=correlation))
             else:
-                if kind is Transfer and given["kind"] != "memset":
-                    given["blocking"] = call.what == "blocking"
-                found.append(kind(**given, **_times(call)))
+                if kind is Transfer and fields["kind"] != "memset":
+                    fields["blocking"] = call.what == "blocking"
+                records.append(kind(**fields, **_times(call)))
         for correlation, (_, stream, executable) in nodes.items():
             times = _times(self.calls[correlation])
             graph = GraphCall(number=correlation, stream=stream, executable=executable, **times)
-            found.append(graph)
+            records.append(graph)
         self._add_gpus(gpus)
-        found += filter(None, [self._event(*item) for item in self.calls.items()])
-        return found, activity
+        records += filter(None, [self._event(*item) for item in self.calls.items()])
+        return records, activity
 
     def lacks_calls(self, activity: Activity) -> bool:
         """Whether calls of selected work may have been left out, as they were made too early."""
@@ -269,17 +274,17 @@ class Joined:
         threads: dict[int, list[tuple[int, int]]] = {}
         for correlation, call in self.calls.items():
             threads.setdefault(call.thread, []).append((call.call_ns, correlation))
-        for own in threads.values():
-            own.sort()
-            numbers = [number for _, number in own]
-            said = [known[number] for number in numbers if number in known]
-            last = said[0] if said else self.device
-            for number in numbers:
-                last = known.get(number, last)
+        for calls in threads.values():
+            calls.sort()
+            call_ids = [call_id for _, call_id in calls]
+            gpus = [known[call_id] for call_id in call_ids if call_id in known]
+            last = gpus[0] if gpus else self.device
+            for call_id in call_ids:
+                last = known.get(call_id, last)
                 if last is not None:
-                    self.gpus[number] = last
-                is_unknown = number not in known and self.calls[number].what in _WAITING_FOR_ANY
-                self.unknown_gpus += is_unknown and len({*said}) != 1
+                    self.gpus[call_id] = last
+                is_unknown = call_id not in known and self.calls[call_id].what in _WAITING_FOR_ANY
+                self.unknown_gpus += is_unknown and len({*gpus}) != 1
 
     def _event(self, correlation: int, call: Call) -> Record | None:
         """Returns the record of a call that makes no work; None if no work waits for it."""
@@ -289,8 +294,8 @@ class Joined:
         if call.what == "record":
             if correlation not in self.recorded:
                 return None  # nobody waits for it, as far as the file tells
-            number, of = self.recorded[correlation]
-            return EventCall(event=number, stream=of, **times)
+            event_number, awaited_stream = self.recorded[correlation]
+            return EventCall(event=event_number, stream=awaited_stream, **times)
         if call.what == "device":
             return SynchronizeCall(**times)
         if call.what in _WAITING:
@@ -299,8 +304,8 @@ class Joined:
         if call.what == "wait":
             if stream is None or event is None:
                 self.unknown_waits += 1
-                of = -1 if stream is None else stream
-                return EventCall(event=-1, stream=of, waits=True, known=False, **times)
+                awaited_stream = -1 if stream is None else stream
+                return EventCall(event=-1, stream=awaited_stream, waits=True, known=False, **times)
             return EventCall(event=event, stream=stream, waits=True, **times)
         if call.what == "stream":
             return SynchronizeCall(stream=stream, known=stream is not None, **times)

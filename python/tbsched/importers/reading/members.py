@@ -92,9 +92,9 @@ class _Text:
 
     def expect(self, character: str) -> None:
         """Goes over the next character, which must be this one."""
-        found = self.next()
-        if found != character:
-            raise self._wrong(f"{character} is needed, got {found!r}")
+        next_character = self.next()
+        if next_character != character:
+            raise self._wrong(f"{character} is needed, got {next_character!r}")
         self._place += 1
 
     def items(self) -> Iterator[Any]:
@@ -118,7 +118,7 @@ class _Text:
         """Returns the next value."""
         while True:
             try:
-                found, end = self._decode_at(self._text, self._place)
+                value, end = self._decode_at(self._text, self._place)
             except json.JSONDecodeError as error:
                 if not self._more():
                     raise self._wrong(error.msg) from None
@@ -128,27 +128,27 @@ class _Text:
             # At the end of what is there a number may go on, or be cut behind its point.
             if self._text[end : end + 1] in _AFTER or not self._more():
                 self._place = end
-                return found
+                return value
 
     def _more(self) -> bool:
         """Doubles the buffered text, so that long values are not read again too often."""
         self._text = self._text[self._place :]
         self._place = 0
-        had = len(self._text)
-        if had > MAX_VALUE:
+        old_length = len(self._text)
+        if old_length > MAX_VALUE:
             raise self._wrong(f"a value of more than {MAX_VALUE} characters")
-        taken = [self._text]
+        pieces = [self._text]
         size = 0
         for piece in self._pieces:
             self._bytes += len(piece)
-            taken.append(self._decode(piece))
-            size += len(taken[-1])
-            if size > had:
+            pieces.append(self._decode(piece))
+            size += len(pieces[-1])
+            if size > old_length:
                 break
-        self._text = "".join(taken)
+        self._text = "".join(pieces)
         return size > 0
 
     def _wrong(self, why: str) -> ValueError:
         before = self._bytes - len(self._text) + self._place
-        said = " ".join(why.split())[:200]
-        return ValueError(f"not whole JSON, near byte {max(before, 0)}: {said}")
+        reason = " ".join(why.split())[:200]
+        return ValueError(f"not whole JSON, near byte {max(before, 0)}: {reason}")

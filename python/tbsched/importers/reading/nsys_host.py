@@ -24,17 +24,17 @@ def add_host(tables: Tables, activity: ActivityBuilder) -> None:
     Raises:
         ValueError: a row that cannot be.
     """
-    for start, end, thread, text, number in tables.rows(
+    for start, end, thread, text, name_id in tables.rows(
         RANGES, ("start", "end", "globalTid", "text", "textId")
     ):
         if end is None:
             continue  # a mark, a name of a thread, or a range that never ended
-        name = tables.text(number if text is None else text)
+        name = tables.text(name_id if text is None else text)
         activity.add_host(ANNOTATION, name, process_of(thread), thread, *_times(start, end))
     for table, prefix in _FUNCTIONS.items():
-        for start, end, thread, number in tables.rows(table, _NAMED):
+        for start, end, thread, name_id in tables.rows(table, _NAMED):
             if end is not None:
-                name, process = prefix + tables.text(number), process_of(thread)
+                name, process = prefix + tables.text(name_id), process_of(thread)
                 activity.add_host(FUNCTION, name, process, thread, *_times(start, end))
 
 

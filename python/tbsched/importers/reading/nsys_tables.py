@@ -68,7 +68,7 @@ class Tables:
         if _STRINGS in self._columns and not any(row[1] == "id" and row[5] for row in keys):
             # Without an index, to look for each string would read all of them.
             texts = self.rows(_STRINGS, ("id", "value"))
-            self._texts = {number: text for number, text in texts if isinstance(text, str)}
+            self._texts = {text_id: text for text_id, text in texts if isinstance(text, str)}
 
     def has(self, table: str, column: str) -> bool:
         """Returns whether a table is there, with a column."""
@@ -79,30 +79,30 @@ class Tables:
         if table not in self._columns:
             return 0
         # count(*) follows pages without a step that the limit of steps counts.
-        found = self._database.execute(f"SELECT sum(1) FROM {table}").fetchone()[0]
-        return int(found or 0)
+        rows = self._database.execute(f"SELECT sum(1) FROM {table}").fetchone()[0]
+        return int(rows or 0)
 
     def rows(self, table: str, columns: tuple[str, ...]) -> Iterator[Row]:
         """Yields these columns of each row; None where the table has no such column."""
         known = self._columns.get(table)
         if known is None:
             return iter(())
-        asked = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
-        return self._database.execute(f"SELECT {asked} FROM {table}")
+        selected = ", ".join(f'"{name}"' if name in known else "NULL" for name in columns)
+        return self._database.execute(f"SELECT {selected} FROM {table}")
 
-    def text(self, number: object) -> str:
+    def text(self, text_id: object) -> str:
         """Returns the string of a number; older exports have it in the number's place."""
-        if isinstance(number, str):
-            return number
-        found = self._texts.get(number)
-        if found is None:
-            asked = f"SELECT value FROM {_STRINGS} WHERE id = ?"
-            known = _STRINGS in self._columns and type(number) is int
-            row = self._database.execute(asked, (number,)).fetchone() if known else None
+        if isinstance(text_id, str):
+            return text_id
+        text_of_id = self._texts.get(text_id)
+        if text_of_id is None:
+            query = f"SELECT value FROM {_STRINGS} WHERE id = ?"
+            known = _STRINGS in self._columns and type(text_id) is int
+            row = self._database.execute(query, (text_id,)).fetchone() if known else None
             text = None if row is None else row[0]
-            found = text if isinstance(text, str) else f"string {shown(number)}"
-            self._texts[number] = found
-        return found
+            text_of_id = text if isinstance(text, str) else f"string {shown(text_id)}"
+            self._texts[text_id] = text_of_id
+        return text_of_id
 
     def numbers_of(self, table: str, word: str) -> set[object]:
         """Returns the numbers of an enumeration whose names have a word."""
@@ -120,27 +120,27 @@ def time_of(name: str, value: object) -> int:
     raise ValueError(f"{name}: nanoseconds are needed, got {shown(value)}")
 
 
-def whole(name: str, value: object, most: int = _FAR) -> int:
+def whole(name: str, value: object, max_value: int = _FAR) -> int:
     """Returns a number from 0.
 
     Raises:
         ValueError: not one.
     """
-    if type(value) is int and 0 <= value <= most:
+    if type(value) is int and 0 <= value <= max_value:
         return value
-    limit = "" if most == _FAR else f" to {most}"
+    limit = "" if max_value == _FAR else f" to {max_value}"
     raise ValueError(f"{name}: a number from 0{limit} is needed, got {shown(value)}")
 
 
-def maybe(name: str, value: object, most: int = _FAR) -> int | None:
+def maybe(name: str, value: object, max_value: int = _FAR) -> int | None:
     """Returns a number from 0; None: the file does not say it.
 
     Raises:
         ValueError: not one.
     """
-    return None if value is None else whole(name, value, most)
+    return None if value is None else whole(name, value, max_value)
 
 
-def process_of(number: object) -> int | None:
+def process_of(global_id: object) -> int | None:
     """Returns the process of a serialised number of a process or a thread; None: nobody knows."""
-    return (number >> 24) & 0xFFFFFF if type(number) is int else None
+    return (global_id >> 24) & 0xFFFFFF if type(global_id) is int else None

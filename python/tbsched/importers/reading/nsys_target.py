@@ -20,7 +20,7 @@ from tbsched.program.gpu_facts import GpuFacts
 
 _NON_BLOCKING, _NULL = 2, 3  # the kinds of streams
 _WARP = 32  # threads
-MOST_DEVICES = 2**31 - 1
+MAX_DEVICES = 2**31 - 1
 # The columns of the table of GPUs, in exports of these years and of earlier ones.
 _GPU = {
     "name": "name", "sms": "smCount", "major": "computeMajor", "minor": "computeMinor",
@@ -43,7 +43,7 @@ _TABLES = (
     (CUDA_GPUS, "deviceId", "maxWarpsPerMultiprocessor", _CUDA_GPU),
     (GPUS, "deviceId", "maxWarpsPerSm", _GPU),
 )
-_Said: TypeAlias = dict[str, object]
+_Facts: TypeAlias = dict[str, object]
 
 
 class Gpus:
@@ -54,11 +54,11 @@ class Gpus:
         # A process, its number of a GPU, the file's number, and how many SMs the process sees.
         columns = ("pid", "cudaId", "gpuId", "numMultiprocessors")
         self._seen = [*tables.rows(DEVICES, columns)]
-        self._ids = {(process, device): number for process, device, number, _ in self._seen}
-        found = defaultdict(set)
-        for (_, device), number in self._ids.items():
-            found[device].add(number)
-        self._is_ambiguous = any(len(numbers) > 1 for numbers in found.values())
+        self._ids = {(process, device): gpu for process, device, gpu, _ in self._seen}
+        gpus_by_device = defaultdict(set)
+        for (_, device), gpu in self._ids.items():
+            gpus_by_device[device].add(gpu)
+        self._is_ambiguous = any(len(gpus) > 1 for gpus in gpus_by_device.values())
         contexts = tables.rows(CONTEXTS, ("processId", "contextId", "deviceId"))
         self._contexts = {(process, context): device for process, context, device in contexts}
 
@@ -70,43 +70,45 @@ class Gpus:
         if device is None:
             device = self._contexts.get((process, context))
         if device is None:
-            seen = {number for of, number, _, _ in self._seen if process in (None, of)}
-            device = seen.pop() if len(seen) == 1 else None
-        if type(device) is int and 0 <= device <= MOST_DEVICES:
+            devices = {device_id for pid, device_id, _, _ in self._seen if process in (None, pid)}
+            device = devices.pop() if len(devices) == 1 else None
+        if type(device) is int and 0 <= device <= MAX_DEVICES:
             return self.numbered(process, device)
         return None
 
     def numbered(self, process: int | None, device: int) -> int:
         """A number that no other GPU has: CUDA's, if that is the same GPU in all processes."""
-        number = self._ids.get((process, device)) if self._is_ambiguous else None
-        return number if type(number) is int and 0 <= number < 2**31 else device
+        gpu = self._ids.get((process, device)) if self._is_ambiguous else None
+        return gpu if type(gpu) is int and 0 <= gpu < 2**31 else device
 
-    def facts(self, process: int | None, number: int) -> GpuFacts:
+    def facts(self, process: int | None, gpu_number: int) -> GpuFacts:
         """Returns what the export says of a GPU, by its number in ``numbered``."""
-        seen = (
+        matching = (
             (gpu, sms)
-            for of, device, gpu, sms in self._seen
-            if process in (None, of or process)
-            and number == (gpu if self._is_ambiguous else device)
+            for pid, device, gpu, sms in self._seen
+            if process in (None, pid or process)
+            and gpu_number == (gpu if self._is_ambiguous else device)
         )
-        gpu, sms = next(seen, (None, None))
-        said = {} if gpu is None else self._row(GPUS, "id", gpu, "maxWarpsPerSm", _GPU)
+        gpu, sms = next(matching, (None, None))
+        facts = {} if gpu is None else self._row(GPUS, "id", gpu, "maxWarpsPerSm", _GPU)
         tables = iter(_TABLES)
-        while not said and (asked := next(tables, None)):
-            table, key, warps, names = asked
-            said = self._row(table, key, number, warps, names)
-        return GpuFacts.of(said | ({"sms": sms} if sms else {}))  # of a MIG instance fewer
+        while not facts and (table_columns := next(tables, None)):
+            table, key, warps, names = table_columns
+            facts = self._row(table, key, gpu_number, warps, names)
+        return GpuFacts.of(facts | ({"sms": sms} if sms else {}))  # of a MIG instance fewer
 
     def _row(
-        self, table: str, key: str, number: object, warps: str, names: dict[str, str]
-    ) -> _Said:
+        self, table: str, key: str, wanted_id: object, warps: str, names: dict[str, str]
+    ) -> _Facts:
         """Returns the facts in a table's row; 0 means unknown, except for the minor version."""
-        for found, warps_per_sm, *values in self._tables.rows(table, (key, warps, *names.values())):
-            if found == number:
-                said = dict(zip(names, values, strict=True))
+        for row_id, warps_per_sm, *values in self._tables.rows(
+            table, (key, warps, *names.values())
+        ):
+            if row_id == wanted_id:
+                facts = dict(zip(names, values, strict=True))
                 if type(warps_per_sm) is int:
-                    said["threads_per_sm"] = warps_per_sm * _WARP
-                return {name: value for name, value in said.items() if value or name == "minor"}
+                    facts["threads_per_sm"] = warps_per_sm * _WARP
+                return {name: value for name, value in facts.items() if value or name == "minor"}
         return {}
 
 
@@ -125,21 +127,21 @@ class Streams:
         Raises:
             ValueError: a number that cannot be.
         """
-        found = cls()
+        streams = cls()
         columns = ("streamId", "processId", "priority", "flag")
-        for number, of, priority, flag in tables.rows(STREAMS, columns):
-            stream = maybe("streamId", number)
-            if stream is None or process not in (None, of or process):
+        for stream_id, pid, priority, flag in tables.rows(STREAMS, columns):
+            stream = maybe("streamId", stream_id)
+            if stream is None or process not in (None, pid or process):
                 continue
             if flag == _NULL:
-                found.legacy.add(stream)
+                streams.legacy.add(stream)
             elif flag is not None:
-                found.non_blocking[stream] = flag == _NON_BLOCKING
+                streams.non_blocking[stream] = flag == _NON_BLOCKING
             if type(priority) is int:
-                found.priorities[stream] = priority
+                streams.priorities[stream] = priority
         for table, name in ((CONTEXTS, "nullStreamId"), (NULL_STREAMS, "streamId")):
-            for number, of in tables.rows(table, (name, "processId")):
-                stream = maybe(name, number)
-                if stream is not None and process in (None, of or process):
-                    found.legacy.add(stream)
-        return found
+            for stream_id, pid in tables.rows(table, (name, "processId")):
+                stream = maybe(name, stream_id)
+                if stream is not None and process in (None, pid or process):
+                    streams.legacy.add(stream)
+        return streams

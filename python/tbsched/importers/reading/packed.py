@@ -18,7 +18,7 @@ _PIECE = 1 << 20
 MAX_UNPACKED, BYTES_PER_BYTE = 2**24, 100
 
 
-def head_of(place: Path) -> bytes:
+def head_of(path: Path) -> bytes:
     """Returns the first bytes of a file, unpacked; of a folder those of its first ``.json`` file.
 
     Empty if there is nothing, or nothing that can be unpacked.
@@ -26,30 +26,30 @@ def head_of(place: Path) -> bytes:
     Raises:
         FileNotFoundError, ValueError: as ``storage.opened``.
     """
-    if storage.is_folder(place):
-        files = sorted(file for file in place.glob("*.json") if file.is_file())
+    if storage.is_folder(path):
+        files = sorted(file for file in path.glob("*.json") if file.is_file())
         return head_of(files[0]) if files else b""
-    with storage.opened(place) as file:
+    with storage.opened(path) as file:
         try:
             return unpacking.head(file.read(HEAD), HEAD)
         except ValueError as error:
-            raise ValueError(f"{storage.shown(place)}: {error}") from None
+            raise ValueError(f"{storage.shown(path)}: {error}") from None
 
 
-def pieces_of(place: Path) -> Iterator[bytes]:
+def pieces_of(path: Path) -> Iterator[bytes]:
     """Yields the pieces of a file, unpacked if it is packed by gzip or xz.
 
     Raises:
         FileNotFoundError: no such file.
         ValueError: it cannot be read, or its packing is damaged.
     """
-    with storage.opened(place) as file:
+    with storage.opened(path) as file:
         size = os.fstat(file.fileno()).st_size
-        with bar(f"reading {place.name}", size) as advance:
-            yield from _pieces(place, file, advance)
+        with bar(f"reading {path.name}", size) as advance:
+            yield from _pieces(path, file, advance)
 
 
-def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
+def _pieces(path: Path, file: BinaryIO, advance: Callable[[int], object]) -> Iterator[bytes]:
     """Yields the unpacked bytes of a file in pieces."""
     ending = unpacking.ending_of(file.read(8))
     file.seek(0)
@@ -60,19 +60,19 @@ def _pieces(place: Path, file: BinaryIO, advance: Callable[[int], object]) -> It
             piece = source.read(_PIECE)
         except unpacking.DAMAGED as error:
             raise ValueError(
-                f"{storage.shown(place)}: damaged near byte {file.tell()}: {error}; was it copied "
+                f"{storage.shown(path)}: damaged near byte {file.tell()}: {error}; was it copied "
                 "whole?"
             ) from None
         except ValueError as error:
-            raise ValueError(f"{storage.shown(place)}: {error}") from None
+            raise ValueError(f"{storage.shown(path)}: {error}") from None
         if not piece:
             return
         size += len(piece)
         packed = file.tell()
-        most = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
-        if ending and size > most:
+        limit = max(MAX_UNPACKED, BYTES_PER_BYTE * packed)
+        if ending and size > limit:
             raise ValueError(
-                f"{storage.shown(place)}: {packed} bytes unpack to more than {most} bytes; if they "
+                f"{storage.shown(path)}: {packed} bytes unpack to more than {limit} bytes; if they "
                 "are a profile, unpack the file first"
             )
         advance(packed)

@@ -43,8 +43,8 @@ class Selection:
         match: str | None,
     ) -> Selection:
         """Returns the checked selection of a user."""
-        given = {"start": start, "end": end}
-        for name, value in given.items():
+        limits = {"start": start, "end": end}
+        for name, value in limits.items():
             if value is not None:
                 seconds("load_program", name, value)
         if start is not None and end is not None and end <= start:
@@ -56,7 +56,7 @@ class Selection:
                     f"load_program.streams: a list of numbers is needed, got {shown(streams)}"
                 )
             chosen = frozenset(
-                integer("load_program", "streams", number, 0, 2**63 - 1) for number in streams
+                integer("load_program", "streams", stream, 0, 2**63 - 1) for stream in streams
             )
         return cls(start, end, chosen, None if match is None else _pattern(match))
 
