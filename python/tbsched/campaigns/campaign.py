@@ -231,7 +231,7 @@ def _drawn(seed: int | None) -> int:
     return secrets.randbits(32) if seed is None else seed
 
 
-def _run(asked: CampaignOptions) -> Report:
+def _run(options: CampaignOptions) -> Report:
     """Runs a campaign in this process or over several, and returns its report."""
     try:
         import hypothesis  # noqa: F401
@@ -241,4 +241,6 @@ def _run(asked: CampaignOptions) -> Report:
     from tbsched.campaigns import loop
     from tbsched.campaigns.scale import coordinator
 
-    return loop.run(asked) if asked.executor is None else coordinator.run(asked, asked.executor)
+    if options.executor is None:
+        return loop.run(options)
+    return coordinator.run(options, options.executor)

@@ -56,14 +56,16 @@ class Findings:
         if sequence in self.tally.counterexamples or self.shared:
             return
         # One of several, in which the GPU was, or the campaign began.
-        usual, *others = judge.spec.initial_states(judge.policy)
-        named = others and (judge.level == "exact" or comparison.state != usual)
-        model = predicting(self.predictor, judge.policy, comparison.state if named else None)
+        usual, *other_states = judge.spec.initial_states(judge.policy)
+        depends_on_state = other_states and (judge.level == "exact" or comparison.state != usual)
+        model = predicting(
+            self.predictor, judge.policy, comparison.state if depends_on_state else None
+        )
         if comparison.pairs:
             code = order_code_of(sequence, self.predictor, judge.policy, judge.spec.name)
         else:
             code = code_of(diff, judge.level, model, observing(self.oracle), judge.spec.name)
-        found = Counterexample(
+        counterexample = Counterexample(
             sequence=sequence,
             prediction=comparison.prediction,
             observation=comparison.observation,
@@ -73,7 +75,7 @@ class Findings:
             replayed=replayed,
             pairs=comparison.pairs,
         )
-        add_counterexample(found, self.tally, self.progress)
+        add_counterexample(counterexample, self.tally, self.progress)
 
 
 def add_counterexample(counterexample: Counterexample, tally: Tally, progress: Progress) -> None:
@@ -82,7 +84,7 @@ def add_counterexample(counterexample: Counterexample, tally: Tally, progress: P
         return
     kind = _kind(counterexample.diff)
     known = tally.counterexamples.values()
-    like = next((other.id for other in known if _kind(other.diff) == kind), None)
+    like = next((earlier.id for earlier in known if _kind(earlier.diff) == kind), None)
     tally.counterexamples[counterexample.sequence] = replace(counterexample, like=like)
     progress.say(f"\n{counterexample.code}\n")
 

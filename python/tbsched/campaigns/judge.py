@@ -177,20 +177,20 @@ class Judge:
         one_state = len(self.states) == 1 or not (clusters or self.level == "exact")
         if diff.agrees(self.level) or one_state:
             return Comparison(diff, diff.agrees(self.level), state)
-        others = self.states
-        found = matching_state(observation, self.spec, self.policy, others)
-        if found is None and not diff.occupancy and not clusters:
+        states = self.states
+        explaining_state = matching_state(observation, self.spec, self.policy, states)
+        if explaining_state is None and not diff.occupancy and not clusters:
             return Comparison(diff, False, state)
-        if found is not None:
-            self.states.remove(found)
-            self.states.insert(0, found)
-            others = [found]
-        for other_state in others:
-            other = compare(
+        if explaining_state is not None:
+            self.states.remove(explaining_state)
+            self.states.insert(0, explaining_state)
+            states = [explaining_state]
+        for other_state in states:
+            other_diff = compare(
                 predict(prediction.sequence, self.spec, self.policy, other_state), observation
             )
-            if _score(other) > _score(diff):
-                diff, state = other, other_state
+            if _score(other_diff) > _score(diff):
+                diff, state = other_diff, other_state
         return Comparison(diff, diff.agrees(self.level), state)
 
     def _compared_in_order(self, observation: Trace) -> Comparison:
@@ -202,14 +202,14 @@ class Judge:
 
     def _again_in_order(self, comparison: Comparison) -> Comparison | None:
         """Returns the last of some further runs, if a pair differs in all of them."""
-        again, pairs = comparison, set(comparison.pairs)
+        repeated, pairs = comparison, set(comparison.pairs)
         for _ in range(RUNS_IN_ORDER):
-            again = self.judge(comparison.prediction)
-            pairs &= set(again.pairs)
+            repeated = self.judge(comparison.prediction)
+            pairs &= set(repeated.pairs)
             if not pairs:
                 return None
         self.company.refuse()
-        return replace(again, pairs=tuple(sorted(pairs)))
+        return replace(repeated, pairs=tuple(sorted(pairs)))
 
     def confirm(self, comparison: Comparison) -> Comparison | None:
         """Observes a disagreement once more; None if the oracle does not agree with itself.
@@ -222,27 +222,29 @@ class Judge:
         """
         if comparison.pairs:
             return self._again_in_order(comparison)
-        again = self.judge(comparison.prediction)
-        if again.agrees or not compare(comparison.observation, again.observation).occupancy:
+        repeated = self.judge(comparison.prediction)
+        if repeated.agrees or not compare(comparison.observation, repeated.observation).occupancy:
             return None
         self.company.refuse()
-        return again
+        return repeated
 
 
 def _until_released(prediction: Trace) -> int:
     """Returns how many launches precede the first release that may let a waiting launch enter."""
     waiting: list[int] = []
-    seen = 0
+    launches_before = 0
     for event in prediction.sequence.events:
         if isinstance(event, Release) and waiting:
-            left = set(prediction[event.launch].smid.tolist())
-            if -1 in left or any(_may_enter(prediction, each, left) for each in waiting):
+            released_sms = set(prediction[event.launch].smid.tolist())
+            if -1 in released_sms or any(
+                _may_enter(prediction, launch, released_sms) for launch in waiting
+            ):
                 break
         for _ in event.launches:
-            if np.any(prediction[seen].smid < 0):
-                waiting.append(seen)
-            seen += 1
-    return seen
+            if np.any(prediction[launches_before].smid < 0):
+                waiting.append(launches_before)
+            launches_before += 1
+    return launches_before
 
 
 def _may_enter(prediction: Trace, launch: int, sms: set[int]) -> bool:
@@ -258,20 +260,20 @@ def _cut(prediction: Trace, launches: int) -> Trace:
     capacities = prediction.capacities
     assert capacities is not None
     sequence = prefix(prediction.sequence, launches)
-    kept = len(sequence.launches)
+    launch_count = len(sequence.launches)
     return replace(
         prediction,
         sequence=sequence,
         placements=tuple(
             replace(placement, final_smid=placement.smid)
-            for placement in prediction.placements[:kept]
+            for placement in prediction.placements[:launch_count]
         ),
-        capacities=functools.partial(_first, capacities, kept),
+        capacities=functools.partial(_first, capacities, launch_count),
     )
 
 
-def _first(capacities: Callable[[], tuple[Room, ...]], kept: int) -> tuple[Room, ...]:
-    return capacities()[:kept]
+def _first(capacities: Callable[[], tuple[Room, ...]], launch_count: int) -> tuple[Room, ...]:
+    return capacities()[:launch_count]
 
 
 def _score(diff: Diff) -> tuple[bool, int]:

@@ -53,16 +53,16 @@ class Corpus:
     @classmethod
     def of(cls, file: TraceFile | None) -> Corpus:
         """Returns the corpus of a file, with its entries."""
-        held = () if file is None else file.traces
-        return cls(file, _unresolved(held), set(map(_key, held)))
+        traces = () if file is None else file.traces
+        return cls(file, _unresolved(traces), set(map(_key, traces)))
 
     def keep_found(self, comparison: Comparison, origin: Origin) -> None:
         """Stores a disagreement as it was drawn."""
         self._keep(comparison, origin)
 
-    def keep_shrunk(self, comparison: Comparison, found: Comparison, origin: Origin) -> None:
-        """The smallest that the disagreement ``found`` was shrunk to."""
-        self._keep(comparison, replace(origin, shrunk=True, found_as=case_id(found.sequence)))
+    def keep_shrunk(self, comparison: Comparison, drawn: Comparison, origin: Origin) -> None:
+        """Stores the smallest sequence to which the disagreement ``drawn`` was shrunk."""
+        self._keep(comparison, replace(origin, shrunk=True, found_as=case_id(drawn.sequence)))
 
     def append(self, trace: Trace) -> bool:
         """Keeps what another corpus holds; False: it is here already."""
@@ -149,7 +149,7 @@ class Recording:
     def __bool__(self) -> bool:
         return self.file is not None
 
-    def keep(self, observation: Trace, number: int) -> None:
+    def keep(self, observation: Trace, sequence_number: int) -> None:
         """Writes it down under the number of the drawn sequence, the first being 1."""
         if self.file is not None:
-            self.file.append(replace(observation, id=f"s{self.seed}_{number}"))
+            self.file.append(replace(observation, id=f"s{self.seed}_{sequence_number}"))

@@ -55,15 +55,15 @@ from tbsched.traces.growing_file import TraceFile
 from tbsched.traces.oracle import Oracle
 
 
-def run(asked: CampaignOptions) -> Report:
+def run(options: CampaignOptions) -> Report:
     """Runs a campaign to its end.
 
     Raises:
         whatever predictor and oracle raise, except for unstable measurements.
     """
     with contextlib.ExitStack() as opened:
-        oracle = opened.enter_context(open_oracle(asked.oracle))
-        campaign = assembled(asked, oracle, lambda: outputs(asked, opened))
+        oracle = opened.enter_context(open_oracle(options.oracle))
+        campaign = assembled(options, oracle, lambda: outputs(options, opened))
         try:
             ended = campaign.run()
         except Exception as error:
@@ -81,7 +81,7 @@ class Outputs:
     progress: Progress
 
 
-def outputs(asked: CampaignOptions, opened: contextlib.ExitStack) -> Outputs:
+def outputs(options: CampaignOptions, opened: contextlib.ExitStack) -> Outputs:
     """Opens the files and the progress bar that a user asked for."""
 
     def file(path: Path_ | None, sync_every: int) -> TraceFile | None:
@@ -89,9 +89,9 @@ def outputs(asked: CampaignOptions, opened: contextlib.ExitStack) -> Outputs:
             return None
         return opened.enter_context(TraceFile(path, sync_every=sync_every))
 
-    corpus, recording = file(asked.corpus, CORPUS_SYNC), file(asked.record, RECORDING_SYNC)
-    progress = opened.enter_context(shown(asked.progress, asked.max_examples))
-    progress.say(f"fuzz: seed {asked.seed}")
+    corpus, recording = file(options.corpus, CORPUS_SYNC), file(options.record, RECORDING_SYNC)
+    progress = opened.enter_context(shown(options.progress, options.max_examples))
+    progress.say(f"fuzz: seed {options.seed}")
     return Outputs(Corpus.of(corpus), recording, progress)
 
 
@@ -238,19 +238,19 @@ def _places_clusters(spec: DeviceSpec) -> bool:
     return True
 
 
-def _is_native(asked: CampaignOptions, oracle: Oracle) -> bool:
+def _is_native(options: CampaignOptions, oracle: Oracle) -> bool:
     """Returns whether sequences are drawn by tables, not by Hypothesis."""
-    own = {
-        "a strategy": asked.strategy is not None,
+    own_sources = {
+        "a strategy": options.strategy is not None,
         "recorded traces": isinstance(oracle, RecordedOracle),
-        "target_fullness": asked.target_fullness,
+        "target_fullness": options.target_fullness,
     }
-    for what, given in own.items():
-        if asked.draw == "native" and given:
-            raise ValueError(f"draw: 'native' does not go with {what}; take 'hypothesis'")
-    if asked.draw == "auto":
-        return isinstance(oracle, ManyOracle | ModelGpu) and not any(own.values())
-    return asked.draw == "native"
+    for source, is_given in own_sources.items():
+        if options.draw == "native" and is_given:
+            raise ValueError(f"draw: 'native' does not go with {source}; take 'hypothesis'")
+    if options.draw == "auto":
+        return isinstance(oracle, ManyOracle | ModelGpu) and not any(own_sources.values())
+    return options.draw == "native"
 
 
 def _native_drawer(trials: Trials, shrinker: Shrinker) -> Drawer:

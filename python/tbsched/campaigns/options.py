@@ -83,12 +83,12 @@ class CampaignOptions:
             raise ValueError(
                 f"without: {shown(self.without)} does not go with options or a strategy"
             )
-        own = {
+        own_sources = {
             "options": self.options,
             "strategy": self.strategy,
             "past_refusal": self.past_refusal,
         }
-        for name, value in own.items():
+        for name, value in own_sources.items():
             if self.until_full and value:
                 raise ValueError(f"until_full: does not go with {name}, which it decides")
         if not isinstance(self.draw, str) or self.draw not in DRAWS:

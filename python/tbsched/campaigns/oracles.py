@@ -217,12 +217,12 @@ class RecordedOracle:
             >>> len(oracle.observe(sequence[:1]))
             1
         """
-        found = self._known.get(seq)
-        if found is None:
+        recorded = self._known.get(seq)
+        if recorded is None:
             raise ValueError(
                 "RecordedOracle: sequence: neither recorded nor a recorded one's prefix"
             )
-        trace, launches = found
+        trace, launches = recorded
         placements = tuple(
             Placement(p.smid, limiter=p.limiter) for p in trace.placements[:launches]
         )
@@ -287,10 +287,10 @@ def takes_tables(oracle: Oracle) -> TypeGuard[TableOracle]:
 
 def prefix(sequence: Sequence, launches: int) -> Sequence:
     """Returns the sequence up to and with its ``launches``-th launch; graphs stay whole."""
-    seen = 0
+    launches_before = 0
     for position, event in enumerate(sequence.events):
-        seen += len(event.launches)
-        if seen >= launches:
+        launches_before += len(event.launches)
+        if launches_before >= launches:
             return sequence[: position + 1]
     return sequence
 

@@ -73,15 +73,15 @@ def order_differs(
         raise ValueError("order_differs: observation: launches with durations are needed")
     refuse_hang("order_differs", observation)
     spec = find_device(device)
-    seen = gaps_between(observation)
-    differ = np.ones(seen.shape, np.bool_)
-    for reading, each in _plausible(observation, spec):
-        played = predict_as_recorded(reading, each, policy, initial_state)
+    gaps = gaps_between(observation)
+    differ = np.ones(gaps.shape, np.bool_)
+    for reading, model in _plausible(observation, spec):
+        played = predict_as_recorded(reading, model, policy, initial_state)
         if played.hang is not None:
             continue  # it explains no order at all
         expected = gaps_between(played)
-        differ &= (expected >= 0) != (seen >= 0)
-        differ &= np.abs(expected - seen) > TOLERANCE_NS
+        differ &= (expected >= 0) != (gaps >= 0)
+        differ &= np.abs(expected - gaps) > TOLERANCE_NS
         if not differ.any():
             break
     np.fill_diagonal(differ, val=False)
@@ -90,9 +90,9 @@ def order_differs(
 
 def _plausible(observation: Trace, spec: DeviceSpec) -> Iterator[tuple[Trace, DeviceSpec]]:
     """Yields what may have been: when launches were handed on, and how soon functions begin."""
-    for each in _devices(observation.sequence, spec):
+    for device in _devices(observation.sequence, spec):
         for reading in _readings(observation, spec):
-            yield reading, each
+            yield reading, device
 
 
 def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
@@ -127,9 +127,9 @@ def _readings(observation: Trace, spec: DeviceSpec) -> Iterator[Trace]:
         yield later(np.rint(share * np.maximum(latest_ns, _LATE_NS)).astype(np.int64))
 
 
-def _ascend(times_ns: Int64Array, own: npt.NDArray[np.bool_]) -> None:
+def _ascend(times_ns: Int64Array, of_thread: npt.NDArray[np.bool_]) -> None:
     """Makes times that precede an earlier one of the same thread equal to it, in place."""
-    times_ns[own] = np.maximum.accumulate(times_ns[own], axis=0)
+    times_ns[of_thread] = np.maximum.accumulate(times_ns[of_thread], axis=0)
 
 
 def _devices(sequence: Sequence, spec: DeviceSpec) -> Iterator[DeviceSpec]:

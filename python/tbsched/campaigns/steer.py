@@ -70,15 +70,15 @@ def steer(
     if len(states) == 1:
         return states[0]
     chart = _chart(spec)
-    found: list[int] = []
+    states_shown: list[int] = []
     for _ in range(1 + TRIES):
         state = chart.states.get(_shown(gpu.observe(_in_steps((chart.probe,)))))
         if state is None:
             continue
-        found.append(state)
+        states_shown.append(state)
         now = chart.after_probe[state]
         if now == goal:
-            return states[found[0]]
+            return states[states_shown[0]]
         way = chart.way(now, goal)
         if way is None:
             raise ValueError(
@@ -86,13 +86,13 @@ def steer(
             )
         if way:
             gpu.observe(_in_steps(*way))
-    if not found:
+    if not states_shown:
         raise UnstableMeasurement(
             f"steer: no initial state of {spec.name} explains where the probe's blocks went, "
             f"{1 + TRIES} times"
         )
     raise UnstableMeasurement(
-        f"steer: {states[goal]} was not reached in {TRIES} tries; found {states[found[-1]]}"
+        f"steer: {states[goal]} was not reached in {TRIES} tries; found {states[states_shown[-1]]}"
     )
 
 
@@ -188,15 +188,15 @@ class _Chart:
         ways: dict[int | None, tuple[Step, ...]] = {begin: ()}
         ahead = deque(ways)
         while ahead:
-            here = ahead.popleft()
-            if here is None:
+            state = ahead.popleft()
+            if state is None:
                 continue
-            if self.after_probe[here] == goal:
-                return ways[here]
+            if self.after_probe[state] == goal:
+                return ways[state]
             for step, leads_to in self.moves.items():
-                if leads_to[here] not in ways:
-                    ways[leads_to[here]] = (*ways[here], step)
-                    ahead.append(leads_to[here])
+                if leads_to[state] not in ways:
+                    ways[leads_to[state]] = (*ways[state], step)
+                    ahead.append(leads_to[state])
         return None
 
 
@@ -205,7 +205,7 @@ def _chart(spec: DeviceSpec) -> _Chart:
     """Returns steps that lead from one latent state to another, and how to tell states apart."""
     launches = _short_launches(spec)
     # Preferred SMs must be held for a launch to take the others alone.
-    steps: list[Step] = [(one,) for one in launches]
+    steps: list[Step] = [(launch,) for launch in launches]
     steps += itertools.product(launches, launches[:1])
     for probe in launches:
         states = _states_by_placement(spec, probe)
@@ -244,9 +244,9 @@ def _fits(spec: DeviceSpec, size: int) -> bool:
 def _states_by_placement(spec: DeviceSpec, probe: Launch) -> dict[bytes, int] | None:
     """Returns the state that each placement of ``probe`` shows; None if two look alike."""
     states: dict[bytes, int] = {}
-    for number, state in enumerate(spec.initial_states()):
+    for index, state in enumerate(spec.initial_states()):
         shown = _shown(predict(_in_steps((probe,)), spec, initial_state=state))
-        if states.setdefault(shown, number) != number:
+        if states.setdefault(shown, index) != index:
             return None
     return states
 
@@ -268,7 +268,7 @@ def _in_steps(*steps: Step) -> Sequence:
     launches = 0
     for step in steps:
         events += step
-        events += [Release(launches + number) for number in range(len(step))]
+        events += [Release(launches + index) for index in range(len(step))]
         launches += len(step)
     return Sequence(events)
 

@@ -74,20 +74,20 @@ class Trials:
         self.tally.examples += examples
         self.progress.update(self.tally, "fuzz")
 
-    def predict(self, drawn: Sequence, number: int) -> Trace | None:
+    def predict(self, drawn: Sequence, sequence_number: int) -> Trace | None:
         """Returns the prediction; None where the model has none and the recording alone counts.
 
         Args:
             drawn: a sequence.
-            number: its own.
+            sequence_number: of the sequence in the campaign.
 
         Raises:
             ValueError: the model has none, and the campaign is for comparing.
         """
-        whole = self.judge.past_refusal is None and number % UNCUT_EVERY == 0
+        keeps_waiting = self.judge.past_refusal is None and sequence_number % UNCUT_EVERY == 0
         try:
-            prediction = self.judge.predict(drawn, whole=whole)
-            if whole or number % COVERED_EVERY == 0:
+            prediction = self.judge.predict(drawn, whole=keeps_waiting)
+            if keeps_waiting or sequence_number % COVERED_EVERY == 0:
                 self.coverage.look_at(prediction, self.judge.states[0])
             return prediction
         except ValueError:

@@ -80,4 +80,4 @@ class ByHypothesis:
 
 def _warps_placed(comparison: Comparison) -> float:
     placed = zip(comparison.sequence.launches, comparison.prediction, strict=True)
-    return float(sum(-(-launch.threads // 32) * each.placed for launch, each in placed))
+    return float(sum(-(-launch.threads // 32) * placement.placed for launch, placement in placed))

@@ -38,39 +38,39 @@ class ByTables:
     def _parts(self, draws: Draws) -> Iterator[DrawnTable]:
         """Yields tables of drawn sequences, each small enough for a second or so."""
         trials = self._trials
-        left = trials.most
+        remaining = trials.most
         for table in draws.tables():
             begin = 0
             while begin < len(table):
-                if left == 0 or trials.over:
+                if remaining == 0 or trials.over:
                     return
                 rate = trials.tally.examples / max(trials.tally.seconds, 1e-3)
                 size = max(SMALLEST_TABLE, round(rate * TABLE_SECONDS))
-                part = table.part(begin, min(begin + size, begin + left))
+                part = table.part(begin, min(begin + size, begin + remaining))
                 yield part
                 begin += len(part)
-                left -= len(part)
+                remaining -= len(part)
 
     def _next_news(self) -> News | None:
         """Returns the next draw that disagrees in a new way, with its comparison; None: the end."""
         trials = self._trials
         with contextlib.closing(self._tables.outcomes()) as outcomes:
-            for found in outcomes:
-                if isinstance(found, Agreed):
-                    trials.count(found.examples)
-                    trials.tally.count_agreed(found)
+            for outcome in outcomes:
+                if isinstance(outcome, Agreed):
+                    trials.count(outcome.examples)
+                    trials.tally.count_agreed(outcome)
                     if trials.over:
                         return None
                     continue
                 trials.count()
-                sequence = found.draw.sequence
+                sequence = outcome.draw.sequence
                 with trials.tally.counting_unstable(sequence):
-                    if found.error is not None:
-                        raise found.error
-                    prediction = trials.judge.predict(sequence, whole=found.repeat_uncut)
-                    if found.repeat_uncut:
+                    if outcome.error is not None:
+                        raise outcome.error
+                    prediction = trials.judge.predict(sequence, whole=outcome.repeat_uncut)
+                    if outcome.repeat_uncut:
                         trials.coverage.look_at(prediction, trials.judge.states[0])
                     comparison = trials.judge.judge(prediction)
                     if trials.is_news(comparison):
-                        return found.draw, comparison
+                        return outcome.draw, comparison
         return None

@@ -55,12 +55,12 @@ class OneByOne:
 
     def _predictions(self, draws: Iterable[Draw]) -> Iterator[_Predicted]:
         """Yields each draw with its prediction, without draws that cannot be predicted."""
-        for number, draw in enumerate(
+        for index, draw in enumerate(
             itertools.islice(draws, self._trials.most), self._trials.begin
         ):
             if self._trials.over:
                 return
-            prediction = self._trials.predict(draw.sequence, number)
+            prediction = self._trials.predict(draw.sequence, index)
             if prediction is None:
                 self._trials.count()
             else:
@@ -72,11 +72,11 @@ class OneByOne:
         self._taken.clear()
         judge = self._trials.judge
         if judge.many is None:
-            found = _observed(judge.oracle, self._sequences())
+            observations = _observed(judge.oracle, self._sequences())
         else:
-            found = judge.many.observe_many(self._sequences(), settle=judge.settle)
-        with contextlib.closing(found):
-            for outcome in found:
+            observations = judge.many.observe_many(self._sequences(), settle=judge.settle)
+        with contextlib.closing(observations):
+            for outcome in observations:
                 yield *self._taken.popleft(), outcome
 
     def _sequences(self) -> Iterator[Sequence]:

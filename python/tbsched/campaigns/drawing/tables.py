@@ -67,31 +67,31 @@ class Tables:
         # Tables start from any state, which may even show in the blocks per SM.
         self._states = [*judge.states]
         self._predicted: Iterator[_Predicted] = map(self._predict, drawn)
-        self._taken: deque[_Predicted] = deque()
-        self._found: deque[Agreed | Suspect] = deque()
+        self._pending: deque[_Predicted] = deque()
+        self._outcomes: deque[Agreed | Suspect] = deque()
 
     def outcomes(self) -> Generator[Agreed | Suspect, None, None]:
         """Yields the results of draws, in order; after ``close`` the next call goes on there."""
-        yield from self._left()
-        self._predicted = itertools.chain(tuple(self._taken), self._predicted)
-        self._taken.clear()
+        yield from self._pop_outcomes()
+        self._predicted = itertools.chain(tuple(self._pending), self._predicted)
+        self._pending.clear()
         oracle = self._judge.tables
         assert oracle is not None
         observed = oracle.observe_tables(
             self._tables(), settle=self._judge.settle, any_state=self._judge.any_state
         )
         with contextlib.closing(observed):
-            for seen in observed:
-                self._compare(self._taken.popleft(), seen)
-                yield from self._left()
+            for table_smids in observed:
+                self._compare(self._pending.popleft(), table_smids)
+                yield from self._pop_outcomes()
 
-    def _left(self) -> Iterator[Agreed | Suspect]:
-        while self._found:
-            yield self._found.popleft()
+    def _pop_outcomes(self) -> Iterator[Agreed | Suspect]:
+        while self._outcomes:
+            yield self._outcomes.popleft()
 
     def _tables(self) -> Iterator[EventTable]:
         for predicted in self._predicted:
-            self._taken.append(predicted)
+            self._pending.append(predicted)
             yield predicted.table
 
     def _predict(self, drawn: DrawnTable) -> _Predicted:
@@ -105,13 +105,13 @@ class Tables:
             self._coverage.look(table, smids, limiters)
         return _Predicted(drawn, table, smids, np.diff(table.bounds) < np.diff(events.bounds))
 
-    def _compare(self, predicted: _Predicted, seen: list[Smids]) -> None:
+    def _compare(self, predicted: _Predicted, observed_or_errors: list[Smids]) -> None:
         """Compares a predicted table with what was observed, and counts what agrees."""
-        errors = [None if isinstance(smids, np.ndarray) else smids for smids in seen]
+        errors = [None if isinstance(smids, np.ndarray) else smids for smids in observed_or_errors]
         # What was not observed is compared with itself, and not counted.
         observed = [
-            smids if isinstance(smids, np.ndarray) else own
-            for smids, own in zip(seen, predicted.smids, strict=True)
+            smids if isinstance(smids, np.ndarray) else predicted_smids
+            for smids, predicted_smids in zip(observed_or_errors, predicted.smids, strict=True)
         ]
         table = predicted.table
         occupancy, exact = self._matching_launches(table, predicted.smids, observed)
@@ -129,22 +129,22 @@ class Tables:
         agrees &= ~repeat_uncut
         blocks = np.array([len(smids) for smids in observed])
         begin = 0
-        for number in [*np.flatnonzero(~agrees).tolist(), len(table)]:
-            between = slice(begin, number)
-            if begin < number:
-                self._found.append(
+        for index in [*np.flatnonzero(~agrees).tolist(), len(table)]:
+            between = slice(begin, index)
+            if begin < index:
+                self._outcomes.append(
                     Agreed(
-                        examples=number - begin,
+                        examples=index - begin,
                         launches=int(launches[between].sum()),
                         blocks=int(blocks[between].sum()),
                         occupancy=int(occupancy[between].sum()),
                         exact=int(exact[between].sum()),
                     )
                 )
-            if number < len(table):
-                draw = predicted.drawn.draw(number)
-                self._found.append(Suspect(draw, errors[number], bool(repeat_uncut[number])))
-            begin = number + 1
+            if index < len(table):
+                draw = predicted.drawn.draw(index)
+                self._outcomes.append(Suspect(draw, errors[index], bool(repeat_uncut[index])))
+            begin = index + 1
 
     def _matching_launches(
         self, table: EventTable, a: list[Int32Array], b: list[Int32Array]
@@ -153,31 +153,33 @@ class Tables:
         blocks = table.launch_blocks
         launch = np.repeat(np.arange(len(blocks)), blocks)
         sm_a, sm_b = np.concatenate(a), np.concatenate(b)
-        places = self._judge.spec.sms + 1
+        bins_per_launch = self._judge.spec.sms + 1
 
         def counts(sm: Int32Array) -> npt.NDArray[np.int64]:
-            bins = np.bincount(launch * places + sm + 1, minlength=len(blocks) * places)
-            return bins.reshape(-1, places)
+            bins = np.bincount(
+                launch * bins_per_launch + sm + 1, minlength=len(blocks) * bins_per_launch
+            )
+            return bins.reshape(-1, bins_per_launch)
 
         occupancy = (counts(sm_a) == counts(sm_b)).all(axis=1)
         exact = np.bincount(launch, sm_a != sm_b, minlength=len(blocks)) == 0
         sequence = np.repeat(np.arange(len(table)), table.launches)
         return tuple(  # type: ignore[return-value]
-            np.bincount(sequence, same, minlength=len(table)).astype(np.int64)
-            for same in (occupancy, exact)
+            np.bincount(sequence, matches, minlength=len(table)).astype(np.int64)
+            for matches in (occupancy, exact)
         )
 
     def _explained_by_other_states(
-        self, table: EventTable, observed: list[Int32Array], which: npt.NDArray[np.bool_]
+        self, table: EventTable, observed: list[Int32Array], selected: npt.NDArray[np.bool_]
     ) -> npt.NDArray[np.int64]:
         """Returns the numbers of sequences that another latent state explains, every block."""
-        numbers = np.flatnonzero(which)
-        others = self._states[1:]
-        if not numbers.size or not others:
-            return numbers[:0]
+        indices = np.flatnonzero(selected)
+        other_states = self._states[1:]
+        if not indices.size or not other_states:
+            return indices[:0]
         judge = self._judge
-        found = matching_states(
-            table.chosen(which), [observed[number] for number in numbers.tolist()], judge.spec,
-            judge.policy_name, others, THREADS,
+        explaining_states = matching_states(
+            table.chosen(selected), [observed[index] for index in indices.tolist()], judge.spec,
+            judge.policy_name, other_states, THREADS,
         )  # fmt: skip
-        return numbers[[state is not None for state in found]]
+        return indices[[state is not None for state in explaining_states]]

@@ -30,25 +30,25 @@ from tbsched.traces.annotations import Origin
 TRIES = 3  # runs of a unit before it is lost
 # Units in flight: at first, and at most. Each unit that returns allows one more, since the number
 # of workers is unknown.
-FEW, MOST = 64, 32_768
+FIRST_WINDOW, MAX_WINDOW = 64, 32_768
 _Arrived: TypeAlias = "queue.SimpleQueue[Future[Done]]"
 
 
-def run(asked: CampaignOptions, executor: Executor) -> Report:
+def run(options: CampaignOptions, executor: Executor) -> Report:
     """Runs a campaign to its end.
 
     Raises:
         whatever a unit raises, or the executor.
     """
-    spec = find_device(asked.predictor)
-    policy = spec.policy if asked.policy is None else asked.policy
-    origin = Origin(spec.name, policy, check_level(asked.level), asked.seed, shrunk=False)
-    until = None if asked.max_seconds is None else time.time() + asked.max_seconds
+    spec = find_device(options.predictor)
+    policy = spec.policy if options.policy is None else options.policy
+    origin = Origin(spec.name, policy, check_level(options.level), options.seed, shrunk=False)
+    until = None if options.max_seconds is None else time.time() + options.max_seconds
     with contextlib.ExitStack() as opened:
-        out = outputs(asked, opened)
-        merged = _Merged(asked.max_counterexamples, out)
-        parts = units(asked, out.corpus.unresolved, until)
-        work = _Work(executor, parts, until, GRACE + asked.shrink_seconds, merged)
+        out = outputs(options, opened)
+        merged = _Merged(options.max_counterexamples, out)
+        parts = units(options, out.corpus.unresolved, until)
+        work = _Work(executor, parts, until, GRACE + options.shrink_seconds, merged)
         try:
             ended = work.run()
         except Exception as error:
@@ -62,14 +62,16 @@ def run(asked: CampaignOptions, executor: Executor) -> Report:
 class _Merged:
     """Merged results of all units, equal to those of a single process."""
 
-    most: int | None
+    max_counterexamples: int | None  # that end the campaign; None: any number
     out: Outputs
     tally: Tally = field(default_factory=Tally)
     coverage: Coverage = field(default_factory=Coverage)
 
     @property
-    def enough(self) -> bool:
-        return bool(self.most) and len(self.tally.counterexamples) >= (self.most or 0)
+    def has_enough(self) -> bool:
+        return bool(self.max_counterexamples) and len(self.tally.counterexamples) >= (
+            self.max_counterexamples or 0
+        )
 
     def add(self, done: Done | Lost) -> None:
         """Adds the result of a part of the campaign."""
@@ -84,7 +86,7 @@ class _Merged:
         self.tally.add(done.tally)
         self.coverage.add(done.coverage)
         for counterexample in done.tally.counterexamples.values():
-            if not self.enough:
+            if not self.has_enough:
                 add_counterexample(counterexample, self.tally, self.out.progress)
 
 
@@ -107,10 +109,10 @@ class _Work:
         self._late = False
         self._running: dict[Future[Done], tuple[int, Unit]] = {}
         self._arrived: _Arrived = queue.SimpleQueue()
-        self._back: dict[int, Done | Lost] = {}  # results that wait for an earlier unit
-        self._window = FEW
+        self._results: dict[int, Done | Lost] = {}  # results that wait for an earlier unit
+        self._window = FIRST_WINDOW
         self._next = 0
-        self._seen = Tally()  # sum of all returned units, for the bar
+        self._returned = Tally()  # sum of all returned units, for the bar
 
     def run(self) -> str:
         """Runs the campaign to its end; returns why it ended.
@@ -152,11 +154,11 @@ class _Work:
 
     def _give_up(self) -> None:
         """Merges what is back; units that were begun and did not come back are lost."""
-        for future, (number, unit) in [*self._running.items()]:
+        for future, (index, unit) in [*self._running.items()]:
             if not future.cancel():
-                asked = unit.asked
+                options = unit.options
                 reason = f"no answer within {self._patience:g} s after the end of the time"
-                self._back[number] = Lost(asked.begin, asked.max_examples, reason)
+                self._results[index] = Lost(options.begin, options.max_examples, reason)
         self._merge_back()
 
     def _fill(self) -> None:
@@ -169,19 +171,19 @@ class _Work:
             if not self._late:
                 self._submit(*part)
 
-    def _submit(self, number: int, unit: Unit) -> None:
+    def _submit(self, index: int, unit: Unit) -> None:
         """Submits a part to the executor."""
         try:
             future = self._executor.submit(run_unit, unit)
         except BrokenExecutor as error:
             error.add_note("this executor takes no more work; tbsched.campaigns.Workers would")
             raise
-        self._running[future] = number, unit
+        self._running[future] = index, unit
         future.add_done_callback(self._arrived.put)
 
     def _take(self, future: Future[Done]) -> None:
         """Takes the result of a part that has ended; submits it again if its worker was lost."""
-        number, unit = self._running.pop(future)
+        index, unit = self._running.pop(future)
         done: Done | None = None
         try:
             done = future.result()
@@ -189,38 +191,38 @@ class _Work:
         except (Exception, CancelledError) as failure:
             error = failure
         if done is not None and error is None and done.ended != "another process":
-            self._settle(number, done)
+            self._settle(index, done)
         elif _is_of_chance(error) and unit.tries + 1 < TRIES:
-            self._submit(number, replace(unit, tries=unit.tries + 1))
+            self._submit(index, replace(unit, tries=unit.tries + 1))
         elif _is_death(error):
-            asked = unit.asked
+            options = unit.options
             reason = f"{TRIES} times its worker died; the last time {error}"
-            self._settle(number, Lost(asked.begin, asked.max_examples, reason))
+            self._settle(index, Lost(options.begin, options.max_examples, reason))
         else:
             if done is not None:
-                self._settle(number, done)
+                self._settle(index, done)
             if error is not None:
                 raise error
 
-    def _settle(self, number: int, done: Done | Lost) -> None:
+    def _settle(self, index: int, done: Done | Lost) -> None:
         """Notes the final result of a part, which is merged in its turn."""
-        self._back[number] = done
-        self._window = min(self._window + 1, MOST)
+        self._results[index] = done
+        self._window = min(self._window + 1, MAX_WINDOW)
         if isinstance(done, Done):
-            self._seen.add(done.tally)
-            self._merged.out.progress.update(self._seen, "fuzz")
+            self._returned.add(done.tally)
+            self._merged.out.progress.update(self._returned, "fuzz")
 
     def _merge(self) -> str | None:
         """Merges results in the order of parts; returns why the campaign ends, or None."""
-        while (found := self._back.pop(self._next, None)) is not None:
+        while (result := self._results.pop(self._next, None)) is not None:
             self._next += 1
-            self._merged.add(found)
-            if self._merged.enough:
+            self._merged.add(result)
+            if self._merged.has_enough:
                 return "counterexamples"
-            if isinstance(found, Done):
-                if found.ended in ("exhausted", "another process"):
-                    return found.ended
-                self._late |= found.ended == "seconds"
+            if isinstance(result, Done):
+                if result.ended in ("exhausted", "another process"):
+                    return result.ended
+                self._late |= result.ended == "seconds"
         return None
 
     def _stop(self, seconds: float) -> None:
@@ -230,14 +232,14 @@ class _Work:
         with contextlib.suppress(KeyboardInterrupt, queue.Empty):
             while self._running:
                 future = self._arrived.get(timeout=max(0.0, until - time.monotonic()))
-                number, _ = self._running.pop(future)
+                index, _ = self._running.pop(future)
                 with contextlib.suppress(BaseException):
-                    self._back[number] = future.result(timeout=0)
+                    self._results[index] = future.result(timeout=0)
         self._merge_back()
 
     def _merge_back(self) -> None:
-        for number in sorted(self._back):
-            self._merged.add(self._back.pop(number))
+        for index in sorted(self._results):
+            self._merged.add(self._results.pop(index))
 
     def _cancel(self) -> None:
         for future in [*self._running]:

@@ -39,14 +39,14 @@ class Unit:
     """Sequences of a campaign that one process draws, observes, compares and shrinks.
 
     Attributes:
-        asked: a campaign of these sequences alone, without files.
+        options: a campaign of these sequences alone, without files.
         records: whether its observations are wanted.
         until: when the campaign's time is over, in seconds since 1970; None: never.
         again: what the corpus holds, of the first unit.
         tries: how often it has failed.
     """
 
-    asked: CampaignOptions
+    options: CampaignOptions
     records: bool
     until: float | None
     again: tuple[Unresolved, ...] = ()
@@ -71,14 +71,14 @@ class Done:
 
 
 def units(
-    asked: CampaignOptions, again: tuple[Unresolved, ...], until: float | None
+    options: CampaignOptions, unresolved: tuple[Unresolved, ...], until: float | None
 ) -> Iterator[Unit]:
     """Yields all parts of a campaign, in order."""
-    size = _size(asked)
-    end = asked.begin + asked.max_examples
-    for begin in range(asked.begin, end, size):
+    size = _size(options)
+    end = options.begin + options.max_examples
+    for begin in range(options.begin, end, size):
         part = replace(
-            asked,
+            options,
             begin=begin,
             max_examples=min(size, end - begin),
             max_seconds=None,
@@ -87,7 +87,9 @@ def units(
             executor=None,
             progress=False,
         )
-        yield Unit(part, asked.record is not None, until, again if begin == asked.begin else ())
+        yield Unit(
+            part, options.record is not None, until, unresolved if begin == options.begin else ()
+        )
 
 
 def run_unit(unit: Unit) -> Done:
@@ -97,17 +99,17 @@ def run_unit(unit: Unit) -> Done:
         whatever opening the oracle raises.
         ValueError, TypeError: what is asked cannot be done.
     """
-    asked = unit.asked
+    options = unit.options
     if unit.until is not None:
-        asked = replace(asked, max_seconds=max(0.0, unit.until - time.time()))
+        options = replace(options, max_seconds=max(0.0, unit.until - time.time()))
     corpus: list[Trace] = []
     recorded: list[Trace] = []
-    kept = Outputs(Corpus(corpus, unit.again), recorded if unit.records else None, Progress())
+    outputs = Outputs(Corpus(corpus, unit.again), recorded if unit.records else None, Progress())
 
     error: Exception | None = None
     try:
-        with _opened(asked) as oracle:
-            campaign = assembled(asked, oracle, lambda: kept)
+        with _opened(options) as oracle:
+            campaign = assembled(options, oracle, lambda: outputs)
             try:
                 ended = campaign.run()
             except Exception as failure:
@@ -122,12 +124,12 @@ def run_unit(unit: Unit) -> Done:
 
 
 @contextlib.contextmanager
-def _opened(asked: CampaignOptions) -> Iterator[Oracle]:
+def _opened(options: CampaignOptions) -> Iterator[Oracle]:
     """Yields the oracle of a part, which other parts of this process may use, too."""
-    if asked.oracle == "gpu":
+    if options.oracle == "gpu":
         yield opened(0)
         return
-    with open_oracle(asked.oracle) as oracle:
+    with open_oracle(options.oracle) as oracle:
         yield oracle
 
 
@@ -136,10 +138,12 @@ def _rest() -> None:
     time.sleep(REST)
 
 
-def _size(asked: CampaignOptions) -> int:
+def _size(options: CampaignOptions) -> int:
     """Sequences of a unit; the number of workers does not matter."""
-    models = isinstance(asked.oracle, str | os.PathLike | DeviceSpec | tuple | ModelGpu)
-    own = asked.strategy is not None or asked.target_fullness or asked.draw == "hypothesis"
-    tables = models and not own and asked.record is None and not asked.past_refusal
-    wanted = math.ceil(asked.max_examples / (UNITS * AT_ONCE)) * AT_ONCE
+    models = isinstance(options.oracle, str | os.PathLike | DeviceSpec | tuple | ModelGpu)
+    draws_alone = (
+        options.strategy is not None or options.target_fullness or options.draw == "hypothesis"
+    )
+    tables = models and not draws_alone and options.record is None and not options.past_refusal
+    wanted = math.ceil(options.max_examples / (UNITS * AT_ONCE)) * AT_ONCE
     return min(wanted, LARGEST_OF_TABLES if tables else LARGEST)

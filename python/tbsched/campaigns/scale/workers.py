@@ -22,7 +22,7 @@ from tbsched.errors import shown
 from tbsched.launcher.query import gpus
 
 _Arguments = ParamSpec("_Arguments")
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 MAX_WORKERS = 1024  # with a thread and three files each in the process that has them
 GRACE = 10.0  # seconds from an interruption until whoever goes on is killed
 _LOOK = 0.5  # seconds
@@ -86,24 +86,24 @@ class Workers(Executor):
         self._tasks: queue.SimpleQueue[_Task | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._closed = False
-        self._places = [_Place(environment) for environment in environments]
+        self._slots = [_WorkerSlot(environment) for environment in environments]
         self._threads = [
-            threading.Thread(target=place.serve, args=(self._tasks,), daemon=True)
-            for place in self._places
+            threading.Thread(target=slot.serve, args=(self._tasks,), daemon=True)
+            for slot in self._slots
         ]
         for thread in self._threads:
             thread.start()
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._slots)
 
     def submit(
         self,
-        fn: Callable[_Arguments, _Found],
+        fn: Callable[_Arguments, _Result],
         /,
         *args: _Arguments.args,
         **kwargs: _Arguments.kwargs,
-    ) -> Future[_Found]:
+    ) -> Future[_Result]:
         """See ``concurrent.futures.Executor.submit``.
 
         Example:
@@ -112,7 +112,7 @@ class Workers(Executor):
             ...     workers.submit(pow, 2, 5).result()
             32
         """
-        future: Future[_Found] = Future()
+        future: Future[_Result] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError("these Workers are shut down")
@@ -128,8 +128,8 @@ class Workers(Executor):
             ...     future = workers.submit(time.sleep, 3600)
             ...     workers.interrupt()
         """
-        for place in self._places:
-            place.interrupt()
+        for slot in self._slots:
+            slot.interrupt()
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """See ``concurrent.futures.Executor.shutdown``.
@@ -159,7 +159,7 @@ class _Task:
     call: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
-class _Place:
+class _WorkerSlot:
     """One process after the other, with the same environment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -174,11 +174,11 @@ class _Place:
                 continue
             self._interrupted = False
             try:
-                found = self._answer(ForkingPickler.dumps(task.call))
+                result = self._answer(ForkingPickler.dumps(task.call))
             except BaseException as error:
                 task.future.set_exception(error)
             else:
-                task.future.set_result(found)
+                task.future.set_result(result)
         if self._process is not None:
             self._process.close()
 
@@ -202,10 +202,10 @@ class _Place:
         except WorkerDied:
             self._process = None
             raise
-        succeeded, found = pickle.loads(data)
+        succeeded, result = pickle.loads(data)
         if not succeeded:
-            raise found
-        return found
+            raise result
+        return result
 
 
 class _Process:
@@ -213,10 +213,12 @@ class _Process:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, dict(environment)), daemon=True)
+        self._pipe, child_pipe = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(child_pipe, dict(environment)), daemon=True
+        )
         self._process.start()
-        theirs.close()
+        child_pipe.close()
         self._interrupted: float | None = None
         self._busy = False
         try:
@@ -288,15 +290,15 @@ def _work(pipe: Connection, environment: dict[str, str]) -> None:
 def _answer(call: bytes, interrupted: threading.Event) -> Any:
     handler = signal.getsignal(signal.SIGINT)
     try:
-        function, arguments, named = pickle.loads(call)
+        function, arguments, keywords = pickle.loads(call)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             if interrupted.is_set():
                 raise KeyboardInterrupt
-            found = function(*arguments, **named)
+            result = function(*arguments, **keywords)
         finally:
             signal.signal(signal.SIGINT, handler)
-        return ForkingPickler.dumps((True, found))
+        return ForkingPickler.dumps((True, result))
     except BaseException as error:
         error.add_note("In a worker: " + "".join(traceback.format_exception(error)))
         try:
@@ -318,15 +320,15 @@ def _visible(which: Literal["all"] | Iterable[int]) -> list[str]:
     """Returns the CUDA_VISIBLE_DEVICES under which each GPU is the only one."""
     if which == "all":
         which = range(gpus())
-    numbers = [*which] if isinstance(which, Iterable) and not isinstance(which, str) else []
-    if not numbers or not all(type(number) is int for number in numbers):
+    gpu_numbers = [*which] if isinstance(which, Iterable) and not isinstance(which, str) else []
+    if not gpu_numbers or not all(type(gpu) is int for gpu in gpu_numbers):
         raise TypeError(f"gpus: 'all' or numbers of GPUs are needed, got {shown(which)}")
-    if len(set(numbers)) < len(numbers) or min(numbers) < 0:
+    if len(set(gpu_numbers)) < len(gpu_numbers) or min(gpu_numbers) < 0:
         raise ValueError(f"gpus: {shown(which)} are not different numbers from 0 on")
     names = os.environ.get(_VISIBLE)
-    known = [str(number) for number in range(gpus())] if names is None else names.split(",")
+    known = [str(gpu) for gpu in range(gpus())] if names is None else names.split(",")
     known = [name for name in known if name.strip()]
-    for number in numbers:
-        if number >= len(known):
-            raise ValueError(f"gpus: there is no GPU {number}, only {len(known)}")
-    return [known[number] for number in numbers]
+    for gpu in gpu_numbers:
+        if gpu >= len(known):
+            raise ValueError(f"gpus: there is no GPU {gpu}, only {len(known)}")
+    return [known[gpu] for gpu in gpu_numbers]

@@ -112,8 +112,8 @@ def minimise(sequence: Sequence, fails: Fails, floors: Floors) -> Sequence:
     while True:
         before = sequence
         sequence = _fewer_events(sequence, fails)
-        for number in range(len(sequence.launches)):
-            sequence = _smaller_launch(sequence, number, fails, floors)
+        for index in range(len(sequence.launches)):
+            sequence = _smaller_launch(sequence, index, fails, floors)
         for stream in _numbered_streams(sequence):
             sequence = _plainer_stream(sequence, stream, fails, floors)
         if sequence == before:
@@ -134,10 +134,10 @@ def _fewer_events(sequence: Sequence, fails: Fails) -> Sequence:
 
 def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
     """Yields the sequence without a launch or event, with less of one, or with two made one."""
-    for number in reversed(range(len(sequence.launches))):
+    for launch_index in reversed(range(len(sequence.launches))):
         if len(sequence.launches) > 1:
             with contextlib.suppress(ValueError):  # it is a graph's that others need
-                yield without_launch(sequence, number)
+                yield without_launch(sequence, launch_index)
     for position, event in enumerate(sequence.events):
         before, after = sequence.events[:position], sequence.events[position + 1 :]
         match event:
@@ -169,15 +169,15 @@ def _with_one_less(sequence: Sequence) -> Iterator[Sequence]:
         if not isinstance(event, Release) and event.host:
             yield Sequence([*before, replace(event, host=0), *after])
     # What fills the GPU before the launch that shows the difference can often be one launch.
-    for number, launch in enumerate(sequence.launches):
+    for launch_index, launch in enumerate(sequence.launches):
         try:
-            fewer = without_launch(sequence, number)
+            fewer = without_launch(sequence, launch_index)
         except ValueError:  # it is a graph's that others need
             continue
-        for other, rest in enumerate(fewer.launches):
-            for one in (_with_blocks_of(rest, launch), _with_blocks_of(launch, rest)):
+        for index, rest in enumerate(fewer.launches):
+            for merged in (_with_blocks_of(rest, launch), _with_blocks_of(launch, rest)):
                 with contextlib.suppress(ValueError):  # invalid for a node, or for its stream
-                    yield _with_launch(fewer, other, one)
+                    yield _with_launch(fewer, index, merged)
 
 
 def _less_than(event: GraphLaunch) -> Iterator[list[Event]]:
@@ -213,7 +213,7 @@ def _count_parts(graph: Graph) -> int:
     """Returns how many nodes and edges it has, with one more for each graph in it."""
     nested = [part for part in graph.parts if isinstance(part, Graph | Conditional)]
     inner = [part.graph if isinstance(part, Conditional) else part for part in nested]
-    return len(graph.nodes) + len(graph.edges) + sum(1 + _count_parts(each) for each in inner)
+    return len(graph.nodes) + len(graph.edges) + sum(1 + _count_parts(child) for child in inner)
 
 
 def _less_than_transfer(transfer: Transfer) -> Iterator[Transfer]:
@@ -230,9 +230,9 @@ def _less_than_transfer(transfer: Transfer) -> Iterator[Transfer]:
         return
     if transfer.duration is not None:
         yield replace(transfer, duration=None)
-    for size_left in (1, transfer.bytes // 2):
-        if 0 < size_left < transfer.bytes:
-            yield replace(transfer, bytes=size_left)
+    for smaller_size in (1, transfer.bytes // 2):
+        if 0 < smaller_size < transfer.bytes:
+            yield replace(transfer, bytes=smaller_size)
 
 
 def _with_blocks_of(launch: Launch, other: Launch) -> Launch:
@@ -255,15 +255,15 @@ def without_launch(sequence: Sequence, launch: int) -> Sequence:
         AssertionError: an event of an unknown kind.
     """
     events: list[Event] = []
-    seen = -1
+    last_launch = -1
     for event in sequence.events:
         if isinstance(event, Launch):
-            seen += 1
-            if seen != launch:
+            last_launch += 1
+            if last_launch != launch:
                 events.append(event)
         elif isinstance(event, GraphLaunch):
-            events += _without_launch(event, launch - seen - 1)
-            seen += len(event.launches)
+            events += _without_launch(event, launch - last_launch - 1)
+            last_launch += len(event.launches)
         elif isinstance(event, Release):
             if event.launch != launch:
                 events.append(Release(event.launch - (event.launch > launch)))
@@ -286,29 +286,29 @@ def _without_launch(event: GraphLaunch, launch: int) -> list[Event]:
 
 def _without_node(graph: Graph, node: int) -> Graph:
     """Returns the graph without a node and its edges; nodes of CUDA events keep their order."""
-    left = [edge for edge in graph.edges if node not in edge]
-    if any(isinstance(each, RecordEvent | WaitEvent) for each in graph.nodes):
+    remaining = [edge for edge in graph.edges if node not in edge]
+    if any(isinstance(other_node, RecordEvent | WaitEvent) for other_node in graph.nodes):
         ahead = [before for before, after in graph.edges if after == node]
         behind = [after for before, after in graph.edges if before == node]
-        left += [(before, after) for before in ahead for after in behind]
-        left = [*dict.fromkeys(left)]
-    edges = [(before - (before > node), after - (after > node)) for before, after in left]
+        remaining += [(before, after) for before in ahead for after in behind]
+        remaining = [*dict.fromkeys(remaining)]
+    edges = [(before - (before > node), after - (after > node)) for before, after in remaining]
     return Graph((*graph.nodes[:node], *graph.nodes[node + 1 :]), edges)
 
 
-def _with_launch(sequence: Sequence, number: int, launch: Launch) -> Sequence:
+def _with_launch(sequence: Sequence, index: int, launch: Launch) -> Sequence:
     launches = sequence.launches
-    return with_launches(sequence, (*launches[:number], launch, *launches[number + 1 :]))
+    return with_launches(sequence, (*launches[:index], launch, *launches[index + 1 :]))
 
 
-def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floors) -> Sequence:
+def _smaller_launch(sequence: Sequence, index: int, fails: Fails, floors: Floors) -> Sequence:
     """Returns the sequence with one launch made smaller, as long as it still fails."""
 
     def attempt(**changes: Any) -> bool:
         nonlocal sequence
         try:
-            launch = replace(sequence.launches[number], **changes)
-            candidate = _with_launch(sequence, number, launch)
+            launch = replace(sequence.launches[index], **changes)
+            candidate = _with_launch(sequence, index, launch)
         except ValueError:  # another than others of its stream
             return False
         if candidate == sequence or not fails(candidate):
@@ -322,13 +322,13 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
     attempt(stream=None)
     for name, usual in _WAYS.items():
         attempt(**{name: usual})
-    any(attempt(partition=each) for each in _smaller_partitions(sequence, number, floors))
+    any(attempt(partition=part) for part in _smaller_partitions(sequence, index, floors))
     if sequence.timed:
         attempt(duration=SHORTEST)
-    cluster = sequence.launches[number].cluster
+    cluster = sequence.launches[index].cluster
     _lower(
-        lambda clusters: attempt(**_blocks(sequence.launches[number], clusters * cluster)),
-        sequence.launches[number].blocks // cluster,
+        lambda clusters: attempt(**_blocks(sequence.launches[index], clusters * cluster)),
+        sequence.launches[index].blocks // cluster,
         1,
     )
     for field, floor in (
@@ -339,25 +339,25 @@ def _smaller_launch(sequence: Sequence, number: int, fails: Fails, floors: Floor
     ):
         _lower(
             lambda value, field=field: attempt(**{field: value}),  # type: ignore[misc]
-            getattr(sequence.launches[number], field),
+            getattr(sequence.launches[index], field),
             floor,
         )
     return sequence
 
 
 def _smaller_partitions(
-    sequence: Sequence, number: int, floors: Floors
+    sequence: Sequence, index: int, floors: Floors
 ) -> Iterator[Partition | None]:
     """Yields what a launch may have instead of its partition, the smallest first."""
-    own = sequence.launches[number].partition
-    if own is None:
+    partition = sequence.launches[index].partition
+    if partition is None:
         return
     if floors.partitions[0] is None:
         yield None
     known = {*floors.partitions, *(launch.partition for launch in sequence.launches)}
     yield from sorted(
-        (each for each in known if each is not None and len(each) < len(own)),
-        key=lambda each: (len(each), each.sms),
+        (part for part in known if part is not None and len(part) < len(partition)),
+        key=lambda part: (len(part), part.sms),
     )
 
 
@@ -376,7 +376,7 @@ def _plainer_stream(sequence: Sequence, stream: Stream, fails: Fails, floors: Fl
     launches = [n for n, launch in enumerate(sequence.launches) if launch.stream == stream]
     if launches:
         smaller = _smaller_partitions(sequence, launches[0], floors)
-        any(attempt(partition=each) for each in smaller)
+        any(attempt(partition=part) for part in smaller)
     return sequence
 
 

@@ -34,6 +34,6 @@ def narrower_suspects(judge: Judge, draws: Draws, whole: bool, until: float) -> 
     drawn = itertools.islice(draws.tables(), TABLES)
     tables = Tables(judge, itertools.takewhile(lambda _: time.monotonic() < until, drawn))
     with contextlib.closing(tables.outcomes()) as outcomes:
-        for found in outcomes:
-            if isinstance(found, Suspect) and found.error is None:
-                yield found.draw.sequence
+        for outcome in outcomes:
+            if isinstance(outcome, Suspect) and outcome.error is None:
+                yield outcome.draw.sequence

@@ -133,7 +133,7 @@ def _device_code(device: Device) -> tuple[str, frozenset[str]]:
         pass  # a name of the user's
     changes = min(
         ((name, _changes(device, find_device(name))) for name in devices()),
-        key=lambda found: len(found[1]),
+        key=lambda match: len(match[1]),
     )
     base = f"device({json.dumps(changes[0])})"
     parts = [f"{name}={value!r}" for name, value in changes[1].items() if name != "mechanisms"]
@@ -182,6 +182,6 @@ def _names_in_graph(graph: Graph) -> tuple[str, ...]:
 
 
 def _names_in_launch(launch: Launch) -> tuple[str, ...]:
-    named = (launch.duration, launch.partition, launch.partition and launch.partition.split)
+    values = (launch.duration, launch.partition, launch.partition and launch.partition.split)
     classes = (Drawn, Partition, SmSplit)
-    return ("Launch", *(type(value).__name__ for value in named if isinstance(value, classes)))
+    return ("Launch", *(type(value).__name__ for value in values if isinstance(value, classes)))

@@ -72,7 +72,9 @@ class Shrinker:
         """Begins to shrink a confirmed disagreement."""
         self.found = self.best = confirmed
         # A disagreement that shows behind a launch that does not fit is only seen in whole.
-        self.whole = any((each.smid < 0).any() for each in confirmed.prediction.placements[:-1])
+        self.whole = any(
+            (placement.smid < 0).any() for placement in confirmed.prediction.placements[:-1]
+        )
         self.until = time.monotonic() + self.seconds
 
     @property
@@ -170,10 +172,10 @@ class Shrinker:
         if key in self.narrower:
             self.best = self.narrower[key] or self.best
             return self.narrower[key]
-        found = self._drawn_narrower(launches)
+        narrower = self._drawn_narrower(launches)
         if time.monotonic() < self.until:
-            self.narrower[key] = found
-        return found
+            self.narrower[key] = narrower
+        return narrower
 
     def _drawn_narrower(self, launches: int) -> Comparison | None:
         """Returns a smaller counterexample drawn among short sequences; None if none fails."""
@@ -188,7 +190,7 @@ class Shrinker:
         return self._minimal() if smallest else None
 
     def _confirmed(self, comparison: Comparison) -> Comparison:
-        again = self.judge.confirm(comparison)
-        if again is None:
+        repeated = self.judge.confirm(comparison)
+        if repeated is None:
             raise UnstableMeasurement("a disagreement did not show again")
-        return again
+        return repeated

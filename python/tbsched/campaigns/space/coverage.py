@@ -100,28 +100,30 @@ class Covering:
         self._tables += 1
         if self._tables > TABLES_AT_FIRST and self._tables % LATER_EVERY:
             return
-        for name, other in self._undecided(ways.keys()):
+        for name, variant in self._undecided(ways.keys()):
             if name in self._of_what_waits:  # a sequence of a table ends where a launch first waits
                 continue
-            self._count(name, self._decided(table, smids, other, ENOUGH - self.found.decided[name]))
+            self._count(
+                name, self._decided(table, smids, variant, ENOUGH - self.found.decided[name])
+            )
 
     def _decided(
-        self, table: EventTable, smids: list[Int32Array], other: DeviceSpec, most: int
+        self, table: EventTable, smids: list[Int32Array], variant: DeviceSpec, max_count: int
     ) -> int:
-        """Counts sequences of a table that another device places differently, up to ``most``."""
-        found, begin, end = 0, 0, FIRST_PART
-        while begin < len(table) and found < most:
+        """Counts sequences that a device variant places differently, up to ``max_count``."""
+        differing, begin, end = 0, 0, FIRST_PART
+        while begin < len(table) and differing < max_count:
             part = table.part(begin, end)
             try:
-                _, others, _ = predict_until_refused(
-                    part, other, self._policy, self._state, self._threads
+                _, variant_smids, _ = predict_until_refused(
+                    part, variant, self._policy, self._state, self._threads
                 )
             except ValueError:  # without the mechanism a launch can never run
-                return found + 1
-            pairs = zip(smids[begin:end], others, strict=True)
-            found += sum(not np.array_equal(a, b) for a, b in pairs)
+                return differing + 1
+            pairs = zip(smids[begin:end], variant_smids, strict=True)
+            differing += sum(not np.array_equal(a, b) for a, b in pairs)
             begin, end = end, end * LARGER
-        return found
+        return differing
 
     def look_at(self, prediction: Trace, state: InitialState) -> None:
         """Counts one prediction, including events behind a launch that was not placed whole.
@@ -130,13 +132,13 @@ class Covering:
             prediction: of the model.
             state: what it starts from.
         """
-        self.found.refused.update(each.limiter for each in prediction if each.limiter)
+        self.found.refused.update(item.limiter for item in prediction if item.limiter)
         ways = {"duration"} if prediction.sequence.timed else set()
         for event in prediction.sequence:
             for launch in event.launches:
-                own = given_fields(launch).keys() & _WAYS
-                self.found.ways.update(own)
-                ways |= own
+                ways_of_launch = given_fields(launch).keys() & _WAYS
+                self.found.ways.update(ways_of_launch)
+                ways |= ways_of_launch
             if isinstance(event, GraphLaunch):
                 self.found.ways["graph"] += len(event.launches)
             elif isinstance(event, Transfer):
@@ -144,11 +146,11 @@ class Covering:
             elif isinstance(event, WaitValue):
                 self.found.ways["value"] += 1
                 ways.add("value")
-        if any(isinstance(each, HostFunction) for each in prediction.sequence.transfers):
+        if any(isinstance(item, HostFunction) for item in prediction.sequence.transfers):
             ways.add("host_function")
-        for name, other in self._undecided(ways):
+        for name, variant in self._undecided(ways):
             try:
-                trace = predict(prediction.sequence, other, self._policy, state)
+                trace = predict(prediction.sequence, variant, self._policy, state)
             except ValueError:
                 self._count(name, 1)
                 continue
@@ -159,8 +161,8 @@ class Covering:
         """Returns the ablations still to be checked that may show with these features."""
         decided = self.found.decided
         return [
-            (name, other)
-            for name, other in self._without.items()
+            (name, variant)
+            for name, variant in self._without.items()
             if decided[name] < ENOUGH and shows_in(name) <= ways
         ]
 
@@ -174,9 +176,9 @@ def _without(spec: DeviceSpec) -> tuple[Mapping[str, DeviceSpec], frozenset[str]
     without: dict[str, DeviceSpec] = {}
     of_what_waits: set[str] = set()
     for name in ablations():
-        other = ablated(spec, name)
-        if replace(other, name=spec.name) != spec:
-            without[name] = other
-            if replace(other, name=spec.name, launch_order=spec.launch_order) == spec:
+        variant = ablated(spec, name)
+        if replace(variant, name=spec.name) != spec:
+            without[name] = variant
+            if replace(variant, name=spec.name, launch_order=spec.launch_order) == spec:
                 of_what_waits.add(name)
     return without, frozenset(of_what_waits)

@@ -58,10 +58,10 @@ class DrawnTable:
             [len(rows) for rows in self.rows],
         )
 
-    def draw(self, number: int) -> Draw:
+    def draw(self, index: int) -> Draw:
         """Returns one draw of the table, with the choices that Hypothesis would make."""
-        rows = [row.tobytes() for row in self.rows[number]]
-        theme = self.themes[number]
+        rows = [row.tobytes() for row in self.rows[index]]
+        theme = self.themes[index]
         choices: list[int | bytes] = [theme]
         for row in rows:
             # A list of varying length asks before each element, and once more to end.
@@ -90,17 +90,20 @@ class Draws:
     def tables(self) -> Iterator[DrawnTable]:
         """Yields the draws in tables of 256; the first has those from ``begin`` on."""
         tables = SequenceTables.of(self.device, self.options, self.also)
-        few, most = self.options.min_launches, self.options.max_launches
+        min_launches, max_launches = self.options.min_launches, self.options.max_launches
         first, skipped = divmod(self.begin, AT_ONCE)
-        for number in itertools.count(first):
-            random = _random(self.seed, number)
+        for table_index in itertools.count(first):
+            random = _random(self.seed, table_index)
             themes = random.integers(len(tables.launches.themes), size=AT_ONCE).tolist()
-            counts = random.integers(few, most, size=AT_ONCE, endpoint=True)
+            counts = random.integers(min_launches, max_launches, size=AT_ONCE, endpoint=True)
             rows = random.integers(256, size=(counts.sum(), tables.width), dtype=np.uint8)
             drawn = DrawnTable(
-                tables, themes, np.split(rows, counts.cumsum()[:-1]), asked=few != most
+                tables,
+                themes,
+                np.split(rows, counts.cumsum()[:-1]),
+                asked=min_launches != max_launches,
             )
-            yield drawn.part(skipped if number == first else 0, AT_ONCE)
+            yield drawn.part(skipped if table_index == first else 0, AT_ONCE)
 
     def __iter__(self) -> Iterator[Draw]:
         for table in self.tables():

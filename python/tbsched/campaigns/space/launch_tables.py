@@ -99,9 +99,11 @@ class SequenceTables:
         first = 0
         for count in counts:
             begin = len(order)
-            for number, before in enumerate(self._released(itertools.islice(last, count)), first):
+            for row_index, before in enumerate(
+                self._released(itertools.islice(last, count)), first
+            ):
                 order += [-1 - launch for launch in before]
-                order.append(number)
+                order.append(row_index)
             first += count
             sizes.append(len(order) - begin)
         source = np.array(order, np.int64)
@@ -116,7 +118,7 @@ class SequenceTables:
     def _released(self, last_bytes: Iterable[int]) -> Iterator[list[int]]:
         """Yields, for each launch, the numbers of the launches that are released before it."""
         resident: list[int] = []
-        for number, byte in enumerate(last_bytes):
+        for launch, byte in enumerate(last_bytes):
             released = []
             if self.releases:
                 newest_first = resident[::-1]
@@ -125,7 +127,7 @@ class SequenceTables:
                         resident.remove(newest_first[position])
                         released.append(newest_first[position])
             yield released
-            resident.append(number)
+            resident.append(launch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +162,15 @@ class LaunchTables:
         clusters = tuple(size for size in options.clusters if size <= spec.max_cluster) or (1,)
         carveouts = tuple(-1 if value is None else value for value in options.carveouts)
         partitions = tuple({part: None for part in options.partitions if part is not None})
-        numbers = tuple(
+        partition_numbers = tuple(
             -1 if part is None else partitions.index(part) for part in options.partitions
         )
         rest = (
-            carveouts, options.local_memory, clusters, options.priorities, numbers,
+            carveouts, options.local_memory, clusters, options.priorities, partition_numbers,
             options.cooperative,
         )  # fmt: skip
         # A field with one value takes no byte.
-        several = [len(values) > 1 for values in rest]
+        has_several = [len(values) > 1 for values in rest]
         holders = tuple(dict.fromkeys((spec, *also)))
         # Without a partition, clusters fit the device, even if other models place none.
         largest = [
@@ -184,15 +186,15 @@ class LaunchTables:
             shared_memory=_array(shared_memory_sizes(spec)),
             rest=tuple(_array(values) for values in rest),
             bytes_of_rest=tuple(
-                3 + sum(several[: field + 1]) if more else None
-                for field, more in enumerate(several)
+                3 + sum(has_several[: field + 1]) if more else None
+                for field, more in enumerate(has_several)
             ),
             most_registers=_array(
-                _most_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
+                _max_registers(spec, warps) for warps in range(spec.warps_per_sm + 1)
             ),
             partitions=partitions,
             clusters=_clusters_that_fit(clusters, largest),
-            themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(several) if more)]),
+            themes=_themes([0, 1, *(2 + rest for rest, more in enumerate(has_several) if more)]),
         )
 
     @property
@@ -247,19 +249,19 @@ class LaunchTables:
         def either(values: tuple[Int32Array, Int32Array], byte: int) -> Int32Array:
             return np.where(themes[:, 0], pick(values[1], byte), pick(values[0], byte))
 
-        found = np.empty((len(drawn), len(FIELDS)), np.int32)
-        found[:, BLOCKS] = either(self.blocks, 0)
-        found[:, 1] = either(self.threads, 1)
-        found[:, 2] = np.where(themes[:, 1], pick(self.registers, 2), self.registers[0])
-        found[:, 3] = np.where(themes[:, 2], pick(self.shared_memory, 3), 0)
+        rows = np.empty((len(drawn), len(FIELDS)), np.int32)
+        rows[:, BLOCKS] = either(self.blocks, 0)
+        rows[:, 1] = either(self.threads, 1)
+        rows[:, 2] = np.where(themes[:, 1], pick(self.registers, 2), self.registers[0])
+        rows[:, 3] = np.where(themes[:, 2], pick(self.shared_memory, 3), 0)
         for field, (name, values, byte) in enumerate(
             zip(_REST, self.rest, self.bytes_of_rest, strict=True), 3
         ):
-            found[:, FIELDS.index(name)] = (
+            rows[:, FIELDS.index(name)] = (
                 values[0] if byte is None
                 else np.where(themes[:, field], pick(values, byte), values[0])
             )  # fmt: skip
-        return found
+        return rows
 
     def fitted(self, rows: Int32Array) -> Int32Array:
         """Returns the rows within the limits that bind several fields together; changes them."""
@@ -273,13 +275,13 @@ class LaunchTables:
         cluster = rows[:, CLUSTER]
         rows[:, BLOCKS] = -(-rows[:, BLOCKS] // cluster) * cluster
         # A block for each SM always fits.
-        many = (cluster > 1) | (rows[:, BLOCKS] > sms)
-        together = np.flatnonzero(many & (rows[:, COOPERATIVE] != 0))
+        may_exceed = (cluster > 1) | (rows[:, BLOCKS] > sms)
+        together = np.flatnonzero(may_exceed & (rows[:, COOPERATIVE] != 0))
         if together.size:
-            most = most_at_once(self.holders, rows[together], self.partitions)
-            fewer = np.minimum(rows[together, BLOCKS], most)
-            rows[together, BLOCKS] = np.where(most > 0, fewer, rows[together, BLOCKS])
-            rows[together, COOPERATIVE] = most > 0
+            max_blocks = most_at_once(self.holders, rows[together], self.partitions)
+            fewer = np.minimum(rows[together, BLOCKS], max_blocks)
+            rows[together, BLOCKS] = np.where(max_blocks > 0, fewer, rows[together, BLOCKS])
+            rows[together, COOPERATIVE] = max_blocks > 0
         return rows
 
 
@@ -291,15 +293,15 @@ def _clusters_that_fit(sizes: SequenceOf[int], largest: SequenceOf[int]) -> Int3
     """Returns, by limit and wanted size, the largest of the sizes within both."""
     return np.array(
         [
-            [max((one for one in sizes if one <= min(size, most)), default=1)
+            [max((fitting for fitting in sizes if fitting <= min(size, limit)), default=1)
              for size in range(max(sizes) + 1)]
-            for most in largest
+            for limit in largest
         ],
         np.int32,
     ).reshape(len(largest), max(sizes) + 1)  # fmt: skip
 
 
-def _most_registers(spec: DeviceSpec, warps: int) -> int:
+def _max_registers(spec: DeviceSpec, warps: int) -> int:
     """Returns the most registers per thread of a block of so many warps; 0: it cannot run."""
     deepest = max(1, -(-warps // spec.processing_blocks))
     per_warp = spec.registers_per_sm // spec.processing_blocks // deepest
@@ -308,17 +310,17 @@ def _most_registers(spec: DeviceSpec, warps: int) -> int:
     )
 
 
-def _themes(several: list[int]) -> tuple[Theme, ...]:
+def _themes(varying: list[int]) -> tuple[Theme, ...]:
     """Returns the themes for fields with several values, given by their places in _VARYING."""
     partition = _VARYING.index("partition")
-    others = [field for field in several if field != partition]
+    other_fields = [field for field in varying if field != partition]
     few = [
-        fields for number in range(_AT_ONCE + 1)
-        for fields in itertools.combinations(others, number)
+        fields for count in range(_AT_ONCE + 1)
+        for fields in itertools.combinations(other_fields, count)
     ]  # fmt: skip
-    every = dict.fromkeys([*few, tuple(others)])
+    every = dict.fromkeys([*few, tuple(other_fields)])
     # Whatever varies, partitions do in a third of the sequences: they go with all the rest.
-    in_partitions = [(*fields, partition) for fields in every] if partition in several else []
+    in_partitions = [(*fields, partition) for fields in every] if partition in varying else []
     return tuple(
         (fills, *(field in fields for field in range(len(_VARYING))))
         for fills in (False, True)
@@ -328,13 +330,13 @@ def _themes(several: list[int]) -> tuple[Theme, ...]:
 
 def block_counts(spec: DeviceSpec) -> tuple[int, ...]:
     """Returns numbers of blocks to draw: dense if small, and around multiples of the SMs."""
-    sms, most = spec.sms, spec.sms * spec.blocks_per_sm + 1
+    sms, max_blocks = spec.sms, spec.sms * spec.blocks_per_sm + 1
     below = {*range(1, 17), *range(1, sms, max(1, sms // 32))}
     parts = {sms * part // 8 + near for part in range(1, 8) for near in (-1, 0, 1)}
     levels = {sms * level + near for level in (1, 2, 3) for near in (-1, 0, 1)}
     above = {sms * quarters // 4 for quarters in range(5, 12)}
-    deep = {sms * 4 + 1, sms * 8, sms * 16 - 1, most}
-    counts = _ascending(below | parts | levels | above | deep, 1, most)
+    deep = {sms * 4 + 1, sms * 8, sms * 16 - 1, max_blocks}
+    counts = _ascending(below | parts | levels | above | deep, 1, max_blocks)
     # Launches that leave the GPU room for more are drawn twice as often.
     return tuple(sorted([*counts, *(n for n in counts if n <= sms)]))
 
@@ -351,15 +353,15 @@ def filling_thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
 
 def thread_counts(spec: DeviceSpec) -> tuple[int, ...]:
     """Returns threads per block to draw: every number of warps, small ones more often."""
-    most_warps = min(spec.warps_per_sm, spec.threads_per_block // WARP) or 1
+    max_warps = min(spec.warps_per_sm, spec.threads_per_block // WARP) or 1
     counts: list[int] = []
-    for warps in range(1, most_warps + 1):
+    for warps in range(1, max_warps + 1):
         counts += [WARP * warps] * (3 if warps <= 9 else 1)
         if warps % 4 == 0:
             counts += [WARP * (warps - 1) + 1, WARP * warps - 1, WARP * warps, WARP * warps + 1]
-    most = min(spec.threads_per_block, WARP * spec.warps_per_sm)
+    max_threads = min(spec.threads_per_block, WARP * spec.warps_per_sm)
     return tuple(
-        sorted(n for n in counts if n <= most and _most_registers(spec, -(-n // WARP)) >= 1)
+        sorted(n for n in counts if n <= max_threads and _max_registers(spec, -(-n // WARP)) >= 1)
     )
 
 

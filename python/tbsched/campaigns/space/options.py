@@ -173,8 +173,8 @@ def _partitions(device: DeviceSpec) -> tuple[Partition, ...]:
         split_sms(device, tpc, ignore_coscheduling=True),
         split_sms(device, min(5 * tpc, device.sms), ignore_coscheduling=True),
     ]
-    some = [part for groups, rest in splits for part in (groups[0], groups[-1], rest) if part]
-    return tuple(sorted({part.sms: part for part in some}.values(), key=len))
+    parts = [part for groups, rest in splits for part in (groups[0], groups[-1], rest) if part]
+    return tuple(sorted({part.sms: part for part in parts}.values(), key=len))
 
 
 def _check(name: str, value: object, low: int, high: int) -> None:

@@ -159,15 +159,15 @@ class _Run:
         stream = self.copy_stream
         is_non_blocking = _is_non_blocking(stream, non_blocking)
         copy, function = (
-            each and replace(each, stream=stream, non_blocking=is_non_blocking)
-            for each in (self.copy, self.function)
+            work and replace(work, stream=stream, non_blocking=is_non_blocking)
+            for work in (self.copy, self.function)
         )
-        given = (self.before, copy, self.also_before, function, self.synchronize, self.call)
-        found: list[Event] = [
-            replace(event, host=self.host) for event in given if event is not None
+        drawn = (self.before, copy, self.also_before, function, self.synchronize, self.call)
+        events: list[Event] = [
+            replace(event, host=self.host) for event in drawn if event is not None
         ]
         # One thread of the host makes all calls of values: a wait comes after the write.
-        return [*found, *([] if self.value is None else [self.value])]
+        return [*events, *([] if self.value is None else [self.value])]
 
     @property
     def graph_streams(self) -> tuple[Stream, ...]:
@@ -181,7 +181,7 @@ class _Run:
             return self.duration
         if self.kind == EACH:
             drawn = (self.duration, self.second_duration, self.third_duration)
-            durations = [each for each in drawn if each is not None]
+            durations = [seconds for seconds in drawn if seconds is not None]
             return tuple(itertools.islice(itertools.cycle(durations), blocks))
         spread = 0.0 if self.kind == "exponential" else self.duration / 4
         return Drawn(self.kind, self.duration, spread, self.seed)
@@ -208,17 +208,17 @@ class ProgramTables:
         groups = _groups(runs)
         launches = self._launches(drawn, runs, groups)
         events: list[Event] = []
-        left = self.most_launches - len(runs)
+        free_launches = self.most_launches - len(runs)
         for group in groups:
-            for number in group:
-                events += runs[number].events(runs[0].non_blocking)
+            for index in group:
+                events += runs[index].events(runs[0].non_blocking)
             first = runs[group[0]]
             if not first.nodes:
                 events.append(_in_stream(launches[group[0]], first, runs[0].non_blocking))
                 continue
-            graph = _graph({number: (launches[number], runs[number]) for number in group})
-            streams = first.graph_streams[: 1 + left // len(group)]
-            left -= len(group) * (len(streams) - 1)
+            graph = _graph({index: (launches[index], runs[index]) for index in group})
+            streams = first.graph_streams[: 1 + free_launches // len(group)]
+            free_launches -= len(group) * (len(streams) - 1)
             for stream in streams:
                 is_non_blocking = _is_non_blocking(stream, runs[0].non_blocking)
                 launched = graph.launch(stream, non_blocking=is_non_blocking, host=first.host)
@@ -236,11 +236,11 @@ class ProgramTables:
             rows[group, PARTITION] = -1
             rows[group, COOPERATIVE] = 0
             whole_gpu.update(runs[group[0]].graph_streams)
-        first_of: dict[Stream, int] = {}
-        for number in (group[0] for group in groups if not runs[group[0]].nodes):
-            row, stream = rows[number], runs[number].stream
+        first_by_stream: dict[Stream, int] = {}
+        for index in (group[0] for group in groups if not runs[group[0]].nodes):
+            row, stream = rows[index], runs[index].stream
             if stream is not None:
-                first = rows[first_of.setdefault(stream, number)]
+                first = rows[first_by_stream.setdefault(stream, index)]
                 row[PRIORITY] = 0 if stream == LEGACY_STREAM else first[PRIORITY]
                 row[PARTITION] = -1 if stream in whole_gpu else first[PARTITION]
         return tables.made_of(tables.fitted(rows))
@@ -253,16 +253,16 @@ def _with_values(events: list[Event]) -> list[Event]:
     """
     written: collections.Counter[Stream] = collections.Counter()
     name, value = "none", 0
-    found: list[Event] = []
+    with_values: list[Event] = []
     for event in events:
         if isinstance(event, WriteValue):
             written[event.stream] += 1
             name, value = f"of {event.stream}", written[event.stream]
         if isinstance(event, WriteValue | WaitValue):
-            found.append(replace(event, name=name, value=value))
+            with_values.append(replace(event, name=name, value=value))
         else:
-            found.append(event)
-    return found
+            with_values.append(event)
+    return with_values
 
 
 def _groups(runs: list[_Run]) -> list[range]:
@@ -300,39 +300,41 @@ def _graph(drawn: dict[int, tuple[Launch, _Run]]) -> Graph:
     """Returns the graph of launches, by their numbers."""
     nodes: list[Node | Memory | Graph] = []
     edges: dict[tuple[int, int], None] = {}
-    last_of: list[int] = []  # by launch: the node that others wait for
+    last_nodes: list[int] = []  # by launch: the node that others wait for
     last_mark: dict[int, int] = {}  # by CUDA event: nodes of one have an order
-    for place, (number, (launch, run)) in enumerate(drawn.items()):
+    for index, (number, (launch, run)) in enumerate(drawn.items()):
         first = len(nodes)
-        for bit in range(place):
+        for bit in range(index):
             if run.predecessors >> bit & 1:
-                edges[last_of[place - 1 - bit], first] = None
-        own = _with_others(replace(launch, duration=run.duration_of(launch.blocks)), run, number)
+                edges[last_nodes[index - 1 - bit], first] = None
+        launch_nodes = _nodes_of(
+            replace(launch, duration=run.duration_of(launch.blocks)), run, number
+        )
         if run.child:
-            nodes.append(Graph(own, itertools.pairwise(range(len(own)))))
+            nodes.append(Graph(launch_nodes, itertools.pairwise(range(len(launch_nodes)))))
         else:
-            nodes += own
+            nodes += launch_nodes
             edges |= dict.fromkeys(itertools.pairwise(range(first, len(nodes))))
         if run.mark is not None:
-            mark = first if run.child else first + own.index(run.mark)
+            mark = first if run.child else first + launch_nodes.index(run.mark)
             if run.mark.event in last_mark:
                 edges[last_mark[run.mark.event], mark] = None
             last_mark[run.mark.event] = mark
-        last_of.append(len(nodes) - 1)
+        last_nodes.append(len(nodes) - 1)
     return Graph(nodes, [*edges])
 
 
-def _with_others(launch: Launch, run: _Run, number: int) -> list[Node | Memory]:
+def _nodes_of(launch: Launch, run: _Run, launch_number: int) -> list[Node | Memory]:
     """Returns a launch and the nodes drawn with it, each behind the one before."""
-    found: list[Node | Memory] = [*_with_transfer(launch, run)]
+    nodes: list[Node | Memory] = [*_with_transfer(launch, run)]
     if isinstance(run.mark, WaitEvent):
-        found.insert(0, run.mark)
+        nodes.insert(0, run.mark)
     elif run.mark is not None:
-        found.append(run.mark)
+        nodes.append(run.mark)
     if run.memory:
-        name = f"of launch {number}"
-        found = [MemAlloc(name, 64), *found, MemFree(name)]
-    return found
+        name = f"of launch {launch_number}"
+        nodes = [MemAlloc(name, 64), *nodes, MemFree(name)]
+    return nodes
 
 
 def _with_transfer(launch: Launch, run: _Run) -> list[Node]:

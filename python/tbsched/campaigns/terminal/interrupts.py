@@ -29,15 +29,15 @@ class Interrupts:
             yield
             return
 
-        def handler(number: int, frame: FrameType | None) -> None:
+        def handler(signal_number: int, frame: FrameType | None) -> None:
             self._pressed = True
-            signal.default_int_handler(number, frame)
+            signal.default_int_handler(signal_number, frame)
 
         report = sys.unraisablehook
 
-        def dropped(what: sys.UnraisableHookArgs) -> None:
-            if not issubclass(what.exc_type, KeyboardInterrupt):
-                report(what)
+        def dropped(unraisable: sys.UnraisableHookArgs) -> None:
+            if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+                report(unraisable)
 
         signal.signal(signal.SIGINT, handler)
         sys.unraisablehook = dropped
